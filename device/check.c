@@ -183,8 +183,7 @@ tern_status tern_check_embed(const tern_matrix *w, const int32_t *ids, const ter
     return TERN_OK;
 }
 
-/* Bytes of a matrix in its layout; 0 when it has no such layout. */
-static size_t data_bytes(const tern_matrix *w) {
+size_t tern_matrix_bytes(const tern_matrix *w) {
     uint64_t bytes;
 
     if (w->layout != TERN_LAYOUT_ROWS)
@@ -199,7 +198,7 @@ static size_t data_bytes(const tern_matrix *w) {
 tern_status tern_check_upload(const tern_matrix *w, tern_matrix_parts *parts, tern_error *err) {
     if (w == NULL || w->data == NULL)
         return refuse("upload_matrix", "no matrix", err);
-    parts->data_bytes = data_bytes(w);
+    parts->data_bytes = tern_matrix_bytes(w);
     if (parts->data_bytes == 0)
         return tern_fail(err, TERN_ERR_ARG,
                          "upload_matrix: a matrix of %zu x %zu has no such layout", w->rows,

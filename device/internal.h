@@ -64,6 +64,10 @@ typedef struct tern_matrix_parts {
     size_t bytes; /* all */
 } tern_matrix_parts;
 
+/* Bytes of a matrix in its layout; 0 when it has no such layout, or one whose size its rows and
+ * columns do not tell. */
+size_t tern_matrix_bytes(const tern_matrix *w);
+
 tern_status tern_check_upload(const tern_matrix *w, tern_matrix_parts *parts, tern_error *err);
 
 /* The matrix as it is when its parts lie at `memory`. */

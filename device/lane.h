@@ -39,6 +39,9 @@ typedef void tern_lane_piece(void *argument, tern_part piece);
 typedef struct tern_lane_team {
     /* An operation begins; `meet`: returns when all lanes have come. */
     void (*enter)(void *user, bool meet);
+    /* A product comes, of which the lane reads `bytes` from `begin` on, whatever others still
+     * write: memory may be asked for them. NULL: nobody asks. */
+    void (*fetch)(void *user, const void *begin, size_t bytes);
     /* The part of `count` items that is the worker's, in whole units. */
     tern_part (*split)(tern_worker worker, size_t count, size_t unit);
     /* Calls `body` for pieces, in whole units, which cover all items once over all lanes. */
@@ -51,7 +54,7 @@ enum { TERN_LANE_USES = 32, TERN_LANE_USES_OF_OP = 16 };
 /* A stream of the processor. All zero but for worker.count = 1: a stream without a team. */
 typedef struct tern_lane {
     const tern_lane_team *team; /* NULL: there is one lane, which meets no other */
-    void *user;                 /* of team->enter */
+    void *user;                 /* of team->enter and team->fetch */
     tern_worker worker;
     tern_lane_use uses[TERN_LANE_USES]; /* since all lanes met */
     size_t n;

@@ -64,6 +64,19 @@ static tern_status find_rows(const tern_device *d, const tern_device_product *of
     return p->row == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
 }
 
+/* Lets memory be asked for the lane's rows of a matrix, which lie side by side. */
+static void fetch_part(const tern_lane *lane, const tern_matrix *w) {
+    const tern_part part = lane->team->split(lane->worker, w->rows, TERN_ROW_GROUP);
+    tern_matrix before = *w, up_to = *w;
+
+    before.rows = part.begin;
+    up_to.rows = part.end;
+    const size_t begin = part.begin > 0 ? tern_matrix_bytes(&before) : 0;
+    const size_t end = part.end > part.begin ? tern_matrix_bytes(&up_to) : 0;
+    if (end > begin)
+        lane->team->fetch(lane->user, (const char *)w->data + begin, end - begin);
+}
+
 enum { TOGETHER = TERN_LANE_USES_OF_OP / 2 };
 
 /* Up to TOGETHER products, between which no lane waits. */
@@ -72,6 +85,7 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
                                  tern_error *err) {
     product p[TOGETHER];
     tern_lane_use uses[2 * TOGETHER];
+    const bool fetches = lane != NULL && lane->team != NULL && lane->team->fetch != NULL;
 
     for (size_t i = 0; i < count; i++) {
         const tern_status status = find_rows(d, &products[i], &p[i], err);
@@ -79,6 +93,8 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
             return status;
         find_uses(&products[i], uses + 2 * i);
     }
+    for (size_t i = 0; fetches && i < count; i++)
+        fetch_part(lane, products[i].w);
     tern_lane_enter(lane, uses, 2 * count);
     for (size_t i = 0; i < count; i++)
         tern_lane_share(lane, products[i].w->rows, TERN_ROW_GROUP, multiply_piece, &p[i]);

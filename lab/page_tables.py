@@ -87,7 +87,7 @@ def percent(x: float, digits: int = 0) -> str:
 
 def is_main(d: dict) -> bool:
     b = d["benchmark"]
-    swept = any(key in b for key in ("depths", "thread_counts", "batches", "sequences", "stages", "touch"))
+    swept = any(key in b for key in ("depths", "thread_counts", "batches", "sequences", "stages", "fetch", "touch"))
     return bool(b["prefill_tps"] and b["decode_tps"]) and not swept and not d["run"]["exact_head"]
 
 

@@ -28,7 +28,10 @@ def main():
         sys.exit("hf_to_iebin: there is no program tern: build it with `make`, or name it with --tern")
     command = [program, "convert", given.hf_dir, given.out_dir, "--to", "iebin"]
     command += ["--q4-map", given.q4_map] if given.q4_map else []
-    sys.exit(subprocess.run(command + given.options).returncode)
+    try:
+        sys.exit(subprocess.run(command + given.options).returncode)
+    except OSError as error:
+        sys.exit(f"hf_to_iebin: {program}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -28,10 +28,16 @@ def main():
     program = given.tern or (str(BUILT) if os.access(BUILT, os.X_OK) else shutil.which("tern"))
     if program is None:
         sys.exit("dedup_extract_int4: there is no program tern: build it with `make`, or name it with --tern")
-    Path(given.out_prefix).resolve().parent.mkdir(parents=True, exist_ok=True)
+    try:
+        Path(given.out_prefix).resolve().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"dedup_extract_int4: {error.filename}: {error.strerror}")
     command = [program, "dedup", given.model_dir, "--out-prefix", given.out_prefix, "--groups", given.groups]
     command += ["--tensor-map", given.tensor_map] if given.tensor_map else []
-    sys.exit(subprocess.run(command + given.options).returncode)
+    try:
+        sys.exit(subprocess.run(command + given.options).returncode)
+    except OSError as error:
+        sys.exit(f"dedup_extract_int4: {program}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -59,6 +59,9 @@ uint32_t tern_model_threads(const tern_model *model, uint32_t threads);
 /* How threads and memory were asked to be placed. */
 tern_places tern_model_places(const tern_model *model);
 
+/* What threads ask memory for ahead; `hint` says what AUTO came to. */
+tern_fetch tern_model_fetch(const tern_model *model);
+
 /* Why a model that was opened with `replicate` has no copies of its hot weights, in a few words;
  * NULL: it has some. Static storage. */
 const char *tern_model_no_replicas(const tern_model *model);

@@ -56,6 +56,7 @@ typedef struct tern_model_params {
     const char *chat_format;   /* name as in tern_chat_format; NULL: the file's own */
     uint32_t threads;          /* used while loading; 0: tern_topology_threads */
     tern_places places;        /* of the weights, and of the threads and memory of every session */
+    tern_fetch fetch;          /* what threads ask memory for ahead. Changes no bit */
     bool replicate;            /* a copy of hot weights on every NUMA node that threads are bound
                                   to (docs/threads.md); nothing on a machine of one node */
     uint64_t replicate_limit;  /* bytes of each copy; 0: as many as there are */
@@ -360,8 +361,7 @@ TERN_MUST_CHECK tern_status tern_session_last_logits(tern_session *s, const floa
 TERN_MUST_CHECK tern_status tern_session_pick(tern_session *s, tern_sampler *sampler,
                                               int32_t *token, tern_error *err);
 
-/* The tokens in the cache: [tern_session_position(s)], owned by the session, until its next call.
- */
+/* The tokens in the cache: [tern_session_position(s)], the session's, until its next call. */
 const int32_t *tern_session_tokens(const tern_session *s);
 
 /*

@@ -75,6 +75,26 @@ typedef struct tern_places {
     uint32_t node; /* of TERN_NUMA_NODE, as the system numbers it */
 } tern_places;
 
+/* Whether the processor's caches are to keep what memory was asked for ahead. */
+typedef enum tern_fetch_hint {
+    TERN_FETCH_KEPT,
+    TERN_FETCH_PASSING, /* no: room is left for what is read again sooner */
+    TERN_FETCH_AUTO     /* KEPT where the weights that a token reads fit into the last level */
+} tern_fetch_hint;
+
+/*
+ * What the threads of passes ask memory for ahead, besides what kernels ask for while they
+ * multiply. When a product comes, each thread asks for the beginning of its part of the matrix, and
+ * only then waits for the others where it must. Scans of a head and matrices of sparse blocks are
+ * left out.
+ */
+typedef struct tern_fetch {
+    uint32_t ahead; /* bytes of every matrix, for each thread; 0: nothing is asked for */
+    tern_fetch_hint hint;
+    double kept_percent; /* 0 to 100: of what the hint says is not to be kept, so much is kept
+                            nevertheless, evenly spread */
+} tern_fetch;
+
 /* Names as the command line has them. */
 const char *tern_affinity_name(tern_affinity affinity);
 

@@ -406,7 +406,7 @@ static void forward(tern_worker worker, void *argument) {
               .in = own ? &s->own[worker.index - 1] : &s->in,
               .rows = {0, r->batch.n}};
 
-    tern_team_lane_begin(&p.lane, worker, r->stages, TERN_STAGE_EMBED);
+    tern_team_lane_begin(&p.lane, worker, &m->fetching, r->stages, TERN_STAGE_EMBED);
     p.stream = tern_lane_stream(&p.lane.lane);
     forward_layers(&p);
     if (worker.index == 0) { /* operands are the same for all */

@@ -11,6 +11,11 @@ static void enter(void *user, bool meet) {
     l->stage = l->next;
 }
 
+static void fetch(void *user, const void *begin, size_t bytes) {
+    tern_team_lane *l = user;
+    (void)tern_fetch_ask(l->fetching, begin, bytes, &l->due);
+}
+
 static void share(tern_worker worker, size_t count, size_t unit, tern_lane_piece *body,
                   void *argument) {
     tern_pieces pieces = tern_team_pieces(worker, count, unit);
@@ -18,10 +23,14 @@ static void share(tern_worker worker, size_t count, size_t unit, tern_lane_piece
         body(argument, piece);
 }
 
-void tern_team_lane_begin(tern_team_lane *lane, tern_worker worker, tern_stages *stages,
-                          tern_stage stage) {
+void tern_team_lane_begin(tern_team_lane *lane, tern_worker worker, const tern_fetching *fetching,
+                          tern_stages *stages, tern_stage stage) {
     static const tern_lane_team team = {.enter = enter, .split = tern_team_split, .share = share};
-    lane->lane.team = &team;
+    static const tern_lane_team asking = {
+        .enter = enter, .fetch = fetch, .split = tern_team_split, .share = share};
+    lane->lane.team = fetching->ahead > 0 ? &asking : &team;
+    lane->fetching = fetching;
+    lane->due = 0;
     lane->lane.user = lane;
     lane->lane.worker = worker;
     lane->lane.n = 0;

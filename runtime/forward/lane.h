@@ -10,6 +10,7 @@
 
 #include "device/lane.h"
 #include "runtime/forward/stages.h"
+#include "runtime/threads/fetch.h"
 #include "runtime/threads/team.h"
 
 typedef struct tern_team_lane {
@@ -17,10 +18,13 @@ typedef struct tern_team_lane {
     tern_stages *stages; /* NULL: no measurement */
     tern_stage stage;    /* of the operations so far */
     tern_stage next;     /* of those that come */
+    const tern_fetching *fetching;
+    uint64_t due; /* of tern_fetch_ask */
 } tern_team_lane;
 
-/* The lane of a worker within a running body, whose first operations are of that stage. */
-void tern_team_lane_begin(tern_team_lane *lane, tern_worker worker, tern_stages *stages,
-                          tern_stage stage);
+/* The lane of a worker within a running body, whose first operations are of that stage. What it
+ * asks memory for ahead is borrowed. */
+void tern_team_lane_begin(tern_team_lane *lane, tern_worker worker, const tern_fetching *fetching,
+                          tern_stages *stages, tern_stage stage);
 
 #endif

@@ -71,7 +71,7 @@ static void exact_part(tern_worker worker, void *argument) {
     const tern_device_product product = tern_product_of(head, &x, c->n, c->logits);
     tern_team_lane lane;
     tern_error err = {0};
-    tern_team_lane_begin(&lane, worker, r->stages, TERN_STAGE_HEAD);
+    tern_team_lane_begin(&lane, worker, &r->model->fetching, r->stages, TERN_STAGE_HEAD);
     if (r->observer != NULL && worker.index == 0)
         r->observer(r->observer_user, head, &x, c->n, NULL);
     const tern_status status =

@@ -18,6 +18,10 @@ uint32_t tern_model_threads(const tern_model *m, uint32_t threads) {
     return threads ? threads : tern_topology_threads(m->topology);
 }
 
+tern_fetch tern_model_fetch(const tern_model *m) {
+    return m->fetch;
+}
+
 tern_places tern_model_places(const tern_model *m) {
     return m->places;
 }

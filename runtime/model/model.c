@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "dispatch/cpu.h"
 #include "dispatch/select.h"
 #include "runtime/model/joined.h"
 #include "runtime/model/model_image.h"
@@ -390,6 +391,14 @@ static tern_status find_layout(const char *name, tern_layout *out, tern_error *e
                      name, known);
 }
 
+/* What is asked for ahead, now that it is known what a token reads. */
+static void settle_fetch(tern_model *m, const tern_fetch *wish) {
+    tern_model_info info;
+    tern_model_describe(m, &info);
+    m->fetch = tern_fetch_settle(wish, info.weight_bytes, tern_cpu_cache_bytes());
+    m->fetching = tern_fetching_of(&m->fetch);
+}
+
 static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
                               tern_error *err) {
     uint64_t mask;
@@ -407,6 +416,7 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         (s = tern_precision_find(params->activations, &precision, err)) ||
         (s = tern_reading_init(&m->reading, params->i2s_order, params->i2s_map, params->tl_tiles,
                                err)) ||
+        (s = tern_fetch_check(&params->fetch, err)) ||
         (s = tern_topology_for(&m->places, &m->topology, err)) ||
         (s = tern_places_check(m->topology, &m->places, err)))
         return s; /* what was asked for cannot be, whatever the file holds */
@@ -431,7 +441,10 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     s = tern_model_open_tokenizer(m, params, err);
     if (s != TERN_OK)
         return s;
-    return load_weights(m, params, precision, err);
+    s = load_weights(m, params, precision, err);
+    if (s == TERN_OK)
+        settle_fetch(m, &params->fetch);
+    return s;
 }
 
 tern_status tern_model_open(const char *path, const tern_model_params *params, tern_model **out,

@@ -15,6 +15,7 @@
 #include "runtime/model/precision.h"
 #include "runtime/model/unused.h"
 #include "runtime/model/weights.h"
+#include "runtime/threads/fetch.h"
 #include "runtime/threads/placement.h"
 #include "runtime/threads/replica.h"
 #include "runtime/tune/guard.h"
@@ -67,12 +68,14 @@ struct tern_model {
     tern_config config;
     tern_hadamards hadamards; /* of rows that matrices read */
     tern_topology *topology;
-    tern_places places;  /* of weights and sessions */
-    int refused;         /* errno of the first binding that the system refused; 0: none */
-    tern_guard guard;    /* features that kernels may use, and what it found out of them */
-    tern_layout ternary; /* packed layout of ternary matrices, but for what `tuning` has */
-    tern_tuning tuning;  /* choices in place of the table's */
-    char *tune_folder;   /* with tune_later: where choices are kept; else NULL */
+    tern_places places;     /* of weights and sessions */
+    tern_fetch fetch;       /* what passes ask memory for ahead, settled when weights are loaded */
+    tern_fetching fetching; /* the same */
+    int refused;            /* errno of the first binding that the system refused; 0: none */
+    tern_guard guard;       /* features that kernels may use, and what it found out of them */
+    tern_layout ternary;    /* packed layout of ternary matrices, but for what `tuning` has */
+    tern_tuning tuning;     /* choices in place of the table's */
+    char *tune_folder;      /* with tune_later: where choices are kept; else NULL */
     uint32_t tune_threads;
     uint32_t together; /* sequences that are expected to be decoded at once */
     char layout_reason[TERN_LAYOUT_REASON_BYTES]; /* why `ternary` is that one; empty: no probe */

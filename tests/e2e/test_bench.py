@@ -140,6 +140,8 @@ class Bench(common.FolderTest):
         env = {"IE_NT_RATIO": "25", "IE_PREFETCH_DISTANCE": "512", "IE_NT_LOADS": "on"}
         older = self.bench("--touch-bytes", 1000, env=env)["touch"]
         self.assertEqual((older["non_temporal_percent"], older["ahead"]), (25, 512))
+        own = self.bench("-n", 1, "--touch-bytes", 1000, "--touch-ahead", 64, "--touch-nt-ratio", 75, env=env)["touch"]
+        self.assertEqual((own["non_temporal_percent"], own["ahead"]), (75, 64))
         self.assertTrue(older["complete"])
         self.assertNotIn("touch", self.bench())
 
@@ -147,6 +149,33 @@ class Bench(common.FolderTest):
         env = {"IE_BYTES_PER_TOKEN": "4096", "IE_STRIDE_BYTES": "128", "IE_VERIFY_TOUCH": "1"}
         touched = self.bench(env=env)["touch"]
         self.assertEqual((touched["bytes_per_token"], touched["stride"]), (4096, 128))
+
+    def fetched(self, *args, env=None):
+        """Without decoding, whose bandwidth takes seconds to measure."""
+        return self.bench("-n", 0, "--repeat", 1, *args, env=env).get("fetch")
+
+    def test_fetch_ahead(self):
+        """Flags and older names say what is asked of memory, results tell it, and no logit changes."""
+        self.assertIsNone(self.fetched())
+        self.assertEqual(self.fetched("--fetch-ahead", 4096),
+                         {"ahead": 4096, "non_temporal": False, "non_temporal_percent": 0})
+        self.assertEqual(self.fetched("--fetch-ahead", 64, "--fetch-nt", "on", "--fetch-nt-ratio", 25),
+                         {"ahead": 64, "non_temporal": True, "non_temporal_percent": 25})
+        self.assertEqual(self.fetched("--fetch-ahead", 4096, "--fetch-nt", "auto"),  # any cache holds the model
+                         {"ahead": 4096, "non_temporal": False, "non_temporal_percent": 0})
+        env = {"IE_PREFETCH_DISTANCE": "512", "IE_NT_LOADS": "on", "IE_NT_RATIO": "50"}
+        self.assertEqual(self.fetched(env=env), {"ahead": 512, "non_temporal": True, "non_temporal_percent": 50})
+        self.assertEqual(self.fetched("--fetch-ahead", 8, "--fetch-nt", "off", env=env),
+                         {"ahead": 8, "non_temporal": False, "non_temporal_percent": 0})
+        said = tern("run", "-m", self.model, "-p", "a", "-n", 1, "-v", env=env).stderr.decode()
+        self.assertIn("fetched ahead: 512 bytes of each matrix for each thread, not to be kept in caches", said)
+        hashes = {tern_text("logits", "-m", self.model, "-p", "Once upon", "--all", "--sha256", "--threads", threads, *more)
+                  for threads in (1, 3) for more in ([], ["--fetch-ahead", 100, "--fetch-nt", "on"],
+                                                     ["--fetch-ahead", 1 << 20])}
+        self.assertEqual(len(hashes), 1)
+        for flags, message in ((["--fetch-ahead", (1 << 20) + 1], "--fetch-ahead"), (["--fetch-nt", "maybe"], "--fetch-nt"),
+                               (["--fetch-nt-ratio", 101], "--fetch-nt-ratio")):
+            self.assert_one_line_error(tern("logits", "-m", self.model, "-p", "a", *flags), 2, [message])
 
     def test_touch_is_in_the_window(self):
         """All decoding together takes at least as long as the reading in it: no tolerance."""

@@ -175,11 +175,11 @@ class Dedups(common.FolderTest):
         (self.dir / "groups.indices.json").write_text(json.dumps(lists))
         return folder, logits_hash(source)
 
-    def extract(self, folder, prefix):
+    def extract(self, folder, prefix, program=None):
         script = ROOT / "tools" / "dedup_extract_int4.py"
         return subprocess.run([sys.executable, script, "--model-dir", folder, "--tensor-map", self.dir / "tensor_map.json",
                                "--groups", self.dir / "groups.indices.json", "--out-prefix", prefix,
-                               "--tern", common.command()[0]], env=common.clean_environment(), capture_output=True)
+                               "--tern", program or common.command()[0]], env=common.clean_environment(), capture_output=True)
 
     UP = ("blk.0.ffn_up.weight", "blk.1.ffn_up.weight")
 
@@ -198,6 +198,12 @@ class Dedups(common.FolderTest):
         self.assertIn("shared bytes: 2 tensors", on.stderr.decode())
         self.assertNotEqual(self.extract(folder, folder / "model").returncode, 0)  # nothing is replaced
         shutil.rmtree(self.dir / "dedup_out")
+
+    def test_extraction_that_cannot_begin(self):
+        folder, _ = self.groups(self.UP)
+        self.assert_one_line_error(self.extract(folder, folder / DATA / "out" / "model"), 1, ["out: Not a directory"])
+        self.assert_one_line_error(self.extract(folder, self.dir / "out" / "model", self.dir / "none"), 1,
+                                   ["none: No such file or directory"])
 
     def test_strict_and_lenient(self):
         """Where the folder has all bytes, what is wrong is told, and strictly refused."""

@@ -78,7 +78,7 @@ class Documents(common.TernTest):
         bench = ["bench", "-m", cls.model, "-p", 20, "-n", 6, "--repeat", 3, "--threads", 1]
         sweeps = ["--depths", "0,16", "--thread-counts", "1,2", "--batch-sizes", "2", "--stages",
                   "--sequences", "1,3", "--arriving", 10]
-        more = ["--sparsity", "--touch-bytes", 4096, "--record", cls.benchmark_path]
+        more = ["--sparsity", "--fetch-ahead", 64, "--touch-bytes", 4096, "--record", cls.benchmark_path]
         cls.printed = tern_json(*bench, *sweeps, *more)
         cls.documents["benchmark"] = tools.load(cls.benchmark_path)
         perplexity, text = cls.folder / "perplexity.json", cls.folder / "text.txt"
@@ -230,7 +230,7 @@ class Rules(Documents):
         passed = self.unnoticed("benchmark")
         figures = {name for name in passed if re.match(r"benchmark\.(?!.*rounds)", name)}
         measured = r"rss_mib|threads|depth|prompt_tokens|generated_tokens|tokens|bytes|gweights"
-        loose = rf"benchmark\.(.*\.)?({measured}|zero_groups\.\d+|touch\.\w+)$|.*\.stages\[\]\.stage$"
+        loose = rf"benchmark\.(.*\.)?({measured}|zero_groups\.\d+|fetch\.\w+|touch\.\w+)$|.*\.stages\[\]\.stage$"
         self.assertEqual({name for name in figures if not re.match(loose, name)}, set())
         for kind in ("comparison", "independent"):
             passed = self.unnoticed(kind)

@@ -226,6 +226,10 @@ class Int4(common.FolderTest):
         tern_text("quantize", self.floats, by_gguf, "--to", "iebin", "--q4-map", path)
         self.assertEqual(logits_hash(by_gguf), logits_hash(out))
 
+    def test_a_program_that_is_not_there(self):
+        command = [sys.executable, SCRIPT, "--hf-dir", self.dir, "--out-dir", self.dir / "out", "--tern", self.dir / "none"]
+        self.assert_one_line_error(subprocess.run(command, capture_output=True), 1, ["none: No such file or directory"])
+
     def test_wrong_manifests(self):
         good = {"per": "row", "symmetric": True}
         for words, entries in (

@@ -245,6 +245,19 @@ json_t *bench_figures(const bench *b) {
     return root;
 }
 
+/* What was asked of memory ahead, if anything. */
+static void set_fetch(json_t *root, const tern_model *model) {
+    const tern_fetch f = tern_model_fetch(model);
+    const bool passing = f.hint == TERN_FETCH_PASSING;
+    if (f.ahead == 0)
+        return;
+    json_t *fetch = json_object();
+    set_count(fetch, "ahead", f.ahead);
+    json_object_set_new(fetch, "non_temporal", json_boolean(passing));
+    set_number(fetch, "non_temporal_percent", passing ? 100.0 - f.kept_percent : 0.0);
+    json_object_set_new(root, "fetch", fetch);
+}
+
 void bench_set_sweeps(json_t *root, const bench *b) {
     if (b->n_depths > 0)
         json_object_set_new(root, "depths", points(b, b->depths, b->n_depths));
@@ -260,6 +273,7 @@ void bench_set_sweeps(json_t *root, const bench *b) {
         set_stages(root, b);
     if (b->sparsity.n_layer > 0)
         set_sparsity(root, &b->sparsity);
+    set_fetch(root, b->l.model);
     touch_set_json(root, &b->touch);
 }
 

@@ -84,6 +84,13 @@ static void print_energy(const bench *b) {
     }
 }
 
+static void print_fetch(const bench *b) {
+    const tern_fetch f = tern_model_fetch(b->l.model);
+    if (f.ahead > 0)
+        out_print("ahead      %u bytes of each matrix for each thread%s\n", f.ahead,
+                  f.hint == TERN_FETCH_PASSING ? ", not to be kept in caches" : "");
+}
+
 static void print_touch(const bench *b) {
     const touch *t = &b->touch;
     if (t->words != NULL) {
@@ -241,6 +248,7 @@ int bench_print_text(const bench *b) {
         print_arithmetic(b);
     if (b->main.n_decode > 0)
         print_energy(b);
+    print_fetch(b);
     print_touch(b);
     out_print("memory     %.0f MiB at most\n", b->rss_mib);
     print_points(b, "decode by depth", b->depths, b->n_depths);

@@ -124,6 +124,10 @@ static void report_loading(const loaded *l) {
            t->mapped ? "mapped from the cache" : "packed");
     remark("activations: %s, precision %s\n", tern_model_activation_forms(l->model),
            tern_model_activations(l->model));
+    const tern_fetch fetch = tern_model_fetch(l->model);
+    if (fetch.ahead > 0)
+        remark("fetched ahead: %u bytes of each matrix for each thread, %s\n", fetch.ahead,
+               fetch.hint == TERN_FETCH_PASSING ? "not to be kept in caches" : "to be kept");
     if (tern_model_layout_reason(l->model)[0] != '\0')
         remark("layout: %s; %s\n", tern_model_layout(l->model), tern_model_layout_reason(l->model));
     size_t n;
@@ -142,6 +146,15 @@ static tern_dedup_params dedup_params(const options *o) {
     else if (options_given(o, OPT_DEDUP))
         params.use = options_switch(o, OPT_DEDUP) ? TERN_DEDUP_ON : TERN_DEDUP_OFF;
     return params;
+}
+
+static tern_fetch fetch_params(const options *o) {
+    const char hint = options_text(o, OPT_FETCH_NT)[1]; /* auto, on, off */
+    return (tern_fetch){.ahead = (uint32_t)options_integer(o, OPT_FETCH_AHEAD),
+                        .hint = hint == 'n'   ? TERN_FETCH_PASSING
+                                : hint == 'f' ? TERN_FETCH_KEPT
+                                              : TERN_FETCH_AUTO,
+                        .kept_percent = 100.0 - options_real(o, OPT_FETCH_NT_RATIO)};
 }
 
 void loader_report_dedup(const options *o, const tern_model *model) {
@@ -190,6 +203,7 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
     params->cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params->images = image_use(o);
     params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
+    params->fetch = fetch_params(o);
     params->tune_later = late_tuning_wanted(o);
     params->together = expected_together(o);
     const tern_status status = loader_set_reading(o, params, err);

@@ -5,20 +5,28 @@
 
 #include "tools/cli/output.h"
 
+/* The option of the touch; or that of weights, where only that one is given. */
+static option_id given_of(const options *o, option_id own, option_id weights) {
+    return !options_given(o, own) && options_given(o, weights) ? weights : own;
+}
+
 static touch_hint hint_of(const options *o) {
-    const char hint = options_text(o, OPT_TOUCH_HINT)[1]; /* auto, on, off */
+    const char hint =
+        options_text(o, given_of(o, OPT_TOUCH_HINT, OPT_FETCH_NT))[1]; /* auto, on, off */
     return hint == 'n' ? TOUCH_HINT_ON : hint == 'f' ? TOUCH_HINT_OFF : TOUCH_HINT_AUTO;
 }
 
 int touch_open_as_asked(const options *o, touch *t) {
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const option_id ahead = given_of(o, OPT_TOUCH_AHEAD, OPT_FETCH_AHEAD);
+    const option_id ratio = given_of(o, OPT_TOUCH_HINT_RATIO, OPT_FETCH_NT_RATIO);
     const touch_plan plan = {.bytes = options_integer(o, OPT_TOUCH_BYTES),
                              .stride = options_integer(o, OPT_TOUCH_STRIDE),
                              .hint = hint_of(o),
                              .cache = cache > 0 ? (size_t)cache : 0,
-                             .ahead_is_given = options_given(o, OPT_TOUCH_AHEAD),
-                             .ahead = options_integer(o, OPT_TOUCH_AHEAD),
-                             .keep_not = options_real(o, OPT_TOUCH_HINT_RATIO)};
+                             .ahead_is_given = options_given(o, ahead),
+                             .ahead = options_integer(o, ahead),
+                             .keep_not = options_real(o, ratio)};
     if (plan.bytes == 0)
         return EXIT_DONE;
     if (plan.stride % sizeof(uint64_t) != 0) {
