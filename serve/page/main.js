@@ -4,7 +4,7 @@
 import {announce, button, find, make} from "./dom.js";
 import {askDelete, askKey, askSettings, askTitle, openDialog, prepareDialogs} from "./dialogs.js";
 import {Engine} from "./engine.js";
-import {getJson} from "./server.js";
+import {getJson, key} from "./server.js";
 import {merge, newConversation, pathOf, Store, titleOf, values} from "./store.js";
 import {Talk} from "./talk.js";
 
@@ -25,6 +25,7 @@ function showState(state) {
         announce(state === "away" ? "The server cannot be reached" : "The server is back");
     server.state = state;
     find("dot").className = state === "" ? "good" : state;
+    find("key").hidden = state !== "key" && key.get() === "";
     find("state").textContent = STATES[state];
     find("model-name").textContent = server.model || "tern";
     find("empty-name").textContent = server.model || "the model";

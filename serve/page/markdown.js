@@ -17,6 +17,22 @@ const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const isBlank = (line) => line.trim() === "";
 const indentOf = (line) => line.length - line.trimStart().length;
 
+const THOUGHT_ENDS = "</think>";
+
+/* What a model thought before its answer: {thought, answer, open}. `thought` is null where there is
+ * none, `open` says that its end has not come. The first mark may stand in the template, and then
+ * only a last one that has a line for itself counts. */
+export function splitThought(text) {
+    const begin = /^\s*<think>/.exec(text);
+    const from = begin === null ? 0 : begin[0].length;
+    const end = begin === null ? text.search(/^ *<\/think> *$/m) : text.indexOf(THOUGHT_ENDS, from);
+    if (end < 0)
+        return begin === null ? {thought: null, answer: text, open: false} : {thought: text.slice(from), answer: "", open: true};
+    const thought = text.slice(from, end);
+    const answer = text.slice(text.indexOf(THOUGHT_ENDS, end) + THOUGHT_ENDS.length).trimStart();
+    return {thought: thought.trim() === "" ? null : thought, answer, open: false};
+}
+
 export function parseBlocks(text) {
     return parseLines(text.replace(/\r\n?/g, "\n").replace(/\t/g, "    ").split("\n"), 0);
 }

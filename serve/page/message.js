@@ -2,6 +2,7 @@
 /* A message as it is shown: text, what can be done with it, what is known of how it came about. */
 
 import {button, copyButton, count, make, seconds} from "./dom.js";
+import {splitThought} from "./markdown.js";
 import {Prose} from "./render.js";
 
 const NAMES = {seed: "seed", max_tokens: "most tokens", temperature: "temperature", top_p: "top p", top_k: "top k",
@@ -85,7 +86,7 @@ export class MessageView {
         this.element.classList.toggle("live", live);
         this.element.setAttribute("aria-busy", String(live));
         if (this.prose !== null)
-            this.prose.show(this.node.text);
+            this.prose.show(this.node.text, live);
         else if (!this.element.classList.contains("edited"))
             this.body.textContent = this.node.text;
         this.element.classList.toggle("nothing", this.node.text === "");
@@ -101,7 +102,7 @@ export class MessageView {
             parts.push(button("Edit", () => this.edit()));
         else if (!shown.live)
             parts.push(button("Regenerate", () => this.acts.again(this.node)));
-        parts.push(shown.live ? this.rate : copyButton(() => this.node.text));
+        parts.push(shown.live ? this.rate : copyButton(() => this.textToCopy()));
         if (info !== undefined)
             parts.push(details(info));
         const end = info ? endOf(info) : null;
@@ -111,6 +112,12 @@ export class MessageView {
             this.foot.prepend(make("p", {class: "note"}, note));
         if (open && this.foot.querySelector("details"))
             this.foot.querySelector("details").open = true;
+    }
+
+    /* An answer without what was thought before it. */
+    textToCopy() {
+        const {text} = this.node;
+        return this.prose === null ? text : splitThought(text).answer || text;
     }
 
     pager(shown) {

@@ -4,7 +4,7 @@
 
 import {copyButton, make} from "./dom.js";
 import {parseInline} from "./inline.js";
-import {parseBlocks} from "./markdown.js";
+import {parseBlocks, splitThought} from "./markdown.js";
 
 const NAMES = {em: "em", strong: "strong", del: "del"};
 
@@ -92,10 +92,12 @@ function rank(blocks) {
     }
 }
 
-/* A place for an answer that grows: blocks that did not change keep their elements. */
-export class Prose {
-    constructor(place) {
+/* A place for a text that grows: blocks that did not change keep their elements. The first `before`
+ * nodes of the place are not its own. */
+class Blocks {
+    constructor(place, before = 0) {
         this.place = place;
+        this.before = before;
         this.raw = [];
     }
 
@@ -105,10 +107,45 @@ export class Prose {
         let same = 0;
         while (same < blocks.length && same < this.raw.length && blocks[same].raw === this.raw[same])
             same++;
-        while (this.place.childNodes.length > same)
+        while (this.place.childNodes.length > this.before + same)
             this.place.lastChild.remove();
         for (const block of blocks.slice(same))
             this.place.append(blockNode(block));
         this.raw = blocks.map((block) => block.raw);
+    }
+}
+
+/* What was thought before an answer, folded. */
+class Thought {
+    constructor() {
+        const place = make("div");
+        this.name = make("summary");
+        this.blocks = new Blocks(place);
+        this.element = make("details", {class: "thought"}, this.name, place);
+    }
+
+    show(text, live) {
+        this.name.textContent = live ? "Thinking…" : "Thought";
+        this.blocks.show(text);
+    }
+}
+
+/* A place for an answer, of which `live` says that it is being written. */
+export class Prose {
+    constructor(place) {
+        this.place = place;
+        this.thought = null;
+        this.blocks = new Blocks(place);
+    }
+
+    show(text, live = false) {
+        const {thought, answer, open} = splitThought(text);
+        if ((thought === null) !== (this.thought === null)) {
+            this.thought = thought === null ? null : new Thought();
+            this.blocks = new Blocks(this.place, this.thought === null ? 0 : 1);
+            this.place.replaceChildren(...(this.thought === null ? [] : [this.thought.element]));
+        }
+        this.thought?.show(thought, live && open);
+        this.blocks.show(answer);
     }
 }

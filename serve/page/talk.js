@@ -22,9 +22,10 @@ export class Talk {
         this.room = find("room-left");
         this.room.append(bar("Context in use"), make("span"));
         find("scroll").addEventListener("scroll", () => {
-            const s = find("scroll");
-            this.follows = s.scrollHeight - s.scrollTop - s.clientHeight < NEAR_END;
+            this.follows = this.nearEnd();
+            find("to-end").hidden = this.follows;
         }, {passive: true});
+        find("to-end").addEventListener("click", () => this.goToEnd());
         find("earlier").addEventListener("click", () => this.showEarlier());
     }
 
@@ -93,9 +94,23 @@ export class Talk {
         find("messages").firstElementChild?.focus({preventScroll: true});
     }
 
+    /* Whether the end is looked at. */
+    nearEnd() {
+        const s = find("scroll");
+        return s.scrollHeight - s.scrollTop - s.clientHeight < NEAR_END;
+    }
+
+    /* The end is followed while it grows, unless a reader went away from it. */
     scroll() {
         if (this.follows)
             find("scroll").scrollTop = find("scroll").scrollHeight;
+        find("to-end").hidden = this.follows || this.nearEnd();
+    }
+
+    goToEnd() {
+        this.follows = true;
+        this.scroll();
+        find("scroll").focus({preventScroll: true});
     }
 
     drawRoom(path) {
@@ -180,11 +195,13 @@ export class Talk {
         this.stop();
         const question = this.add(this.c, node.parent, "user", text);
         this.keep(this.c);
+        this.follows = true;
         this.answer(this.c, question);
     }
 
     again(node) {
         this.stop();
+        this.follows = true;
         this.answer(this.c, this.c.nodes[node.parent]);
     }
 

@@ -26,6 +26,7 @@ class Chat(BrowserTest):
         self.assertIn("temperature", facts)
         self.assertRegex(page.inner_text("#room-left"), r"^\d+ of 512 positions$")
         self.assertEqual(page.inner_text("#title"), QUESTION)
+        self.assertFalse(page.is_visible("#key"))  # this server asks for none
 
     def test_pieces_are_shown_as_they_come(self):
         hold = threading.Event()
@@ -41,6 +42,28 @@ class Chat(BrowserTest):
         self.assertEqual(other.asked[0][0]["messages"], [{"role": "user", "content": "Count"}])
         page.click("summary")
         self.assertIn("18446744073709551615", page.inner_text(".facts dl"))  # not rounded
+
+    def test_a_thought_is_folded(self):
+        hold = threading.Event()
+        self.addCleanup(hold.set)
+        other = self.stand_in(Reply([event(delta("<think>\nTwo and two")), hold, *answer(" are four.\n</think>\n\n", "It is **4**.")]), Reply(answer("Yes.")))
+        page = self.at(other.url)
+        self.ask(page, QUESTION)
+        self.expect(page.locator(".thought summary")).to_have_text("Thinking…")
+        self.assertFalse(page.get_by_text("Two and two").is_visible())
+        page.click(".thought summary")
+        self.assertTrue(page.get_by_text("Two and two").is_visible())
+        hold.set()
+        self.answered(page)
+        self.assertEqual(page.inner_text(".thought summary"), "Thought")
+        self.assertTrue(page.get_by_text("Two and two are four.").is_visible())  # opened once, it stays open
+        self.assertEqual(page.inner_text(".assistant .body > p"), "It is 4.")
+        page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+        page.locator(".assistant").get_by_role("button", name="Copy").click()
+        self.until(page, "window.copied === 'It is **4**.'")
+        self.ask(page, "Sure?")
+        self.answered(page, 2)
+        self.assertIn("<think>", other.asked[1][0]["messages"][1]["content"])  # templates take it out
 
     def test_stop(self):
         hold = threading.Event()

@@ -12,7 +12,11 @@ from other_server import delta, event
 from standin import Reply, answer, refusal
 
 SHOTS = os.environ.get("SHOTS")
-MARKDOWN = """A short overview, with *emphasis*, **weight**, `inline code` and a [link](https://example.org/).
+MARKDOWN = """<think>
+Words stand between blanks, so it is enough to *split* a text.
+</think>
+
+A short overview, with *emphasis*, **weight**, `inline code` and a [link](https://example.org/).
 
 ## Steps
 1. Read the file
@@ -36,11 +40,18 @@ WIDER = """() => [...document.querySelectorAll("body *")].filter(e => e.checkVis
     e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("pre, .table, #side, .unseen")).map(e => e.outerHTML.slice(0, 80))"""
 
 
-class Look(BrowserTest):
+class Seen(BrowserTest):
     def shot(self, page, name):
         if SHOTS:
             page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
 
+    def axe(self, page, state):
+        found = Axe().run(page).response["violations"]
+        problems = [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found]
+        self.assertEqual(problems, [], state)
+
+
+class Look(Seen):
     def talk(self, context=None):
         other = self.stand_in(Reply(answer("An idea in one line.")), Reply(answer(MARKDOWN)))
         page = self.at(other.url, context)
@@ -50,19 +61,15 @@ class Look(BrowserTest):
         self.answered(page, 2)
         return page
 
-    def axe(self, page, state):
-        found = Axe().run(page).response["violations"]
-        problems = [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found]
-        self.assertEqual(problems, [], state)
-
     def states(self, page):
         """The page in each of its states, by name."""
         yield "chat"
+        page.click(".thought summary")
         page.locator("summary").last.click()
         page.locator(".user").last.get_by_role("button", name="Edit").click()
         yield "editing"
         page.keyboard.press("Escape")
-        for name in ("settings", "key", "rename", "delete"):
+        for name in ("settings", "rename", "delete"):
             page.click(f"#{name}")
             yield name
             page.keyboard.press("Escape")
@@ -123,6 +130,31 @@ class Look(BrowserTest):
         page.click("#menu")
         page.locator("#list button").last.click()
         self.answered(page, 2)
+        self.assertGreater(page.locator("#title").bounding_box()["width"], PHONE["width"] / 2)
+        page.get_by_role("button", name="Rename").click()
+        page.keyboard.press("Escape")
+        page.click("#settings")
+        save = page.locator("#settings-dialog").get_by_role("button", name="Save").bounding_box()
+        self.assertLess(save["y"] + save["height"], PHONE["height"])  # without scrolling
+
+    def test_a_reader_who_went_away_from_the_end_can_go_back(self):
+        hold = threading.Event()
+        self.addCleanup(hold.set)
+        page = self.at(self.stand_in(Reply([event(delta("One.\n\n" * 60)), hold, *answer("Two.\n\n" * 60)])).url)
+        place = "document.getElementById('scroll')"
+        self.ask(page, "Go on")
+        self.until(page, f"{place}.scrollTop > 500")  # followed
+        self.assertFalse(page.is_visible("#to-end"))
+        page.evaluate(f"{place}.scrollTop = 0")
+        self.expect(page.locator("#to-end")).to_be_visible()
+        hold.set()
+        self.answered(page)
+        self.assertEqual(page.evaluate(f"{place}.scrollTop"), 0)
+        self.shot(page, "light-away-from-the-end")
+        self.axe(page, "away from the end")
+        page.click("#to-end")
+        self.until(page, f"{place}.scrollHeight - {place}.scrollTop - {place}.clientHeight < 2")
+        self.assertFalse(page.is_visible("#to-end"))
 
     def test_keyboard_only(self):
         other = self.stand_in(Reply(answer("First.")), Reply(answer("Second.")), Reply(answer("Third.")))
@@ -140,7 +172,7 @@ class Look(BrowserTest):
         for _ in range(60):  # every control can be come to, and left
             page.keyboard.press("Tab")
             seen.add(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim().slice(0, 12)"))
-        self.assertLessEqual({"new", "key", "help", "theme", "tab-chat", "settings", "send", "ask", "rename", "export", "delete", "Edit", "Copy", "Regenerate"}, seen)
+        self.assertLessEqual({"new", "help", "theme", "tab-chat", "settings", "send", "ask", "rename", "export", "delete", "Edit", "Copy", "Regenerate"}, seen)
         page.locator("#messages li").first.focus()
         page.keyboard.press("r")
         self.expect(page.locator(".assistant .body")).to_have_text(["Second."])
@@ -210,6 +242,17 @@ class Look(BrowserTest):
         asked.clear()
         page.wait_for_timeout(2500)
         self.assertEqual(asked, [])
+
+
+class Locked(Seen):
+    env = {"TERN_API_KEY": "secret-key"}
+
+    def test_the_key_is_asked_for_accessibly(self):
+        page = self.at()
+        page.click("#key")
+        self.shot(page, "light-key")
+        self.axe(page, "key")
+        self.allowed = ["401"]
 
 
 if __name__ == "__main__":

@@ -82,6 +82,21 @@ def bare(tree):
     return tree
 
 
+# Answers: what was thought before them, the rest, and whether the end of the thought has not come.
+THOUGHTS = {
+    "Yes": (None, "Yes", False),
+    "<think>\nWell\n</think>\n\nYes": ("\nWell\n", "Yes", False),
+    "<think>Well": ("Well", "", True),
+    " \n<think>": ("", "", True),
+    "<think>\n\n</think>\n\nYes": (None, "Yes", False),
+    "<think>a</think>b</think>": ("a", "b</think>", False),
+    "Well\n</think>\n\nYes": ("Well\n", "Yes", False),
+    "Well\n </think> \nYes\n</think>": ("Well\n", "Yes\n</think>", False),
+    "The mark is `</think>` there": (None, "The mark is `</think>` there", False),
+    "Say <think>, then": (None, "Say <think>, then", False),
+}
+
+
 class Parts(BrowserTest):
     def setUp(self):
         super().setUp()
@@ -95,6 +110,12 @@ class Parts(BrowserTest):
             with self.subTest(text=text):
                 self.assertEqual(bare(self.call("markdown", "parseBlocks", text)), blocks)
 
+    def test_thoughts(self):
+        for text, parts in THOUGHTS.items():
+            with self.subTest(text=text):
+                found = self.call("markdown", "splitThought", text)
+                self.assertEqual((found["thought"], found["answer"], found["open"]), parts)
+
     def test_inline(self):
         for text, nodes in INLINE.items():
             with self.subTest(text=text):
@@ -105,7 +126,7 @@ class Parts(BrowserTest):
         hostile = ["*a " * 40000, "a* " * 40000, "*a_" * 40000, "**a *b " * 20000, "[" * 100000, "]" * 100000, "![" * 50000, "[a](" * 30000,
                    "[a](b" * 30000, "`" * 100000, "` `` ``` " * 12000, "\\" * 100000, "<" * 100000, "<http://" * 15000, "http://" * 15000,
                    "http://a.example/" + ")" * 100000, "> " * 50000, "- " * 50000, "- a\n" * 30000, "1. " * 40000, "#" * 100000 + "a", "# " + "#" * 100000 + "a",
-                   "-" * 100000 + "x", "- " * 50000 + "x", "|" * 100000, "a|b\n" + "-|" * 50000 + "x", "|a" * 50000 + "\n" + "|-" * 50000, "```\n" * 30000,
+                   "-" * 100000 + "x", "- " * 50000 + "x", "<think>" * 20000, "\n</think>x" * 20000, "|" * 100000, "a|b\n" + "-|" * 50000 + "x", "|a" * 50000 + "\n" + "|-" * 50000, "```\n" * 30000,
                    "~" * 100000, "~~a" * 40000, "\n" * 100000, " " * 100000 + "a", "a\n---\n" * 20000, "*" * 100000, "_a_" * 40000, "*a**b" * 25000,
                    "*[" * 40000 + "](http://x.example)*" * 5000, "**" * 9 + "*a*" * 30000, ("*" * 9 + "a" + "*" * 9) * 6000, "> - " * 30000,
                    "*a **b " * 8000 + "c** d*" * 8000, "*a [b " * 8000 + "c](http://x.example/) d*" * 8000,
@@ -137,16 +158,17 @@ class Parts(BrowserTest):
 
     def test_growing_is_the_same_as_at_once(self):
         text = "# Title\n\nText *with* `marks`\n\n- a\n  - b\n\n```py\nx = 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\nend"
-        same = self.page.evaluate("""async (text) => {
-            const {Prose} = await import('/page/render.js');
-            const [grown, whole] = [document.createElement('div'), document.createElement('div')];
-            const growing = new Prose(grown);
-            for (let n = 0; n <= text.length; n++)
-                growing.show(text.slice(0, n));
-            new Prose(whole).show(text);
-            return grown.innerHTML === whole.innerHTML;
-        }""", text)
-        self.assertTrue(same)
+        for before in ("", "<think>\nSome *words*\n\n1. a\n</think>\n\n", "Some words\n\n</think>\n\n", "<think></think>"):
+            same = self.page.evaluate("""async (text) => {
+                const {Prose} = await import('/page/render.js');
+                const [grown, whole] = [document.createElement('div'), document.createElement('div')];
+                const growing = new Prose(grown);
+                for (let n = 0; n <= text.length; n++)
+                    growing.show(text.slice(0, n), n < text.length);
+                new Prose(whole).show(text);
+                return grown.innerHTML === whole.innerHTML;
+            }""", before + text)
+            self.assertTrue(same, before)
 
     def test_events(self):
         cases = {
