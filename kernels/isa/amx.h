@@ -83,8 +83,4 @@ static inline vb vb_sub(vb a, vb b) {
     return _mm512_sub_epi8(a, b);
 }
 
-static inline vi vi_mul(vi a, vi b) {
-    return _mm512_mullo_epi32(a, b);
-}
-
 #endif

@@ -15,6 +15,13 @@ static inline size_t tail_lanes(size_t rest, size_t offset, size_t lanes) {
     return left < lanes ? left : lanes;
 }
 
+/* a / b, rounded as IEEE says, for integers a below 2^24 and any b. A set may have a faster way. */
+#ifndef TERN_OWN_QUOTIENT
+static inline vf vf_quotient(vf a, float b) {
+    return vf_div(a, vf_set1(b));
+}
+#endif
+
 /* Nearest integer, ties to even, for |v| < 2^22. */
 static inline vf vf_rne(vf v) {
     const vf magic = vf_set1(0x1.8p23f);

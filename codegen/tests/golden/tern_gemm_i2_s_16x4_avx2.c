@@ -36,7 +36,7 @@ static inline vf scales(const tern_matrix *m, size_t r, size_t n) {
 
 static inline vf rescale(vi raw, const tern_activations *x, size_t t, vf scale) {
     const vf y = vf_sub(vi_to_f(raw), vf_set1((float)x->sum[t]));
-    return vf_mul(vf_div(y, vf_set1(x->s[t])), scale);
+    return vf_mul(vf_quotient(y, x->s[t]), scale);
 }
 
 /* 16 rows from r x 4 token(s) from t; codes of the row group (or its part) at w. */

@@ -36,7 +36,7 @@ static inline vf scales(const tern_matrix *m, size_t r, size_t n) {
 
 static inline vf rescale(vi raw, const tern_activations *x, size_t t, vf scale) {
     const vf y = vf_sub(vi_to_f(raw), vf_set1((float)x->sum[t]));
-    return vf_mul(vf_div(y, vf_set1(x->s[t])), scale);
+    return vf_mul(vf_quotient(y, x->s[t]), scale);
 }
 
 /* 16 rows from r x 8 token(s) from t; codes of the row group (or its part) at w. */
@@ -385,10 +385,10 @@ enum {
     PAIR_BYTES = GROUPS * CHUNK_BYTES,
     PLANES = 4,
     STEP_BYTES = GROUPS * sizeof(vb), /* four columns of both groups, unpacked */
-    PART_CHUNKS = 640 / CHUNK_COLS,   /* 20 KB, unpacked */
+    PART_CHUNKS = 512 / CHUNK_COLS,   /* 16 KB, unpacked */
     PART_STEPS = PART_CHUNKS * PLANES,
     BLOCK_TOKENS = 128, /* whose sums are 16 KB */
-    LEAST_TOKENS = 16,  /* for which unpacking once is faster */
+    LEAST_TOKENS = 9,  /* for which unpacking once is faster */
     LANES = 16,
     LONGEST = 65535 /* columns */
 };
@@ -994,13 +994,22 @@ static void unpack(const uint8_t *w, size_t group_bytes, size_t steps, uint8_t *
     }
 }
 
-/* Adds the products of n > 0 tiles of codes with 32 tokens to `sums`. */
-static void tiles_2(const uint8_t *codes, size_t n, const int8_t *q, size_t stride, int32_t *sums) {
+/* Adds the products of n > 0 tiles of codes with 32 tokens to `sums`,
+    which begin with them if `first`. */
+static void tiles_2(const uint8_t *codes, size_t n, const int8_t *q, size_t stride, bool first,
+    int32_t *sums) {
     const size_t sums_stride = GROUPS * LANES * sizeof *sums;
-    tile_load(0, sums + 0 * GROUPS * LANES + 0 * LANES, sums_stride);
-    tile_load(1, sums + 0 * GROUPS * LANES + 1 * LANES, sums_stride);
-    tile_load(2, sums + 16 * GROUPS * LANES + 0 * LANES, sums_stride);
-    tile_load(3, sums + 16 * GROUPS * LANES + 1 * LANES, sums_stride);
+    if (first) {
+        tile_zero(0);
+        tile_zero(1);
+        tile_zero(2);
+        tile_zero(3);
+    } else {
+        tile_load(0, sums + 0 * GROUPS * LANES + 0 * LANES, sums_stride);
+        tile_load(1, sums + 0 * GROUPS * LANES + 1 * LANES, sums_stride);
+        tile_load(2, sums + 16 * GROUPS * LANES + 0 * LANES, sums_stride);
+        tile_load(3, sums + 16 * GROUPS * LANES + 1 * LANES, sums_stride);
+    }
     do {
         tile_load(4, q, stride);
         tile_load(5, q + TILE_ROWS * stride, stride);
@@ -1019,11 +1028,18 @@ static void tiles_2(const uint8_t *codes, size_t n, const int8_t *q, size_t stri
     tile_store(3, sums + 16 * GROUPS * LANES + 1 * LANES, sums_stride);
 }
 
-/* Adds the products of n > 0 tiles of codes with 16 tokens to `sums`. */
-static void tiles_1(const uint8_t *codes, size_t n, const int8_t *q, size_t stride, int32_t *sums) {
+/* Adds the products of n > 0 tiles of codes with 16 tokens to `sums`,
+    which begin with them if `first`. */
+static void tiles_1(const uint8_t *codes, size_t n, const int8_t *q, size_t stride, bool first,
+    int32_t *sums) {
     const size_t sums_stride = GROUPS * LANES * sizeof *sums;
-    tile_load(0, sums + 0 * GROUPS * LANES + 0 * LANES, sums_stride);
-    tile_load(1, sums + 0 * GROUPS * LANES + 1 * LANES, sums_stride);
+    if (first) {
+        tile_zero(0);
+        tile_zero(1);
+    } else {
+        tile_load(0, sums + 0 * GROUPS * LANES + 0 * LANES, sums_stride);
+        tile_load(1, sums + 0 * GROUPS * LANES + 1 * LANES, sums_stride);
+    }
     do {
         tile_load(4, q, stride);
         tile_load(6, codes + 0 * sizeof(vb), STEP_BYTES);
@@ -1040,10 +1056,10 @@ static void tiles_1(const uint8_t *codes, size_t n, const int8_t *q, size_t stri
 /* The products of the last n < TILE_ROWS tokens: a tile is read whole,
     so they are copied into one. */
 static void tiles_rest(scratch *part, size_t tiles, const int8_t *q, size_t stride, size_t n,
-    int32_t *sums) {
+    bool first, int32_t *sums) {
     for (size_t t = 0; t < n; t++)
         memcpy(part->rest + t * 4 * PART_STEPS, q + t * stride, tiles * TILE_ROW_BYTES);
-    tiles_1(part->codes, tiles, part->rest, 4 * PART_STEPS, sums);
+    tiles_1(part->codes, tiles, part->rest, 4 * PART_STEPS, first, sums);
 }
 
 /* Rescales the sums of n tokens from t, which are at `sums`. */
@@ -1071,24 +1087,34 @@ static void block(const tern_matrix *m, const uint8_t *w, size_t chunks,
     const size_t stride = x->q_stride;
     const size_t all = chunks * PLANES;
     scratch part;
-    memset(part.sums, 0,
-        (n + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS * GROUPS * LANES * sizeof *part.sums);
     if (n % TILE_ROWS > 0)
         memset(part.rest, 0, sizeof part.rest);
     for (size_t step = 0; step < all; step += PART_STEPS) {
         const size_t steps = all - step < PART_STEPS ? all - step : PART_STEPS;
         const size_t tiles = (steps + TILE_ROWS - 1) / TILE_ROWS;
+        const bool last = step + steps == all;
         const int8_t *q = x->q + t0 * stride + 4 * step;
         size_t t = 0;
         unpack(w + step / PLANES * CHUNK_BYTES, chunks * CHUNK_BYTES, steps, part.codes);
-        for (; t + 32 <= n; t += 32)
-            tiles_2(part.codes, tiles, q + t * stride, stride, part.sums + t * GROUPS * LANES);
-        for (; t + 16 <= n; t += 16)
-            tiles_1(part.codes, tiles, q + t * stride, stride, part.sums + t * GROUPS * LANES);
-        if (t < n)
-            tiles_rest(&part, tiles, q + t * stride, stride, n - t, part.sums + t * GROUPS * LANES);
+        for (; t + 32 <= n; t += 32) {
+            int32_t *sums = part.sums + t * GROUPS * LANES;
+            tiles_2(part.codes, tiles, q + t * stride, stride, step == 0, sums);
+            if (last)
+                finish(m, x, sums, t0 + t, 32, r, rows, y, y_stride);
+        }
+        for (; t + 16 <= n; t += 16) {
+            int32_t *sums = part.sums + t * GROUPS * LANES;
+            tiles_1(part.codes, tiles, q + t * stride, stride, step == 0, sums);
+            if (last)
+                finish(m, x, sums, t0 + t, 16, r, rows, y, y_stride);
+        }
+        if (t < n) {
+            int32_t *sums = part.sums + t * GROUPS * LANES;
+            tiles_rest(&part, tiles, q + t * stride, stride, n - t, step == 0, sums);
+            if (last)
+                finish(m, x, sums, t0 + t, n - t, r, rows, y, y_stride);
+        }
     }
-    finish(m, x, part.sums, t0, n, r, rows, y, y_stride);
 }
 
 /* Two groups from row r x the tokens of the tile, in blocks; the rest as few. */
