@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse bench-build bench-model perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-page test-slow-clients fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -147,6 +147,13 @@ CLIENTS ?=
 test-clients: all
 	tests/clients/run.py --tern $(BUILD)/tern $(CLIENTS)
 
+# llama.cpp's tests of its server, with tern serve (tests/llama_cpp/README.md), whose packages go into build/llama-venv:
+# make test-llama-cpp FOLDER=/path/to/llama.cpp/tools/server/tests
+test-llama-cpp: all
+	python3 -m venv $(BUILD)/llama-venv
+	$(BUILD)/llama-venv/bin/pip install -q -r tests/llama_cpp/requirements.txt
+	$(BUILD)/llama-venv/bin/python tests/llama_cpp/run.py --tern $(BUILD)/tern --folder $(FOLDER)
+
 # Chat templates of a folder against Jinja2: make test-templates FOLDER=/path/to/templates (docs/chat.md).
 test-templates: all
 	cmake --build --preset release -j $(JOBS) --target template_tool
@@ -186,6 +193,11 @@ test-grammar-bench: test-build
 # tern serve and slowhttptest (Debian has it): two minutes.
 test-slow-clients: all
 	tests/load/slow.py --tern $(BUILD)/tern
+
+# tern serve with packages of Debian that are not installed (tests/debian/README.md); DEBIAN=promtool does this alone.
+DEBIAN ?=
+test-debian: test-build
+	tests/debian/run.py --build $(BUILD) $(DEBIAN)
 
 clean:
 	rm -rf build build-*

@@ -349,7 +349,8 @@ static size_t unescape(void *user, struct MHD_Connection *connection, char *text
 }
 
 /* By poll, not epoll: the library asks epoll for changes only, and so it misses that a client has
- * closed its side when the news comes together with a piece of a request. */
+ * closed its side when the news comes together with a piece of a request. Options are those that
+ * version 0.9.71 knows: the library that is loaded may be older than the header. */
 static struct MHD_Daemon *start(http_server *s, int fd) {
     const http_limits *l = &s->config.limits;
     const bool tls = s->config.tls;
@@ -357,7 +358,7 @@ static struct MHD_Daemon *start(http_server *s, int fd) {
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0, NULL,
         NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes,
-        MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds, HTTP_STRICTNESS, 1,
+        MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, http_tls_callback(), MHD_OPTION_END);

@@ -14,13 +14,6 @@ typedef enum MHD_Result http_result;
 typedef int http_result;
 #endif
 
-/* The option that makes the library refuse what no sound client sends. */
-#if MHD_VERSION >= 0x01000000
-#define HTTP_STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL
-#else
-#define HTTP_STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT
-#endif
-
 /* A connection. While it waits for its client, for a header or until a reply is read, it has to be
  * ready in time. */
 typedef struct http_connection {

@@ -358,6 +358,13 @@ class Pages(Served):
         self.assertEqual(props["total_slots"], 16)
         self.assertEqual(props["system_fingerprint"], self.server.chat(QUESTION).json()["system_fingerprint"])
 
+    def test_the_servers_own_limit_of_tokens(self):
+        """--max-tokens, where a request says nothing; 0: until the context of 512 is full."""
+        for given, told, tokens in ((7, 7, 7), (0, -1, 510)):
+            with self.subTest(given=given), Server("--max-tokens", given) as server:
+                reply = server.complete("Once", ignore_eos=True).json()
+                self.assertEqual((reply["tern"]["effective"]["max_tokens"], reply["usage"]["completion_tokens"]), (told, tokens))
+
     def test_the_fingerprint_is_that_of_model_and_cache(self):
         one = self.server.get("/props").json()["system_fingerprint"]
         with Server("--isa", "scalar", "--threads", 1) as server:

@@ -47,7 +47,8 @@ static const option_spec table[OPT_PRECISION] = {
                         .help = "generate at most N tokens"},
     [OPT_CHAT_TOKENS] = {"max-tokens", 'n', "max-new max-new-tokens n-predict", "N", OPTION_INTEGER,
                          .max = 100000000, .fallback = "1024", .commands = CHAT | SERVE,
-                         .help = "at most N tokens for an answer (serve: unless a request says)"},
+                         .help = "at most N tokens for an answer (serve: unless a request says; 0: "
+                                 "until the context is full)"},
     [OPT_SYSTEM] = {"system", 0, "system-prompt", "TEXT", OPTION_TEXT, .commands = ANSWERS,
                     .help = "what the model is told before the conversation (run: with --chat)"},
     [OPT_NO_HISTORY] = {"no-history", 0, NULL, NULL, OPTION_SWITCH, .commands = CHAT,

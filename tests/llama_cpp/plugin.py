@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of pytest: llama.cpp's tests with a server that brings its model along. With ANY_WORDS in the environment, what they
+say of the words of their own model is true of every text."""
+
+import os
+import sys
+
+
+def pytest_configure():
+    sys.path.insert(0, os.getcwd())
+    import utils  # of the tests; their modules take what is here by name, later
+
+    utils.ServerPreset.load_all = staticmethod(lambda: None)  # would fetch models
+    if os.environ.get("ANY_WORDS"):
+        utils.match_regex = lambda regex, text: True
