@@ -8,7 +8,7 @@ import itertools
 import sys
 from pathlib import Path
 
-FIELDS = ["Host:x", "Content-Length:12", "content-length:0x1", "Content-Length:999999999999999999", "Transfer-Encoding:chunked",
+FIELDS = ["Host:x", "Content-Length:12", "content-length:0x1", "Content-Length:999999999999999999", "Content-Length:1234567890123456789", "Content-Length:", "Transfer-Encoding:chunked",
           "transfer-encoding:gzip, chunked", "Content-Length :1", "!#$%&'*+-.^_`|~:", "x"]
 
 
@@ -16,7 +16,7 @@ def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for i, fields in enumerate(itertools.product(FIELDS, repeat=2)):
-        (folder / f"{i:02d}").write_text("\n".join(fields))
+        (folder / f"{i:03d}").write_text("\n".join(fields))
 
 
 if __name__ == "__main__":
