@@ -18,7 +18,7 @@
 #include "tests/fuzz/change_json.h"
 
 /* An answer in a form goes on for longer, so that calls of tools have an end. */
-enum { STEPS = 6, STEPS_IN_FORM = 64, CONTEXT = 512, MOST_ROUTES = 64 };
+enum { STEPS = 6, STEPS_IN_FORM = 160, CONTEXT = 512, MOST_ROUTES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
@@ -263,7 +263,6 @@ static void open_server(void) {
     require(grammars_open(s.tokenizer, s.info.n_vocab, &s.grammars, NULL) == TERN_OK);
     s.rules = (ask_rules){.tokenizer = s.tokenizer,
                           .model = c->name,
-                          .any_model = true,
                           .sampling = c->sampling,
                           .seeded = true,
                           .n_vocab = s.info.n_vocab,

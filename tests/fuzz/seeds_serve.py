@@ -19,6 +19,7 @@ TALK = [
 ]
 SAMPLING = {"temperature": 0.7, "top_p": 0.9, "top_k": 5, "min_p": 0.1, "seed": 3, "repeat_penalty": 1.1}
 SAMPLING |= {"presence_penalty": 0.5, "frequency_penalty": -0.5, "repeat_last_n": 8, "logit_bias": {"7": 1.5}}
+LETTERS = list("etaoinshr dlu,.")
 BODIES = [
     {"messages": TALK, "max_tokens": 2, "model": "tiny"},
     {"messages": TALK, "max_tokens": 2, "stream": True, "stream_options": {"include_usage": True}, "n": 2},
@@ -36,7 +37,10 @@ BODIES = [
     {"input": ["a", "bc"], "encoding_format": "base64", "dimensions": 5}, {"input": [[1, 2], [3]], "dimensions": 9999}, {"input": [5, 6]}, {"content": ["a", [1, 2]], "embd_normalize": 2}, {"input": [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "a"}]}], "max_output_tokens": 1},
     {"content": "What is 2+2?", "add_special": True, "with_pieces": True}, {"content": "\u00e9\U0001f642", "with_pieces": True, "parse_special": False}, {"content": 5}, {"content": "a", "add_special": 1}, {"prompt": "a", "return_token_strs": True}, {"tokens": [5, 6, 7]}, {"tokens": [-1]}, {"tokens": 5}, {"tokens": list(range(300))},
     {"tools": [], "tool_choice": "none", "response_format": {"type": "text"}, "modalities": ["text"], "messages": TALK},
-    {"messages": TALK, "max_tokens": 1, "max_completion_tokens": 2}, {"messages": TALK, "top_logprobs": 2}, {"messages": TALK, "n": 99}, {"messages": TALK, "n": 3, "max_tokens": 2, "stream": True, "logprobs": True}, {"messages": []}, {"messages": [1]}, {"messages": {}}, {},
+    {"messages": TALK, "max_tokens": 1, "max_completion_tokens": 2}, {"messages": TALK, "top_logprobs": 2}, {"messages": TALK, "n": 99}, {"messages": TALK, "n": 3, "max_tokens": 2, "stream": True, "logprobs": True}, {"messages": TALK, "max_tokens": 2, "max_completion_tokens": 2}, {"messages": TALK, "model": "other"}, {"prompt": "a", "echo": True, "logprobs": 1, "stream": True, "n": 2, "max_tokens": 1}, {"prompt": "a", "max_tokens": 6, "logprobs": 5}, {"prompt": [1] * 511, "max_tokens": 5, "n_predict": 5}, *({"messages": [{"role": "user", "content": "Z" * n}], "input": "Z" * n, "max_tokens": 30, "max_output_tokens": 30} for n in (440, 460, 480, 490, 495, 500, 505)),
+    {"prompt": "Once", "messages": TALK[1:], "input": "Once", "stop": LETTERS, "stop_sequences": LETTERS, "max_tokens": 20, "max_output_tokens": 20, "n_predict": 20}, {"prompt": "Once", "messages": TALK[1:], "input": "Once", "stop": LETTERS, "stop_sequences": LETTERS, "max_tokens": 20, "max_output_tokens": 20, "n_predict": 20, "stream": True}, {"prompt": "a", "messages": TALK, "stop": [*LETTERS, "x"], "stop_sequences": [*LETTERS, "x"]}, {"content": "a", "add_special": False}, {"tokens": []}, {"input": ["a", "bc"], "content": ["a", "bc"], "encoding_format": "base64"}, {"input": "a", "encoding_format": "float", "dimensions": 88},
+    *({"prompt": "a", "messages": TALK, "max_tokens": 1, "logit_bias": bias} for bias in ({"": 1}, {"12345678901": 1}, {"5": True}, {"5": False}, {"99999": 1}, {"5": 1e7}, {str(i): 1 for i in range(300)}, [[1.5, 1]], [[-1, 1]], [[999999, 1]], [[5, "x"]], [["abc", 1]], [[5]], [5])), {"input": "a", "include": ["reasoning.encrypted_content"], "truncation": "disabled", "max_output_tokens": 1}, {"messages": TALK[1:], "thinking": {"type": "disabled"}, "max_tokens": 1}, {"prompt": "a", "suffix": "", "typical_p": 1.0, "functions": [], "max_tokens": 1, "seed": -1, "top_k": -1},
+    {"messages": []}, {"messages": [1]}, {"messages": {}}, {},
 ]
 
 # Forms of an answer.
@@ -52,8 +56,9 @@ FORMS = [
 # Tools, as chats declare them; of other interfaces by `flat`.
 FUNCTION = {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}}
 OTHER = {"name": "g.h-1_2"}
+NESTED = {"name": "n" * 60, "parameters": {"type": "object", "properties": {"a": {"const": {"b": ["c\"\\}]", {"d": [[], {}]}]}}}, "required": ["a"], "additionalProperties": False}}
 TOOLS = [
-    [FUNCTION], [OTHER], [FUNCTION, OTHER], [OTHER, OTHER], [{**FUNCTION, "name": ""}], [{**FUNCTION, "name": "a b"}], [{"name": "a" * 80}], [{**FUNCTION, "description": 1}], [{**FUNCTION, "strict": 1}], [{**FUNCTION, "strict": True, "parameters": None}], [{**FUNCTION, "parameters": 1}], [{**FUNCTION, "parameters": {"type": "array"}}], [{**FUNCTION, "parameters": {"type": 1}}], [{**FUNCTION, "parameters": {"properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}}], [{**FUNCTION, "parameters": {"type": "object", "multipleOf": 1}}], [{"name": f"t{i}"} for i in range(140)],
+    [NESTED], [FUNCTION], [OTHER], [FUNCTION, OTHER], [OTHER, OTHER], [{**FUNCTION, "name": ""}], [{**FUNCTION, "name": "a b"}], [{"name": "a" * 80}], [{**FUNCTION, "description": 1}], [{**FUNCTION, "strict": 1}], [{**FUNCTION, "strict": True, "parameters": None}], [{**FUNCTION, "parameters": 1}], [{**FUNCTION, "parameters": {"type": "array"}}], [{**FUNCTION, "parameters": {"type": 1}}], [{**FUNCTION, "parameters": {"properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}}], [{**FUNCTION, "parameters": {"type": "object", "multipleOf": 1}}], [{"name": f"t{i}"} for i in range(140)],
 ]
 CHOICES = ["auto", "none", "required", "any", "x", 1, {}, {"type": "function"}, {"type": "function", "function": {"name": "f"}}, {"type": "function", "name": "f"}, {"type": "function", "function": {"name": "zz"}}, {"type": "function", "name": "zz"}, {"type": "function", "function": {"name": 1}}, {"type": "any", "disable_parallel_tool_use": True}, {"type": "auto", "disable_parallel_tool_use": 1}, {"type": "tool", "name": "f"}, {"type": "tool", "name": "zz"}, {"type": "none"}, {"type": "x"}]
 USER = {"role": "user", "content": "x"}
@@ -93,10 +98,10 @@ def chats():
     for tools in TOOLS:
         chat = [{"type": "function", "function": tool} for tool in tools]
         yield "/chat/completions", {"messages": [USER], "tools": chat, "max_tokens": 40}
-        yield "/chat/completions", {"messages": [USER], "tools": chat, "tool_choice": "required", "max_tokens": 60, "stream": True, "parallel_tool_calls": False}
-        yield "/responses", {"input": "x", "tools": [{"type": "function", **tool} for tool in tools], "tool_choice": "required", "max_output_tokens": 60, "stream": len(tools) == 1}
-        yield "/messages", {"messages": [USER], "tools": flat(tools, "input_schema"), "tool_choice": {"type": "any"}, "max_tokens": 60, "stream": len(tools) == 1}
-        yield "/messages", {"messages": [USER], "tools": flat(tools, "input_schema"), "max_tokens": 60}
+        yield "/chat/completions", {"messages": [USER], "tools": chat, "tool_choice": "required", "max_tokens": 150, "stream": True, "parallel_tool_calls": False}
+        yield "/responses", {"input": "x", "tools": [{"type": "function", **tool} for tool in tools], "tool_choice": "required", "max_output_tokens": 150, "stream": len(tools) == 1}
+        yield "/messages", {"messages": [USER], "tools": flat(tools, "input_schema"), "tool_choice": {"type": "any"}, "max_tokens": 150, "stream": len(tools) == 1}
+        yield "/messages", {"messages": [USER], "tools": flat(tools, "input_schema"), "max_tokens": 150}
     for choice in CHOICES:
         yield "/chat/completions", {"messages": [USER], "tools": [{"type": "function", "function": FUNCTION}], "tool_choice": choice, "max_tokens": 50, "n": 2}
         yield "/responses", {"input": "x", "tools": [{"type": "function", **FUNCTION}], "tool_choice": choice, "max_output_tokens": 50, "parallel_tool_calls": True}
@@ -147,7 +152,8 @@ def main():
     inputs += chats()
     inputs += fields()
     for i, (path, body) in enumerate(inputs):
-        first = paths.index(path) + len(paths) * (1 + i % (STYLES - 1))
+        style = 1 + i % (STYLES - 1) if body.get("tools") else 0
+        first = paths.index(path) + len(paths) * style
         (folder / f"{i:05d}").write_bytes(bytes([first]) + json.dumps(body).encode())
     for i, body in enumerate((b"", b"{", b"[]", b'{"a":', b'{"prompt":"\xff"}', b'{"prompt":"\\ud800"}', b"{" + b'"a":[' * 99, b"1")):
         (folder / f"broken-{i}").write_bytes(bytes([paths.index("/completions")]) + body)
