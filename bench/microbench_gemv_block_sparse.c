@@ -2,9 +2,10 @@
 /*
  * Dense against sparse products of one token, from memory: for f32, f16 and ternary weights, every
  * instruction set that this machine runs, and shares of blocks that are stored.
- *   microbench_gemv_block_sparse [--check | --json] [ROWS COLS]
+ *   microbench_gemv_block_sparse [--check | --json] [--type f32|f16|i2_s] [ROWS COLS]
  * --check: small matrices, one product each; fails where results differ at all. At the end it says
- * up to which share sparse products are no slower (dispatch/sparse_limit.c).
+ * up to which share sparse products are no slower (dispatch/sparse_limit.c). --type: one kind of
+ * weights alone, for a machine that is quiet for a minute only.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,10 +14,11 @@
 
 #include "base/metrics.h"
 #include "bench/commit.h"
+#include "dispatch/cpu.h"
 #include "kernels/iebs.h"
 #include "kernels/reference_fill.h"
 
-enum { BLOCK_ROWS = 16, BLOCK_COLS = 64, MAX_COPIES = 64 };
+enum { BLOCK_ROWS = 16, BLOCK_COLS = 64, MAX_COPIES = 1024 };
 
 static const unsigned densities[] = {0, 10, 25, 40, 50, 60, 70, 75, 80, 85, 90, 95, 100};
 enum { DENSITIES = sizeof densities / sizeof *densities, MAX_LIMITS = 64 };
@@ -44,6 +46,12 @@ typedef struct trial {
     limit limits[MAX_LIMITS];
     size_t n_limits, n_products;
 } trial;
+
+/* Memory that no cache holds while it is read from one end to the other. */
+static size_t beyond_caches(void) {
+    const size_t least = (size_t)128 << 20, twice = 2 * (size_t)tern_cpu_cache_bytes();
+    return twice > least ? twice : least;
+}
 
 /* A matrix in as many places as leave every cache between two products of the same one. */
 typedef struct copies {
@@ -92,7 +100,7 @@ static tern_iebs fill(trial *t, unsigned percent) {
 }
 
 static void multiply_places(const trial *t, copies *c) {
-    const size_t room = t->check ? c->bytes : (size_t)128 << 20;
+    const size_t room = t->check ? c->bytes : beyond_caches();
     c->n = c->bytes > 0 && room / c->bytes > 1 ? room / c->bytes : 1;
     c->n = c->n > MAX_COPIES ? MAX_COPIES : c->n;
     uint8_t *memory = take(c->n * ((c->bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN));
@@ -144,7 +152,7 @@ static copies dense_copies(const trial *t) {
 static double measure(const trial *t, copies *c, const tern_kernel_row *row, float *y) {
     const tern_tile all = {0, 1, 0, t->rows};
     const size_t stride = (c->bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
-    const size_t rounds = t->check ? 1 : 3 * c->n < 12 ? 12 : 3 * c->n;
+    const size_t rounds = t->check ? 1 : c->n < 12 ? 12 : c->n;
     double best = INFINITY;
     for (size_t i = 0; i < rounds; i++) {
         c->matrix.data = c->memory + c->next * stride;
@@ -280,30 +288,59 @@ static void free_input(trial *t) {
         free(all[i]);
 }
 
+/* What is asked for, before the matrices are made. */
+typedef struct question {
+    bool check, json;
+    tern_format formats[3];
+    size_t n_formats, rows, cols;
+} question;
+
+/* The kinds of weights that --type names; all without it. False: it names none. */
+static bool choose_formats(question *q, const char *type) {
+    static const tern_format known[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (type == NULL || strcmp(type, tern_format_describe(known[i])->name) == 0)
+            q->formats[q->n_formats++] = known[i];
+    return q->n_formats > 0;
+}
+
+static bool understand(question *q, int argc, char **argv) {
+    int i = 1;
+    const char *type = NULL;
+    *q = (question){.check = argc > 1 && strcmp(argv[1], "--check") == 0,
+                    .json = argc > 1 && strcmp(argv[1], "--json") == 0};
+    q->rows = q->check ? 64 : 2560;
+    q->cols = q->check ? 320 : 6912;
+    i += q->check || q->json;
+    if (i + 1 < argc && strcmp(argv[i], "--type") == 0) {
+        type = argv[i + 1];
+        i += 2;
+    }
+    if (argc == i + 2) {
+        q->rows = strtoul(argv[i], NULL, 10);
+        q->cols = strtoul(argv[i + 1], NULL, 10);
+    }
+    return choose_formats(q, type) && (argc == i || argc == i + 2) && q->rows > 0 && q->cols > 0 &&
+           q->rows <= 1 << 16 && q->cols <= 1 << 15 && q->rows * q->cols % 128 == 0;
+}
+
 int main(int argc, char **argv) {
-    static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
-    const bool check = argc > 1 && strcmp(argv[1], "--check") == 0;
-    const bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    const int first = 1 + (check || json);
-    trial t = {.rows = check ? 64 : 2560, .cols = check ? 320 : 6912, .check = check, .json = json};
+    question q;
     uint64_t mask;
     bool same = true;
-    if (argc == first + 2) {
-        t.rows = strtoul(argv[first], NULL, 10);
-        t.cols = strtoul(argv[first + 1], NULL, 10);
-    }
-    if ((argc != first && argc != first + 2) || t.rows == 0 || t.cols == 0 || t.rows > 1 << 16 ||
-        t.cols > 1 << 15 || t.rows * t.cols % 128 != 0) {
-        fprintf(stderr, "usage: microbench_gemv_block_sparse [--check | --json] [ROWS COLS]\n"
+    if (!understand(&q, argc, argv)) {
+        fprintf(stderr, "usage: microbench_gemv_block_sparse [--check | --json] "
+                        "[--type f32|f16|i2_s] [ROWS COLS]\n"
                         "ROWS * COLS is a multiple of 128\n");
         return 2;
     }
     if (tern_cpu_mask(NULL, NULL, &mask, NULL) != TERN_OK)
         return EXIT_FAILURE;
+    trial t = {.rows = q.rows, .cols = q.cols, .check = q.check, .json = q.json};
     make_input(&t);
     print_begin(&t);
-    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-        t.format = formats[f];
+    for (size_t f = 0; f < q.n_formats; f++) {
+        t.format = q.formats[f];
         for (size_t i = 0; i < DENSITIES; i++)
             same = compare(&t, densities[i], mask) && same;
     }
