@@ -11,8 +11,8 @@
  *
  * For figures of speed: --even: streams of equal length alone, for prompts of --prompt tokens.
  * --other: the same of a server that may not be tern's, whose texts are not compared, with a
- * connection for each request. --unchecked: the same of tern's, of which nothing is asked before,
- * with connections that are kept.
+ * connection for each request, and one asked alone before. --unchecked: the same of tern's, of
+ * which nothing is asked before, with connections that are kept.
  */
 
 #include <arpa/inet.h>
@@ -89,9 +89,11 @@ unsigned ask_alone(const place *at, const bytes *request, bytes *body) {
     return status;
 }
 
+/* Of another server one is enough: it is warm then, and nothing is compared. */
 static bool ask_all_alone(const plan *p) {
     bytes request = {0}, body = {0};
-    for (size_t i = 0; i < p->n_recipes; i++) {
+    const size_t n = p->other ? 1 : p->n_recipes;
+    for (size_t i = 0; i < n; i++) {
         recipe *r = &p->recipes[i];
         bytes_drop(&request, request.size);
         recipe_write(r, false, &request);
