@@ -246,7 +246,9 @@ def comparisons_table(name: str) -> str:
 FORMATS = {"f16": "f16", "q8_0": "int8: q8_0", "int4-32": "int4, groups of 32", "int4-64": "int4, groups of 64",
            "int4-128": "int4, groups of 128", "int4-row": "int4, whole rows", "q4_k": "q4_k", "q5_k": "q5_k",
            "q6_k": "q6_k", "iq2_s": "iq2_s"}
-WEIGHED = "-imatrix"
+WEIGHED, ROUNDED = "-imatrix", "-act-"
+ACTIVATIONS = {"fp32": "fp32", "fp16": "fp16", "bf16": "bf16", "fp8": "fp8, e4m3", "fp8-e5m2": "fp8, e5m2",
+               "int8": "int8, a scale for 32 columns"}
 
 
 def precision_documents(model: str, what: str) -> dict[str, dict]:
@@ -264,9 +266,9 @@ def paired(d: dict, base: dict) -> str:
     return f"{math.exp(mean):.3f} [{math.exp(mean - 1.96 * spread):.3f}, {math.exp(mean + 1.96 * spread):.3f}]"
 
 
-def of_f16(d: dict, base: dict) -> str:
+def of_base(d: dict, base: dict) -> str:
     if d["perplexity"]["text_sha256"] != base["perplexity"]["text_sha256"]:
-        raise PageError(f"{d['model_info']['model_path']}: measured with another text than f16")
+        raise PageError(f"{d['model_info']['model_path']}: measured with another text than what it is compared with")
     return "1" if d is base else paired(d, base)
 
 
@@ -275,14 +277,28 @@ def precision_table(model: str) -> str:
     found = precision_documents(model, "perplexity")
     order = [f + w for f in FORMATS for w in ("", WEIGHED)]
     rows = []
-    for name in sorted(found, key=lambda n: (order.index(n) if n in order else len(order), n)):
+    for name in sorted((n for n in found if ROUNDED not in n), key=lambda n: (order.index(n) if n in order else len(order), n)):
         plain = name.removesuffix(WEIGHED)
         label = FORMATS.get(plain, plain) + (", by importance" if name != plain else "")
         p = found[name]["perplexity"]
-        rows.append([label, f"{p['value']:.3f}", of_f16(found[name], found["f16"]),
+        rows.append([label, f"{p['value']:.3f}", of_base(found[name], found["f16"]),
                      f"{found[name]['model_info']['file_bytes'] / 1048576:.1f}",
                      f"[perplexity](receipts/{PRECISION}/{model}-{name}-perplexity.json)"])
     return table(["matrices", "perplexity", "over that of f16", "files, MiB", "receipt"], rows)
+
+
+def activation_table(model: str, weights: str, own: str) -> str:
+    """A line a precision of activations, for one format of weights, whose own precision is `own`."""
+    found = precision_documents(model, "perplexity")
+    rows = []
+    for precision, label in ACTIVATIONS.items():
+        name = weights if precision == own else weights + ROUNDED + precision
+        d, base = found[name], found[weights]
+        if precision != own and d["run"].get("activations") != precision:
+            raise PageError(f"{model}-{name}: measured with other activations than {precision}")
+        rows.append([label + (" (as read)" if precision == own else ""), f"{d['perplexity']['value']:.3f}",
+                     of_base(d, base), f"[perplexity](receipts/{PRECISION}/{model}-{name}-perplexity.json)"])
+    return table(["activations", "perplexity", f"over that of {ACTIVATIONS[own].partition(',')[0]}", "receipt"], rows)
 
 
 def memory_table(model: str) -> str:

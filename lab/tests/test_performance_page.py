@@ -68,6 +68,19 @@ class Page(unittest.TestCase):
             path.write_text(json.dumps(document))
             self.assertRaises(page_tables.PageError, self.script.page, template)
 
+    def test_activations(self):
+        """Rounded activations are a table of their own, and what was measured with others is refused."""
+        path = self.receipts / page_tables.PRECISION / "smollm2-int4-32-act-fp8-perplexity.json"
+        document = json.loads(path.read_text())
+        template = self.script.PRECISION.read_text()
+        with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
+            document["perplexity"]["value"] = 987.654
+            path.write_text(json.dumps(document))
+            self.assertIn("| fp8, e4m3 | 987.654 |", self.script.page(template))
+            document["run"]["activations"] = "bf16"
+            path.write_text(json.dumps(document))
+            self.assertRaises(page_tables.PageError, self.script.page, template)
+
     def test_figures_come_from_the_receipts(self):
         """Another figure in a receipt is another one on the page, in tables and in prose."""
         def slower(document):
