@@ -39,6 +39,7 @@ def source_of(test):
     tests = documents.ROOT / "tests"
     places = (
         tests / f"test_{test}.c",
+        tests / "isa" / f"test_{test}.c",
         tests / "e2e" / f"test_{test.removeprefix('e2e_')}.py",
         tests / "docs" / f"test_{test.removeprefix('documents_')}.py",
         documents.ROOT / "bench" / "tests" / f"test_{test.removeprefix('bench_')}.py",
