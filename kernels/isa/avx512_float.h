@@ -52,12 +52,12 @@ static inline vf vf_div(vf a, vf b) {
 }
 
 /*
- * A division keeps its port for 16 cycles on Intel's processors; these five instructions keep two
- * ports for two and a half. 1 / b is rounded once, so the first quotient is less than two units off.
- * Its remainder, even if rounded, brings the second one to within one unit. The remainder of that
- * one is exact, and Markstein's theorem says that the last sum is the quotient rounded once. In the
- * range below nothing overflows and no remainder is lost: |a| is 0 or at least 1, and the lowest bit
- * of a remainder at least 2^-48 of a.
+ * A division keeps its port for 16 cycles on Intel's processors; these three instructions keep two
+ * ports for one and a half. 1 / b is rounded once, so the first quotient is less than two units off,
+ * and its remainder mends it. The sum is the quotient rounded once: only quotients next to the
+ * middle between two floats could differ, and test_quotient.c tries all of them. In the range below
+ * nothing overflows, and no remainder is lost: |a| is 0 or at least 1, and the lowest bit of a
+ * remainder at least 2^-48 of a.
  */
 #define TERN_OWN_QUOTIENT
 static inline vf vf_quotient(vf a, float b) {
@@ -65,9 +65,8 @@ static inline vf vf_quotient(vf a, float b) {
     if (!(b >= 0x1p-60f && b <= 0x1p60f))
         return _mm512_div_ps(a, divisor);
     const vf inverse = _mm512_set1_ps(1.0f / b);
-    const vf q0 = _mm512_mul_ps(a, inverse);
-    const vf q1 = _mm512_fmadd_ps(_mm512_fnmadd_ps(q0, divisor, a), inverse, q0);
-    return _mm512_fmadd_ps(_mm512_fnmadd_ps(q1, divisor, a), inverse, q1);
+    const vf quotient = _mm512_mul_ps(a, inverse);
+    return _mm512_fmadd_ps(_mm512_fnmadd_ps(quotient, divisor, a), inverse, quotient);
 }
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);

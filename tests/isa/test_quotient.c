@@ -42,6 +42,51 @@ static void test_random(void **state) {
     }
 }
 
+/*
+ * All quotients A / B of 24-bit significands that lie next to the middle M between two floats. The
+ * first quotient, A times the rounded reciprocal, is off by q*e + f: e of the reciprocal, f of its
+ * own rounding. The mended one is q*e*e + f*e off before it is rounded, at most 3 * 2^-25 units, and
+ * 1 / B more where the remainder needs 25 bits. So only a middle that is nearer can be missed. With
+ * M odd, of 25 bits, and k = 24 or 25 (A above or below B), A * 2^k = M * B + c puts it |c| / (2 * B)
+ * units away: |c| is at most 5.
+ */
+static size_t next_to_middles(uint32_t divisor, float a[LANES]) {
+    const int twos = __builtin_ctz(divisor);
+    const uint32_t odd = divisor >> twos;
+    uint32_t inverse = odd; /* modulo 2^32: right in the lowest three bits, and each step doubles them */
+    size_t n = 0;
+    for (int step = 0; step < 4; step++)
+        inverse *= 2 - odd * inverse;
+    for (int k = 24; k <= 25; k++) {
+        const uint32_t period = UINT32_C(1) << (k - twos); /* of M that belong to one c */
+        for (int c = -6; c <= 6; c++) {
+            if (c == 0 || c % (1 << twos) != 0)
+                continue;
+            for (uint32_t m = -(uint32_t)(c / (1 << twos)) * inverse & (period - 1); m >> 25 == 0; m += period) {
+                const uint64_t scaled = (uint64_t)m * divisor + (uint64_t)(int64_t)c;
+                if (m >> 24 != 0 && m % 2 != 0 && scaled >> k < UINT64_C(1) << 24)
+                    a[n++] = (float)(scaled >> k);
+            }
+        }
+    }
+    return n;
+}
+
+static void test_next_to_middles(void **state) {
+    size_t cases = 0;
+
+    (void)state;
+    for (uint32_t divisor = UINT32_C(1) << 23; divisor < UINT32_C(1) << 24; divisor++) {
+        float a[LANES] = {0};
+        if (divisor % 8 == 0)
+            continue; /* c would be 8 at least */
+        cases += next_to_middles(divisor, a);
+        compare(a, (float)divisor);
+    }
+    printf("%zu quotients\n", cases);
+    assert_true(cases > 10000000);
+}
+
 /* Divisors next to a power of two, where a unit changes its size, and the smallest and largest dividends. */
 static void test_edges(void **state) {
     const float ends[LANES] = {0, 1, -1, 2, 3, -3, 127, 128, 8191, 65535, 65537, -8388607, 8388608, 8388609, LARGEST - 1, LARGEST};
@@ -72,6 +117,7 @@ static void test_any_divisor(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_next_to_middles),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_any_divisor),
     };
