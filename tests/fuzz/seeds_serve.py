@@ -11,6 +11,8 @@ import re
 import sys
 from pathlib import Path
 
+import seeds_grammar
+
 SERVE = Path(__file__).resolve().parents[2] / "serve"
 STYLES = 5
 TALK = [
@@ -138,6 +140,14 @@ def fields():
                 yield route, {**base, name: value}
 
 
+def forms():
+    """(route, body) with the schemas and grammars of fuzz_grammar."""
+    for schema in seeds_grammar.schemas():
+        yield "/completion", {"prompt": "x", "n_predict": 9, "json_schema": schema}
+    for grammar in seeds_grammar.GRAMMARS:
+        yield "/completion", {"prompt": "x", "n_predict": 9, "grammar": grammar}
+
+
 def routes():
     """Paths of the described routes, in their order."""
     table = (SERVE / "routes.c").read_text(encoding="utf-8")
@@ -151,6 +161,7 @@ def main():
     inputs = [(path, body) for path in paths for body in BODIES]
     inputs += chats()
     inputs += fields()
+    inputs += forms()
     for i, (path, body) in enumerate(inputs):
         style = 1 + i % (STYLES - 1) if body.get("tools") else 0
         first = paths.index(path) + len(paths) * style
