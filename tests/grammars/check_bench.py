@@ -5,9 +5,9 @@ and texts and masks as check_llguidance.py compares them.
 
 The folder is `maskbench/data` of guidance-ai/jsonschemabench, which is not part of this repository. It writes some
 keywords with `_` before them, which takes them out: these are left out here. An instance is written without white
-space, its members in the order of the file and, if that is no text, in others. Masks are not compared where a schema
-has formats, patterns or bounds, which the two read in ways of their own, nor where properties of several places are
-those of one object: they come in another order.
+space, its members in the order of the file and, if that is no text, in others, that of the schema first. Masks are
+not compared where a schema has formats, patterns or bounds, which the two read in ways of their own, nor where
+properties of several places are those of one object: they come in another order.
 
     check_bench.py --tool build/tests/grammar_tool --folder FOLDER [--every N] [--texts 1] [--prefix NAME]
 """
@@ -79,7 +79,7 @@ class Bench(check_llguidance.Check):
                 yield text
 
     def members(self, value, before, tries):
-        for name in value:
+        for name in sorted(value, key=lambda name: self.places.get(name, len(self.places))):
             rest = {key: v for key, v in value.items() if key != name}
             start = before + json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass") + b":"
             if not self.tern.reads(start)[0]:
@@ -129,6 +129,7 @@ class Bench(check_llguidance.Check):
             self.refused[reason(why)] += 1
             return
         self.counts["supported"] += 1
+        self.places = {name: i for i, name in enumerate(dict.fromkeys(names_in(schema)))}
         self.instances(path.name, schema, case.get("tests", []))
         compared = not OWN_WAYS & set(names_in(schema)) and not joins(schema)
         matcher = self.matcher(schema) if compared else None

@@ -32,6 +32,11 @@ MOST_TOKENS = 60
 OPTIONS = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":", "coerce_one_of": True}
 
 
+def bits(mask):
+    """Numbers of the bits that are set."""
+    return [i for i, bit in enumerate(bin(mask)[:1:-1]) if bit == "1"]
+
+
 class Check:
     options = OPTIONS
 
@@ -42,9 +47,14 @@ class Check:
         self.tern = tool.Tool(arguments.tool, path)
         self.oracle = llguidance.LLTokenizer(path.read_text(encoding="utf-8"), eos_token=self.end)
         self.chance = random.Random(arguments.seed)
-        self.backslash = sum(1 << i for i, token in enumerate(self.tokens) if b"\\" in token)
+        self.backslash = self.those(lambda token: b"\\" in token)
+        self.marks = self.those(lambda token: token[:1] in b'"{}[],:0123456789')
         self.counts = Counter()
         self.differences = []
+
+    def those(self, what):
+        """A mask of the tokens that `what` is true for."""
+        return sum(1 << i for i, token in enumerate(self.tokens) if what(token))
 
     def matcher(self, schema):
         """llguidance's state; None where it does not have the schema."""
@@ -56,10 +66,10 @@ class Check:
         """One of the allowed tokens; the end where it is one, sometimes, and short ones rather than long ones."""
         if mask >> self.end & 1 and self.chance.random() < 0.5:
             return self.end
-        ids = [i for i in range(self.end) if mask >> i & 1]
+        ids = bits(mask & ~(1 << self.end))
         if not ids:
             return self.end
-        marks = [i for i in ids if self.tokens[i][:1] in b'"{}[],:0123456789']
+        marks = bits(mask & self.marks)
         return self.chance.choice(marks if marks and self.chance.random() < 0.5 else ids)
 
     def agrees(self, token, forced):
@@ -68,7 +78,7 @@ class Check:
 
     def compare(self, schema, ids, ours, theirs, forced):
         if forced:
-            theirs |= sum(1 << i for i in range(self.end + 1) if ours >> i & 1 and self.agrees(i, forced))
+            theirs |= sum(1 << i for i in bits(ours) if self.agrees(i, forced))
             self.counts["of these with one way only"] += 1
         other = (ours ^ theirs) & ~self.backslash & ((1 << self.end + 1) - 1)
         self.counts["masks compared"] += 1

@@ -26,6 +26,7 @@ HOSTILE = [
     "{{constructor.constructor('window.hit=1')()}} ${window.hit=1} \u202e\u0000\ufeff\ud7ff",
     "&lt;script&gt;window.hit=1&lt;/script&gt; %3Cscript%3E",
     "<a id=ask></a><form id=talk><input name=children></form>",
+    "<think><img src=x onerror='window.hit = 1'>\n[x](javascript:window.hit=1)\n</think>\n<script>window.hit = 1</script></think>",
 ]
 FORBIDDEN = "script, img, iframe, object, embed, link, style, meta, form, svg, math, [onclick], [onerror], [onload], [style]"
 
