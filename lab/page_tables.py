@@ -17,7 +17,8 @@ import results
 ROOT = Path(__file__).resolve().parents[1]
 RECEIPTS = ROOT / "docs" / "receipts"
 REPORTS = ROOT / "docs" / "report"
-KERNEL_REPORTS = {"bench.json": "avx2", "avx512/bench.json": None}  # whose rows count; None: all, which were selected
+# Whose rows count; None: all, which were selected.
+KERNEL_REPORTS = {"bench.json": "avx2", "avx512/bench.json": None, "amx/bench.json": None}
 
 PRODUCTS = ("qkv", "out", "gate_up", "down")
 STAGES = {  # line of the table: stages, and which time
@@ -354,3 +355,17 @@ def kernels_table(report: str = "bench.json") -> str:
                          f"{peak:.0f} %" if peak else "-"])
     return table(["weights", "gemv, from the cache", "gemv, from memory (6912 x 2560)", "of the bus",
                   "gemm of 128 tokens, from the cache", "of the peak"], rows)
+
+
+def tiles_table(report: str = "amx/bench.json") -> str:
+    """Products of many tokens by tiles, beside those of AVX-512 in the same report."""
+    rows = []
+    found = [b for b in kernel_rows(report) if b.label.get("op") == "gemm"]
+    for weights in dict.fromkeys(b.weights for b in found):
+        by_isa = {b.label["isa"]: b for b in found if b.weights == weights}
+        tiles = by_isa.pop("amx", None)
+        if tiles and by_isa:
+            vectors = next(iter(by_isa.values()))
+            speeds = [b.figure("macs") / 1e9 for b in (tiles, vectors)]
+            rows.append([weights, f"{speeds[0]:,.0f}", f"{speeds[1]:.0f}", f"{speeds[0] / speeds[1]:.1f}"])
+    return table(["weights", "AMX", "AVX-512 VNNI, the same processor", "ratio"], rows)

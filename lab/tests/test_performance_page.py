@@ -120,6 +120,19 @@ class Page(unittest.TestCase):
             self.assertEqual(line.split(" | ")[1], f"{found.figure('macs') / 1e9:.0f}")
             self.assertIn(f"\n{line}\n", self.made())
 
+    def test_tiles_beside_vectors(self):
+        """Each line has both rows of a format, and the ratio of their speeds."""
+        lines = page_tables.tiles_table().splitlines()[2:]
+        self.assertGreaterEqual(len(lines), 12)
+        for line in lines:
+            weights, tiles, vectors, ratio = line.strip("| ").split(" | ")
+            found = {b.label["isa"]: b.figure("macs") / 1e9 for b in page_tables.kernel_rows("amx/bench.json")
+                     if (b.label.get("op"), b.weights) == ("gemm", weights)}
+            other = next(speed for isa, speed in found.items() if isa != "amx")
+            self.assertEqual((tiles, vectors, ratio),
+                             (f"{found['amx']:,.0f}", f"{other:.0f}", f"{found['amx'] / other:.1f}"))
+            self.assertIn(f"\n{line}\n", self.made())
+
     def test_no_figure_by_hand(self):
         """Prose of the template claims no speed: placeholders do."""
         text = re.sub(r"\{\{ .+? \}\}", "", self.template)
