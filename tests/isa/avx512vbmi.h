@@ -8,4 +8,7 @@
 
 void isa_lookup256(const uint8_t table[256], const uint8_t index[64], uint8_t out[64]);
 
+/* out[n][i]: digit n of the base-3 byte codes[i], by vb_trit. */
+void isa_trits(const uint8_t codes[64], uint8_t out[5][64]);
+
 #endif
