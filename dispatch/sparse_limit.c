@@ -9,15 +9,16 @@ typedef struct limit {
     unsigned percent;
 } limit;
 
-/* What `make bench-sparse` printed at its end: docs/report/sparse-blocks.json. */
+/* The least that `make bench-sparse` printed at its end, of the machines that were measured:
+ * docs/report/sparse-blocks*.json. */
 static const limit limits[] = {
-    {"avx512", TERN_FORMAT_F32, 100},     {"avx2", TERN_FORMAT_F32, 80},
-    {"sse41", TERN_FORMAT_F32, 80},       {"scalar", TERN_FORMAT_F32, 85},
-    {"avx512", TERN_FORMAT_F16, 100},     {"avx2", TERN_FORMAT_F16, 100},
+    {"avx512", TERN_FORMAT_F32, 90},      {"avx2", TERN_FORMAT_F32, 80},
+    {"sse41", TERN_FORMAT_F32, 80},       {"scalar", TERN_FORMAT_F32, 60},
+    {"avx512", TERN_FORMAT_F16, 75},      {"avx2", TERN_FORMAT_F16, 100},
     {"sse41", TERN_FORMAT_F16, 100},      {"scalar", TERN_FORMAT_F16, 85},
     {"avx512vnni", TERN_FORMAT_I2_S, 80}, {"avx512", TERN_FORMAT_I2_S, 70},
-    {"avxvnni", TERN_FORMAT_I2_S, 95},    {"avx2", TERN_FORMAT_I2_S, 75},
-    {"sse41", TERN_FORMAT_I2_S, 85},      {"scalar", TERN_FORMAT_I2_S, 95},
+    {"avxvnni", TERN_FORMAT_I2_S, 85},    {"avx2", TERN_FORMAT_I2_S, 75},
+    {"sse41", TERN_FORMAT_I2_S, 75},      {"scalar", TERN_FORMAT_I2_S, 75},
 };
 
 unsigned tern_sparse_limit(const tern_kernel_row *row) {

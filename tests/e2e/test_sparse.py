@@ -166,9 +166,9 @@ class Sparse(common.FolderTest):
         self.assertRegex(told, r"^sparse f32, \d+ of \d+ blocks$")
 
     def test_auto_by_the_table(self):
-        """Ternary blocks: some instruction set gains by 19 of 20 at most, whatever fewer bytes there would be."""
+        """Ternary blocks: some instruction set gains by 17 of 20 at most, whatever fewer bytes there would be."""
         source = common.synth("bitnet-tiny", str(self.dir))
-        for keep, count in (("92", 14), ("97", 0)):
+        for keep, count in (("82", 14), ("92", 0)):
             with self.subTest(keep=keep):
                 rule = ("--block", "32,32", "--keep", keep, "--plan", "--json")
                 plans = [tern_json("convert", source, "--to", "iebin", "--sparse", layers, *rule) for layers in ("auto", "all")]
@@ -201,16 +201,20 @@ class Sparse(common.FolderTest):
                 self.assertTrue(any("_bsr_" in name for name in kernels(folder, isa)))
 
     def test_limits_are_the_measured_ones(self):
-        receipt = json.loads((common.ROOT / "docs" / "report" / "sparse-blocks.json").read_text())
-        measured = {(r["isa"], r["type"].upper()): r["no_slower_percent"] for r in receipt["limits"]}
+        """Of each machine that was measured the lower one: no slower on any of them."""
+        least, receipts = {}, sorted((common.ROOT / "docs" / "report").glob("sparse-blocks*.json"))
+        self.assertGreaterEqual(len(receipts), 2)
+        for receipt in map(json.loads, (path.read_text() for path in receipts)):
+            for r in receipt["limits"]:
+                key = (r["isa"], r["type"].upper())
+                least[key] = min(r["no_slower_percent"], least.get(key, 100))
+                faster = {p["stored_percent"]: p["times_as_fast"] for p in receipt["products"]
+                          if (p["isa"], p["type"]) == (r["isa"], r["type"])}
+                self.assertTrue(all(f >= 0.98 for percent, f in faster.items() if percent <= r["no_slower_percent"]))
+            self.assertEqual({p["largest_difference"] for p in receipt["products"]}, {0})
         source = (common.ROOT / "dispatch" / "sparse_limit.c").read_text()
         listed = re.findall(r'\{"(\w+)", TERN_FORMAT_(\w+), (\d+)\}', source)
-        self.assertEqual({(isa, form): int(percent) for isa, form, percent in listed}, measured)
-        for r in receipt["limits"]:
-            faster = {p["stored_percent"]: p["times_as_fast"] for p in receipt["products"]
-                      if (p["isa"], p["type"]) == (r["isa"], r["type"])}
-            self.assertTrue(all(f >= 0.98 for percent, f in faster.items() if percent <= r["no_slower_percent"]))
-        self.assertEqual({p["largest_difference"] for p in receipt["products"]}, {0})
+        self.assertEqual({(isa, form): int(percent) for isa, form, percent in listed}, least)
 
     def test_names_of_layers(self):
         def sparse(layers):
