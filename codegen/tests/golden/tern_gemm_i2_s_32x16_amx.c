@@ -385,7 +385,7 @@ enum {
     PAIR_BYTES = GROUPS * CHUNK_BYTES,
     PLANES = 4,
     STEP_BYTES = GROUPS * sizeof(vb), /* four columns of both groups, unpacked */
-    PART_CHUNKS = 512 / CHUNK_COLS,   /* 16 KB, unpacked */
+    PART_CHUNKS = 384 / CHUNK_COLS,   /* 12 KB, unpacked */
     PART_STEPS = PART_CHUNKS * PLANES,
     BLOCK_TOKENS = 128, /* whose sums are 16 KB */
     LEAST_TOKENS = 9,  /* for which unpacking once is faster */
