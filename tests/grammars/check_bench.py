@@ -5,9 +5,10 @@ and texts and masks as check_llguidance.py compares them.
 
 The folder is `maskbench/data` of guidance-ai/jsonschemabench, which is not part of this repository. It writes some
 keywords with `_` before them, which takes them out: these are left out here. An instance is written without white
-space, its members in the order of the file and, if that is no text, in others, that of the schema first. Masks are
-not compared where a schema has formats, patterns or bounds, which the two read in ways of their own, nor where
-properties of several places are those of one object: they come in another order.
+space, its members in the order of the file and, if that is no text, in others, that of the schema first; where these
+are too many, once more beginning with that of the file. Masks are not compared where a schema has formats, patterns or
+bounds, which the two read in ways of their own, nor where properties of several places are those of one object: they
+come in another order.
 
     check_bench.py --tool build/tests/grammar_tool --folder FOLDER [--every N] [--texts 1] [--prefix NAME]
 """
@@ -79,7 +80,7 @@ class Bench(check_llguidance.Check):
                 yield text
 
     def members(self, value, before, tries):
-        for name in sorted(value, key=lambda name: self.places.get(name, len(self.places))):
+        for name in sorted(value, key=self.order):
             rest = {key: v for key, v in value.items() if key != name}
             start = before + json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass") + b":"
             if not self.tern.reads(start)[0]:
@@ -99,7 +100,12 @@ class Bench(check_llguidance.Check):
 
     def allows(self, value, any_order):
         plain = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        return self.tern.reads(plain)[1] or (any_order and any(self.tern.reads(t)[1] for t in self.written(value, b"", [MOST_TRIES])))
+        return self.tern.reads(plain)[1] or (any_order and any(self.found(value, order) for order in self.orders))
+
+    def found(self, value, order):
+        """Whether the value is a text in some order of its members, where `order` says which are tried first."""
+        self.order = order
+        return any(self.tern.reads(text)[1] for text in self.written(value, b"", [MOST_TRIES]))
 
     def validate(self, schema, text):
         value = json.loads(text.decode("utf-8"))
@@ -129,7 +135,8 @@ class Bench(check_llguidance.Check):
             self.refused[reason(why)] += 1
             return
         self.counts["supported"] += 1
-        self.places = {name: i for i, name in enumerate(dict.fromkeys(names_in(schema)))}
+        places = {name: i for i, name in enumerate(dict.fromkeys(names_in(schema)))}
+        self.orders = [lambda name: places.get(name, len(places)), lambda name: 0]  # the schema's, then the file's
         self.instances(path.name, schema, case.get("tests", []))
         compared = not OWN_WAYS & set(names_in(schema)) and not joins(schema)
         matcher = self.matcher(schema) if compared else None
