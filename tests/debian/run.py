@@ -20,6 +20,15 @@ LIBRARY = "libmicrohttpd.so.12"
 SERVED = "^(serve|e2e_serve|e2e_remote|e2e_operating)"  # tests in which a server runs, or its parts
 
 
+def mirror_here():
+    """Where the system's own sources have Debian from."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    if not found:
+        sys.exit("run.py: apt has no lists of Debian: apt-get update, or --mirror")
+    return found[0]
+
+
 def sources(suite, mirror):
     """The environment of an apt that knows this suite alone, with lists of its own."""
     home = PLACE / "apt" / suite
@@ -41,7 +50,7 @@ def unpacked(package, suite=None, mirror=None):
     folder = PLACE / f"{package}-{suite or 'here'}"
     if not (folder / "files").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        environment = sources(suite, mirror) if suite else os.environ
+        environment = sources(suite, mirror or mirror_here()) if suite else os.environ
         subprocess.run(["apt-get", "download", "-qq", package], cwd=folder, env=environment, check=True)
         [file] = folder.glob("*.deb")
         subprocess.run(["dpkg-deb", "-x", file, folder / "part"], check=True)
@@ -102,7 +111,7 @@ CHECKS = {"promtool": promtool, "microhttpd1": microhttpd1}
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="what make test-build has built")
-    parser.add_argument("--mirror", default="http://deb.debian.org/debian", help="of Debian, for what is newer than here")
+    parser.add_argument("--mirror", help="of Debian, for what is newer than here (the one of the system's sources)")
     parser.add_argument("names", nargs="*", choices=[*CHECKS, []], metavar="NAME")
     o = parser.parse_args()
     o.build = o.build.resolve()
