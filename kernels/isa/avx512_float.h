@@ -68,6 +68,7 @@ static inline vf vf_quotient(vf a, float b) {
     const vf quotient = _mm512_mul_ps(a, inverse);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(quotient, divisor, a), inverse, quotient);
 }
+
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 } /* a > b ? a : b */

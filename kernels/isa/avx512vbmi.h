@@ -78,9 +78,8 @@ static inline vb vb_lookup256(const uint8_t *table, vb index) {
 
 /* Plane p of two bits in one instruction, whichever plane it is. */
 static inline vb vb_affine2(vb c, int p) {
-    const int64_t low = INT64_C(1) << (56 + 2 * p);
-    const int64_t high = INT64_C(1) << (48 + 2 * p + 1);
-    return _mm512_gf2p8affine_epi64_epi8(c, _mm512_set1_epi64((int64_t)((uint64_t)low | (uint64_t)high)), 0);
+    const uint64_t bits = UINT64_C(1) << (56 + 2 * p) | UINT64_C(1) << (48 + 2 * p + 1);
+    return _mm512_gf2p8affine_epi64_epi8(c, _mm512_set1_epi64((int64_t)bits), 0);
 }
 
 /*
