@@ -5,26 +5,43 @@
 #include <string.h>
 
 #include "base/word_list.h"
+#include "serve/own_address.h"
 #include "serve/server_internal.h"
 
 static const char json[] = "application/json";
+
+/* Where clients are pointed, and a request to paste into a shell. */
+static void write_examples(const own_address *own, bool needs_key, text *t) {
+    const char *socket = own_address_socket(own);
+    text_print(t, "Any client of the OpenAI interface can ask it, with this base URL");
+    if (socket != NULL)
+        text_print(t, " over the socket %s", socket);
+    text_print(t, ":\n\n  ");
+    own_address_url(own, "/v1", t);
+    text_print(t, "\n\nFor example%s:\n\n  ",
+               needs_key ? ", with one of the server's keys in place of KEY" : "");
+    own_address_curl(own, "/v1/chat/completions", t);
+    if (needs_key)
+        text_print(t, " \\\n       -H 'Authorization: Bearer KEY'");
+    text_print(
+        t, " \\\n       -H 'Content-Type: application/json' \\\n"
+           "       -d '{\"messages\": [{\"role\": \"user\", \"content\": \"What is 2+2?\"}]}'\n\n");
+    if (socket == NULL)
+        text_print(t, "In a browser the server's address is a page to chat on.\n\n");
+}
 
 void page_home(server *s, http_exchange *x) {
     if (page_is_wanted(x)) {
         page_whole(x);
         return;
     }
+    const own_address own = {.listening = http_address(s->http),
+                             .host = http_request_header(x, "Host")};
     text t = {0};
     http_reply_header(x, "Vary", "Accept");
-    text_print(
-        &t,
-        "tern serves the model %s.\n\n"
-        "Point any client of the OpenAI interface at this address and /v1:\n\n"
-        "  curl -H 'Content-Type: application/json' \\\n"
-        "       -d '{\"messages\": [{\"role\": \"user\", \"content\": \"What is 2+2?\"}]}' \\\n"
-        "       ADDRESS/v1/chat/completions\n\n"
-        "What there is:\n\n",
-        s->config.name);
+    text_print(&t, "tern serves the model %s.\n\n", s->config.name);
+    write_examples(&own, server_needs_key(s), &t);
+    text_print(&t, "What there is, with and without /v1 before it:\n\n");
     route_list(&t);
     reply_with(x, 200, "text/plain; charset=utf-8", &t);
 }

@@ -104,5 +104,5 @@ const route *route_find(const char *method, const char *path, char *methods, siz
 void route_list(text *out) {
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (routes[i].what != NULL)
-            text_print(out, "  %-4s %s\n", routes[i].method, routes[i].path);
+            text_print(out, "  %-4s %-31s %s\n", routes[i].method, routes[i].path, routes[i].what);
 }

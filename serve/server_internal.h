@@ -36,6 +36,11 @@ struct server {
     http_server *http;
 };
 
+/* ---- server.c ---- */
+
+/* Whether requests must show a key, but for routes that are open. From any thread. */
+bool server_needs_key(server *s);
+
 typedef void route_handler(server *s, http_exchange *x);
 
 typedef struct route {
@@ -62,7 +67,7 @@ const route *route_find(const char *method, const char *path, char *methods, siz
 /* Row number i of the table; NULL after the last one. */
 const route *route_at(size_t i);
 
-/* All that are described, one in a line. */
+/* All that are described, one in a line, with what they do. */
 void route_list(text *out);
 
 /* ---- pages.c: what a server says of itself and its model ---- */

@@ -4,11 +4,13 @@
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 QWEN2 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+LLAMA3 = QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
 SPLITS = {  # by tokenizer.ggml.pre: what is cut off before bytes, and whether the rule of GPT-2 comes after that
     "smollm": ([pre_tokenizers.Digits(individual_digits=True)], True),
     "command-r": ([pre_tokenizers.Digits(individual_digits=True)], True),
     "gpt-2": ([], True),
     "qwen2": ([pre_tokenizers.Split(Regex(QWEN2), "isolated")], False),
+    "llama-bpe": ([pre_tokenizers.Split(Regex(LLAMA3), "isolated")], False),
 }
 
 
@@ -22,7 +24,8 @@ def model_of(file, ids):
     pre = file.get("tokenizer.ggml.pre")
     if pre not in SPLITS:
         raise ValueError(f"pre-tokenizer {pre} is not known here")
-    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges))
+    whole = pre == "llama-bpe"  # a piece that is a token is taken without merges
+    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, ignore_merges=whole))
     before, by_rule = SPLITS[pre]
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=by_rule)
     tokenizer.decoder = decoders.ByteLevel()

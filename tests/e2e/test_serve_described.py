@@ -59,8 +59,9 @@ class Described(Served):
             tried.add(path)
         self.assertEqual({p for p in tried if "post" in self.document["paths"][p]}, set(REQUESTS))
         for line in self.server.get("/").body.decode().split("\n\n")[-1].splitlines():
-            method, path = line.split()
-            self.assertIn(method.lower(), self.document["paths"][path.replace("*", "{name}")])
+            method, path, what = line.split(None, 2)
+            described = self.document["paths"][path.replace("*", "{name}")][method.lower()]
+            self.assertEqual(described["summary"], what)
 
     def test_errors_are_as_described(self):
         for path, methods in self.document["paths"].items():

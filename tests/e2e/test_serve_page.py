@@ -3,6 +3,11 @@
 (tests/page)."""
 
 import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
 
 import common
 from serving import Server, needs_server
@@ -95,6 +100,66 @@ class Page(Served):
     def test_it_is_not_part_of_the_interface(self):
         self.assertFalse([path for path in self.server.get("/openapi.json").json()["paths"] if "page" in path])
         self.assertNotIn("/page", self.server.get("/").body.decode())
+
+
+def example_of(text):
+    """The lines that a newcomer pastes into a shell."""
+    (example,) = [part for part in text.split("\n\n") if part.lstrip().startswith("curl ")]
+    return example
+
+
+def pasted(lines, key=None):
+    """What a shell makes of them."""
+    if not shutil.which("curl"):
+        raise unittest.SkipTest("curl is not here")
+    if key:
+        lines = lines.replace("KEY", key)
+    result = subprocess.run(["sh", "-c", lines], capture_output=True, text=True, timeout=common.TIMEOUT)
+    return result.stdout + result.stderr
+
+
+class Text(common.TernTest):
+    """The text at / for clients that are no browsers: its lines can be pasted as they are."""
+
+    def text(self, server, **headers):
+        return server.get("/", **headers).body.decode()
+
+    def test_its_lines_can_be_pasted(self):
+        with Server() as server:
+            text = self.text(server)
+            self.assertIn(f"\n  http://127.0.0.1:{server.port}/v1\n", text)
+            self.assertIn('"content":"4"', pasted(example_of(text)))
+
+    def test_with_a_key(self):
+        with Server(env={"TERN_API_KEY": "one"}) as server:
+            text = self.text(server)
+            self.assertIn("in place of KEY", text)
+            self.assertIn("not known", pasted(example_of(text)))
+            self.assertIn('"content":"4"', pasted(example_of(text), key="one"))
+        with Server() as server:
+            self.assertNotIn("KEY", self.text(server))
+
+    def test_by_a_socket(self):
+        with tempfile.TemporaryDirectory() as folder, Server(unix=str(Path(folder, "it's a socket"))) as server:
+            text = self.text(server)
+            self.assertIn(f"over the socket {server.unix}:", text)
+            self.assertIn('"content":"4"', pasted(example_of(text)))
+
+    def test_the_name_that_a_client_uses(self):
+        with Server() as server:
+            for host in (f"localhost:{server.port}", "models.example.org", "[::1]:81"):
+                text = self.text(server, Host=host)
+                self.assertIn(f"\n  http://{host}/v1\n", text)
+                self.assertIn(f"'http://{host}/v1/chat/completions'", text)
+            self.assertIn('"content":"4"', pasted(example_of(self.text(server, Host=f"localhost:{server.port}"))))
+
+    def test_a_name_that_is_none_is_not_shown(self):
+        with Server() as server:
+            own = self.text(server)
+            for host in ("x'; reboot #", "x/v1", "user@x", "x:99999", "$HOME", "`id`", "<b>x</b>", "x y", "x" * 300, "\xe9x"):
+                self.assertEqual(self.text(server, Host=host), own, host)
+            reply = server.raw(b"GET / HTTP/1.0\r\n\r\n")
+            self.assertTrue(reply.endswith(own.encode()), reply)
 
 
 class Sources(common.FolderTest):

@@ -13,6 +13,7 @@ import unittest
 import common
 from serving import JSON, LONG, SLOW, Server, needs_server
 from test_serve import QUESTION, streamed
+from test_serve_page import example_of, pasted
 
 setUpModule = needs_server
 
@@ -67,6 +68,12 @@ class Tls(common.FolderTest):
             server.get("/health")
         server.tls = trusting(self.one[0])
         self.assertEqual(server.get("/health").status, 200)
+
+    def test_the_text_for_newcomers(self):
+        server = self.serve(self.one)
+        example = example_of(server.get("/").body.decode())
+        self.assertIn(f"'https://127.0.0.1:{server.port}/v1/chat/completions'", example)
+        self.assertIn('"content":"4"', pasted(example.replace("curl ", f"curl --cacert {self.one[0]} ", 1)))
 
     def test_plain_http_gets_nothing(self):
         server = self.serve(self.one)

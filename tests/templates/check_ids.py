@@ -5,8 +5,8 @@
     check_ids.py --tern build/tern --model SmolLM2.gguf [--folder FOLDER] [--conversations 100] [--seed 1]
 
 The vocabulary is that of a GGUF file, which may be without weights, with byte-level BPE or Gemma 4's pieces;
-transformers gets it as a tokenizer.json. First comes the file with its own template, read by tern from the GGUF file
-(Gemma 4's from the tokenizer.json), then each template of FOLDER/**/*.jinja in a tokenizer_config.json beside the
+transformers gets it as a tokenizer.json. First comes the file with its own template if it has one, read by tern from the GGUF
+file (Gemma 4's from the tokenizer.json), then each template of FOLDER/**/*.jinja in a tokenizer_config.json beside the
 tokenizer.json, with its marks as control tokens. Messages that hold the text of a control token are left out: tern
 takes it for text, transformers for the token.
 """
@@ -37,7 +37,7 @@ class Vocabulary:
 
     def __init__(self, path):
         self.file = gguf_edit.read(path)
-        self.template = self.file.text("tokenizer.chat_template")
+        self.template = self.file.text("tokenizer.chat_template") if "tokenizer.chat_template" in self.file else None
         kinds = self.file.numbers("tokenizer.ggml.token_type")
         tokens = self.get("tokenizer.ggml.tokens")
         self.control = [t for t, kind in zip(tokens, kinds) if kind == 3]
@@ -119,7 +119,7 @@ def main():
     vocabulary = Vocabulary(options.model)
     read = vocabulary.get("tokenizer.ggml.model") != "gemma4"
     own = [options.tern, "chat-template", "-m", options.model] if read else None
-    cases = [("the file's own", vocabulary.template, own)]
+    cases = [("the file's own", vocabulary.template, own)] if vocabulary.template else []
     for path in sorted(options.folder.rglob("*.jinja")) if options.folder else []:
         cases.append((path.stem, path.read_text(), None))
     differ = 0

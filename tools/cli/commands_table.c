@@ -37,9 +37,9 @@ static const command_spec commands[COMMAND_COUNT] = {
          .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_SERVE] =
         {"serve", "[MODEL]", 0, 1, "answer other programs over HTTP, as OpenAI's interface does",
-         "Listens on 127.0.0.1, port 8080, and says where to point a client. Many requests are\n"
-         "computed at once; each gets the text that it would get alone, and a digest that shows "
-         "it.\n"
+         "Listens on 127.0.0.1, port 8080, and says where to point a client. A browser shows a\n"
+         "page to chat on there, curl a request to paste. Many requests are computed at once;\n"
+         "each gets the text that it would get alone, and a digest that shows it.\n"
          "Tokens are picked as in chat, unless a request says otherwise. SIGTERM and Ctrl-C let\n"
          "answers that are under way end first. docs/serving.md tells all.\n",
          "  tern serve\n"

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/own_address.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 255, MOST_DIGITS = 5, MOST_PORT = 65535 };
+
+#define DIGITS "0123456789"
+#define HEXADECIMAL DIGITS "abcdefABCDEF"
+#define NAME DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-._"
+
+/* Bytes of the host at the beginning of a text; 0: there is none. */
+static size_t host_bytes(const char *text) {
+    if (text[0] != '[')
+        return strspn(text, NAME);
+    const size_t n = strspn(text + 1, HEXADECIMAL ":.");
+    return n >= 2 && text[1 + n] == ']' ? n + 2 : 0;
+}
+
+static bool is_port(const char *text) {
+    const size_t n = strspn(text, DIGITS);
+    return n >= 1 && n <= MOST_DIGITS && text[n] == '\0' && atol(text) <= MOST_PORT;
+}
+
+bool own_address_is_sound(const char *host) {
+    if (host == NULL || strlen(host) > MOST_BYTES)
+        return false;
+    const size_t n = host_bytes(host);
+    return n > 0 && (host[n] == '\0' || (host[n] == ':' && is_port(host + n + 1)));
+}
+
+const char *own_address_socket(const own_address *a) {
+    static const char kind[] = "unix:";
+    const size_t n = sizeof kind - 1;
+    return strncmp(a->listening, kind, n) == 0 ? a->listening + n : NULL;
+}
+
+void own_address_url(const own_address *a, const char *path, text *t) {
+    const char *host = strstr(a->listening, "://");
+    if (own_address_socket(a) != NULL)
+        text_print(t, "http://localhost%s", path);
+    else if (host != NULL && own_address_is_sound(a->host))
+        text_print(t, "%.*s://%s%s", (int)(host - a->listening), a->listening, a->host, path);
+    else
+        text_print(t, "%s%s", a->listening, path);
+}
+
+/* As one word of a shell. */
+static void add_quoted(text *t, const char *word) {
+    text_print(t, "'");
+    for (const char *c = word; *c != '\0'; c++)
+        text_print(t, *c == '\'' ? "'\\''" : "%c", *c);
+    text_print(t, "'");
+}
+
+void own_address_curl(const own_address *a, const char *path, text *t) {
+    text_print(t, "curl ");
+    if (own_address_socket(a) != NULL) {
+        text_print(t, "--unix-socket ");
+        add_quoted(t, own_address_socket(a));
+        text_print(t, " ");
+    }
+    text_print(t, "'"); /* brackets of an IPv6 address are a pattern of files to some shells */
+    own_address_url(a, path, t);
+    text_print(t, "'");
+}
