@@ -124,7 +124,7 @@ static value *character(tern_tpl *x, const value *of, int64_t i) {
     return tern_tpl_text_value(x, tern_tpl_part(of->text, from, tern_tpl_offset(text, at + 1)));
 }
 
-value *tern_tpl_item(tern_tpl *x, value *of, value *key) {
+value *tern_tpl_item(tern_tpl *x, value *of, const value *key) {
     value *found = NULL;
     const bool number = key->kind == TERN_TPL_INT || key->kind == TERN_TPL_BOOL;
     if (of->kind == TERN_TPL_UNDEFINED)
@@ -161,7 +161,7 @@ static int64_t clamp(const value *bound, int64_t none, int64_t n, int64_t least,
     int64_t i = tern_tpl_as_int(bound);
     if (i < 0)
         i = i < -n ? least : i + n;
-    return i < least ? least : i > most ? most : i;
+    return i > most ? most : i;
 }
 
 /* Which of n elements [from:to:step] takes; false after a failure. */

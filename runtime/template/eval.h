@@ -40,7 +40,7 @@ tern_tpl_value *tern_tpl_call_macro(tern_tpl *x, tern_tpl_value *macro, const te
 /* `of.name`: a method or attribute before a member; `of[key]`: the other way round. What is not
  * there is undefined. */
 tern_tpl_value *tern_tpl_attribute(tern_tpl *x, tern_tpl_value *of, tern_span name);
-tern_tpl_value *tern_tpl_item(tern_tpl *x, tern_tpl_value *of, tern_tpl_value *key);
+tern_tpl_value *tern_tpl_item(tern_tpl *x, tern_tpl_value *of, const tern_tpl_value *key);
 tern_tpl_value *tern_tpl_slice(tern_tpl *x, tern_tpl_value *of, tern_tpl_value *const bounds[3]);
 
 /* ---- methods.c: NULL without a failure when there is none of that name -------------------------

@@ -21,7 +21,7 @@ static value *member_or(tern_tpl *x, value *v, const value *attribute, value *fa
     if (attribute == NULL || attribute->kind == TERN_TPL_NONE)
         return v;
     if (attribute->kind == TERN_TPL_INT)
-        return tern_tpl_item(x, v, tern_tpl_int(x, attribute->integer));
+        return tern_tpl_item(x, v, attribute);
     if (attribute->kind != TERN_TPL_TEXT) {
         (void)tern_tpl_fail(x, TERN_ERR_TEMPLATE, "an attribute is a text or a place");
         return NULL;
