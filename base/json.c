@@ -53,9 +53,9 @@ static char peek(const tern_json_parser *p) {
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits at `at`, or -1. */
+/* Four hexadecimal digits at `at`, which is not beyond the end, or -1. */
 static int32_t hex4(const tern_json_parser *p, size_t at) {
-    if (at > p->size || p->size - at < 4)
+    if (p->size - at < 4)
         return -1;
     int32_t code = 0;
     for (size_t i = at; i < at + 4; i++) {

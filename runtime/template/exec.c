@@ -186,7 +186,7 @@ static outcome exec_caller(tern_tpl *x, frame *f, const node *n, buffer *out) {
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static outcome exec_if(tern_tpl *x, frame *f, const node *n, buffer *out) {
-    while (n != NULL && n->kind == TERN_TPL_NODE_IF) {
+    for (;; n = n->other) {
         const value *condition = tern_tpl_eval(x, f, n->a);
         if (condition == NULL)
             return FAILED;
@@ -194,9 +194,7 @@ static outcome exec_if(tern_tpl *x, frame *f, const node *n, buffer *out) {
             return exec(x, f, n->body, out);
         if (n->other == NULL || n->other->kind != TERN_TPL_NODE_IF || n->other->next != NULL)
             return exec(x, f, n->other, out);
-        n = n->other;
     }
-    return DONE;
 }
 
 static outcome exec_with(tern_tpl *x, frame *f, const node *n, buffer *out) {

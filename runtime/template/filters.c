@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filters of single values; those of lists are in filters_list.c. */
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -136,14 +135,14 @@ static bool parse_number(const value *v, bool whole, double *real, int64_t *inte
         return false;
     memcpy(copy, t.data, t.size);
     copy[t.size] = '\0';
-    if (strpbrk(copy, "xXpP_") != NULL || isspace((unsigned char)copy[0]))
+    if (strpbrk(copy, "xXpP_") != NULL)
         return false;
     errno = 0;
     if (whole)
         *integer = strtoll(copy, &end, 10);
     else
         *real = strtod(copy, &end);
-    return *end == '\0' && end != copy && (!whole || errno == 0);
+    return *end == '\0' && (!whole || errno == 0);
 }
 
 static value *to_int(tern_tpl *x, value *subject, value **a) {

@@ -85,9 +85,10 @@ static value *split_lines(tern_tpl *x, value *self, const args *a) {
     return tern_tpl_lines(x, self->text, v[0] != NULL && tern_tpl_is_true(v[0]));
 }
 
+/* Both are texts. */
 static bool has_end(const value *self, const value *end, bool front) {
     const size_t n = end->text.size, size = self->text.size;
-    return end->kind == TERN_TPL_TEXT && n <= size &&
+    return n <= size &&
            (n == 0 || memcmp(self->text.bytes + (front ? 0 : size - n), end->text.bytes, n) == 0);
 }
 

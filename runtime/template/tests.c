@@ -68,10 +68,8 @@ static bool test_letters(tern_tpl *x, const char *name, const value *v, bool *ou
 static bool test_divisible(tern_tpl *x, const char *name, value *v, value *by, bool *out) {
     value *two = by != NULL ? by : tern_tpl_int(x, 2);
     const value *rest = two != NULL ? tern_tpl_binary(x, (tern_span){"%", 1}, v, two) : NULL;
-    if (rest == NULL)
+    if (rest == NULL) /* only numbers have one */
         return false;
-    if (!tern_tpl_is_number(rest))
-        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "'%s' wants a number", name);
     *out = tern_tpl_is_true(rest) == (name[0] == 'o');
     return true;
 }
