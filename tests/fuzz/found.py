@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-MOST_BYTES = 400
+MOST_BYTES = 1000
 
 
 def file_of(name):

@@ -4,12 +4,14 @@
  * which the model's template writes calls of tools, the rest is its body. Requests for text go to a
  * real engine of a tiny model for some steps. Whatever was asked, there is one reply, and what it
  * says is JSON; so is each event of a stream. The layers above and below (serve/http.h,
- * serve/worker.h) stand in here, in one thread. Bodies that are JSON are mostly changed into other
- * JSON, with the words of the server's own description.
+ * serve/worker.h) stand in here, in one thread, as do the clock and what is drawn, so that an input
+ * does the same in each run. Bodies that are JSON are mostly changed into other JSON, with the
+ * words of the server's own description.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "authoring/synth.h"
@@ -29,6 +31,25 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 static void require(bool condition) {
     if (!condition)
         abort();
+}
+
+/* ---- what no input depends on ---------------------------------------------------------------- */
+
+static double now; /* of the engine: a millisecond later each time */
+static uint8_t drawn;
+
+static double read_clock(void *user) {
+    double *seconds = user;
+    return *seconds += 1e-3;
+}
+
+/* In place of the system's: ids, and spaces of pages. */
+ssize_t getrandom(void *bytes, size_t size, unsigned flags) {
+    uint8_t *to = bytes;
+    (void)flags;
+    for (size_t i = 0; i < size; i++)
+        to[i] = drawn++;
+    return (ssize_t)size;
 }
 
 /* ---- an exchange, whose client reads everything at once -------------------------------------- */
@@ -250,7 +271,9 @@ static void open_server(void) {
                                     .n_sequences = 4,
                                     .n_queue = 16,
                                     .threads = 1,
-                                    .kv = TERN_FORMAT_F16},
+                                    .kv = TERN_FORMAT_F16,
+                                    .clock = read_clock,
+                                    .clock_user = &now},
                          .name = "tiny",
                          .sampling = tern_sampler_params_default(),
                          .seeded = true,
@@ -260,7 +283,6 @@ static void open_server(void) {
     tern_model_describe(model, &s.info);
     the_worker.engine = s.engine;
     s.worker = &the_worker;
-    require(grammars_open(s.tokenizer, s.info.n_vocab, &s.grammars, NULL) == TERN_OK);
     s.rules = (ask_rules){.tokenizer = s.tokenizer,
                           .model = c->name,
                           .sampling = c->sampling,
@@ -269,8 +291,7 @@ static void open_server(void) {
                           .n_ctx = CONTEXT,
                           .most_choices = c->engine.n_queue,
                           .vectors = model,
-                          .n_embd = s.info.n_embd,
-                          .grammars = s.grammars};
+                          .n_embd = s.info.n_embd};
     s.place = (job_place){.tokenizer = s.tokenizer,
                           .model = c->name,
                           .fingerprint = s.fingerprint,
@@ -320,6 +341,15 @@ static void check_reply(const http_exchange *x) {
 
 /* ---- a request ---------------------------------------------------------------------------------
  */
+
+/* Nothing is left of the input before. */
+static void forget(void) {
+    now = 1.0;
+    drawn = 0;
+    grammars_free(&s.grammars);
+    require(grammars_open(s.tokenizer, s.info.n_vocab, &s.grammars, NULL) == TERN_OK);
+    s.rules.grammars = s.grammars;
+}
 
 /* Asks route number i; x holds the reply. */
 static void answer_route(size_t i, http_exchange *x) {
@@ -383,19 +413,27 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
     return made;
 }
 
+static void ask_once(size_t i, const char *body, size_t size) {
+    http_exchange x = {.body = body, .body_size = size};
+    answer_route(i, &x);
+    check_reply(&x);
+    free(x.reply);
+}
+
+/* Of the first bytes that routes and styles leave over some ask twice: grammars are kept. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     begin();
     if (size == 0)
         return 0;
+    const size_t ways = n_routes * CALL_STYLES;
     char *body = malloc(size); /* terminated, and not a byte more */
     require(body != NULL);
     memcpy(body, data + 1, size - 1);
     body[size - 1] = '\0';
-    http_exchange x = {.body = body, .body_size = size - 1};
     s.rules.call_style = (call_style)(data[0] / n_routes % CALL_STYLES);
-    answer_route(data[0] % n_routes, &x);
-    check_reply(&x);
-    free(x.reply);
+    forget();
+    for (size_t k = 0; k <= data[0] / ways % 2; k++)
+        ask_once(data[0] % n_routes, body, size - 1);
     free(body);
     return 0;
 }

@@ -120,6 +120,15 @@ SCHEMAS = [
     {"multipleOf": 2}, {"x-own": 1}, {"x-": 1}, {"title": "t", "$comment": "c", "$schema": "s", "description": 1, "default": {}, "examples": [], "deprecated": True, "readOnly": True, "writeOnly": False, "contentMediaType": "a", "$id": "i"}, {"items": {"$id": "i"}}, {"id": 1}, {"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg": 1}, {"type": "string", "type": "null"}, {"minimum": None}, {"properties": None},
 ]
 
+NAME = "\u00e9\u00a0\u0085\u0800\ud7ff\U0001f642\U0010ffff\x7f"
+RARE = [
+    {NAME: 1}, {"a" + "\u00e9" * 40: 1}, {"\u65e5" * 40: 1}, {"a" + "\u65e5" * 40: 1}, {"properties": {"n" * 70: {"properties": {"m" * 70: {"properties": {"o" * 70: {"items": [{"prefixItems": [{"type": "x"}]}]}}}}}}}, {"properties": {"n" * 70: {"properties": {"m" * 70: {"properties": {"o" * 70: {"items": {"type": "x"}}}}}}}}, {"properties": {"\u65e5" * 25: {"type": "x"}}},
+    {"minimum": 9223372036854775808}, {"maximum": -9223372036854775808}, {"type": "string", "pattern": "^a", "allOf": [{"pattern": "^a"}]}, {"type": "string", "pattern": "^a", "allOf": [{"pattern": "^b"}]}, {"type": "string", "pattern": "^a", "allOf": [{"pattern": "^ab"}]}, {"type": "string", "format": "date", "allOf": [{"format": "date"}, {"format": "time"}]},
+    {"not": {"allOf": [{"const": [1, 2]}, {"const": [1, [2]]}]}}, {"enum": [{"a": 1}], "not": {"required": ["a"]}}, {"enum": [{"a": 1}, 2], "not": {"required": ["a"]}, "type": ["object", "integer"]}, {"enum": [{"a": 1}], "dependentRequired": {"a": ["b"]}}, {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "allOf": [{"properties": {"a": {"const": 1}}}, {"additionalProperties": {"type": "null"}}]},
+    {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False, "allOf": [{"required": ["xa"]}]}, {"type": "array", "uniqueItems": True, "items": {"enum": [1, 2, 3, 4]}, "maxItems": 2}, {"type": "array", "uniqueItems": True, "items": {"enum": [1, 2, 3, 4]}, "minItems": 3, "maxItems": 3}, {"type": "string", "not": {"enum": ["a", "a", "ab", ""]}, "allOf": [{"not": {"const": "a"}}]},
+    {"type": "string", "not": {"enum": ["\u00e9", "\u00e9a", "\U0001f642", "\x01", "\U0010ffff"]}}, {"type": "object", "properties": {"": {}, "a": {}, "ab": {}, "\U0010ffff": {}}, "additionalProperties": {"type": "null"}}, *({"$ref": f"#/%{c}0"} for c in ":G/@`gFaAf09"), *({"$ref": f"#/%0{c}"} for c in ":G/@`gFaAf09"), *({"type": "string", "pattern": f"\\x{c}0\\u00{c}0"} for c in ":G/@`gFaAf09"),
+]
+
 GRAMMARS = [
     'root ::= "a" ("b" | x){1,3} # c\nx ::= [^a-c\\x41\\u00e9]+ | .?\n', 'root ::= "(" root ")" | "[" root* "]" | ""', 'root ::= (a\n | b)+\na ::= "x"{2,}\nb ::= [0-9-] "\\n"', 'root ::= "a"{1000,5000}', 'root ::= "a"{0,16777216}', 'root ::= "a"{16777217}', 'root ::= "a"{99999999999}', 'root ::= "a"{3,2}', 'root ::= "a"{', 'root ::= "a"{x}', 'root ::= "a"{1', 'root ::= "a"{1,', 'root ::= "a"{,3}', 'root ::= "a"{2,}', 'root ::= "a" {2}', 'root ::= "a"{ 1 , 2 }',
     'root ::= "\\n\\r\\t\\\\\\"\\[\\]\\x41\\u00e9\\U0001f642é🙂"', 'root ::= "\\q"', 'root ::= "\\x4"', 'root ::= "\\u12g4"', 'root ::= "\\ud800"', 'root ::= "\\U00110000"', 'root ::= "\\', 'root ::= "a', 'root ::= "\udcff"', "root ::= [a-z0-9_-]", "root ::= [^a-z]", "root ::= []", "root ::= [^]", "root ::= [a-]", "root ::= [-a]", "root ::= [b-a]", "root ::= [\\]\\[\\-]", "root ::= [\\U00000000-\\U0010ffff]", "root ::= [\\U00110000]", "root ::= [\\ud800-\\udfff]", "root ::= [a", "root ::= [a-", "root ::= [\\u0080-\\u07ff\\u0800-\\uffff\\U00010000-\\U0010ffff]", "root ::= [\u00e9-\u00ff\u0400-\u04ff\u3042]+", "root ::= [" + "".join(f"\\u{i:04x}" for i in range(0, 600, 3)) + "]", "root ::= [^\\x00-\\U0010ffff]",
@@ -131,13 +140,41 @@ GRAMMARS = [
     "root ::= " + "[^a]" * 900, "root ::= " + "[^\\u0100-\\u0200]" * 200, 'root ::= (x x x x x x x x){9}\nx ::= y y y y y y y y\ny ::= ("a" | ""){9}',
 ]
 
-CHOICES = (b"", b"\x00{\"abx1],", b"\x00[12" + bytes(range(97, 120)), b"\x00\"ab\x83\xc3\xa9", b"\x00(((((((((((((((((((((((((", b"\x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", b"\x00" + bytes(range(0, 256, 9)))
-BROKEN = (b"{", b"{}x", b'{"a":}', b'{"a" 1}', b'{"a":1,}', b'{"a":tru}', b'{"a":01}', b'{"a":1.}', b'{"a":-}', b'{"a":1e}', b'{"a":"\\x"}', b'{"a":"\\ud800"}', b'{"a":"\xff"}', b'{"a":"\n"}', b"{" + b'"a":{' * 600, b'{"const":"\xed\xa0\x80"}', b'{"const": 1e400}', b'{"minimum": 1e400}', b'{"minimum": 1' + b"0" * 70 + b"}", b'{"minimum": 0.' + b"0" * 70 + b"}", b'{"maximum": 9e14, "type": "number"}', b'{"type":"string","type":"null"}', b'{"not":{"type":"string","type":"null"}}', b'{"not":{"properties":{"a":{"const":1},"a":{"const":2}}}}', b'{"enum":[0],"allOf":[{"enum":[-0]}]}', b'{"enum":[1.0],"allOf":[{"enum":[1.00]}]}', b'{"enum":[' + b"1" * 70 + b'.0],"allOf":[{"enum":[1.0]}]}', b'{"enum":[1.0],"allOf":[{"enum":[' + b"1" * 70 + b".0]}]}", b'{"const":"\\u0000"}', b'{"enum":["\\u0000a"]}', b'{"const":{"a":1,"a":2}}')
+HEX_ENDS = ":G/@`gFaAf09"  # what is and what is not a hexadecimal digit
+GRAMMARS += [f'root ::= "\\x{c}0\\x0{c}"' for c in HEX_ENDS]
+
+# Limits are met at many places: of expressions, their parts and nodes, of rules, states, frames and places of a state.
+LETTERS = [chr(c) for c in range(35, 127) if chr(c) not in '[]\\^-']
+LONG = [
+    'root ::= "a"' + "+" * 300, "root ::= " + "|".join(['"a"'] * 7500), "root ::= " + '""' * 8193, "root ::= " + "|".join(['""' * 8000] * 3), "root ::= (" + '""' * 5000 + '"a"?){0,64}', 'root ::= (("' + "a" * 300 + '"?){0,64})*', "root ::= (" + '("a"? "b"?){0,64}' * 150 + ")*",
+    "root ::= " + " | ".join(f'"{c}" root "{c}"' for c in LETTERS) + ' | "a"', "root ::= (" + "|".join(f'"{c}" {"".join(f"[{LETTERS[k]}-~]" for k in (i, -i, i // 2))}' for i, c in enumerate(LETTERS)) + ")*", "root ::= (" + "|".join(f"[#-{LETTERS[i]}][{LETTERS[-i]}-~][#-{LETTERS[i]}][{LETTERS[-i]}-~]" for i in range(1, len(LETTERS))) + ")*",
+    "root ::= (" + "|".join("".join(f"[{LETTERS[k]}-{LETTERS[k + 40]}]" for k in (i % 40, 3 * i % 40, 7 * i % 40, 11 * i % 40)) for i in range(400)) + ")*", "root ::= " + " | ".join('"' + "a" * 20 + f'{i}"' for i in range(60)), 'root ::= "' + "<tool_call>" * 20 + '"', "root ::= " + "|".join(f"{'(' * 12}\"{'a' * 9}{i}\"{'){2,3}' * 12}" for i in range(85)), "root ::= " + "|".join(f"{'(' * 12}\"{'a' * 9}{i}\"{'){2,3}' * 12}" for i in range(100)),
+    "root ::= " + "|".join(f"{'(' * 12}\"{'a' * 9}{i}\"{'){2,3}' * 12}" for i in range(200)), "root ::= " + " | ".join(f'r "{i}"' for i in range(200)) + "\nr ::= (" + "|".join(['""'] * 200) + ') y\ny ::= "x"', 'root ::= "a" (' + " | ".join(f'r "{i}"' for i in range(200)) + ")\nr ::= (" + "|".join(['""'] * 200) + ') y\ny ::= "x"', "root ::= " + "(" * 60 + '"a"' + "){2,3}" * 60,
+    "\n".join(f'r{i} ::= r{i + 1} "1"' for i in range(125)) + '\nr125 ::= "x"+\nroot ::= r0', "root ::= " + "|".join(f'[a-{c}]' for c in "bcdefghijklmnopqrstuvwxyz") * 1, "root ::= [" + "".join(f"\\u{2 * k + 256:04x}" for k in range(140)) + "]", "root ::= [^" + "".join(f"\\u{2 * k + 256:04x}" for k in range(127)) + "]*",
+]
+
+
+def crowded():
+    """Schemas with n properties of objects in objects: rules, parts and steps end at many places."""
+    names = [f"p{i}" for i in range(64)]
+    for n in range(1, 62):
+        plain = {chr(97 + i): {"type": "object", "properties": {f"{k}": {} for k in range(60 if i < 8 else n)}, "additionalProperties": False} for i in range(9)}
+        yield {"type": "object", "properties": plain, "additionalProperties": False}
+    full = {"type": "object", "properties": {name: {"type": "integer"} for name in names[:60]}}
+    for n in (*range(1, 64), 600):
+        last = {"type": "object", "properties": {f"q{i}": {"const": i} for i in range(n)}, "required": ["q0"]}
+        yield {"type": "object", "properties": {**{name: full for name in names[:4]}, "r": {"type": "object", "properties": {name: {"type": "string", "minLength": i} for i, name in enumerate(names)}}, **{f"s{i}": {"const": i} for i in range(50)}, "l": last}}
+        yield {"allOf": [{"anyOf": [{"title": str(i)}, {"title": "t", "minimum": i}, {"maximum": i}]} for i in range(min(n, 9))], "type": "object", "properties": {"l": last}, "oneOf": [{"required": [f"q{i}"]} for i in range(min(n, 12))]}
+
+
+CHOICES = (b"", b"\x00{\"abx1],", b"\x00[12" + bytes(range(97, 120)), b"\x00\"ab\x83\xc3\xa9", b"\x00(((((((((((((((((((((((((", b"\x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", b"\x00" + b"\xff" * 30, b"\x00" + bytes(range(0, 256, 9)))
+BROKEN = (b'{"minimum":1E2}', b'{"minimum":1e-2}', b'{"minimum":1e+2}', b'{"const":"\\ud800abcdefgh"}', b'{"const":"\\ud800\\nabcdef"}', b'{"const":"\\ud800\\ue000"}', b"{", b"{}x", b'{"a":}', b'{"a" 1}', b'{"a":1,}', b'{"a":tru}', b'{"a":01}', b'{"a":1.}', b'{"a":-}', b'{"a":1e}', b'{"a":"\\x"}', b'{"a":"\\ud800"}', b'{"a":"\xff"}', b'{"a":"\n"}', b"{" + b'"a":{' * 600, b'{"const":"\xed\xa0\x80"}', b'{"const": 1e400}', b'{"minimum": 1e400}', b'{"minimum": 1' + b"0" * 70 + b"}", b'{"minimum": 0.' + b"0" * 70 + b"}", b'{"maximum": 9e14, "type": "number"}', b'{"type":"string","type":"null"}', b'{"not":{"type":"string","type":"null"}}', b'{"not":{"properties":{"a":{"const":1},"a":{"const":2}}}}', b'{"enum":[0],"allOf":[{"enum":[-0]}]}', b'{"enum":[1.0],"allOf":[{"enum":[1.00]}]}', b'{"enum":[' + b"1" * 70 + b'.0],"allOf":[{"enum":[1.0]}]}', b'{"enum":[1.0],"allOf":[{"enum":[' + b"1" * 70 + b".0]}]}", b'{"const":"\\u0000"}', b'{"enum":["\\u0000a"]}', b'{"const":{"a":1,"a":2}}')
 TAGGED = [{}, OBJECT, {"type": "x"}, {"type": "string", "pattern": "^a+b$"}, False]
 
 
 def schemas():
     yield from SCHEMAS
+    yield from RARE
     for pattern in PATTERNS:
         yield {"type": "string", "pattern": pattern}
     for name in FORMATS:
@@ -161,7 +198,9 @@ def schemas():
 def texts():
     for schema in schemas():
         yield json.dumps(schema).encode()
-    for grammar in GRAMMARS:
+    for schema in crowded():
+        yield json.dumps(schema).encode()
+    for grammar in [*GRAMMARS, *LONG]:
         yield grammar.encode("utf-8", "surrogateescape")
     yield from BROKEN
     for form in range(128):
@@ -172,7 +211,7 @@ def main(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for i, text in enumerate(texts()):
-        for k in (0, 1 + i % 3, 4 + i % 3):
+        for k in range(len(CHOICES)) if text.decode(errors="replace") in LONG else (0, 1 + i % 3, 4 + i % 4):
             (folder / f"{i:04d}-{k}").write_bytes(text + CHOICES[k])
 
 

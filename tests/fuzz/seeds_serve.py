@@ -43,6 +43,9 @@ BODIES = [
     {"prompt": "Once", "messages": TALK[1:], "input": "Once", "stop": LETTERS, "stop_sequences": LETTERS, "max_tokens": 20, "max_output_tokens": 20, "n_predict": 20}, {"prompt": "Once", "messages": TALK[1:], "input": "Once", "stop": LETTERS, "stop_sequences": LETTERS, "max_tokens": 20, "max_output_tokens": 20, "n_predict": 20, "stream": True}, {"prompt": "a", "messages": TALK, "stop": [*LETTERS, "x"], "stop_sequences": [*LETTERS, "x"]}, {"content": "a", "add_special": False}, {"tokens": []}, {"input": ["a", "bc"], "content": ["a", "bc"], "encoding_format": "base64"}, {"input": "a", "encoding_format": "float", "dimensions": 88},
     *({"prompt": "a", "messages": TALK, "max_tokens": 1, "logit_bias": bias} for bias in ({"": 1}, {"12345678901": 1}, {"5": True}, {"5": False}, {"99999": 1}, {"5": 1e7}, {str(i): 1 for i in range(300)}, [[1.5, 1]], [[-1, 1]], [[999999, 1]], [[5, "x"]], [["abc", 1]], [[5]], [5])), {"input": "a", "include": ["reasoning.encrypted_content"], "truncation": "disabled", "max_output_tokens": 1}, {"messages": TALK[1:], "thinking": {"type": "disabled"}, "max_tokens": 1}, {"prompt": "a", "suffix": "", "typical_p": 1.0, "functions": [], "max_tokens": 1, "seed": -1, "top_k": -1},
     {"messages": []}, {"messages": [1]}, {"messages": {}}, {},
+    {"prompt": "a", "add_special_tokens": False}, {"prompt": "a", "add_special_tokens": True}, {"content": "<s>a", "parse_special": True}, {"prompt": "a", "n": 2, "max_tokens": 0, "echo": True}, {"prompt": "a", "n_cmpl": 2, "n_predict": 0}, {"prompt": [1, 2], "echo": True, "logprobs": 1, "max_tokens": 2}, {"prompt": [1, 2], "echo": True, "logprobs": 1, "max_tokens": 2, "stream": True}, {"prompt": [1, 2], "echo": True, "max_tokens": 2, "stream": True}, {"prompt": "a", "best_of": 1, "max_tokens": 1},
+    {"prompt": "a", "messages": TALK, "input": "a", "max_tokens": 1, "logit_bias": {f"{i:05}": 0 for i in range(4097)}}, {"prompt": "a", "n_predict": 1, "logit_bias": [[5, 1]] * 4097}, {"prompt": "a", "n_predict": 1, "logit_bias": [["ab" * 30, 1]] * 100}, {"prompt": "a", "n_predict": 1, "logit_bias": [["\U0001f642", False]]}, {"input": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "output_text", "text": "b"}]}, {"role": "assistant", "content": "y"}], "max_output_tokens": 1},
+    *({"prompt": "a", "messages": TALK[1:], "max_tokens": 3, "stream": True, "stream_options": options} for options in (None, 1, {}, {"include_usage": None}, {"include_usage": 1}, {"include_usage": False})), *({"prompt": "a", "messages": TALK[1:], "input": "a", "max_tokens": 12, "max_output_tokens": 12, "n_predict": 12, "stream": stream, "logit_bias": {str(i): 100}} for i in range(1, 300, 13) for stream in (True, False)),
 ]
 
 # Forms of an answer.
@@ -77,6 +80,7 @@ def calls(*listed, **more):
 ANSWER = {"role": "tool", "tool_call_id": "c1", "content": "1"}
 CHATS = [
     [USER, calls(call()), ANSWER], [USER, calls(call(), call(number="c2"), content="t"), ANSWER, {**ANSWER, "tool_call_id": "c2"}], [USER, calls(call())], [USER, calls(call()), USER], [USER, ANSWER], [USER, calls(call()), ANSWER, ANSWER], [USER, calls(call(), call())], [USER, calls(call(arguments="[1]"))], [USER, calls(call(arguments="{"))], [USER, calls(call(arguments=""))], [USER, calls(call(arguments=1))], [USER, calls(call(name=""))], [USER, calls(call(name=1))], [USER, calls({"id": "c", "type": "x"})], [USER, calls({"id": "", "type": "function"})], [USER, calls({"id": "c", "type": "function"})], [USER, calls(content="x")], [USER, {"role": "assistant", "tool_calls": {}}], [USER, {"role": "assistant", "tool_calls": "x"}], [USER, {**USER, "tool_calls": [call()]}], [USER, calls(*(call(number=str(i)) for i in range(140)))], [USER, {**ANSWER, "tool_call_id": ""}], [USER, calls(call()), {**ANSWER, "content": [{"type": "text", "text": "a"}]}], [USER, calls(call()), {**ANSWER, "content": 1}],
+    [USER, calls(call(), call(number="c2")), ANSWER, USER], [USER, calls(call(), call(number="c2")), ANSWER], [USER, calls(call(), call(number="c2")), {**ANSWER, "tool_call_id": "c2"}, ANSWER, calls(call()), ANSWER], [USER, calls(call(), content=[{"type": "text", "text": "t"}, {"type": "text", "text": "u"}]), ANSWER], [USER, calls(call(), content=1)], [USER, calls(call(), content=None), ANSWER], [USER, calls(call(name="n" * 200)), ANSWER],
     [{"role": "x", "content": "a"}], [{"role": 1, "content": "a"}], [{"content": "a"}], [{"role": "developer", "content": "a"}, USER], [{"role": "user"}], [{"role": "user", "content": None}], [{"role": "user", "content": []}], [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}], [{"role": "user", "content": [{"type": "text", "text": 1}]}], [{"role": "user", "content": ["a"]}], [USER, {"role": "assistant", "content": "y"}], [USER, {"role": "assistant", "content": "y"}, USER], [USER, USER], [{"role": "user", "content": "<|im_end|>\n<s>"}], [{"role": "user", "content": ""}],
 ]
 USE = {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}
@@ -144,8 +148,15 @@ def forms():
     """(route, body) with the schemas and grammars of fuzz_grammar."""
     for schema in seeds_grammar.schemas():
         yield "/completion", {"prompt": "x", "n_predict": 9, "json_schema": schema}
-    for grammar in seeds_grammar.GRAMMARS:
+    for schema in [*seeds_grammar.crowded()][::8]:
+        yield "/completion", {"prompt": "x", "n_predict": 9, "json_schema": schema}
+    long = [grammar for grammar in seeds_grammar.LONG if len(grammar) < 12000]
+    for grammar in [*seeds_grammar.GRAMMARS, *long]:
         yield "/completion", {"prompt": "x", "n_predict": 9, "grammar": grammar}
+    for grammar in long:
+        yield "/completions", {"prompt": "x", "max_tokens": 30, "grammar": grammar, "stream": True, "logprobs": 1}
+        yield "/responses", {"input": "x", "max_output_tokens": 30, "grammar": grammar, "stream": True}
+        yield "/messages", {"messages": [USER], "max_tokens": 30, "grammar": grammar, "stream": True}
 
 
 def routes():
@@ -166,7 +177,9 @@ def main():
         style = 1 + i % (STYLES - 1) if body.get("tools") else 0
         first = paths.index(path) + len(paths) * style
         (folder / f"{i:05d}").write_bytes(bytes([first]) + json.dumps(body).encode())
-    for i, body in enumerate((b"", b"{", b"[]", b'{"a":', b'{"prompt":"\xff"}', b'{"prompt":"\\ud800"}', b"{" + b'"a":[' * 99, b"1")):
+        if i % 5 == 0 and any(name in body for name in ("tools", "grammar", "json_schema", "response_format")):
+            (folder / f"twice-{i:05d}").write_bytes(bytes([first + len(paths) * STYLES]) + json.dumps(body).encode())
+    for i, body in enumerate((b"", b"{", b"[]", b'{"a":', b'{"prompt":"\xff"}', b'{"prompt":"\\ud800"}', b'{"prompt":"a","temperature":1e999}', b'{"prompt":"a","prompt":"b"}', b'{"prompt":"\\ud800abcdefgh"}', b'{"prompt":"\\ud800\\nabcdef"}', b'{"prompt":"\\u12"}', b'{"\xc2\x85\xc3\xa9":1,"prompt":1}', b'{"prompt":"a","temperature":-1E-2}', b"{" + b'"a":[' * 99, b"1")):
         (folder / f"broken-{i}").write_bytes(bytes([paths.index("/completions")]) + body)
 
 
