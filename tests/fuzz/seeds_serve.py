@@ -179,6 +179,9 @@ def main():
         (folder / f"{i:05d}").write_bytes(bytes([first]) + json.dumps(body).encode())
         if i % 5 == 0 and any(name in body for name in ("tools", "grammar", "json_schema", "response_format")):
             (folder / f"twice-{i:05d}").write_bytes(bytes([first + len(paths) * STYLES]) + json.dumps(body).encode())
+    hosts = (b"a-b.c:80", b"a:", b"a:99999", b"a:123456", b"a:1x", b"[::1]:8080", b"[::1", b"[]", b"[x]", b"[::1]x", b"127.0.0.1", b"a b", b"a" * 300, b"'")
+    for i, host in enumerate(hosts):
+        (folder / f"host-{i}").write_bytes(bytes([paths.index("/") + len(paths) * STYLES * (i % 2)]) + host)
     for i, body in enumerate((b"", b"{", b"[]", b'{"a":', b'{"prompt":"\xff"}', b'{"prompt":"\\ud800"}', b'{"prompt":"a","temperature":1e999}', b'{"prompt":"a","prompt":"b"}', b'{"prompt":"\\ud800abcdefgh"}', b'{"prompt":"\\ud800\\nabcdef"}', b'{"prompt":"\\u12"}', b'{"\xc2\x85\xc3\xa9":1,"prompt":1}', b'{"prompt":"a","temperature":-1E-2}', b"{" + b'"a":[' * 99, b"1")):
         (folder / f"broken-{i}").write_bytes(bytes([paths.index("/completions")]) + body)
 
