@@ -38,7 +38,7 @@ class Isa:
 
 # Verbs that kernels/proof.c.j2 can execute and compare with plain C.
 PROVABLE = (
-    "vf_mul", "vf_load_f16", "vf_store_f16", "vp_mac", "vi_mac_ss", "vw_mac", "vb_plane2", "vb_bit2", "vb_trit",
+    "vf_mul", "vf_mac_exact", "vf_load_f16", "vf_store_f16", "vp_mac", "vi_mac_ss", "vw_mac", "vb_plane2", "vb_bit2", "vb_trit",
     "vi_mmla", "tile_multiply",
 )
 

@@ -7,15 +7,16 @@ size_t tern_attend_state_bytes(size_t heads, size_t dim) {
 }
 
 /*
- * For heads that go together scores, states and the lanes of 16 scores. For a cache of codes: scales
- * and the weights of those heads as 16-bit codes, and all query heads as such.
+ * For heads that go together scores, states and the lanes of 16 scores. For a cache of codes:
+ * scales and the weights of those heads as 16-bit codes. All query heads, rounded, or as codes with
+ * a factor.
  */
 size_t tern_attend_scratch_bytes(size_t heads, size_t dim) {
     const size_t blocks = tern_attend_blocks(dim);
     const size_t lanes = TERN_LANES * TERN_LANES;
     const size_t together = TERN_ATTEND_CHUNK + tern_attend_state(dim) + lanes;
     const size_t codes = 4 * TERN_ATTEND_CHUNK * blocks + TERN_LANES;
-    const size_t queries = heads * (TERN_LANES * blocks + TERN_LANES);
+    const size_t queries = heads * (tern_attend_padded(dim) + TERN_LANES);
     return (TERN_ATTEND_HEADS * together + codes + queries) * sizeof(float);
 }
 

@@ -216,6 +216,18 @@ void tern_ref_store(tern_format cache, const float *x, size_t n, void *out) {
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
+/* The multiple of the spacing of 13 bits around x. */
+float tern_ref_13_bits(float x) {
+    int exponent;
+
+    if (!(fabsf(x) < 0x1p100f))
+        return x * INFINITY;
+    if (fabsf(x) < 0x1p-100f)
+        return 0.0f;
+    (void)frexpf(x, &exponent); /* |x| in [2^(exponent-1), 2^exponent) */
+    return ldexpf(nearbyintf(ldexpf(x, 13 - exponent)), exponent - 13);
+}
+
 /* The page that position j lies in. */
 static const uint8_t *page_of(const void *rows, const tern_attend_args *a, size_t j) {
     const size_t chunk = j / TERN_ATTEND_CHUNK;
@@ -251,6 +263,11 @@ static float code_score(const tern_attend_args *a, const float *q, size_t j) {
     return score * ((top / 32767.0f) * a->scale);
 }
 
+/* A factor of an element of the cache. */
+static float factor(tern_format cache, float x) {
+    return cache == TERN_FORMAT_F16 ? tern_ref_13_bits(x) : x;
+}
+
 /* What one chunk of positions contributes: M, L of numerics.md; O is in the caller's buffer. */
 typedef struct partial {
     float m;
@@ -263,7 +280,7 @@ static float score(tern_format cache, const tern_attend_args *a, const float *q,
     if (cache == TERN_FORMAT_Q8_0)
         return code_score(a, q, j);
     for (size_t i = 0; i < a->heads.dim; i++)
-        lanes_add(&dot, q[i] * cached(cache, a->k, a, j, i));
+        lanes_add(&dot, factor(cache, q[i]) * cached(cache, a->k, a, j, i));
     return lanes_total(&dot) * a->scale;
 }
 
@@ -281,7 +298,7 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
     }
     const float m = maximum(e, j1 - j0);
     for (size_t j = 0; j < j1 - j0; j++) {
-        e[j] = tern_ref_exp(e[j] - m);
+        e[j] = factor(cache, tern_ref_exp(e[j] - m));
         lanes_add(&sum, e[j]);
     }
     return (partial){m, lanes_total(&sum)};

@@ -41,6 +41,9 @@ float tern_ref_exp(float x);
 float tern_ref_tanh(float x);
 float tern_ref_activate(tern_ref_activation activation, float x);
 
+/* R13: x to 13 significant bits. */
+float tern_ref_13_bits(float x);
+
 /* The activation of an operation: of gate_silu SILU, of bias_relu RELU, ... */
 tern_ref_activation tern_ref_activation_of(tern_op op);
 

@@ -41,7 +41,7 @@
         CHOICE("machine.architecture", "x86_64 aarch64 other"), MUST("machine.os", TEXT),          \
         MUST("machine.instruction_sets", LIST), MUST("machine.instruction_sets[]", TEXT),          \
         MUST("versions", OBJECT), MUST("versions.tern", TEXT), MUST("versions.compiler", TEXT),    \
-        MAY("versions.commit", TEXT)
+        MAY("versions.commit", TEXT), MAY("versions.numerics", COUNT)
 
 /* Kernels that ran, and those that a start took out because they answered wrongly. */
 #define KERNELS_ROWS                                                                               \

@@ -301,9 +301,13 @@ static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bo
     }
 }
 
-/* Of q8_0: steps of 2^-15 of the largest query and of the largest weight of a chunk. */
+/*
+ * Of f16: steps of 2^-13 of each query and weight. Of q8_0: steps of 2^-15 of the largest query and
+ * of the largest weight of a chunk.
+ */
 static void test_attend_accuracy(void **state) {
     (void)state;
+    check_attend_accuracy(TERN_FORMAT_F16, ATTEND_DIM * 2, 2e-4);
     check_attend_accuracy(TERN_FORMAT_F32, ATTEND_DIM * 4, 2e-6);
     check_attend_accuracy(TERN_FORMAT_Q8_0, (ATTEND_DIM + 31) / 32 * 34, 1e-4);
 }

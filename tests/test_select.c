@@ -52,6 +52,7 @@ static const processor processors[] = {
      "avx512"},
     {"Sapphire Rapids", ICE_LAKE | M(AVXVNNI) | M(AMXTILE) | M(AMXINT8), "avx512vbmi", "avx512vnni",
      "avx512"},
+    {"AVX2 and F16C but no FMA", M(SSE41) | M(AVX2) | M(F16C), "sse41", "sse41", "sse41"},
     {"virtual machine with AVX2 but no F16C", M(SSE41) | M(AVX2) | M(FMA), "sse41", "sse41",
      "sse41"},
     {"virtual machine with VNNI but no BW", HASWELL | M(AVX512F) | M(AVX512VNNI), "avx2", "avx2",

@@ -175,7 +175,7 @@ static void test_layout(void **state) {
     const fixture *f = *state;
     static const int32_t tokens[] = {1, 2, 3, 4};
     const size_t row_bytes = 64 * 2;
-    const uint32_t numbers[] = {1, 1, 2, 2, 64, 515, 4, 4}; /* from version on, less the identity */
+    const uint32_t numbers[] = {3, 1, 2, 2, 64, 515, 4, 4}; /* from version on, less the identity */
     const uint64_t identity = tern_model_identity(f->model);
     check_case("the bytes of a file");
     check_bytes("magic", "TERNSES\n", f->bytes, 8);
@@ -213,8 +213,8 @@ static void check_field(const fixture *f, size_t offset, uint32_t value, tern_st
 static void test_wrong_headers(void **state) {
     const fixture *f = *state;
     check_field(f, FIELD(magic), 0x46554747, TERN_ERR_SESSION, "not a session file");
-    check_field(f, FIELD(version), 3, TERN_ERR_SESSION,
-                "version 3, this tern reads versions 1 and 2");
+    check_field(f, FIELD(version), 2, TERN_ERR_SESSION,
+                "version 2, this tern reads versions 3 and 4");
     check_field(f, FIELD(kept), 64, TERN_ERR_SESSION, "header of the session file is damaged");
     check_field(f, FIELD(precision), 2, TERN_ERR_SESSION_MODEL, "activations in fp8, this session");
     check_field(f, FIELD(precision), 99, TERN_ERR_SESSION_MODEL, "a precision that is not known");

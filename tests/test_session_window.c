@@ -463,16 +463,20 @@ static void test_wrong_files(void **state) {
     assert_true(bytes != NULL && f != NULL);
     assert_int_equal(fread(bytes, 1, size, f), size);
     fclose(f);
-    assert_int_equal(bytes[8], 2);
-    check_refused(p.s, bytes, size, 1, 320, "header of the session file is damaged");
-    check_refused(p.s, bytes, size, 2, 0, "header of the session file is damaged");
-    check_refused(p.s, bytes, size, 2, 255, "header of the session file is damaged");
-    check_refused(p.s, bytes, size, 1, 0, "ends after");
-    check_refused(p.s, bytes, size, 2, 384, "goes on after its end");
-    check_refused(p.s, bytes, size, 2, 448,
+    assert_int_equal(bytes[8], TERN_SESSION_VERSION_KEPT);
+    check_refused(p.s, bytes, size, TERN_SESSION_VERSION, 320,
+                  "header of the session file is damaged");
+    check_refused(p.s, bytes, size, TERN_SESSION_VERSION_KEPT, 0,
+                  "header of the session file is damaged");
+    check_refused(p.s, bytes, size, TERN_SESSION_VERSION_KEPT, 255,
+                  "header of the session file is damaged");
+    check_refused(p.s, bytes, size, TERN_SESSION_VERSION, 0, "ends after");
+    check_refused(p.s, bytes, size, TERN_SESSION_VERSION_KEPT, 384, "goes on after its end");
+    check_refused(p.s, bytes, size, TERN_SESSION_VERSION_KEPT, 448,
                   "layers with a window from position 448 on, what follows its 450 positions needs "
                   "them from 384 on");
-    check_refused(p.s, bytes, size, 2, UINT32_MAX - 63, "layers with a window from position");
+    check_refused(p.s, bytes, size, TERN_SESSION_VERSION_KEPT, UINT32_MAX - 63,
+                  "layers with a window from position");
     go_on(&p, 20);
     free(bytes);
     unlink(path);

@@ -209,7 +209,7 @@ uint64_t tern_model_identity(const tern_model *model);
  * Grows by one whenever a release computes other bits for the same model and cache format
  * (docs/numerics.md): models of equal identity, format and version give equal answers everywhere.
  */
-enum { TERN_NUMERICS_VERSION = 1 };
+enum { TERN_NUMERICS_VERSION = 2 };
 
 /* Name of the instruction set that the model was opened for ("avx2"), static storage. */
 const char *tern_model_isa(const tern_model *model);

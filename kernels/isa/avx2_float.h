@@ -3,11 +3,12 @@
 #define TERN_ISA_AVX2_FLOAT_H
 
 /*
- * The verbs that AVX2 (with F16C) and AVX-VNNI share: eight lanes. isa/README.md lists what each
- * verb means.
+ * The verbs that AVX2 (with F16C and FMA) and AVX-VNNI share: eight lanes. isa/README.md lists
+ * what each verb means.
  */
 
 #include <immintrin.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -44,6 +45,9 @@ static inline vf vf_sub(vf a, vf b) {
 }
 static inline vf vf_mul(vf a, vf b) {
     return _mm256_mul_ps(a, b);
+}
+static inline vf vf_mac_exact(vf s, vf a, vf b) {
+    return _mm256_fmadd_ps(a, b, s);
 }
 static inline vf vf_div(vf a, vf b) {
     return _mm256_div_ps(a, b);
@@ -94,6 +98,17 @@ static inline vf vf_round_bf16(vf v) {
     const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
     const vf rounded = _mm256_castsi256_ps(_mm256_and_si256(up, _mm256_set1_epi32(-0x10000)));
     return _mm256_blendv_ps(rounded, v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+
+/* To 13 bits in the same way; what is below 2^-100 or not below 2^100 is told by its magnitude. */
+static inline vf vf_round13(vf v) {
+    const __m256i bits = _mm256_castps_si256(v);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 11), _mm256_set1_epi32(1));
+    const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x3ff)));
+    const vf rounded = _mm256_castsi256_ps(_mm256_and_si256(up, _mm256_set1_epi32(-0x800)));
+    const vf some = _mm256_cmp_ps(vf_abs(v), vf_set1(0x1p-100f), _CMP_NLT_UQ);
+    const vf large = _mm256_cmp_ps(vf_abs(v), vf_set1(0x1p100f), _CMP_NLT_UQ);
+    return _mm256_blendv_ps(_mm256_and_ps(some, rounded), vf_mul(v, vf_set1(INFINITY)), large);
 }
 
 /* 2^n for integral n in [-126, 127]: the exponent field of a float. */

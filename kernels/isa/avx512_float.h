@@ -8,6 +8,7 @@
  */
 
 #include <immintrin.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -46,6 +47,9 @@ static inline vf vf_sub(vf a, vf b) {
 }
 static inline vf vf_mul(vf a, vf b) {
     return _mm512_mul_ps(a, b);
+}
+static inline vf vf_mac_exact(vf s, vf a, vf b) {
+    return _mm512_fmadd_ps(a, b, s);
 }
 static inline vf vf_div(vf a, vf b) {
     return _mm512_div_ps(a, b);
@@ -95,6 +99,17 @@ static inline vf vf_round_bf16(vf v) {
     const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
     const vf rounded = _mm512_castsi512_ps(_mm512_and_si512(up, _mm512_set1_epi32(-0x10000)));
     return _mm512_mask_mov_ps(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v);
+}
+
+/* To 13 bits in the same way; what is below 2^-100 or not below 2^100 is told by its magnitude. */
+static inline vf vf_round13(vf v) {
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 11), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x3ff)));
+    const __mmask16 some = _mm512_cmp_ps_mask(vf_abs(v), vf_set1(0x1p-100f), _CMP_NLT_UQ);
+    const __mmask16 large = _mm512_cmp_ps_mask(vf_abs(v), vf_set1(0x1p100f), _CMP_NLT_UQ);
+    const __m512i rounded = _mm512_maskz_and_epi32(some, up, _mm512_set1_epi32(-0x800));
+    return _mm512_mask_mul_ps(_mm512_castsi512_ps(rounded), large, v, vf_set1(INFINITY));
 }
 
 static inline vf vf_load_fill(const float *p, size_t n, float fill) {

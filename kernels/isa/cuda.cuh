@@ -67,6 +67,16 @@ TERN_VERB float vf_binade(float v) {
     return __uint_as_float(__float_as_uint(v) & 0x7f800000u);
 }
 
+/* 13 bits of v, to nearest even; 0 below 2^-100, infinite from 2^100 on. */
+TERN_VERB float vf_round13(float v) {
+    const uint32_t bits = __float_as_uint(v);
+    if (!(vf_abs(v) < 0x1p100f))
+        return vf_mul(v, __uint_as_float(0x7f800000u));
+    if (vf_abs(v) < 0x1p-100f)
+        return 0.0f;
+    return __uint_as_float((bits + 0x3ffu + (bits >> 11 & 1u)) & ~0x7ffu);
+}
+
 /* Nearest integer, ties to even, for |v| < 2^22. */
 TERN_VERB float vf_rne(float v) {
     return vf_sub(vf_add(v, 0x1.8p23f), 0x1.8p23f);

@@ -8,6 +8,7 @@
  */
 
 #include <arm_neon.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -45,6 +46,9 @@ static inline vf vf_sub(vf a, vf b) {
 }
 static inline vf vf_mul(vf a, vf b) {
     return vmulq_f32(a, b);
+}
+static inline vf vf_mac_exact(vf s, vf a, vf b) {
+    return vfmaq_f32(s, a, b);
 }
 static inline vf vf_div(vf a, vf b) {
     return vdivq_f32(a, b);
@@ -110,6 +114,18 @@ static inline vf vf_round_bf16(vf v) {
     const uint32x4_t up = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
     const uint32x4_t rounded = vandq_u32(up, vdupq_n_u32(0xffff0000u));
     return vreinterpretq_f32_u32(vbslq_u32(vceqq_f32(v, v), rounded, bits));
+}
+
+/* To 13 bits in the same way; what is below 2^-100 or not below 2^100 is told by its magnitude. */
+static inline vf vf_round13(vf v) {
+    const uint32x4_t bits = vreinterpretq_u32_f32(v);
+    const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 11), vdupq_n_u32(1));
+    const uint32x4_t up = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x3ff)));
+    const uint32x4_t rounded = vandq_u32(up, vdupq_n_u32(0xfffff800u));
+    const uint32x4_t tiny = vcaltq_f32(v, vdupq_n_f32(0x1p-100f));
+    const uint32x4_t usual = vcaltq_f32(v, vdupq_n_f32(0x1p100f));
+    return vbslq_f32(usual, vreinterpretq_f32_u32(vbicq_u32(rounded, tiny)),
+                     vmulq_f32(v, vdupq_n_f32(INFINITY)));
 }
 
 /* 2^n for integral n in [-126, 127]: the exponent field of a float. */

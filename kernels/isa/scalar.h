@@ -52,6 +52,9 @@ static inline vf vf_sub(vf a, vf b) {
 static inline vf vf_mul(vf a, vf b) {
     return a * b;
 }
+static inline vf vf_mac_exact(vf s, vf a, vf b) {
+    return s + a * b;
+}
 static inline vf vf_div(vf a, vf b) {
     return a / b;
 }
@@ -72,6 +75,14 @@ static inline vf vf_binade(vf v) {
 }
 static inline vf vf_round_bf16(vf v) {
     return tern_bf16_to_f32(tern_f32_to_bf16(v));
+}
+static inline vf vf_round13(vf v) {
+    const uint32_t bits = tern_f32_to_bits(v);
+    if (!(fabsf(v) < 0x1p100f))
+        return v * INFINITY;
+    if (fabsf(v) < 0x1p-100f)
+        return 0.0f;
+    return tern_f32_from_bits((bits + 0x3ffu + (bits >> 11 & 1u)) & ~0x7ffu);
 }
 static inline float vf_hmax(vf v) {
     return v;

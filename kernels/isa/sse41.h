@@ -8,6 +8,7 @@
  * masked load here: halves are converted by their bits, tails go in pieces of two and one.
  */
 
+#include <math.h>
 #include <smmintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,9 @@ static inline vf vf_sub(vf a, vf b) {
 }
 static inline vf vf_mul(vf a, vf b) {
     return _mm_mul_ps(a, b);
+}
+static inline vf vf_mac_exact(vf s, vf a, vf b) {
+    return vf_add(s, vf_mul(a, b));
 }
 static inline vf vf_div(vf a, vf b) {
     return _mm_div_ps(a, b);
@@ -111,6 +115,17 @@ static inline vf vf_round_bf16(vf v) {
     const __m128i up = _mm_add_epi32(bits, _mm_add_epi32(odd, _mm_set1_epi32(0x7fff)));
     const vf rounded = _mm_castsi128_ps(_mm_and_si128(up, _mm_set1_epi32(-0x10000)));
     return _mm_blendv_ps(rounded, v, _mm_cmpunord_ps(v, v));
+}
+
+/* To 13 bits in the same way; what is below 2^-100 or not below 2^100 is told by its magnitude. */
+static inline vf vf_round13(vf v) {
+    const __m128i bits = _mm_castps_si128(v);
+    const __m128i odd = _mm_and_si128(_mm_srli_epi32(bits, 11), _mm_set1_epi32(1));
+    const __m128i up = _mm_add_epi32(bits, _mm_add_epi32(odd, _mm_set1_epi32(0x3ff)));
+    const vf rounded = _mm_castsi128_ps(_mm_and_si128(up, _mm_set1_epi32(-0x800)));
+    const vf some = _mm_cmpnlt_ps(vf_abs(v), vf_set1(0x1p-100f));
+    const vf large = _mm_cmpnlt_ps(vf_abs(v), vf_set1(0x1p100f));
+    return _mm_blendv_ps(_mm_and_ps(some, rounded), vf_mul(v, vf_set1(INFINITY)), large);
 }
 
 /* 2^n for integral n in [-126, 127]: the exponent field of a float. */

@@ -17,9 +17,9 @@
 
 #define TERN_SESSION_MAGIC "TERNSES\n"
 /* Raised when the format changes, or when the arithmetic does: rows computed by other rules would
- * not be what this tern computes. A file whose layers with a window lack positions is of the second
- * version, all others are of the first. */
-enum { TERN_SESSION_VERSION = 1, TERN_SESSION_VERSION_KEPT = 2 };
+ * not be what this tern computes. A file whose layers with a window lack positions is of version
+ * 4, all others are of version 3; 1 and 2 were the same before TERN_NUMERICS_VERSION 2. */
+enum { TERN_SESSION_VERSION = 3, TERN_SESSION_VERSION_KEPT = 4 };
 
 typedef struct tern_session_header {
     char magic[8];
@@ -34,7 +34,7 @@ typedef struct tern_session_header {
     uint32_t position;  /* tokens, and rows of each head */
     uint32_t precision; /* of activations, a tern_precision; 0: the model's own */
     uint32_t kept;      /* the first position of which layers with a window have rows: a multiple of
-                           TERN_PAGE, not 0 in the second version and 0 in the first */
+                           TERN_PAGE, not 0 in version 4 and 0 in version 3 */
     uint64_t hash;      /* of the bytes before */
 } tern_session_header;
 

@@ -168,7 +168,7 @@ class Tampering(WithReceipt):
             changed[tools.dotted(path)] = tools.seal(tools.put(r, path, wrong))
         for path in (p for p in tools.members(r) if p[0] != "digest" and p != ("$schema",)):
             if path[-1] not in ("text_sha256", "choice", "affinity", "numa", "nodes_online",
-                                "pre_tokenizer_from", "commit", "inputs"):
+                                "pre_tokenizer_from", "commit", "numerics", "inputs"):
                 changed[f"drop {tools.dotted(path)}"] = tools.seal(tools.drop(r, path))
         changed["another field"] = tools.seal(r | {"remarks": ""})
         self.assertEqual(set(changed), self.refusals(changed))
@@ -479,6 +479,17 @@ class Replay(WithReceipt):
             changed = tools.seal(changed)
             self.assertEqual(self.verify(changed)[0], 0)
             self.assert_refused(changed, "output.ids[", options=["--replay"])
+
+    def test_another_arithmetic(self):
+        """Receipts of another version of the numerics are refused by name; earlier ones do not say theirs."""
+        now = self.receipt["versions"]["numerics"]
+        other = tools.put(self.receipt, ("versions", "numerics"), now + 1)
+        self.assertEqual(self.verify(tools.seal(other))[0], 0)
+        line = f"versions.numerics: is {now + 1}, this tern computes by version {now} of its numerics"
+        self.assert_refused(tools.seal(other), line, options=["--replay"])
+        first = tools.seal(tools.drop(self.receipt, ("versions", "numerics")))
+        self.assertEqual(self.verify(first)[0], 0)
+        self.assert_refused(first, "versions.numerics: is not there, which means 1", options=["--replay"])
 
     def test_another_model(self):
         self.assert_refused(tools.change(self.receipt, "model_info.sha256", "0" * 64), "model_info.sha256")

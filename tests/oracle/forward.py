@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transformer in float64, for the architectures of the table below.
 
-Only two things are rounded, because they are part of what the model computes here rather than
+Only three things are rounded, because they are part of what the model computes here rather than
 errors of computing it: activations become int8 in front of quantized weights, or what was asked for
-in their place, and keys and values are stored as f16. All rules are those of docs/numerics.md.
-Arrays are indexed [position, ...].
+in their place, keys and values are stored as f16, and what multiplies these has 13 bits. All rules
+are those of docs/numerics.md. Arrays are indexed [position, ...].
 """
 
 from collections.abc import Callable
@@ -176,22 +176,42 @@ def attention(q, k, v, kv="f32", scale=0.0, window=0):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
     scale: of the scores; 0: 1 / sqrt(dim). window: positions seen, the own included; 0: all before.
-    Over a q8_0 cache query heads and weights are 16-bit numbers.
+    Over a q8_0 cache query heads and weights are 16-bit numbers, over f16 they have 13 bits.
     """
     n, heads, dim = q.shape
     group = heads // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     if kv == "q8_0":
         q = sixteen_bits(q)
+    if kv == "f16":
+        q = thirteen_bits(q)
     scores = np.einsum("ihd,jhd->hij", q, k) * (scale or 1 / np.sqrt(dim))
     scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
     if window:
         scores[:, np.tril(np.ones((n, n), dtype=bool), -window)] = -np.inf
-    e = np.exp(scores - scores.max(axis=2, keepdims=True))
+    e = weights_to_13_bits(scores) if kv == "f16" else np.exp(scores - scores.max(axis=2, keepdims=True))
     e /= e.sum(axis=2, keepdims=True)
     if kv == "q8_0":
         return weighted_codes(e, v).reshape(n, -1)
     return np.einsum("hij,jhd->ihd", e, v).reshape(n, -1)
+
+
+def thirteen_bits(x):
+    """x to 13 significant bits."""
+    fraction, exponent = np.frexp(x)
+    return np.ldexp(np.rint(np.ldexp(fraction, 13)), exponent - 13)
+
+
+def weights_to_13_bits(scores):
+    """The weights of scores[head, i, j], not yet divided by their sum, rounded beside the largest of each 64 j."""
+    largest = scores.max(axis=2, keepdims=True)
+    e = np.zeros_like(scores)
+    for first in range(0, scores.shape[2], 64):
+        chunk = scores[:, :, first : first + 64]
+        m = chunk.max(axis=2, keepdims=True)
+        m = np.where(np.isfinite(m), m, largest)  # nothing is seen: the weights are 0
+        e[:, :, first : first + 64] = thirteen_bits(np.exp(chunk - m)) * np.exp(m - largest)
+    return e
 
 
 def sixteen_bits(x):

@@ -241,6 +241,24 @@ class Operations(unittest.TestCase):
         v = np.array([[[4.0]], [[8]]])
         np.testing.assert_allclose(forward.attention(q, k, v), [[4, 4], [6, 7]])
 
+    def test_attention_over_halves(self):
+        """Weights to 13 bits beside the largest of their 64 positions, queries too."""
+        np.testing.assert_array_equal(
+            forward.thirteen_bits(np.array([1 + 2**-13, 1 + 3 * 2**-13, -2 + 2**-14, 0.0])),
+            [1, 1 + 2**-11, -2, 0],
+        )
+        scores = np.full((1, 1, 65), -np.inf)
+        scores[0, 0, [0, 1, 64]] = 0, math.log(1 / 3), math.log(0.5 / 3)
+        e = forward.weights_to_13_bits(scores)
+        third = 5461 / 2**14  # 1/3 to 13 bits
+        np.testing.assert_allclose(e[0, 0, [0, 1, 2, 64]], [1, third, 0, 0.5 / 3], rtol=1e-15)
+        q = np.array([[[9.0]], [[1 + 2**-13]]])  # the second one rounds to 1
+        k = np.array([[[0.0]], [[-7]]])
+        v = np.array([[[0.0]], [[1]]])
+        got = forward.attention(q, k, v, "f16", scale=1.0)
+        weight = forward.thirteen_bits(math.exp(-7))
+        np.testing.assert_allclose(got, [[0], [weight / (1 + weight)]], rtol=1e-12)
+
     def test_attention_over_codes(self):
         """Weights 1/2 and 1/2, times scales 1 and 2: 16,384 and 32,767 of 32,767, ties to even."""
         zero = np.zeros((2, 1, 1))

@@ -390,9 +390,24 @@ static tern_status run(replay *p, replay_report *report, tern_error *err) {
     return TERN_OK;
 }
 
+/* Receipts say by which arithmetic they were computed since the second one. */
+static bool check_numerics(const replay *p) {
+    const bool said = rule_known(p->receipt, "versions.numerics");
+    const int64_t recorded = said ? rule_count(p->receipt, "versions.numerics") : 1;
+    if (recorded == TERN_NUMERICS_VERSION)
+        return true;
+    receipt_find(p->found,
+                 "versions.numerics: %s%" PRId64 ", this tern computes by version %d of its "
+                 "numerics: only a tern of the receipt's can replay it",
+                 said ? "is " : "is not there, which means ", recorded, TERN_NUMERICS_VERSION);
+    return false;
+}
+
 static int replay_all(replay *p, replay_report *report) {
     tern_error err = {0};
     int status = EXIT_DONE;
+    if (!check_numerics(p))
+        return EXIT_DONE;
     loader_report_isas();
     p->model_path = locate_model(p->receipt, p->o, p->document, p->path);
     if (p->model_path == NULL)

@@ -186,8 +186,8 @@ json_t *facts_measurement(const char *schema, const options *o, const loaded *l)
 }
 
 json_t *facts_versions(void) {
-    return json_pack("{s:s, s:s, s:s}", "tern", tern_version(), "compiler", compiler(), "commit",
-                     TERN_COMMIT);
+    return json_pack("{s:s, s:s, s:s, s:i}", "tern", tern_version(), "compiler", compiler(),
+                     "commit", TERN_COMMIT, "numerics", TERN_NUMERICS_VERSION);
 }
 
 json_t *facts_environment(const receipt_run *run) {

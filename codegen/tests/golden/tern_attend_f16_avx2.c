@@ -30,6 +30,7 @@ enum {
 typedef uint16_t element;
 
 typedef struct tile_operands {
+    const float *all; /* [heads][tern_attend_padded(dim)] query heads, rounded to 13 bits */
     const float *q[TERN_ATTEND_HEADS];
     float *sums; /* [TERN_ATTEND_HEADS][SUMS][FOLDED] */
     float scale;
@@ -106,26 +107,31 @@ static inline float largest_of(float *s, size_t n) {
     return vf_hmax(m);
 }
 
-/* e[j] = exp(s[j] - m) in place for n scores of a chunk, zeros after; returns the sum. */
+/* The weight of a score that is x beside the largest, to 13 bits. */
+static inline vf weight(vf x) {
+    return vf_round13(vf_exp(x));
+}
+
+/* The weights of n scores of a chunk in place, zeros after; returns their sum. */
 static inline float weigh(float *s, size_t n, float m) {
     const vf largest = vf_set1(m);
     vf sum0 = vf_zero();
     vf sum1 = vf_zero();
     size_t j = 0;
     for (; j + TERN_LANES <= n; j += TERN_LANES) {
-        const vf e0 = vf_exp(vf_sub(vf_load(s + j + 0), largest));
+        const vf e0 = weight(vf_sub(vf_load(s + j + 0), largest));
         vf_store(s + j + 0, e0);
         sum0 = vf_add(sum0, e0);
-        const vf e1 = vf_exp(vf_sub(vf_load(s + j + 8), largest));
+        const vf e1 = weight(vf_sub(vf_load(s + j + 8), largest));
         vf_store(s + j + 8, e1);
         sum1 = vf_add(sum1, e1);
     }
     if (j < n) {
-        const vf e0 = vf_first_n(vf_exp(vf_sub(vf_load(s + j + 0), largest)),
+        const vf e0 = vf_first_n(weight(vf_sub(vf_load(s + j + 0), largest)),
                                 tail_lanes(n - j, 0, 8));
         vf_store(s + j + 0, e0);
         sum0 = vf_add(sum0, e0);
-        const vf e1 = vf_first_n(vf_exp(vf_sub(vf_load(s + j + 8), largest)),
+        const vf e1 = vf_first_n(weight(vf_sub(vf_load(s + j + 8), largest)),
                                 tail_lanes(n - j, 8, 8));
         vf_store(s + j + 8, e1);
         sum1 = vf_add(sum1, e1);
@@ -283,15 +289,26 @@ void tern_attend_f16_avx2_finish(const tern_attend_heads *heads, const void *tot
     }
 }
 
+static void round_query(const float *x, size_t dim, float *q) {
+    size_t i = 0;
+    for (; i + 8 <= dim; i += 8)
+        vf_store(q + i, vf_round13(vf_load(x + i)));
+    if (i < dim)
+        vf_store(q + i, vf_round13(vf_load_fill(x + i, dim - i, 0.0f)));
+}
+
 /* Not all lanes are set, all are folded. */
 static tile_operands share(const tern_attend_args *a, float *room) {
     memset(room, 0, SUMS_FLOATS * sizeof *room);
-    return (tile_operands){.sums = room, .scale = a->scale};
+    float *const all = room + SUMS_FLOATS;
+    for (size_t h = 0; h < a->heads.tokens * a->heads.group; h++)
+        round_query(query(a, h), a->heads.dim, all + h * tern_attend_padded(a->heads.dim));
+    return (tile_operands){.all = all, .sums = room, .scale = a->scale};
 }
 
 static void take_heads(const tern_attend_args *a, size_t h0, tile *t) {
     for (size_t h = 0; h < t->n; h++)
-        t->own.q[h] = query(a, h0 + h);
+        t->own.q[h] = t->own.all + (h0 + h) * tern_attend_padded(a->heads.dim);
 }
 
 /* The lanes of the scores of 1 heads at 4 positions from j on; the last of n stands in for more. */
@@ -323,15 +340,15 @@ static inline void dots1(const float *const *q, const element *k, size_t j, size
             const vf k3_0 = cached(row3, i, v + 0);
             const vf k3_1 = cached(row3, i, v + 8);
             const vf q0_0 = vf_load(q[0] + i + v + 0);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
-            s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
-            s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
+            s1_0_0 = vf_mac_exact(s1_0_0, q0_0, k1_0);
+            s2_0_0 = vf_mac_exact(s2_0_0, q0_0, k2_0);
+            s3_0_0 = vf_mac_exact(s3_0_0, q0_0, k3_0);
             const vf q0_1 = vf_load(q[0] + i + v + 8);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
-            s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
-            s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
+            s1_0_1 = vf_mac_exact(s1_0_1, q0_1, k1_1);
+            s2_0_1 = vf_mac_exact(s2_0_1, q0_1, k2_1);
+            s3_0_1 = vf_mac_exact(s3_0_1, q0_1, k3_1);
         }
         if (i < dim) {
             const size_t left0 = tail_lanes(dim - i, v + 0, 8);
@@ -340,20 +357,20 @@ static inline void dots1(const float *const *q, const element *k, size_t j, size
             const vf k2_0 = cached_n(row2, i, v + 0, left0);
             const vf k3_0 = cached_n(row3, i, v + 0, left0);
             const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
-            s2_0_0 = vf_add(s2_0_0, vf_mul(q0_0, k2_0));
-            s3_0_0 = vf_add(s3_0_0, vf_mul(q0_0, k3_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
+            s1_0_0 = vf_mac_exact(s1_0_0, q0_0, k1_0);
+            s2_0_0 = vf_mac_exact(s2_0_0, q0_0, k2_0);
+            s3_0_0 = vf_mac_exact(s3_0_0, q0_0, k3_0);
             const size_t left1 = tail_lanes(dim - i, v + 8, 8);
             const vf k0_1 = cached_n(row0, i, v + 8, left1);
             const vf k1_1 = cached_n(row1, i, v + 8, left1);
             const vf k2_1 = cached_n(row2, i, v + 8, left1);
             const vf k3_1 = cached_n(row3, i, v + 8, left1);
             const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
-            s2_0_1 = vf_add(s2_0_1, vf_mul(q0_1, k2_1));
-            s3_0_1 = vf_add(s3_0_1, vf_mul(q0_1, k3_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
+            s1_0_1 = vf_mac_exact(s1_0_1, q0_1, k1_1);
+            s2_0_1 = vf_mac_exact(s2_0_1, q0_1, k2_1);
+            s3_0_1 = vf_mac_exact(s3_0_1, q0_1, k3_1);
         }
         vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
         vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
@@ -410,14 +427,14 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
             const vf v6 = cached(row, i, 48);
             const vf v7 = cached(row, i, 56);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
-            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
-            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
-            o0_4 = vf_add(o0_4, vf_mul(e0, v4));
-            o0_5 = vf_add(o0_5, vf_mul(e0, v5));
-            o0_6 = vf_add(o0_6, vf_mul(e0, v6));
-            o0_7 = vf_add(o0_7, vf_mul(e0, v7));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
+            o0_1 = vf_mac_exact(o0_1, e0, v1);
+            o0_2 = vf_mac_exact(o0_2, e0, v2);
+            o0_3 = vf_mac_exact(o0_3, e0, v3);
+            o0_4 = vf_mac_exact(o0_4, e0, v4);
+            o0_5 = vf_mac_exact(o0_5, e0, v5);
+            o0_6 = vf_mac_exact(o0_6, e0, v6);
+            o0_7 = vf_mac_exact(o0_7, e0, v7);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
         vf_store(o + 0 * stride + i + 8, o0_1);
@@ -436,7 +453,7 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
                 ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
     }
@@ -445,7 +462,7 @@ static inline void gather1(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o0 = vf_load(o + 0 * stride + i); /* padded to whole vectors */
         for (size_t j = from; j < to; j++) {
             const vf part = cached_n(v + j * dim, i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
+            o0 = vf_mac_exact(o0, vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part);
         }
         vf_store(o + 0 * stride + i, o0);
     }
@@ -474,37 +491,37 @@ static inline void dots2(const float *const *q, const element *k, size_t j, size
             const vf k1_0 = cached(row1, i, v + 0);
             const vf k1_1 = cached(row1, i, v + 8);
             const vf q0_0 = vf_load(q[0] + i + v + 0);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
+            s1_0_0 = vf_mac_exact(s1_0_0, q0_0, k1_0);
             const vf q0_1 = vf_load(q[0] + i + v + 8);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
+            s1_0_1 = vf_mac_exact(s1_0_1, q0_1, k1_1);
             const vf q1_0 = vf_load(q[1] + i + v + 0);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-            s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
+            s0_1_0 = vf_mac_exact(s0_1_0, q1_0, k0_0);
+            s1_1_0 = vf_mac_exact(s1_1_0, q1_0, k1_0);
             const vf q1_1 = vf_load(q[1] + i + v + 8);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-            s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
+            s0_1_1 = vf_mac_exact(s0_1_1, q1_1, k0_1);
+            s1_1_1 = vf_mac_exact(s1_1_1, q1_1, k1_1);
         }
         if (i < dim) {
             const size_t left0 = tail_lanes(dim - i, v + 0, 8);
             const vf k0_0 = cached_n(row0, i, v + 0, left0);
             const vf k1_0 = cached_n(row1, i, v + 0, left0);
             const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
-            s1_0_0 = vf_add(s1_0_0, vf_mul(q0_0, k1_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
+            s1_0_0 = vf_mac_exact(s1_0_0, q0_0, k1_0);
             const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
-            s1_1_0 = vf_add(s1_1_0, vf_mul(q1_0, k1_0));
+            s0_1_0 = vf_mac_exact(s0_1_0, q1_0, k0_0);
+            s1_1_0 = vf_mac_exact(s1_1_0, q1_0, k1_0);
             const size_t left1 = tail_lanes(dim - i, v + 8, 8);
             const vf k0_1 = cached_n(row0, i, v + 8, left1);
             const vf k1_1 = cached_n(row1, i, v + 8, left1);
             const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
-            s1_0_1 = vf_add(s1_0_1, vf_mul(q0_1, k1_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
+            s1_0_1 = vf_mac_exact(s1_0_1, q0_1, k1_1);
             const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
-            s1_1_1 = vf_add(s1_1_1, vf_mul(q1_1, k1_1));
+            s0_1_1 = vf_mac_exact(s0_1_1, q1_1, k0_1);
+            s1_1_1 = vf_mac_exact(s1_1_1, q1_1, k1_1);
         }
         vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
         vf_store(sums + (0 * SUMS + 1) * FOLDED, vf_add(s1_0_0, s1_0_1));
@@ -557,15 +574,15 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
             const vf v2 = cached(row, i, 16);
             const vf v3 = cached(row, i, 24);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
-            o0_2 = vf_add(o0_2, vf_mul(e0, v2));
-            o0_3 = vf_add(o0_3, vf_mul(e0, v3));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
+            o0_1 = vf_mac_exact(o0_1, e0, v1);
+            o0_2 = vf_mac_exact(o0_2, e0, v2);
+            o0_3 = vf_mac_exact(o0_3, e0, v3);
             const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
-            o1_2 = vf_add(o1_2, vf_mul(e1, v2));
-            o1_3 = vf_add(o1_3, vf_mul(e1, v3));
+            o1_0 = vf_mac_exact(o1_0, e1, v0);
+            o1_1 = vf_mac_exact(o1_1, e1, v1);
+            o1_2 = vf_mac_exact(o1_2, e1, v2);
+            o1_3 = vf_mac_exact(o1_3, e1, v3);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
         vf_store(o + 0 * stride + i + 8, o0_1);
@@ -585,9 +602,9 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
                 ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
             const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_0 = vf_mac_exact(o1_0, e1, v0);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
         vf_store(o + 1 * stride + i + 0, o1_0);
@@ -598,8 +615,8 @@ static inline void gather2(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o1 = vf_load(o + 1 * stride + i); /* padded to whole vectors */
         for (size_t j = from; j < to; j++) {
             const vf part = cached_n(v + j * dim, i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
-            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
+            o0 = vf_mac_exact(o0, vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part);
+            o1 = vf_mac_exact(o1, vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part);
         }
         vf_store(o + 0 * stride + i, o0);
         vf_store(o + 1 * stride + i, o1);
@@ -624,35 +641,35 @@ static inline void dots3(const float *const *q, const element *k, size_t j, size
             const vf k0_0 = cached(row0, i, v + 0);
             const vf k0_1 = cached(row0, i, v + 8);
             const vf q0_0 = vf_load(q[0] + i + v + 0);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
             const vf q0_1 = vf_load(q[0] + i + v + 8);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
             const vf q1_0 = vf_load(q[1] + i + v + 0);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            s0_1_0 = vf_mac_exact(s0_1_0, q1_0, k0_0);
             const vf q1_1 = vf_load(q[1] + i + v + 8);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            s0_1_1 = vf_mac_exact(s0_1_1, q1_1, k0_1);
             const vf q2_0 = vf_load(q[2] + i + v + 0);
-            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            s0_2_0 = vf_mac_exact(s0_2_0, q2_0, k0_0);
             const vf q2_1 = vf_load(q[2] + i + v + 8);
-            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+            s0_2_1 = vf_mac_exact(s0_2_1, q2_1, k0_1);
         }
         if (i < dim) {
             const size_t left0 = tail_lanes(dim - i, v + 0, 8);
             const vf k0_0 = cached_n(row0, i, v + 0, left0);
             const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
             const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            s0_1_0 = vf_mac_exact(s0_1_0, q1_0, k0_0);
             const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
-            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            s0_2_0 = vf_mac_exact(s0_2_0, q2_0, k0_0);
             const size_t left1 = tail_lanes(dim - i, v + 8, 8);
             const vf k0_1 = cached_n(row0, i, v + 8, left1);
             const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
             const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            s0_1_1 = vf_mac_exact(s0_1_1, q1_1, k0_1);
             const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
-            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+            s0_2_1 = vf_mac_exact(s0_2_1, q2_1, k0_1);
         }
         vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
         vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
@@ -700,14 +717,14 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
+            o0_1 = vf_mac_exact(o0_1, e0, v1);
             const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            o1_0 = vf_mac_exact(o1_0, e1, v0);
+            o1_1 = vf_mac_exact(o1_1, e1, v1);
             const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
-            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
+            o2_0 = vf_mac_exact(o2_0, e2, v0);
+            o2_1 = vf_mac_exact(o2_1, e2, v1);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
         vf_store(o + 0 * stride + i + 8, o0_1);
@@ -726,11 +743,11 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
                 ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
             const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_0 = vf_mac_exact(o1_0, e1, v0);
             const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            o2_0 = vf_mac_exact(o2_0, e2, v0);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
         vf_store(o + 1 * stride + i + 0, o1_0);
@@ -743,9 +760,9 @@ static inline void gather3(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o2 = vf_load(o + 2 * stride + i); /* padded to whole vectors */
         for (size_t j = from; j < to; j++) {
             const vf part = cached_n(v + j * dim, i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
-            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
-            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
+            o0 = vf_mac_exact(o0, vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part);
+            o1 = vf_mac_exact(o1, vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part);
+            o2 = vf_mac_exact(o2, vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part);
         }
         vf_store(o + 0 * stride + i, o0);
         vf_store(o + 1 * stride + i, o1);
@@ -773,43 +790,43 @@ static inline void dots4(const float *const *q, const element *k, size_t j, size
             const vf k0_0 = cached(row0, i, v + 0);
             const vf k0_1 = cached(row0, i, v + 8);
             const vf q0_0 = vf_load(q[0] + i + v + 0);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
             const vf q0_1 = vf_load(q[0] + i + v + 8);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
             const vf q1_0 = vf_load(q[1] + i + v + 0);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            s0_1_0 = vf_mac_exact(s0_1_0, q1_0, k0_0);
             const vf q1_1 = vf_load(q[1] + i + v + 8);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            s0_1_1 = vf_mac_exact(s0_1_1, q1_1, k0_1);
             const vf q2_0 = vf_load(q[2] + i + v + 0);
-            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            s0_2_0 = vf_mac_exact(s0_2_0, q2_0, k0_0);
             const vf q2_1 = vf_load(q[2] + i + v + 8);
-            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+            s0_2_1 = vf_mac_exact(s0_2_1, q2_1, k0_1);
             const vf q3_0 = vf_load(q[3] + i + v + 0);
-            s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
+            s0_3_0 = vf_mac_exact(s0_3_0, q3_0, k0_0);
             const vf q3_1 = vf_load(q[3] + i + v + 8);
-            s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
+            s0_3_1 = vf_mac_exact(s0_3_1, q3_1, k0_1);
         }
         if (i < dim) {
             const size_t left0 = tail_lanes(dim - i, v + 0, 8);
             const vf k0_0 = cached_n(row0, i, v + 0, left0);
             const vf q0_0 = vf_load_fill(q[0] + i + v + 0, left0, 0.0f);
-            s0_0_0 = vf_add(s0_0_0, vf_mul(q0_0, k0_0));
+            s0_0_0 = vf_mac_exact(s0_0_0, q0_0, k0_0);
             const vf q1_0 = vf_load_fill(q[1] + i + v + 0, left0, 0.0f);
-            s0_1_0 = vf_add(s0_1_0, vf_mul(q1_0, k0_0));
+            s0_1_0 = vf_mac_exact(s0_1_0, q1_0, k0_0);
             const vf q2_0 = vf_load_fill(q[2] + i + v + 0, left0, 0.0f);
-            s0_2_0 = vf_add(s0_2_0, vf_mul(q2_0, k0_0));
+            s0_2_0 = vf_mac_exact(s0_2_0, q2_0, k0_0);
             const vf q3_0 = vf_load_fill(q[3] + i + v + 0, left0, 0.0f);
-            s0_3_0 = vf_add(s0_3_0, vf_mul(q3_0, k0_0));
+            s0_3_0 = vf_mac_exact(s0_3_0, q3_0, k0_0);
             const size_t left1 = tail_lanes(dim - i, v + 8, 8);
             const vf k0_1 = cached_n(row0, i, v + 8, left1);
             const vf q0_1 = vf_load_fill(q[0] + i + v + 8, left1, 0.0f);
-            s0_0_1 = vf_add(s0_0_1, vf_mul(q0_1, k0_1));
+            s0_0_1 = vf_mac_exact(s0_0_1, q0_1, k0_1);
             const vf q1_1 = vf_load_fill(q[1] + i + v + 8, left1, 0.0f);
-            s0_1_1 = vf_add(s0_1_1, vf_mul(q1_1, k0_1));
+            s0_1_1 = vf_mac_exact(s0_1_1, q1_1, k0_1);
             const vf q2_1 = vf_load_fill(q[2] + i + v + 8, left1, 0.0f);
-            s0_2_1 = vf_add(s0_2_1, vf_mul(q2_1, k0_1));
+            s0_2_1 = vf_mac_exact(s0_2_1, q2_1, k0_1);
             const vf q3_1 = vf_load_fill(q[3] + i + v + 8, left1, 0.0f);
-            s0_3_1 = vf_add(s0_3_1, vf_mul(q3_1, k0_1));
+            s0_3_1 = vf_mac_exact(s0_3_1, q3_1, k0_1);
         }
         vf_store(sums + (0 * SUMS + 0) * FOLDED, vf_add(s0_0_0, s0_0_1));
         vf_store(sums + (1 * SUMS + 0) * FOLDED, vf_add(s0_1_0, s0_1_1));
@@ -860,17 +877,17 @@ static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, flo
             const vf v0 = cached(row, i, 0);
             const vf v1 = cached(row, i, 8);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
-            o0_1 = vf_add(o0_1, vf_mul(e0, v1));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
+            o0_1 = vf_mac_exact(o0_1, e0, v1);
             const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
-            o1_1 = vf_add(o1_1, vf_mul(e1, v1));
+            o1_0 = vf_mac_exact(o1_0, e1, v0);
+            o1_1 = vf_mac_exact(o1_1, e1, v1);
             const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
-            o2_1 = vf_add(o2_1, vf_mul(e2, v1));
+            o2_0 = vf_mac_exact(o2_0, e2, v0);
+            o2_1 = vf_mac_exact(o2_1, e2, v1);
             const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
-            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
-            o3_1 = vf_add(o3_1, vf_mul(e3, v1));
+            o3_0 = vf_mac_exact(o3_0, e3, v0);
+            o3_1 = vf_mac_exact(o3_1, e3, v1);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
         vf_store(o + 0 * stride + i + 8, o0_1);
@@ -892,13 +909,13 @@ static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, flo
                 ask(ahead + i * TERN_ATTEND_CHUNK + j * 8, 8 * sizeof(element));
             const vf v0 = cached(row, i, 0);
             const vf e0 = vf_set1(e[0 * TERN_ATTEND_CHUNK + j]);
-            o0_0 = vf_add(o0_0, vf_mul(e0, v0));
+            o0_0 = vf_mac_exact(o0_0, e0, v0);
             const vf e1 = vf_set1(e[1 * TERN_ATTEND_CHUNK + j]);
-            o1_0 = vf_add(o1_0, vf_mul(e1, v0));
+            o1_0 = vf_mac_exact(o1_0, e1, v0);
             const vf e2 = vf_set1(e[2 * TERN_ATTEND_CHUNK + j]);
-            o2_0 = vf_add(o2_0, vf_mul(e2, v0));
+            o2_0 = vf_mac_exact(o2_0, e2, v0);
             const vf e3 = vf_set1(e[3 * TERN_ATTEND_CHUNK + j]);
-            o3_0 = vf_add(o3_0, vf_mul(e3, v0));
+            o3_0 = vf_mac_exact(o3_0, e3, v0);
         }
         vf_store(o + 0 * stride + i + 0, o0_0);
         vf_store(o + 1 * stride + i + 0, o1_0);
@@ -913,10 +930,10 @@ static inline void gather4(const tile *t, size_t h0, size_t from, size_t to, flo
         vf o3 = vf_load(o + 3 * stride + i); /* padded to whole vectors */
         for (size_t j = from; j < to; j++) {
             const vf part = cached_n(v + j * dim, i, 0, left);
-            o0 = vf_add(o0, vf_mul(vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part));
-            o1 = vf_add(o1, vf_mul(vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part));
-            o2 = vf_add(o2, vf_mul(vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part));
-            o3 = vf_add(o3, vf_mul(vf_set1(e[3 * TERN_ATTEND_CHUNK + j]), part));
+            o0 = vf_mac_exact(o0, vf_set1(e[0 * TERN_ATTEND_CHUNK + j]), part);
+            o1 = vf_mac_exact(o1, vf_set1(e[1 * TERN_ATTEND_CHUNK + j]), part);
+            o2 = vf_mac_exact(o2, vf_set1(e[2 * TERN_ATTEND_CHUNK + j]), part);
+            o3 = vf_mac_exact(o3, vf_set1(e[3 * TERN_ATTEND_CHUNK + j]), part);
         }
         vf_store(o + 0 * stride + i, o0);
         vf_store(o + 1 * stride + i, o1);

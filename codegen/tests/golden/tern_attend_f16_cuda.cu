@@ -32,7 +32,7 @@ TERN_VERB void score(const tern_device_attend_pages &a, const float *q, const el
         const element *row = k + smaller(j, n - 1) * a.dim; /* all threads stay for the fold */
         float p = 0.0f;
         for (size_t i = lane; i < a.dim; i += TERN_LANES)
-            p = vf_add(p, vf_mul(q[i], vf_f16(row[i])));
+            p = vf_add(p, vf_mul(vf_round13(q[i]), vf_f16(row[i])));
         p = fold16(p);
         if (lane == 0 && j < n)
             c.e[j] = j < hidden ? never : vf_mul(p, a.scale);
@@ -48,7 +48,7 @@ TERN_VERB void weigh(size_t n, chunk_weights &c) {
         m = vf_max(c.e[j], m);
     m = warp_max(m);
     for (size_t j = threadIdx.x; j < n; j += TERN_CUDA_WARP)
-        c.e[j] = vf_exp(vf_sub(c.e[j], m));
+        c.e[j] = vf_round13(vf_exp(vf_sub(c.e[j], m)));
     __syncwarp();
     if (threadIdx.x < TERN_LANES)
         p = lanes_add(p, c.e, n, threadIdx.x);

@@ -104,26 +104,31 @@ static inline float largest_of(float *s, size_t n) {
     return vf_hmax(m);
 }
 
-/* e[j] = exp(s[j] - m) in place for n scores of a chunk, zeros after; returns the sum. */
+/* The weight of a score that is x beside the largest. */
+static inline vf weight(vf x) {
+    return vf_exp(x);
+}
+
+/* The weights of n scores of a chunk in place, zeros after; returns their sum. */
 static inline float weigh(float *s, size_t n, float m) {
     const vf largest = vf_set1(m);
     vf sum0 = vf_zero();
     vf sum1 = vf_zero();
     size_t j = 0;
     for (; j + TERN_LANES <= n; j += TERN_LANES) {
-        const vf e0 = vf_exp(vf_sub(vf_load(s + j + 0), largest));
+        const vf e0 = weight(vf_sub(vf_load(s + j + 0), largest));
         vf_store(s + j + 0, e0);
         sum0 = vf_add(sum0, e0);
-        const vf e1 = vf_exp(vf_sub(vf_load(s + j + 8), largest));
+        const vf e1 = weight(vf_sub(vf_load(s + j + 8), largest));
         vf_store(s + j + 8, e1);
         sum1 = vf_add(sum1, e1);
     }
     if (j < n) {
-        const vf e0 = vf_first_n(vf_exp(vf_sub(vf_load(s + j + 0), largest)),
+        const vf e0 = vf_first_n(weight(vf_sub(vf_load(s + j + 0), largest)),
                                 tail_lanes(n - j, 0, 8));
         vf_store(s + j + 0, e0);
         sum0 = vf_add(sum0, e0);
-        const vf e1 = vf_first_n(vf_exp(vf_sub(vf_load(s + j + 8), largest)),
+        const vf e1 = vf_first_n(weight(vf_sub(vf_load(s + j + 8), largest)),
                                 tail_lanes(n - j, 8, 8));
         vf_store(s + j + 8, e1);
         sum1 = vf_add(sum1, e1);
