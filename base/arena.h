@@ -22,8 +22,8 @@ typedef struct tern_arena {
 
 /*
  * Maps `size` zero bytes (0 is allowed). TERN_ERR_NOMEM names the size. huge_pages is a hint for
- * memory that will be used from end to end: weights that are streamed meet fewer TLB misses,
- * whereas a cache that is filled slowly would take its whole size at once.
+ * memory that is used from end to end, or from the front: what is streamed meets fewer TLB misses,
+ * whereas memory that is touched here and there would take its whole size at once.
  */
 TERN_MUST_CHECK tern_status tern_arena_new(size_t size, bool huge_pages, tern_arena *out,
                                            tern_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What stays resident of a model's file: nothing of matrices that were packed, nothing of a whole
- * file that was read for its hash, and no huge pages where only rows are read.
+ * file that was read for its hash, and no huge pages where only rows are read. A cache has them.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "authoring/synth.h"
+#include "runtime/cache/pool.h"
 #include "runtime/model/content.h"
 #include "runtime/model/model.h"
 #include "tests/check.h"
@@ -128,7 +129,8 @@ static void test_packed_matrices(void **state) {
     tern_model_free(&model);
 }
 
-/* Whether the kernel was told that no huge pages are wanted at an address. */
+/* Whether the kernel was told something of the memory at an address: "nh", no huge pages; "hg",
+ * some. */
 static bool has_flag(const void *address, const char *flag) {
     FILE *maps = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -158,12 +160,29 @@ static void test_huge_pages(void **state) {
     tern_model_free(&model);
 }
 
+/* Pages of a cache fill from the front: what is read of them from end to end lies in huge pages. */
+static void test_huge_pages_of_a_cache(void **state) {
+    (void)state;
+    tern_pool pool;
+    int refused = 0;
+    if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0)
+        skip();
+    tern_model *model = open_preset("bitnet-tiny");
+    const tern_pool_size size = {.pages = 1024};
+    assert_int_equal(tern_pool_open(model, TERN_FORMAT_F32, size, &pool, &refused, NULL), TERN_OK);
+    assert_true(pool.arena.size >= 2 * (size_t)TERN_HUGE_PAGE_BYTES);
+    assert_true(has_flag(pool.parts[TERN_PART_ALL].k, " hg"));
+    tern_pool_close(&pool);
+    tern_model_free(&model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_hashed_file, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_hashed_file_of_parts, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_packed_matrices, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_huge_pages, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_huge_pages_of_a_cache, make_path, remove_path),
     };
     pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (pages < 0)

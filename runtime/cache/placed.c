@@ -4,10 +4,10 @@
 
 #include "runtime/threads/bind.h"
 
-tern_status tern_arena_new_placed(const tern_model *model, size_t bytes, uint32_t positions,
-                                  tern_status missing, tern_arena *arena, int *refused,
-                                  tern_error *err) {
-    if (tern_arena_new(bytes, false, arena, NULL) != TERN_OK)
+tern_status tern_arena_new_placed(const tern_model *model, size_t bytes, bool huge_pages,
+                                  uint32_t positions, tern_status missing, tern_arena *arena,
+                                  int *refused, tern_error *err) {
+    if (tern_arena_new(bytes, huge_pages, arena, NULL) != TERN_OK)
         return tern_fail(err, missing, "%s: cannot map %zu bytes for %u positions",
                          tern_status_str(missing), bytes, positions);
     return tern_model_note_refusal(

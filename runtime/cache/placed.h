@@ -8,13 +8,14 @@
 #include "runtime/model/model.h"
 
 /*
- * Maps `bytes`, which hold `positions` positions. TERN_OK with *refused, if it was 0, set to the
- * errno of a place that the system refused. `missing` when there is no memory; TERN_ERR_STRICT when
- * a strict model's place is refused.
+ * Maps `bytes`, which hold `positions` positions; huge_pages as in base/arena.h. TERN_OK with
+ * *refused, if it was 0, set to the errno of a place that the system refused. `missing` when there
+ * is no memory; TERN_ERR_STRICT when a strict model's place is refused.
  */
 TERN_MUST_CHECK tern_status tern_arena_new_placed(const tern_model *model, size_t bytes,
-                                                  uint32_t positions, tern_status missing,
-                                                  tern_arena *arena, int *refused, tern_error *err);
+                                                  bool huge_pages, uint32_t positions,
+                                                  tern_status missing, tern_arena *arena,
+                                                  int *refused, tern_error *err);
 
 /* What a taker that only added up came to. TERN_ERR_NOMEM when that exceeds the address space. */
 TERN_MUST_CHECK tern_status tern_taker_total(const tern_taker *planner, uint32_t positions,

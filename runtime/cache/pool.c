@@ -60,8 +60,8 @@ tern_status tern_pool_open(const tern_model *model, tern_format kv, tern_pool_si
     describe(model, kv, size, pool);
     tern_status status = tern_pool_bytes(model, kv, size, &bytes, err);
     if (status == TERN_OK)
-        status = tern_arena_new_placed(model, bytes, size.pages * TERN_PAGE, TERN_ERR_CACHE_MEMORY,
-                                       &pool->arena, refused, err);
+        status = tern_arena_new_placed(model, bytes, true, size.pages * TERN_PAGE,
+                                       TERN_ERR_CACHE_MEMORY, &pool->arena, refused, err);
     tern_taker filler = {.arena = &pool->arena, .status = status, .err = err};
     lay_out(pool, &filler);
     if (filler.status != TERN_OK)

@@ -177,8 +177,8 @@ static tern_status reserve(tern_runner *r, const tern_runner_params *params, ter
     p.threads = tern_team_size(r->team);
     tern_status status = tern_runner_bytes(r->model, &p, &bytes, err);
     if (status == TERN_OK)
-        status = tern_arena_new_placed(r->model, bytes, p.n_ctx, TERN_ERR_SCRATCH_MEMORY, &r->arena,
-                                       &r->refused, err);
+        status = tern_arena_new_placed(r->model, bytes, false, p.n_ctx, TERN_ERR_SCRATCH_MEMORY,
+                                       &r->arena, &r->refused, err);
     tern_taker filler = {.arena = &r->arena, .status = status, .err = err};
     if (status == TERN_OK)
         lay_out(r, p.threads, &filler);
