@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tern/tern.h"
@@ -55,6 +56,20 @@ static int help(const char *topic) {
     return EXIT_DONE;
 }
 
+/*
+ * Whether the system lets a thread have as much stack as commands take: products of many tokens
+ * keep up to 37 KiB of unpacked codes and sums there, their callers and the system as much again.
+ */
+static bool has_stack(void) {
+    const rlim_t least = 128 << 10;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least)
+        return true;
+    complain("stacks are limited to %llu KiB (ulimit -s), tern needs %llu",
+             (unsigned long long)limit.rlim_cur >> 10, (unsigned long long)least >> 10);
+    return false;
+}
+
 static int dispatch(int argc, char *const *argv) {
     if (argc < 2) {
         help_print_program(stderr);
@@ -86,6 +101,8 @@ static int dispatch(int argc, char *const *argv) {
         return EXIT_USAGE;
     }
     options_print_remarks(&o, stderr);
+    if (!has_stack())
+        return EXIT_FAILED;
     const int status = targets_check(&o);
     return status == EXIT_DONE ? functions[command](&o) : status;
 }

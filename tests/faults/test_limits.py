@@ -6,6 +6,7 @@ Whatever the limit: the right answer, or one line and status 1. Below what the d
 to start the program (status 127, or a death before main) nothing can be asked of it.
 """
 
+import json
 import os
 import resource
 import shutil
@@ -86,10 +87,21 @@ class Limits(unittest.TestCase):
                     self.run_under((resource.RLIMIT_DATA, size))
 
     def test_stack(self):
-        for size in (96 << 10, 128 << 10, 256 << 10, MIB):
-            if self.starts(limited((resource.RLIMIT_STACK, size))):
-                with self.subTest(size=size):
-                    self.assertTrue(self.run_under((resource.RLIMIT_STACK, size)))
+        """128 KiB are enough for prompts of many tokens on every instruction set; less is refused."""
+        prompt = ("run", "-p", TEXT * 8, "-n", "2")
+        expected = tern(*prompt).stdout
+        rows = json.loads(tern("kernels", "--json").stdout)
+        isas = {row["isa"] for row in rows if row["device"] == "cpu" and row["runnable"]}
+        self.assertGreater(len(isas), 1)
+        for size in (128 << 10, 256 << 10, MIB):
+            for isa in sorted(isas):
+                with self.subTest(size=size, isa=isa):
+                    result = tern(*prompt, "--isa", isa, limits=limited((resource.RLIMIT_STACK, size)))
+                    self.assertEqual((result.returncode, result.stdout), (0, expected), result.stderr)
+        refused = tern("run", "-p", TEXT, limits=limited((resource.RLIMIT_STACK, 127 << 10)))
+        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.stderr.count(b"\n"), 1)
+        self.assertIn(b"127 KiB", refused.stderr)
 
     def test_descriptors(self):
         answers = [self.run_under((resource.RLIMIT_NOFILE, n)) for n in range(4, 16) if
