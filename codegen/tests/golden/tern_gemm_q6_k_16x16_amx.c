@@ -501,7 +501,7 @@ enum {
     LANES = 16,
     PARTS = 2, /* of a block, whose sums are kept apart */
     PART_COLS = TERN_BLOCK / PARTS,
-    PANEL_BLOCKS = 24, /* blocks of a group whose codes are unpacked at once: 12 KB,
+    PANEL_BLOCKS = 16, /* blocks of a group whose codes are unpacked at once: 8 KB,
         since stacks may be small */
     CODE_BYTES = TERN_BLOCK / 4 * TILE_ROW_BYTES,
     LEAST_TOKENS = TILE_ROWS / 2
