@@ -185,16 +185,20 @@ static outcome exec_caller(tern_tpl *x, frame *f, const node *n, buffer *out) {
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+/* Whether what stands for `else` is one further `if`. */
+static bool is_elif(const node *n) {
+    return n != NULL && n->kind == TERN_TPL_NODE_IF && n->next == NULL;
+}
+
 static outcome exec_if(tern_tpl *x, frame *f, const node *n, buffer *out) {
-    for (;; n = n->other) {
-        const value *condition = tern_tpl_eval(x, f, n->a);
-        if (condition == NULL)
-            return FAILED;
-        if (tern_tpl_is_true(condition))
-            return exec(x, f, n->body, out);
-        if (n->other == NULL || n->other->kind != TERN_TPL_NODE_IF || n->other->next != NULL)
-            return exec(x, f, n->other, out);
+    const value *condition = tern_tpl_eval(x, f, n->a);
+    while (condition != NULL && !tern_tpl_is_true(condition) && is_elif(n->other)) {
+        n = n->other;
+        condition = tern_tpl_eval(x, f, n->a);
     }
+    if (condition == NULL)
+        return FAILED;
+    return exec(x, f, tern_tpl_is_true(condition) ? n->body : n->other, out);
 }
 
 static outcome exec_with(tern_tpl *x, frame *f, const node *n, buffer *out) {
