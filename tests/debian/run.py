@@ -92,20 +92,60 @@ def loaded_by(tern, environment):
     return {Path(line.split()[-1]) for line in maps.splitlines() if "/libmicrohttpd.so" in line}
 
 
-def microhttpd1(o):
-    """The tests of the server with libmicrohttpd 1.0 in place of the version that is installed."""
+def newer(o):
+    """The library of the newer suite, and the environment of programs that load it."""
     [library] = unpacked("libmicrohttpd12t64", NEWER, o.mirror).glob(f"usr/lib/*/{LIBRARY}")
-    environment = with_first("LD_LIBRARY_PATH", library.parent)
-    version, loaded = version_of(library), loaded_by(o.build / "tern", environment)
+    return library, with_first("LD_LIBRARY_PATH", library.parent)
+
+
+def serves_with(build, library, environment):
+    """Whether a program loads the library, which is a 1.x, and passes all tests of the server with it."""
+    version, loaded = version_of(library), loaded_by(build / "tern", environment)
     print(f"libmicrohttpd {version}", flush=True)
     if not version.startswith("1.") or loaded != {library.resolve()}:
         print(f"a server loads {loaded}", file=sys.stderr)
         return False
-    ctest = ["ctest", "--test-dir", o.build, "-R", SERVED, "-E", "long", "--output-on-failure", "-j", str(os.cpu_count())]
+    ctest = ["ctest", "--test-dir", build, "-R", SERVED, "-E", "long", "--output-on-failure", "-j", str(os.cpu_count())]
     return subprocess.run(ctest, env=environment).returncode == 0
 
 
-CHECKS = {"promtool": promtool, "microhttpd1": microhttpd1}
+def microhttpd1(o):
+    """The tests of the server with libmicrohttpd 1.0 in place of the version that is installed."""
+    return serves_with(o.build, *newer(o))
+
+
+def built(header, library):
+    """A build against another header than the system's, which pkg-config finds first."""
+    folder = ROOT / "build-microhttpd1"
+    described = folder / "described"
+    described.mkdir(parents=True, exist_ok=True)
+    link = described / "libmicrohttpd.so"
+    link.unlink(missing_ok=True)
+    link.symlink_to(library.resolve())
+    (described / "libmicrohttpd.pc").write_text(
+        f"Name: libmicrohttpd\nDescription: of {NEWER}\nVersion: {version_of(library)}\nLibs: -L{described} -lmicrohttpd\nCflags: -I{header.parent}\n")
+    configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DTERN_CUDA=OFF"]
+    subprocess.run(configure, env=with_first("PKG_CONFIG_PATH", described), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", folder, "-j", str(os.cpu_count())], check=True, stdout=subprocess.DEVNULL)
+    commands = (folder / "build.ninja").read_text()
+    if f"-I{header.parent}" not in commands and f"-isystem {header.parent}" not in commands:
+        sys.exit(f"run.py: {header} is not what was built against")
+    return folder
+
+
+def microhttpd1_built(o):
+    """The same by a program that was built against 1.0; with the library that is installed it starts, too."""
+    library, environment = newer(o)
+    [header] = unpacked("libmicrohttpd-dev", NEWER, o.mirror).glob("usr/include/microhttpd.h")
+    build = built(header, library)
+    installed = loaded_by(build / "tern", os.environ)
+    if not installed or library.resolve() in installed:
+        print(f"with the library that is installed a server loads {installed}", file=sys.stderr)
+        return False
+    return serves_with(build, library, environment)
+
+
+CHECKS = {"promtool": promtool, "microhttpd1": microhttpd1, "microhttpd1_built": microhttpd1_built}
 
 
 def main():
