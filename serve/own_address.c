@@ -10,17 +10,17 @@ enum { MOST_BYTES = 255, MOST_DIGITS = 5, MOST_PORT = 65535 };
 #define HEXADECIMAL DIGITS "abcdefABCDEF"
 #define NAME DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-._"
 
-/* Bytes of the host at the beginning of a text; 0: there is none. */
-static size_t host_bytes(const char *text) {
-    if (text[0] != '[')
-        return strspn(text, NAME);
-    const size_t n = strspn(text + 1, HEXADECIMAL ":.");
-    return n >= 2 && text[1 + n] == ']' ? n + 2 : 0;
+/* Bytes of the name or address at the beginning; 0: there is none. */
+static size_t host_bytes(const char *host) {
+    if (host[0] != '[')
+        return strspn(host, NAME);
+    const size_t n = strspn(host + 1, HEXADECIMAL ":.");
+    return n >= 2 && host[1 + n] == ']' ? n + 2 : 0;
 }
 
-static bool is_port(const char *text) {
-    const size_t n = strspn(text, DIGITS);
-    return n >= 1 && n <= MOST_DIGITS && text[n] == '\0' && atol(text) <= MOST_PORT;
+static bool is_port(const char *port) {
+    const size_t n = strspn(port, DIGITS);
+    return n >= 1 && n <= MOST_DIGITS && port[n] == '\0' && atol(port) <= MOST_PORT;
 }
 
 bool own_address_is_sound(const char *host) {
