@@ -97,8 +97,9 @@ int http_listen(const http_config *c, char *address, size_t size, tern_error *er
     const int why = errno;
     freeaddrinfo(found);
     if (fd < 0) {
-        (void)tern_fail(err, TERN_ERR_IO, "%s port %s: cannot listen: %s", c->host, port,
-                        strerror(why));
+        (void)tern_fail(err, TERN_ERR_IO, "%s port %s: cannot listen: %s%s", c->host, port,
+                        strerror(why),
+                        why == EADDRINUSE ? "; --port takes another, and 0 one that is free" : "");
         return -1;
     }
     const bool v6 = strchr(c->host, ':') != NULL;

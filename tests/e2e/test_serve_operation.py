@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import time
 
 import common
@@ -142,6 +143,14 @@ class Log(common.FolderTest):
             server.get("/props")
         self.assertEqual([json.loads(line)["path"] for line in moved.read_text().splitlines()], ["/health"])
         self.assertEqual([json.loads(line)["path"] for line in self.path.read_text().splitlines()], ["/props"])
+
+
+class Port(common.FolderTest):
+    def test_a_port_that_another_program_has(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            result = common.tern("serve", "--port", port)
+        self.assert_one_line_error(result, 1, [f"127.0.0.1 port {port}: cannot listen", "--port takes another"])
 
 
 class Keys(common.FolderTest):
