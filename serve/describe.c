@@ -172,8 +172,9 @@ void page_openapi(server *s, http_exchange *x) {
     text t = {0};
     text_print(&t,
                "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"tern serve\",\"version\":\"%s\","
-               "\"description\":\"The model %s. All paths but / are there with /v1 before them "
-               "too. Fields that are not listed are ignored, and named in tern.ignored.\"},"
+               "\"description\":\"Text of one model, whose answers have the system_fingerprint %s; "
+               "/models names it. All paths but / are there with /v1 before them too. Fields that "
+               "are not listed are ignored, and named in tern.ignored.\"},"
                "\"paths\":{",
                tern_version(), s->fingerprint);
     bool first = true;
