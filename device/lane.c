@@ -57,12 +57,86 @@ tern_part tern_lane_part(const tern_lane *lane, size_t count) {
                                               : (tern_part){0, count};
 }
 
-void tern_lane_share(const tern_lane *lane, size_t count, size_t unit, tern_lane_piece *body,
+/* ---- works in a row ---------------------------------------------------------------------------
+ */
+
+/* Works that are divided together, and what is done with each piece. */
+typedef struct row_of_works {
+    tern_lane_works works;
+    size_t first; /* number of the first one */
+    tern_lane_piece *body;
+    void *argument;
+} row_of_works;
+
+static size_t whole_units(size_t count, size_t unit) {
+    return (count + unit - 1) / unit * unit;
+}
+
+static size_t length_of(const row_of_works *row) {
+    size_t sum = 0;
+    for (size_t i = 0; i < row->works.n; i++)
+        sum += whole_units(row->works.counts[i], row->works.unit);
+    return sum;
+}
+
+static size_t within(size_t at, size_t begin, size_t count) {
+    const size_t offset = at > begin ? at - begin : 0;
+    return offset < count ? offset : count;
+}
+
+/* Calls the body for what a piece of the row has of each work. */
+static void spread(void *argument, tern_part piece) {
+    const row_of_works *row = argument;
+    size_t begin = 0;
+    for (size_t i = 0; i < row->works.n; i++) {
+        const size_t count = row->works.counts[i];
+        const tern_part part = {within(piece.begin, begin, count), within(piece.end, begin, count)};
+        if (part.begin < part.end)
+            row->body(row->argument, row->first + i, part);
+        begin += whole_units(count, row->works.unit);
+    }
+}
+
+/* Works from number `first` on that are divided together: all that are left, or one. */
+static row_of_works row_from(const tern_lane *lane, const tern_lane_works *works, size_t first,
+                             tern_lane_piece *body, void *argument) {
+    const bool joins = lane->team->joins == NULL || lane->team->joins(lane->worker);
+    return (row_of_works){
+        .works = {works->counts + first, joins ? works->n - first : 1, works->unit},
+        .first = first,
+        .body = body,
+        .argument = argument};
+}
+
+static void do_all(const tern_lane_works *works, tern_lane_piece *body, void *argument) {
+    for (size_t i = 0; i < works->n; i++)
+        body(argument, i, (tern_part){0, works->counts[i]});
+}
+
+void tern_lane_share(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
                      void *argument) {
-    if (lane != NULL && lane->team != NULL)
-        lane->team->share(lane->worker, count, unit, body, argument);
-    else
-        body(argument, (tern_part){0, count});
+    if (lane == NULL || lane->team == NULL) {
+        do_all(works, body, argument);
+        return;
+    }
+    for (size_t i = 0; i < works->n;) {
+        row_of_works row = row_from(lane, works, i, body, argument);
+        lane->team->share(lane->worker, length_of(&row), works->unit, spread, &row);
+        i += row.works.n;
+    }
+}
+
+void tern_lane_parts(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
+                     void *argument) {
+    if (lane == NULL || lane->team == NULL) {
+        do_all(works, body, argument);
+        return;
+    }
+    for (size_t i = 0; i < works->n;) {
+        row_of_works row = row_from(lane, works, i, body, argument);
+        spread(&row, lane->team->split(lane->worker, length_of(&row), works->unit));
+        i += row.works.n;
+    }
 }
 
 tern_part tern_lane_rows(const tern_lane *lane, const tern_device_rows *rows) {

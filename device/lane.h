@@ -32,8 +32,14 @@ typedef struct tern_lane_use {
     bool writes;
 } tern_lane_use;
 
-/* Pieces of the work of one product. */
-typedef void tern_lane_piece(void *argument, tern_part piece);
+/* A piece of works that are done together: items of work number `work`. */
+typedef void tern_lane_piece(void *argument, size_t work, tern_part piece);
+
+/* Works whose items stand in a row, each in whole units: the rows of q, k and v. */
+typedef struct tern_lane_works {
+    const size_t *counts; /* [n] items of each */
+    size_t n, unit;
+} tern_lane_works;
 
 /* What a team does for its lanes. */
 typedef struct tern_lane_team {
@@ -45,8 +51,12 @@ typedef struct tern_lane_team {
     /* The part of `count` items that is the worker's, in whole units. */
     tern_part (*split)(tern_worker worker, size_t count, size_t unit);
     /* Calls `body` for pieces, in whole units, which cover all items once over all lanes. */
-    void (*share)(tern_worker worker, size_t count, size_t unit, tern_lane_piece *body,
-                  void *argument);
+    void (*share)(tern_worker worker, size_t count, size_t unit,
+                  void (*body)(void *argument, tern_part piece), void *argument);
+    /* Whether works in a row are divided as one. A lane then begins once to read from memory, not
+     * once for each of them. Where workers are on several nodes each work is divided by itself, so
+     * that rows stay with the worker that packed them. NULL: it is. */
+    bool (*joins)(tern_worker worker);
 } tern_lane_team;
 
 enum { TERN_LANE_USES = 32, TERN_LANE_USES_OF_OP = 16 };
@@ -77,8 +87,12 @@ void tern_lane_meet(tern_lane *lane);
 /* The lane's part of `count` items. */
 tern_part tern_lane_part(const tern_lane *lane, size_t count);
 
-/* Calls `body` for the lane's pieces of `count` items. */
-void tern_lane_share(const tern_lane *lane, size_t count, size_t unit, tern_lane_piece *body,
+/* Calls `body` for the lane's pieces of these works. */
+void tern_lane_share(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
+                     void *argument);
+
+/* Calls `body` for the lane's parts of these works: what it is given before others take pieces. */
+void tern_lane_parts(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
                      void *argument);
 
 /* The rows that a lane computes: its part, or all where they are its own. */

@@ -23,9 +23,9 @@ typedef struct product {
     const tern_kernel_row *row, *add;
 } product;
 
-/* Rows [piece.begin, piece.end) of the matrix, for all tokens. */
-static void multiply_piece(void *argument, tern_part piece) {
-    const product *p = argument;
+/* Rows [piece.begin, piece.end) of the matrix of product number `i`, for all tokens. */
+static void multiply_piece(void *argument, size_t i, tern_part piece) {
+    const product *p = (const product *)argument + i;
     const tern_device_product *of = p->of;
     const tern_tile tile = {.t0 = 0, .t1 = of->tokens, .r0 = piece.begin, .r1 = piece.end};
 
@@ -64,17 +64,23 @@ static tern_status find_rows(const tern_device *d, const tern_device_product *of
     return p->row == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
 }
 
+/* Of which memory is asked for. */
+typedef struct fetched {
+    const tern_lane *lane;
+    const tern_device_product *products;
+} fetched;
+
 /* Lets memory be asked for the lane's rows of a matrix, which lie side by side. */
-static void fetch_part(const tern_lane *lane, const tern_matrix *w) {
-    const tern_part part = lane->team->split(lane->worker, w->rows, TERN_ROW_GROUP);
+static void fetch_part(void *argument, size_t i, tern_part part) {
+    const fetched *f = argument;
+    const tern_matrix *w = f->products[i].w;
     tern_matrix before = *w, up_to = *w;
 
     before.rows = part.begin;
     up_to.rows = part.end;
     const size_t begin = part.begin > 0 ? tern_matrix_bytes(&before) : 0;
-    const size_t end = part.end > part.begin ? tern_matrix_bytes(&up_to) : 0;
-    if (end > begin)
-        lane->team->fetch(lane->user, (const char *)w->data + begin, end - begin);
+    f->lane->team->fetch(f->lane->user, (const char *)w->data + begin,
+                         tern_matrix_bytes(&up_to) - begin);
 }
 
 enum { TOGETHER = TERN_LANE_USES_OF_OP / 2 };
@@ -85,6 +91,8 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
                                  tern_error *err) {
     product p[TOGETHER];
     tern_lane_use uses[2 * TOGETHER];
+    size_t rows[TOGETHER];
+    const tern_lane_works works = {rows, count, TERN_ROW_GROUP};
     const bool fetches = lane != NULL && lane->team != NULL && lane->team->fetch != NULL;
 
     for (size_t i = 0; i < count; i++) {
@@ -92,12 +100,12 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
         if (status != TERN_OK)
             return status;
         find_uses(&products[i], uses + 2 * i);
+        rows[i] = products[i].w->rows;
     }
-    for (size_t i = 0; fetches && i < count; i++)
-        fetch_part(lane, products[i].w);
+    if (fetches)
+        tern_lane_parts(lane, &works, fetch_part, &(fetched){lane, products});
     tern_lane_enter(lane, uses, 2 * count);
-    for (size_t i = 0; i < count; i++)
-        tern_lane_share(lane, products[i].w->rows, TERN_ROW_GROUP, multiply_piece, &p[i]);
+    tern_lane_share(lane, &works, multiply_piece, p);
     return TERN_OK;
 }
 

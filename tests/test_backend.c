@@ -343,12 +343,83 @@ static void test_lane(void **state) {
     assert_int_equal(met, before);
 }
 
+/* ---- works in a row -------------------------------------------------------------------------- */
+
+enum { WORKS = 4, UNIT = 16, ITEMS = 40 };
+static const size_t counts[WORKS] = {ITEMS, UNIT, 5, 33};
+
+static unsigned done[2][WORKS][ITEMS]; /* by lane */
+
+static void note_piece(void *argument, size_t work, tern_part piece) {
+    const size_t *lane = argument;
+    assert_true(work < WORKS && piece.begin < piece.end && piece.end <= counts[work]);
+    assert_true(piece.begin % UNIT == 0 && (piece.end % UNIT == 0 || piece.end == counts[work]));
+    for (size_t i = piece.begin; i < piece.end; i++)
+        done[*lane][work][i]++;
+}
+
+static void share_halves(tern_worker worker, size_t count, size_t unit,
+                         void (*body)(void *argument, tern_part piece), void *argument) {
+    body(argument, halves(worker, count, unit));
+}
+
+static bool joins, asked;
+
+static bool as_told(tern_worker worker) {
+    (void)worker;
+    asked = true;
+    return joins;
+}
+
+/* How many works a lane has items of; each item is one lane's. */
+static size_t works_of(size_t lane) {
+    size_t n = 0;
+    for (size_t k = 0; k < WORKS; k++) {
+        n += done[lane][k][0] + done[lane][k][counts[k] - 1] > 0;
+        for (size_t i = 0; i < counts[k]; i++)
+            assert_int_equal(done[0][k][i] + done[1][k][i], 1);
+    }
+    return n;
+}
+
+static void do_works(bool parts, const tern_lane_team *of, size_t lanes) {
+    const tern_lane_works works = {counts, WORKS, UNIT};
+    memset(done, 0, sizeof done);
+    for (size_t i = 0; i < lanes; i++) {
+        const tern_lane lane = {.team = of, .worker = {.index = (uint32_t)i, .count = 2}};
+        (parts ? tern_lane_parts : tern_lane_share)(&lane, &works, note_piece, &i);
+    }
+}
+
+/* Works that are divided as one leave each lane few of them; by themselves they have all a half. */
+static void test_works(void **state) {
+    (void)state;
+    static const tern_lane_team one = {.split = halves, .share = share_halves};
+    static const tern_lane_team told = {.split = halves, .share = share_halves, .joins = as_told};
+    for (int parts = 0; parts < 2; parts++) {
+        do_works(parts, &one, 2); /* 3 + 1 + 1 + 3 units: four for each */
+        assert_int_equal(works_of(0), 2);
+        assert_int_equal(works_of(1), 2);
+        joins = true;
+        asked = false;
+        do_works(parts, &told, 2);
+        assert_int_equal(works_of(0), 2);
+        assert_true(asked);
+        joins = false;
+        do_works(parts, &told, 2);
+        assert_true(works_of(0) + works_of(1) > WORKS);
+        do_works(parts, NULL, 1); /* without a team */
+        assert_int_equal(works_of(0), WORKS);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_passes_go_through),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_lane),
+        cmocka_unit_test(test_works),
     };
     return cmocka_run_group_tests_name("backend", tests, NULL, NULL);
 }

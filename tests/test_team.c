@@ -355,6 +355,19 @@ static void test_pieces(void **state) {
     }
 }
 
+/* Whether works may be divided as one: not where their rows lie on several nodes. */
+static void note_node(tern_worker worker, void *argument) {
+    bool *one = argument;
+    one[worker.index] = tern_team_is_on_one_node(worker);
+}
+
+static void check_one_node(tern_team *team, bool want) {
+    bool one[MAX_TEAM];
+    tern_team_run(team, note_node, one);
+    for (uint32_t i = 0; i < tern_team_size(team); i++)
+        assert_int_equal(one[i], want);
+}
+
 /* The others do most of what a late worker would have done. */
 static void test_pieces_of_a_late_worker(void **state) {
     static taking t = {.unit = 1, .late = 1};
@@ -365,6 +378,7 @@ static void test_pieces_of_a_late_worker(void **state) {
     check_taking(team, &t);
     assert_int_equal(t.by[0] + t.by[1], ROUNDS * TERN_TEAM_SHARED * MOST_UNITS);
     assert_true(t.by[0] > t.by[1]);
+    check_one_node(team, true); /* no node is known */
     tern_team_free(&team);
 }
 
@@ -381,6 +395,7 @@ static void test_pieces_of_a_node(void **state) {
     assert_int_equal(tern_topology_of(list, 4, nodes, 2, &topology, NULL), TERN_OK);
     topology->foreign = true;
     tern_team *team = team_new_placed(4, topology, TERN_AFFINITY_SCATTER);
+    check_one_node(team, false);
     for (size_t w = 0; w < WORKS; w++)
         t.count[w] = MOST_UNITS;
     for (t.late = 0; t.late < 4; t.late++) {

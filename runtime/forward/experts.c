@@ -320,9 +320,10 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
         cut(r, y, &tile);
 }
 
-/* Groups of rows of the used experts' matrices, as if they were one. */
-static void multiply_piece(void *argument, tern_part piece) {
-    const routed *r = argument;
+/* Groups of rows of the used experts' matrices, as if they were one, of product number `product`.
+ */
+static void multiply_piece(void *argument, size_t product, tern_part piece) {
+    const routed *r = (const routed *)argument + product;
     for (size_t g = piece.begin, end; g < piece.end; g = end) {
         const size_t i = g / r->groups, begin = i * r->groups;
         end = begin + r->groups < piece.end ? begin + r->groups : piece.end;
@@ -330,11 +331,14 @@ static void multiply_piece(void *argument, tern_part piece) {
     }
 }
 
-/* Products that read the same rows; `reads` are these. */
+enum { MOST_ROUTED = 2 };
+
+/* Products that read the same rows, MOST_ROUTED at most; `reads` are these. */
 static void multiply_routed(pass *p, routed *products, size_t count, const tern_lane_use *reads,
                             size_t n_reads) {
     const tern_routes *r = &inputs_of(p)->routes;
     tern_lane_use uses[6];
+    size_t groups[MOST_ROUTED];
     size_t n = 0;
     for (; n < n_reads; n++)
         uses[n] = reads[n];
@@ -349,7 +353,9 @@ static void multiply_routed(pass *p, routed *products, size_t count, const tern_
     }
     tern_lane_enter(&p->lane.lane, uses, n);
     for (size_t i = 0; i < count; i++)
-        tern_lane_share(&p->lane.lane, *r->n * products[i].groups, 1, multiply_piece, &products[i]);
+        groups[i] = *r->n * products[i].groups;
+    tern_lane_share(&p->lane.lane, &(const tern_lane_works){groups, count, 1}, multiply_piece,
+                    products);
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */

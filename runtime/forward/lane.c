@@ -16,8 +16,8 @@ static void fetch(void *user, const void *begin, size_t bytes) {
     (void)tern_fetch_ask(l->fetching, begin, bytes, &l->due);
 }
 
-static void share(tern_worker worker, size_t count, size_t unit, tern_lane_piece *body,
-                  void *argument) {
+static void share(tern_worker worker, size_t count, size_t unit,
+                  void (*body)(void *argument, tern_part piece), void *argument) {
     tern_pieces pieces = tern_team_pieces(worker, count, unit);
     for (tern_part piece; tern_pieces_next(&pieces, &piece);)
         body(argument, piece);
@@ -25,9 +25,15 @@ static void share(tern_worker worker, size_t count, size_t unit, tern_lane_piece
 
 void tern_team_lane_begin(tern_team_lane *lane, tern_worker worker, const tern_fetching *fetching,
                           tern_stages *stages, tern_stage stage) {
-    static const tern_lane_team team = {.enter = enter, .split = tern_team_split, .share = share};
-    static const tern_lane_team asking = {
-        .enter = enter, .fetch = fetch, .split = tern_team_split, .share = share};
+    static const tern_lane_team team = {.enter = enter,
+                                        .split = tern_team_split,
+                                        .share = share,
+                                        .joins = tern_team_is_on_one_node};
+    static const tern_lane_team asking = {.enter = enter,
+                                          .fetch = fetch,
+                                          .split = tern_team_split,
+                                          .share = share,
+                                          .joins = tern_team_is_on_one_node};
     lane->lane.team = fetching->ahead > 0 ? &asking : &team;
     lane->fetching = fetching;
     lane->due = 0;

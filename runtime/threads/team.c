@@ -49,6 +49,7 @@ struct tern_team {
     tern_place *places; /* [size] */
     ticket *tickets;    /* [size] */
     uint64_t *starts;   /* [size + 1] sums of the shares before each worker; NULL: all are equal */
+    bool one_node;      /* all places are on the same */
     tern_binding *binding; /* NULL: nothing is bound */
     atomic_int refused;    /* errno of the first binding that failed */
 };
@@ -194,6 +195,9 @@ static tern_status start(tern_team *team, uint32_t threads, const tern_topology 
             break;
         wanted = got;
     }
+    team->one_node = true;
+    for (uint32_t i = 1; i < team->size; i++)
+        team->one_node &= team->places[i].node == team->places[0].node;
     note_refusal(team, tern_bind_caller(team->binding)); /* a try, so that it is known now */
     tern_release_caller(team->binding);
     return TERN_OK;
@@ -259,6 +263,10 @@ tern_place tern_team_place(const tern_team *team, uint32_t i) {
 bool tern_team_is_near(tern_worker worker, uint32_t other) {
     const tern_place *places = worker.team->places;
     return places[other].node == places[worker.index].node;
+}
+
+bool tern_team_is_on_one_node(tern_worker worker) {
+    return worker.team->one_node;
 }
 
 /* The caller's part, and everybody's where it is alone. */

@@ -28,6 +28,9 @@ tern_place tern_team_place(const tern_team *team, uint32_t i);
  */
 bool tern_team_is_near(tern_worker worker, uint32_t other);
 
+/* Whether all workers run on the same NUMA node, or none is known. */
+bool tern_team_is_on_one_node(tern_worker worker);
+
 /*
  * The items of tern_team_split, taken piece by piece as workers come free. Each worker takes pieces
  * from the front of its own part, then from the back of its next neighbours' parts on the same
