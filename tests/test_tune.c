@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing kernels by measurement: what is decided on invented times, and what is measured. */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -461,25 +462,68 @@ static void test_layout_rule(void **state) {
     assert_int_equal(tern_layout_rule(&(tern_layout_probe){.ratio = 1}, 1), TERN_LAYOUT_T2R16);
 }
 
+/* The sign test's interval of 16 rounds leaves out four on each side. */
+static void test_estimate(void **state) {
+    double seconds[2 * TERN_ESTIMATE_ROUNDS], again[TERN_ESTIMATE_ROUNDS];
+    (void)state;
+    for (size_t r = 0; r < TERN_ESTIMATE_ROUNDS; r++) {
+        seconds[2 * r] = 8;
+        again[r] = 12; /* a drift: 10 in the middle */
+        seconds[2 * r + 1] = 8;
+    }
+    tern_estimate e = tern_estimate_of(seconds, again, 16);
+    assert_true(fabs(e.ratio - 0.8) < 1e-12 && e.within < 1e-12);
+    for (size_t r = 0; r < 4; r++) { /* outliers, both ways, however large */
+        seconds[2 * r + 1] = 1000;
+        seconds[2 * (8 + r) + 1] = 0.01;
+    }
+    e = tern_estimate_of(seconds, again, 16);
+    assert_true(fabs(e.ratio - 0.8) < 1e-12 && e.within < 1e-12);
+    assert_true(tern_estimate_decides(&e, 0.95));
+    seconds[2 * 4 + 1] = 9; /* one more */
+    e = tern_estimate_of(seconds, again, 16);
+    assert_true(fabs(e.ratio - 0.8) < 1e-12 && fabs(e.within - 0.1) < 1e-12);
+    assert_true(tern_estimate_decides(&e, 0.95) && tern_estimate_decides(&e, 0.65));
+    assert_false(tern_estimate_decides(&e, 0.85));
+    assert_false(tern_estimate_decides(&e, 0.75));
+    e = tern_estimate_of(seconds, again, 9); /* too few for an interval: all of them */
+    assert_true(e.within > 90);
+    again[3] = 0;
+    e = tern_estimate_of(seconds, again, 16);
+    assert_true(e.ratio == 1.0 && e.within == 1.0);
+    e = tern_estimate_of(seconds, again, 0);
+    assert_true(e.ratio == 1.0 && e.within == 1.0);
+}
+
 static void test_layout_probe(void **state) {
-    /* rounds of {2 bits, base 3} */
-    const double slow_bus[] = {10, 8, 10, 8, 20, 16, 10, 8};
-    const double given_up[] = {10, 13, 10, 13, 10, 0, 10, 0};
-    const double steady[] = {10, 10, 20, 10}, busy[] = {15, 15, 40, 20};
+    const tern_estimate slow_bus = {0.8, 0.0}, busy = {0.8, 1.0}, slower = {1.3, 0.01};
     char text[TERN_LAYOUT_REASON_BYTES];
     (void)state;
-    tern_layout_probe p = tern_layout_probe_of(2, 64, slow_bus, steady, 4);
+    tern_layout_probe p = tern_layout_probe_of(2, 64, &slow_bus);
     assert_int_equal(p.ratio, 800);
     assert_int_equal(p.noise, 1);
     tern_layout_reason(&p, 1, text);
     assert_non_null(strstr(text, "20.0 % less time than in t2r16"));
-    p = tern_layout_probe_of(2, 64, slow_bus, busy, 4);
+    p = tern_layout_probe_of(2, 64, &busy);
     assert_int_equal(p.noise, 1000);
     assert_int_equal(tern_layout_rule(&p, 1), TERN_LAYOUT_T2R16);
-    p = tern_layout_probe_of(2, 64, given_up, steady, 4);
-    assert_int_equal(p.ratio, 1000);
+    p = tern_layout_probe_of(2, 64, &slower);
+    assert_int_equal(p.ratio, 1300);
     tern_layout_reason(&p, 1, text);
     assert_non_null(strstr(text, "t5r16 does not save enough time"));
+    assert_true(fabs(tern_layout_limit(true) - 0.95) < 1e-12); /* the rule's margin */
+    p.ratio = 960;
+    p.noise = 50;
+    assert_true(tern_layout_is_sure(&p));
+    p.noise = 51;
+    assert_false(tern_layout_is_sure(&p));
+    p.ratio = 1002;
+    assert_true(tern_layout_is_sure(&p));
+    p.ratio = 899;
+    assert_false(tern_layout_is_sure(&p)); /* just not more than the noise from the margin */
+    p.ratio = 898;
+    assert_true(tern_layout_is_sure(&p));
+    assert_true(tern_layout_limit(false) == 1.0);
 }
 
 /* A probe in which a token saves this ratio, and passes of 8 and 16 tokens take these. */
@@ -519,16 +563,15 @@ static void test_layout_together(void **state) {
     assert_non_null(strstr(text, "no pass of 16 tokens"));
 }
 
-/* The median of what a pass takes, above 1 too; the larger noise counts. */
+/* What a pass takes, above 1 too; the larger noise counts. */
 static void test_layout_pass(void **state) {
-    const double slow[] = {10, 13, 10, 13, 20, 28, 10, 9}, given_up[] = {10, 8, 10, 0};
-    const double steady[] = {10, 10, 20, 10}, busy[] = {12, 12, 24, 12};
+    const tern_estimate slow = {1.3, 0.0}, busy = {1.0, 0.2};
     tern_layout_probe p = of_passes(800, 0, 0);
     (void)state;
-    tern_layout_add_pass(&p, 0, slow, steady, 4);
+    tern_layout_add_pass(&p, 0, &slow);
     assert_int_equal(p.passes[0], 1300);
     assert_int_equal(p.noise, 10);
-    tern_layout_add_pass(&p, 1, given_up, busy, 2);
+    tern_layout_add_pass(&p, 1, &busy);
     assert_int_equal(p.passes[1], 1000);
     assert_int_equal(p.noise, 200);
 }
@@ -574,6 +617,7 @@ static void test_layout_probes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout_rule),
+        cmocka_unit_test(test_estimate),
         cmocka_unit_test(test_layout_probe),
         cmocka_unit_test(test_layout_probes),
         cmocka_unit_test(test_layout_together),

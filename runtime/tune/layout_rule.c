@@ -55,7 +55,9 @@ bool tern_layout_is_enough(const tern_layout_probe *p, uint32_t together) {
 }
 
 bool tern_layout_is_sure(const tern_layout_probe *p) {
-    return p->noise <= TERN_LAYOUT_MARGIN;
+    const uint32_t limit = 1000 - TERN_LAYOUT_MARGIN;
+    const uint32_t apart = p->ratio > limit ? p->ratio - limit : limit - p->ratio;
+    return p->noise <= TERN_LAYOUT_MARGIN || apart > p->noise;
 }
 
 /* From 1: 0 is no figure. */
@@ -64,18 +66,21 @@ static uint32_t figure(double share) {
     return n > 0 ? n : 1;
 }
 
-tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, const double *seconds,
-                                       const double *again, size_t rounds) {
-    return (tern_layout_probe){.threads = threads,
-                               .stream = stream,
-                               .ratio = figure(tern_tune_ratio(seconds, 2, rounds, 1)),
-                               .noise = figure(tern_tune_noise(seconds, 2, again, rounds))};
+double tern_layout_limit(bool alone) {
+    return alone ? 1.0 - TERN_LAYOUT_MARGIN / 1000.0 : 1.0;
 }
 
-void tern_layout_add_pass(tern_layout_probe *p, size_t i, const double *seconds,
-                          const double *again, size_t rounds) {
-    const uint32_t noise = figure(tern_tune_noise(seconds, 2, again, rounds));
-    p->passes[i] = figure(tern_tune_median_ratio(seconds, 2, rounds, 1));
+tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream,
+                                       const tern_estimate *alone) {
+    return (tern_layout_probe){.threads = threads,
+                               .stream = stream,
+                               .ratio = figure(alone->ratio),
+                               .noise = figure(alone->within)};
+}
+
+void tern_layout_add_pass(tern_layout_probe *p, size_t i, const tern_estimate *pass) {
+    const uint32_t noise = figure(pass->within);
+    p->passes[i] = figure(pass->ratio);
     p->noise = noise > p->noise ? noise : p->noise;
 }
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/tune/estimate.h"
 #include "tern/kernels.h"
 
 /* Passes of several tokens that a probe measures: tern_layout_pass_tokens. */
@@ -27,7 +28,8 @@ typedef struct tern_layout_probe {
     uint32_t threads; /* 0: there was no probe */
     uint64_t stream;
     uint32_t ratio; /* time of a token in base 3, in thousandths of the time in 2 bits; above 0 */
-    uint32_t noise; /* in thousandths: what the same product differed by from itself */
+    uint32_t noise; /* how far from it the true one may be (tern_estimate); the largest of all
+                       measured passes */
     uint32_t
         passes[TERN_LAYOUT_PASSES]; /* as ratio, of passes of several tokens; 0: not measured */
 } tern_layout_probe;
@@ -59,17 +61,21 @@ tern_layout tern_layout_rule(const tern_layout_probe *probe, uint32_t together);
 /* Whether the rule needs no further figure for so many sequences. */
 bool tern_layout_is_enough(const tern_layout_probe *probe, uint32_t together);
 
-/* Whether a machine that was busy cannot have hidden or made the lead: its noise is within the
- * margin. Other probes count for the start that made them, and are not kept for later ones. */
+/* Whether a machine that was busy cannot have hidden or made the lead: the noise is within the
+ * margin, or does not reach from what a token saves to the margin. Other probes count for the start
+ * that made them, and are not kept for later ones. */
 bool tern_layout_is_sure(const tern_layout_probe *probe);
 
-/* A probe of these times, seconds[rounds][2] and again[rounds] as tern_tuner_compare gives them. */
-tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, const double *seconds,
-                                       const double *again, size_t rounds);
+/* What must be known of a token alone, and of a pass of several: whether it takes less than this
+ * share of its time in 2 bits. */
+double tern_layout_limit(bool alone);
 
-/* Adds pass i by times as above: its ratio, and its noise where that is larger. */
-void tern_layout_add_pass(tern_layout_probe *probe, size_t i, const double *seconds,
-                          const double *again, size_t rounds);
+/* A probe by what a token alone takes in base 3. */
+tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream,
+                                       const tern_estimate *alone);
+
+/* Adds pass i: its ratio, and its noise where that is larger. */
+void tern_layout_add_pass(tern_layout_probe *probe, size_t i, const tern_estimate *pass);
 
 /* The rule's answer in words, for people. */
 void tern_layout_reason(const tern_layout_probe *probe, uint32_t together,

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/metrics.h"
+#include "runtime/tune/estimate.h"
 
 const tern_tune_effort tern_tune_quick = {
     .rounds = 16, .sample_seconds = 0.3e-3, .budget_seconds = 0.15};
@@ -313,6 +314,11 @@ static bool is_alone(const bool *out, size_t n) {
     return left == 1;
 }
 
+static bool is_stopped(tern_tuner *t) {
+    t->stopped = t->stopped || (t->stop != NULL && t->stop(t->user));
+    return t->stopped;
+}
+
 /*
  * Rounds over all candidates that are left, there and back in turn: what drifts hits all alike.
  * Number 0 is measured at both ends of a round, which tells the noise. Seconds become those of one
@@ -324,8 +330,7 @@ static bool measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, si
                            double *again) {
     const bool waited_for = t->effort.budget_seconds > 0.0; /* else all figures are reported */
     for (size_t r = 0; r < t->effort.rounds; r++) {
-        t->stopped = t->stopped || (t->stop != NULL && t->stop(t->user));
-        if (t->stopped)
+        if (is_stopped(t))
             return false;
         if (r == 2)
             drop_slow(rows, n, seconds, out);
@@ -437,33 +442,54 @@ static const tern_kernel_row *row_of(const tern_tuner *t, tern_op op, tern_layou
     return row != NULL && row->needs != 0 ? row : NULL;
 }
 
-/* Rounds over the table's kernels of both layouts: t->gemv_seconds and t->gemv_again. */
-static bool compare_layouts(tern_tuner *t, tern_op op, size_t rows, size_t tokens) {
+/* The fewest rounds that may decide between layouts, and then whenever there are twice as many:
+ * to look after each round would call a chance a lead. */
+enum { FIRST_LOOK = 16 };
+
+/* Rounds over the table's kernels of both layouts, until it is clear on which side of the limit
+ * base 3 is. */
+static bool compare_layouts(tern_tuner *t, tern_op op, size_t rows, size_t tokens, double limit,
+                            tern_estimate *e) {
     const tern_kernel_row *two[] = {row_of(t, op, tern_layout_usual()),
                                     row_of(t, op, tern_layout_dense())};
-    bool dropped[] = {false, false};
     double seconds;
     if (two[0] == NULL || two[1] == NULL || new_sample(t, two[0], rows, tokens).products == 0 ||
         !take_operands(t, t->x.cols, rows * tokens))
         return false;
-    sample s = new_sample(t, two[0], rows, tokens);
-    s.products = calibrate(t, &s, &seconds);
-    return measure_rounds(t, two, 2, s, 1.0, seconds, dropped, t->gemv_seconds, t->gemv_again);
+    sample s[] = {new_sample(t, two[0], rows, tokens), new_sample(t, two[1], rows, tokens)};
+    s[0].products = s[1].products = calibrate(t, &s[0], &seconds);
+    for (size_t r = 0, look = FIRST_LOOK; r < TERN_ESTIMATE_ROUNDS; r++) {
+        if (is_stopped(t))
+            return false;
+        double *ends[] = {&t->gemv_seconds[2 * r], &t->gemv_again[r]};
+        *ends[r % 2] = measure(t, &s[0]);
+        t->gemv_seconds[2 * r + 1] = measure(t, &s[1]);
+        *ends[1 - r % 2] = measure(t, &s[0]);
+        if (r + 1 < look)
+            continue;
+        *e = tern_estimate_of(t->gemv_seconds, t->gemv_again, r + 1);
+        if (tern_estimate_decides(e, limit))
+            break;
+        look *= 2;
+    }
+    return true;
 }
 
 bool tern_tuner_compare(tern_tuner *t, size_t rows, size_t cols, uint32_t together,
                         tern_layout_probe *probe) {
     const tern_kernel_row *usual = row_of(t, TERN_OP_GEMV, tern_layout_usual());
+    tern_estimate e;
     t->x.cols = cols;
-    if (usual == NULL || !compare_layouts(t, TERN_OP_GEMV, gemv_rows(t, usual, rows, cols), 1))
+    if (usual == NULL || !compare_layouts(t, TERN_OP_GEMV, gemv_rows(t, usual, rows, cols), 1,
+                                          tern_layout_limit(true), &e))
         return false;
-    *probe = tern_layout_probe_of(tern_team_size(t->team), t->stream_bytes, t->gemv_seconds,
-                                  t->gemv_again, t->effort.rounds);
+    *probe = tern_layout_probe_of(tern_team_size(t->team), t->stream_bytes, &e);
     for (size_t i = 0; !tern_layout_is_enough(probe, together); i++) {
         const uint32_t tokens = tern_layout_pass_tokens(i);
-        if (!compare_layouts(t, TERN_OP_GEMM, gemm_rows(t, rows, cols, tokens), tokens))
+        if (!compare_layouts(t, TERN_OP_GEMM, gemm_rows(t, rows, cols, tokens), tokens,
+                             tern_layout_limit(false), &e))
             return false;
-        tern_layout_add_pass(probe, i, t->gemv_seconds, t->gemv_again, t->effort.rounds);
+        tern_layout_add_pass(probe, i, &e);
     }
     return true;
 }

@@ -144,9 +144,9 @@ static int compare(const void *a, const void *b) {
 /* Rounds beyond these tell nothing new. */
 enum { ROUNDS = 64 };
 
-double tern_tune_median_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
+/* The median of alternative i's ratios to number 0; 1 when it was given up. */
+static double median_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
     double ratios[ROUNDS];
-    rounds = rounds < ROUNDS ? rounds : ROUNDS;
     for (size_t r = 0; r < rounds; r++) {
         if (seconds[r * n + i] <= 0.0)
             return 1.0;
@@ -157,10 +157,10 @@ double tern_tune_median_ratio(const double *seconds, size_t n, size_t rounds, si
 }
 
 double tern_tune_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
-    const double median = tern_tune_median_ratio(seconds, n, rounds, i);
+    rounds = rounds < ROUNDS ? rounds : ROUNDS;
+    const double median = median_ratio(seconds, n, rounds, i);
     double shortest = seconds[i], usual = seconds[0];
     size_t lead = 0;
-    rounds = rounds < ROUNDS ? rounds : ROUNDS;
     for (size_t r = 0; r < rounds; r++) {
         if (seconds[r * n + i] <= 0.0)
             return 1.0;

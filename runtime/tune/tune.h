@@ -90,9 +90,6 @@ bool tern_tune_is_possible(const tern_guard *guard, const tern_tune_choice *choi
  */
 double tern_tune_ratio(const double *seconds, size_t n, size_t rounds, size_t i);
 
-/* The same as the median alone, also above 1. 1 when it was given up. */
-double tern_tune_median_ratio(const double *seconds, size_t n, size_t rounds, size_t i);
-
 /*
  * The best of n alternatives, from seconds[round][n]: each round measured all of them one after the
  * other, so that a disturbance longer than a round hits all alike. Number 0 is the table's choice;
