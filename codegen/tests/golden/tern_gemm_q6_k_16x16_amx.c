@@ -38,465 +38,6 @@ static inline vp offset_of(const int8_t *x) {
     return vp_mac(s, offset, vb_splat4(x + 12));
 }
 
-/* 16 rows x 8 token(s) from token t; first row is row `lane` of the group at w. */
-static void tile_8(const uint8_t *w, size_t lane, size_t blocks, const tern_activations *x,
-    size_t t,
-                   float *y, size_t y_stride, size_t rows) {
-    const int8_t *x0 = x->q + (t + 0) * x->q_stride;
-    const float *d0 = x->d + (t + 0) * x->d_stride;
-    const int8_t *x1 = x->q + (t + 1) * x->q_stride;
-    const float *d1 = x->d + (t + 1) * x->d_stride;
-    const int8_t *x2 = x->q + (t + 2) * x->q_stride;
-    const float *d2 = x->d + (t + 2) * x->d_stride;
-    const int8_t *x3 = x->q + (t + 3) * x->q_stride;
-    const float *d3 = x->d + (t + 3) * x->d_stride;
-    const int8_t *x4 = x->q + (t + 4) * x->q_stride;
-    const float *d4 = x->d + (t + 4) * x->d_stride;
-    const int8_t *x5 = x->q + (t + 5) * x->q_stride;
-    const float *d5 = x->d + (t + 5) * x->d_stride;
-    const int8_t *x6 = x->q + (t + 6) * x->q_stride;
-    const float *d6 = x->d + (t + 6) * x->d_stride;
-    const int8_t *x7 = x->q + (t + 7) * x->q_stride;
-    const float *d7 = x->d + (t + 7) * x->d_stride;
-    vf y0_0 = vf_zero();
-    vf y1_0 = vf_zero();
-    vf y2_0 = vf_zero();
-    vf y3_0 = vf_zero();
-    vf y4_0 = vf_zero();
-    vf y5_0 = vf_zero();
-    vf y6_0 = vf_zero();
-    vf y7_0 = vf_zero();
-    for (size_t b = 0; b < blocks; b++) {
-        const uint8_t *head = w + b / 8 * SUPER_BYTES;
-        const uint8_t *block = head + 32 + b % 8 * BLOCK_BYTES;
-        const uint8_t *codes = block + 32 + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        const vp offset0_0 = offset_of(x0 + b * TERN_BLOCK + 0);
-        const vp offset0_1 = offset_of(x0 + b * TERN_BLOCK + 16);
-        const vp offset1_0 = offset_of(x1 + b * TERN_BLOCK + 0);
-        const vp offset1_1 = offset_of(x1 + b * TERN_BLOCK + 16);
-        const vp offset2_0 = offset_of(x2 + b * TERN_BLOCK + 0);
-        const vp offset2_1 = offset_of(x2 + b * TERN_BLOCK + 16);
-        const vp offset3_0 = offset_of(x3 + b * TERN_BLOCK + 0);
-        const vp offset3_1 = offset_of(x3 + b * TERN_BLOCK + 16);
-        const vp offset4_0 = offset_of(x4 + b * TERN_BLOCK + 0);
-        const vp offset4_1 = offset_of(x4 + b * TERN_BLOCK + 16);
-        const vp offset5_0 = offset_of(x5 + b * TERN_BLOCK + 0);
-        const vp offset5_1 = offset_of(x5 + b * TERN_BLOCK + 16);
-        const vp offset6_0 = offset_of(x6 + b * TERN_BLOCK + 0);
-        const vp offset6_1 = offset_of(x6 + b * TERN_BLOCK + 16);
-        const vp offset7_0 = offset_of(x7 + b * TERN_BLOCK + 0);
-        const vp offset7_1 = offset_of(x7 + b * TERN_BLOCK + 16);
-        {
-            vi s0 = vi_zero();
-            vi s1 = vi_zero();
-            vi s2 = vi_zero();
-            vi s3 = vi_zero();
-            vi s4 = vi_zero();
-            vi s5 = vi_zero();
-            vi s6 = vi_zero();
-            vi s7 = vi_zero();
-            const vb upper0 = vb_load(codes + 256);
-            const vp scale0 = vp_load_i8((const int8_t *)block + 0 + lane);
-            vp p0_0 = vp_zero();
-            vp p1_0 = vp_zero();
-            vp p2_0 = vp_zero();
-            vp p3_0 = vp_zero();
-            vp p4_0 = vp_zero();
-            vp p5_0 = vp_zero();
-            vp p6_0 = vp_zero();
-            vp p7_0 = vp_zero();
-            const vb c0_0 = vb_load(codes + 0);
-            const vb w0_0 = vb_join2(vb_nibble_lo(c0_0), upper0, 0);
-            p0_0 = vp_mac(p0_0, w0_0, vb_splat4(x0 + b * TERN_BLOCK + 0));
-            p1_0 = vp_mac(p1_0, w0_0, vb_splat4(x1 + b * TERN_BLOCK + 0));
-            p2_0 = vp_mac(p2_0, w0_0, vb_splat4(x2 + b * TERN_BLOCK + 0));
-            p3_0 = vp_mac(p3_0, w0_0, vb_splat4(x3 + b * TERN_BLOCK + 0));
-            p4_0 = vp_mac(p4_0, w0_0, vb_splat4(x4 + b * TERN_BLOCK + 0));
-            p5_0 = vp_mac(p5_0, w0_0, vb_splat4(x5 + b * TERN_BLOCK + 0));
-            p6_0 = vp_mac(p6_0, w0_0, vb_splat4(x6 + b * TERN_BLOCK + 0));
-            p7_0 = vp_mac(p7_0, w0_0, vb_splat4(x7 + b * TERN_BLOCK + 0));
-            const vb w0_1 = vb_join2(vb_nibble_hi(c0_0), upper0, 1);
-            p0_0 = vp_mac(p0_0, w0_1, vb_splat4(x0 + b * TERN_BLOCK + 4));
-            p1_0 = vp_mac(p1_0, w0_1, vb_splat4(x1 + b * TERN_BLOCK + 4));
-            p2_0 = vp_mac(p2_0, w0_1, vb_splat4(x2 + b * TERN_BLOCK + 4));
-            p3_0 = vp_mac(p3_0, w0_1, vb_splat4(x3 + b * TERN_BLOCK + 4));
-            p4_0 = vp_mac(p4_0, w0_1, vb_splat4(x4 + b * TERN_BLOCK + 4));
-            p5_0 = vp_mac(p5_0, w0_1, vb_splat4(x5 + b * TERN_BLOCK + 4));
-            p6_0 = vp_mac(p6_0, w0_1, vb_splat4(x6 + b * TERN_BLOCK + 4));
-            p7_0 = vp_mac(p7_0, w0_1, vb_splat4(x7 + b * TERN_BLOCK + 4));
-            const vb c0_1 = vb_load(codes + 64);
-            const vb w0_2 = vb_join2(vb_nibble_lo(c0_1), upper0, 2);
-            p0_0 = vp_mac(p0_0, w0_2, vb_splat4(x0 + b * TERN_BLOCK + 8));
-            p1_0 = vp_mac(p1_0, w0_2, vb_splat4(x1 + b * TERN_BLOCK + 8));
-            p2_0 = vp_mac(p2_0, w0_2, vb_splat4(x2 + b * TERN_BLOCK + 8));
-            p3_0 = vp_mac(p3_0, w0_2, vb_splat4(x3 + b * TERN_BLOCK + 8));
-            p4_0 = vp_mac(p4_0, w0_2, vb_splat4(x4 + b * TERN_BLOCK + 8));
-            p5_0 = vp_mac(p5_0, w0_2, vb_splat4(x5 + b * TERN_BLOCK + 8));
-            p6_0 = vp_mac(p6_0, w0_2, vb_splat4(x6 + b * TERN_BLOCK + 8));
-            p7_0 = vp_mac(p7_0, w0_2, vb_splat4(x7 + b * TERN_BLOCK + 8));
-            const vb w0_3 = vb_join2(vb_nibble_hi(c0_1), upper0, 3);
-            p0_0 = vp_mac(p0_0, w0_3, vb_splat4(x0 + b * TERN_BLOCK + 12));
-            p1_0 = vp_mac(p1_0, w0_3, vb_splat4(x1 + b * TERN_BLOCK + 12));
-            p2_0 = vp_mac(p2_0, w0_3, vb_splat4(x2 + b * TERN_BLOCK + 12));
-            p3_0 = vp_mac(p3_0, w0_3, vb_splat4(x3 + b * TERN_BLOCK + 12));
-            p4_0 = vp_mac(p4_0, w0_3, vb_splat4(x4 + b * TERN_BLOCK + 12));
-            p5_0 = vp_mac(p5_0, w0_3, vb_splat4(x5 + b * TERN_BLOCK + 12));
-            p6_0 = vp_mac(p6_0, w0_3, vb_splat4(x6 + b * TERN_BLOCK + 12));
-            p7_0 = vp_mac(p7_0, w0_3, vb_splat4(x7 + b * TERN_BLOCK + 12));
-            s0 = vi_flush_by(s0, vp_sub(p0_0, offset0_0), scale0);
-            s1 = vi_flush_by(s1, vp_sub(p1_0, offset1_0), scale0);
-            s2 = vi_flush_by(s2, vp_sub(p2_0, offset2_0), scale0);
-            s3 = vi_flush_by(s3, vp_sub(p3_0, offset3_0), scale0);
-            s4 = vi_flush_by(s4, vp_sub(p4_0, offset4_0), scale0);
-            s5 = vi_flush_by(s5, vp_sub(p5_0, offset5_0), scale0);
-            s6 = vi_flush_by(s6, vp_sub(p6_0, offset6_0), scale0);
-            s7 = vi_flush_by(s7, vp_sub(p7_0, offset7_0), scale0);
-            const vb upper1 = vb_load(codes + 320);
-            const vp scale1 = vp_load_i8((const int8_t *)block + 16 + lane);
-            vp p0_1 = vp_zero();
-            vp p1_1 = vp_zero();
-            vp p2_1 = vp_zero();
-            vp p3_1 = vp_zero();
-            vp p4_1 = vp_zero();
-            vp p5_1 = vp_zero();
-            vp p6_1 = vp_zero();
-            vp p7_1 = vp_zero();
-            const vb c1_0 = vb_load(codes + 128);
-            const vb w1_0 = vb_join2(vb_nibble_lo(c1_0), upper1, 0);
-            p0_1 = vp_mac(p0_1, w1_0, vb_splat4(x0 + b * TERN_BLOCK + 16));
-            p1_1 = vp_mac(p1_1, w1_0, vb_splat4(x1 + b * TERN_BLOCK + 16));
-            p2_1 = vp_mac(p2_1, w1_0, vb_splat4(x2 + b * TERN_BLOCK + 16));
-            p3_1 = vp_mac(p3_1, w1_0, vb_splat4(x3 + b * TERN_BLOCK + 16));
-            p4_1 = vp_mac(p4_1, w1_0, vb_splat4(x4 + b * TERN_BLOCK + 16));
-            p5_1 = vp_mac(p5_1, w1_0, vb_splat4(x5 + b * TERN_BLOCK + 16));
-            p6_1 = vp_mac(p6_1, w1_0, vb_splat4(x6 + b * TERN_BLOCK + 16));
-            p7_1 = vp_mac(p7_1, w1_0, vb_splat4(x7 + b * TERN_BLOCK + 16));
-            const vb w1_1 = vb_join2(vb_nibble_hi(c1_0), upper1, 1);
-            p0_1 = vp_mac(p0_1, w1_1, vb_splat4(x0 + b * TERN_BLOCK + 20));
-            p1_1 = vp_mac(p1_1, w1_1, vb_splat4(x1 + b * TERN_BLOCK + 20));
-            p2_1 = vp_mac(p2_1, w1_1, vb_splat4(x2 + b * TERN_BLOCK + 20));
-            p3_1 = vp_mac(p3_1, w1_1, vb_splat4(x3 + b * TERN_BLOCK + 20));
-            p4_1 = vp_mac(p4_1, w1_1, vb_splat4(x4 + b * TERN_BLOCK + 20));
-            p5_1 = vp_mac(p5_1, w1_1, vb_splat4(x5 + b * TERN_BLOCK + 20));
-            p6_1 = vp_mac(p6_1, w1_1, vb_splat4(x6 + b * TERN_BLOCK + 20));
-            p7_1 = vp_mac(p7_1, w1_1, vb_splat4(x7 + b * TERN_BLOCK + 20));
-            const vb c1_1 = vb_load(codes + 192);
-            const vb w1_2 = vb_join2(vb_nibble_lo(c1_1), upper1, 2);
-            p0_1 = vp_mac(p0_1, w1_2, vb_splat4(x0 + b * TERN_BLOCK + 24));
-            p1_1 = vp_mac(p1_1, w1_2, vb_splat4(x1 + b * TERN_BLOCK + 24));
-            p2_1 = vp_mac(p2_1, w1_2, vb_splat4(x2 + b * TERN_BLOCK + 24));
-            p3_1 = vp_mac(p3_1, w1_2, vb_splat4(x3 + b * TERN_BLOCK + 24));
-            p4_1 = vp_mac(p4_1, w1_2, vb_splat4(x4 + b * TERN_BLOCK + 24));
-            p5_1 = vp_mac(p5_1, w1_2, vb_splat4(x5 + b * TERN_BLOCK + 24));
-            p6_1 = vp_mac(p6_1, w1_2, vb_splat4(x6 + b * TERN_BLOCK + 24));
-            p7_1 = vp_mac(p7_1, w1_2, vb_splat4(x7 + b * TERN_BLOCK + 24));
-            const vb w1_3 = vb_join2(vb_nibble_hi(c1_1), upper1, 3);
-            p0_1 = vp_mac(p0_1, w1_3, vb_splat4(x0 + b * TERN_BLOCK + 28));
-            p1_1 = vp_mac(p1_1, w1_3, vb_splat4(x1 + b * TERN_BLOCK + 28));
-            p2_1 = vp_mac(p2_1, w1_3, vb_splat4(x2 + b * TERN_BLOCK + 28));
-            p3_1 = vp_mac(p3_1, w1_3, vb_splat4(x3 + b * TERN_BLOCK + 28));
-            p4_1 = vp_mac(p4_1, w1_3, vb_splat4(x4 + b * TERN_BLOCK + 28));
-            p5_1 = vp_mac(p5_1, w1_3, vb_splat4(x5 + b * TERN_BLOCK + 28));
-            p6_1 = vp_mac(p6_1, w1_3, vb_splat4(x6 + b * TERN_BLOCK + 28));
-            p7_1 = vp_mac(p7_1, w1_3, vb_splat4(x7 + b * TERN_BLOCK + 28));
-            s0 = vi_flush_by(s0, vp_sub(p0_1, offset0_1), scale1);
-            s1 = vi_flush_by(s1, vp_sub(p1_1, offset1_1), scale1);
-            s2 = vi_flush_by(s2, vp_sub(p2_1, offset2_1), scale1);
-            s3 = vi_flush_by(s3, vp_sub(p3_1, offset3_1), scale1);
-            s4 = vi_flush_by(s4, vp_sub(p4_1, offset4_1), scale1);
-            s5 = vi_flush_by(s5, vp_sub(p5_1, offset5_1), scale1);
-            s6 = vi_flush_by(s6, vp_sub(p6_1, offset6_1), scale1);
-            s7 = vi_flush_by(s7, vp_sub(p7_1, offset7_1), scale1);
-            const vf d = vf_load_f16(head + 2 * (lane + 0));
-            y0_0 = vf_add(y0_0, vf_mul(vi_to_f(s0), vf_mul(d, vf_set1(d0[b]))));
-            y1_0 = vf_add(y1_0, vf_mul(vi_to_f(s1), vf_mul(d, vf_set1(d1[b]))));
-            y2_0 = vf_add(y2_0, vf_mul(vi_to_f(s2), vf_mul(d, vf_set1(d2[b]))));
-            y3_0 = vf_add(y3_0, vf_mul(vi_to_f(s3), vf_mul(d, vf_set1(d3[b]))));
-            y4_0 = vf_add(y4_0, vf_mul(vi_to_f(s4), vf_mul(d, vf_set1(d4[b]))));
-            y5_0 = vf_add(y5_0, vf_mul(vi_to_f(s5), vf_mul(d, vf_set1(d5[b]))));
-            y6_0 = vf_add(y6_0, vf_mul(vi_to_f(s6), vf_mul(d, vf_set1(d6[b]))));
-            y7_0 = vf_add(y7_0, vf_mul(vi_to_f(s7), vf_mul(d, vf_set1(d7[b]))));
-        }
-    }
-    vf_store_n(y + 0 * y_stride + 0, y0_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 1 * y_stride + 0, y1_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 2 * y_stride + 0, y2_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 3 * y_stride + 0, y3_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 4 * y_stride + 0, y4_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 5 * y_stride + 0, y5_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 6 * y_stride + 0, y6_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 7 * y_stride + 0, y7_0,
-               tail_lanes(rows, 0, 16));
-}
-
-/* 16 rows x 4 token(s) from token t; first row is row `lane` of the group at w. */
-static void tile_4(const uint8_t *w, size_t lane, size_t blocks, const tern_activations *x,
-    size_t t,
-                   float *y, size_t y_stride, size_t rows) {
-    const int8_t *x0 = x->q + (t + 0) * x->q_stride;
-    const float *d0 = x->d + (t + 0) * x->d_stride;
-    const int8_t *x1 = x->q + (t + 1) * x->q_stride;
-    const float *d1 = x->d + (t + 1) * x->d_stride;
-    const int8_t *x2 = x->q + (t + 2) * x->q_stride;
-    const float *d2 = x->d + (t + 2) * x->d_stride;
-    const int8_t *x3 = x->q + (t + 3) * x->q_stride;
-    const float *d3 = x->d + (t + 3) * x->d_stride;
-    vf y0_0 = vf_zero();
-    vf y1_0 = vf_zero();
-    vf y2_0 = vf_zero();
-    vf y3_0 = vf_zero();
-    for (size_t b = 0; b < blocks; b++) {
-        const uint8_t *head = w + b / 8 * SUPER_BYTES;
-        const uint8_t *block = head + 32 + b % 8 * BLOCK_BYTES;
-        const uint8_t *codes = block + 32 + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        const vp offset0_0 = offset_of(x0 + b * TERN_BLOCK + 0);
-        const vp offset0_1 = offset_of(x0 + b * TERN_BLOCK + 16);
-        const vp offset1_0 = offset_of(x1 + b * TERN_BLOCK + 0);
-        const vp offset1_1 = offset_of(x1 + b * TERN_BLOCK + 16);
-        const vp offset2_0 = offset_of(x2 + b * TERN_BLOCK + 0);
-        const vp offset2_1 = offset_of(x2 + b * TERN_BLOCK + 16);
-        const vp offset3_0 = offset_of(x3 + b * TERN_BLOCK + 0);
-        const vp offset3_1 = offset_of(x3 + b * TERN_BLOCK + 16);
-        {
-            vi s0 = vi_zero();
-            vi s1 = vi_zero();
-            vi s2 = vi_zero();
-            vi s3 = vi_zero();
-            const vb upper0 = vb_load(codes + 256);
-            const vp scale0 = vp_load_i8((const int8_t *)block + 0 + lane);
-            vp p0_0 = vp_zero();
-            vp p1_0 = vp_zero();
-            vp p2_0 = vp_zero();
-            vp p3_0 = vp_zero();
-            const vb c0_0 = vb_load(codes + 0);
-            const vb w0_0 = vb_join2(vb_nibble_lo(c0_0), upper0, 0);
-            p0_0 = vp_mac(p0_0, w0_0, vb_splat4(x0 + b * TERN_BLOCK + 0));
-            p1_0 = vp_mac(p1_0, w0_0, vb_splat4(x1 + b * TERN_BLOCK + 0));
-            p2_0 = vp_mac(p2_0, w0_0, vb_splat4(x2 + b * TERN_BLOCK + 0));
-            p3_0 = vp_mac(p3_0, w0_0, vb_splat4(x3 + b * TERN_BLOCK + 0));
-            const vb w0_1 = vb_join2(vb_nibble_hi(c0_0), upper0, 1);
-            p0_0 = vp_mac(p0_0, w0_1, vb_splat4(x0 + b * TERN_BLOCK + 4));
-            p1_0 = vp_mac(p1_0, w0_1, vb_splat4(x1 + b * TERN_BLOCK + 4));
-            p2_0 = vp_mac(p2_0, w0_1, vb_splat4(x2 + b * TERN_BLOCK + 4));
-            p3_0 = vp_mac(p3_0, w0_1, vb_splat4(x3 + b * TERN_BLOCK + 4));
-            const vb c0_1 = vb_load(codes + 64);
-            const vb w0_2 = vb_join2(vb_nibble_lo(c0_1), upper0, 2);
-            p0_0 = vp_mac(p0_0, w0_2, vb_splat4(x0 + b * TERN_BLOCK + 8));
-            p1_0 = vp_mac(p1_0, w0_2, vb_splat4(x1 + b * TERN_BLOCK + 8));
-            p2_0 = vp_mac(p2_0, w0_2, vb_splat4(x2 + b * TERN_BLOCK + 8));
-            p3_0 = vp_mac(p3_0, w0_2, vb_splat4(x3 + b * TERN_BLOCK + 8));
-            const vb w0_3 = vb_join2(vb_nibble_hi(c0_1), upper0, 3);
-            p0_0 = vp_mac(p0_0, w0_3, vb_splat4(x0 + b * TERN_BLOCK + 12));
-            p1_0 = vp_mac(p1_0, w0_3, vb_splat4(x1 + b * TERN_BLOCK + 12));
-            p2_0 = vp_mac(p2_0, w0_3, vb_splat4(x2 + b * TERN_BLOCK + 12));
-            p3_0 = vp_mac(p3_0, w0_3, vb_splat4(x3 + b * TERN_BLOCK + 12));
-            s0 = vi_flush_by(s0, vp_sub(p0_0, offset0_0), scale0);
-            s1 = vi_flush_by(s1, vp_sub(p1_0, offset1_0), scale0);
-            s2 = vi_flush_by(s2, vp_sub(p2_0, offset2_0), scale0);
-            s3 = vi_flush_by(s3, vp_sub(p3_0, offset3_0), scale0);
-            const vb upper1 = vb_load(codes + 320);
-            const vp scale1 = vp_load_i8((const int8_t *)block + 16 + lane);
-            vp p0_1 = vp_zero();
-            vp p1_1 = vp_zero();
-            vp p2_1 = vp_zero();
-            vp p3_1 = vp_zero();
-            const vb c1_0 = vb_load(codes + 128);
-            const vb w1_0 = vb_join2(vb_nibble_lo(c1_0), upper1, 0);
-            p0_1 = vp_mac(p0_1, w1_0, vb_splat4(x0 + b * TERN_BLOCK + 16));
-            p1_1 = vp_mac(p1_1, w1_0, vb_splat4(x1 + b * TERN_BLOCK + 16));
-            p2_1 = vp_mac(p2_1, w1_0, vb_splat4(x2 + b * TERN_BLOCK + 16));
-            p3_1 = vp_mac(p3_1, w1_0, vb_splat4(x3 + b * TERN_BLOCK + 16));
-            const vb w1_1 = vb_join2(vb_nibble_hi(c1_0), upper1, 1);
-            p0_1 = vp_mac(p0_1, w1_1, vb_splat4(x0 + b * TERN_BLOCK + 20));
-            p1_1 = vp_mac(p1_1, w1_1, vb_splat4(x1 + b * TERN_BLOCK + 20));
-            p2_1 = vp_mac(p2_1, w1_1, vb_splat4(x2 + b * TERN_BLOCK + 20));
-            p3_1 = vp_mac(p3_1, w1_1, vb_splat4(x3 + b * TERN_BLOCK + 20));
-            const vb c1_1 = vb_load(codes + 192);
-            const vb w1_2 = vb_join2(vb_nibble_lo(c1_1), upper1, 2);
-            p0_1 = vp_mac(p0_1, w1_2, vb_splat4(x0 + b * TERN_BLOCK + 24));
-            p1_1 = vp_mac(p1_1, w1_2, vb_splat4(x1 + b * TERN_BLOCK + 24));
-            p2_1 = vp_mac(p2_1, w1_2, vb_splat4(x2 + b * TERN_BLOCK + 24));
-            p3_1 = vp_mac(p3_1, w1_2, vb_splat4(x3 + b * TERN_BLOCK + 24));
-            const vb w1_3 = vb_join2(vb_nibble_hi(c1_1), upper1, 3);
-            p0_1 = vp_mac(p0_1, w1_3, vb_splat4(x0 + b * TERN_BLOCK + 28));
-            p1_1 = vp_mac(p1_1, w1_3, vb_splat4(x1 + b * TERN_BLOCK + 28));
-            p2_1 = vp_mac(p2_1, w1_3, vb_splat4(x2 + b * TERN_BLOCK + 28));
-            p3_1 = vp_mac(p3_1, w1_3, vb_splat4(x3 + b * TERN_BLOCK + 28));
-            s0 = vi_flush_by(s0, vp_sub(p0_1, offset0_1), scale1);
-            s1 = vi_flush_by(s1, vp_sub(p1_1, offset1_1), scale1);
-            s2 = vi_flush_by(s2, vp_sub(p2_1, offset2_1), scale1);
-            s3 = vi_flush_by(s3, vp_sub(p3_1, offset3_1), scale1);
-            const vf d = vf_load_f16(head + 2 * (lane + 0));
-            y0_0 = vf_add(y0_0, vf_mul(vi_to_f(s0), vf_mul(d, vf_set1(d0[b]))));
-            y1_0 = vf_add(y1_0, vf_mul(vi_to_f(s1), vf_mul(d, vf_set1(d1[b]))));
-            y2_0 = vf_add(y2_0, vf_mul(vi_to_f(s2), vf_mul(d, vf_set1(d2[b]))));
-            y3_0 = vf_add(y3_0, vf_mul(vi_to_f(s3), vf_mul(d, vf_set1(d3[b]))));
-        }
-    }
-    vf_store_n(y + 0 * y_stride + 0, y0_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 1 * y_stride + 0, y1_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 2 * y_stride + 0, y2_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 3 * y_stride + 0, y3_0,
-               tail_lanes(rows, 0, 16));
-}
-
-/* 16 rows x 2 token(s) from token t; first row is row `lane` of the group at w. */
-static void tile_2(const uint8_t *w, size_t lane, size_t blocks, const tern_activations *x,
-    size_t t,
-                   float *y, size_t y_stride, size_t rows) {
-    const int8_t *x0 = x->q + (t + 0) * x->q_stride;
-    const float *d0 = x->d + (t + 0) * x->d_stride;
-    const int8_t *x1 = x->q + (t + 1) * x->q_stride;
-    const float *d1 = x->d + (t + 1) * x->d_stride;
-    vf y0_0 = vf_zero();
-    vf y1_0 = vf_zero();
-    for (size_t b = 0; b < blocks; b++) {
-        const uint8_t *head = w + b / 8 * SUPER_BYTES;
-        const uint8_t *block = head + 32 + b % 8 * BLOCK_BYTES;
-        const uint8_t *codes = block + 32 + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        const vp offset0_0 = offset_of(x0 + b * TERN_BLOCK + 0);
-        const vp offset0_1 = offset_of(x0 + b * TERN_BLOCK + 16);
-        const vp offset1_0 = offset_of(x1 + b * TERN_BLOCK + 0);
-        const vp offset1_1 = offset_of(x1 + b * TERN_BLOCK + 16);
-        {
-            vi s0 = vi_zero();
-            vi s1 = vi_zero();
-            const vb upper0 = vb_load(codes + 256);
-            const vp scale0 = vp_load_i8((const int8_t *)block + 0 + lane);
-            vp p0_0 = vp_zero();
-            vp p1_0 = vp_zero();
-            const vb c0_0 = vb_load(codes + 0);
-            const vb w0_0 = vb_join2(vb_nibble_lo(c0_0), upper0, 0);
-            p0_0 = vp_mac(p0_0, w0_0, vb_splat4(x0 + b * TERN_BLOCK + 0));
-            p1_0 = vp_mac(p1_0, w0_0, vb_splat4(x1 + b * TERN_BLOCK + 0));
-            const vb w0_1 = vb_join2(vb_nibble_hi(c0_0), upper0, 1);
-            p0_0 = vp_mac(p0_0, w0_1, vb_splat4(x0 + b * TERN_BLOCK + 4));
-            p1_0 = vp_mac(p1_0, w0_1, vb_splat4(x1 + b * TERN_BLOCK + 4));
-            const vb c0_1 = vb_load(codes + 64);
-            const vb w0_2 = vb_join2(vb_nibble_lo(c0_1), upper0, 2);
-            p0_0 = vp_mac(p0_0, w0_2, vb_splat4(x0 + b * TERN_BLOCK + 8));
-            p1_0 = vp_mac(p1_0, w0_2, vb_splat4(x1 + b * TERN_BLOCK + 8));
-            const vb w0_3 = vb_join2(vb_nibble_hi(c0_1), upper0, 3);
-            p0_0 = vp_mac(p0_0, w0_3, vb_splat4(x0 + b * TERN_BLOCK + 12));
-            p1_0 = vp_mac(p1_0, w0_3, vb_splat4(x1 + b * TERN_BLOCK + 12));
-            s0 = vi_flush_by(s0, vp_sub(p0_0, offset0_0), scale0);
-            s1 = vi_flush_by(s1, vp_sub(p1_0, offset1_0), scale0);
-            const vb upper1 = vb_load(codes + 320);
-            const vp scale1 = vp_load_i8((const int8_t *)block + 16 + lane);
-            vp p0_1 = vp_zero();
-            vp p1_1 = vp_zero();
-            const vb c1_0 = vb_load(codes + 128);
-            const vb w1_0 = vb_join2(vb_nibble_lo(c1_0), upper1, 0);
-            p0_1 = vp_mac(p0_1, w1_0, vb_splat4(x0 + b * TERN_BLOCK + 16));
-            p1_1 = vp_mac(p1_1, w1_0, vb_splat4(x1 + b * TERN_BLOCK + 16));
-            const vb w1_1 = vb_join2(vb_nibble_hi(c1_0), upper1, 1);
-            p0_1 = vp_mac(p0_1, w1_1, vb_splat4(x0 + b * TERN_BLOCK + 20));
-            p1_1 = vp_mac(p1_1, w1_1, vb_splat4(x1 + b * TERN_BLOCK + 20));
-            const vb c1_1 = vb_load(codes + 192);
-            const vb w1_2 = vb_join2(vb_nibble_lo(c1_1), upper1, 2);
-            p0_1 = vp_mac(p0_1, w1_2, vb_splat4(x0 + b * TERN_BLOCK + 24));
-            p1_1 = vp_mac(p1_1, w1_2, vb_splat4(x1 + b * TERN_BLOCK + 24));
-            const vb w1_3 = vb_join2(vb_nibble_hi(c1_1), upper1, 3);
-            p0_1 = vp_mac(p0_1, w1_3, vb_splat4(x0 + b * TERN_BLOCK + 28));
-            p1_1 = vp_mac(p1_1, w1_3, vb_splat4(x1 + b * TERN_BLOCK + 28));
-            s0 = vi_flush_by(s0, vp_sub(p0_1, offset0_1), scale1);
-            s1 = vi_flush_by(s1, vp_sub(p1_1, offset1_1), scale1);
-            const vf d = vf_load_f16(head + 2 * (lane + 0));
-            y0_0 = vf_add(y0_0, vf_mul(vi_to_f(s0), vf_mul(d, vf_set1(d0[b]))));
-            y1_0 = vf_add(y1_0, vf_mul(vi_to_f(s1), vf_mul(d, vf_set1(d1[b]))));
-        }
-    }
-    vf_store_n(y + 0 * y_stride + 0, y0_0,
-               tail_lanes(rows, 0, 16));
-    vf_store_n(y + 1 * y_stride + 0, y1_0,
-               tail_lanes(rows, 0, 16));
-}
-
-/* 16 rows x 1 token(s) from token t; first row is row `lane` of the group at w. */
-static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_activations *x,
-    size_t t,
-                   float *y, size_t y_stride, size_t rows) {
-    const int8_t *x0 = x->q + (t + 0) * x->q_stride;
-    const float *d0 = x->d + (t + 0) * x->d_stride;
-    vf y0_0 = vf_zero();
-    for (size_t b = 0; b < blocks; b++) {
-        const uint8_t *head = w + b / 8 * SUPER_BYTES;
-        const uint8_t *block = head + 32 + b % 8 * BLOCK_BYTES;
-        const uint8_t *codes = block + 32 + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        const vp offset0_0 = offset_of(x0 + b * TERN_BLOCK + 0);
-        const vp offset0_1 = offset_of(x0 + b * TERN_BLOCK + 16);
-        {
-            vi s0 = vi_zero();
-            const vb upper0 = vb_load(codes + 256);
-            const vp scale0 = vp_load_i8((const int8_t *)block + 0 + lane);
-            vp p0_0 = vp_zero();
-            const vb c0_0 = vb_load(codes + 0);
-            const vb w0_0 = vb_join2(vb_nibble_lo(c0_0), upper0, 0);
-            p0_0 = vp_mac(p0_0, w0_0, vb_splat4(x0 + b * TERN_BLOCK + 0));
-            const vb w0_1 = vb_join2(vb_nibble_hi(c0_0), upper0, 1);
-            p0_0 = vp_mac(p0_0, w0_1, vb_splat4(x0 + b * TERN_BLOCK + 4));
-            const vb c0_1 = vb_load(codes + 64);
-            const vb w0_2 = vb_join2(vb_nibble_lo(c0_1), upper0, 2);
-            p0_0 = vp_mac(p0_0, w0_2, vb_splat4(x0 + b * TERN_BLOCK + 8));
-            const vb w0_3 = vb_join2(vb_nibble_hi(c0_1), upper0, 3);
-            p0_0 = vp_mac(p0_0, w0_3, vb_splat4(x0 + b * TERN_BLOCK + 12));
-            s0 = vi_flush_by(s0, vp_sub(p0_0, offset0_0), scale0);
-            const vb upper1 = vb_load(codes + 320);
-            const vp scale1 = vp_load_i8((const int8_t *)block + 16 + lane);
-            vp p0_1 = vp_zero();
-            const vb c1_0 = vb_load(codes + 128);
-            const vb w1_0 = vb_join2(vb_nibble_lo(c1_0), upper1, 0);
-            p0_1 = vp_mac(p0_1, w1_0, vb_splat4(x0 + b * TERN_BLOCK + 16));
-            const vb w1_1 = vb_join2(vb_nibble_hi(c1_0), upper1, 1);
-            p0_1 = vp_mac(p0_1, w1_1, vb_splat4(x0 + b * TERN_BLOCK + 20));
-            const vb c1_1 = vb_load(codes + 192);
-            const vb w1_2 = vb_join2(vb_nibble_lo(c1_1), upper1, 2);
-            p0_1 = vp_mac(p0_1, w1_2, vb_splat4(x0 + b * TERN_BLOCK + 24));
-            const vb w1_3 = vb_join2(vb_nibble_hi(c1_1), upper1, 3);
-            p0_1 = vp_mac(p0_1, w1_3, vb_splat4(x0 + b * TERN_BLOCK + 28));
-            s0 = vi_flush_by(s0, vp_sub(p0_1, offset0_1), scale1);
-            const vf d = vf_load_f16(head + 2 * (lane + 0));
-            y0_0 = vf_add(y0_0, vf_mul(vi_to_f(s0), vf_mul(d, vf_set1(d0[b]))));
-        }
-    }
-    vf_store_n(y + 0 * y_stride + 0, y0_0,
-               tail_lanes(rows, 0, 16));
-}
-
 enum {
     LANES = 16,
     PARTS = 2, /* of a block, whose sums are kept apart */
@@ -504,7 +45,9 @@ enum {
     PANEL_BLOCKS = 16, /* blocks of a group whose codes are unpacked at once: 8 KB,
         since stacks may be small */
     CODE_BYTES = TERN_BLOCK / 4 * TILE_ROW_BYTES,
-    LEAST_TOKENS = TILE_ROWS / 2
+    ROWS_AT_ONCE = 256,
+        /* whose outputs stay in the second-level cache until all columns are added */
+    LEAST_TOKENS = TILE_ROWS /* in a tile; fewer are multiplied faster by vectors */
 };
 
 _Static_assert((int)LANES == (int)TERN_ROW_GROUP, "a group is a vector");
@@ -579,11 +122,20 @@ static inline vi load_products(const int32_t *p) {
     return v;
 }
 
+/* Asks for a block that is multiplied soon, with what stands before it,
+    in the second-level cache. */
+static inline void ask(const uint8_t *block) {
+    for (size_t line = 0; line < 32 + BLOCK_BYTES; line += CHUNK_BYTES)
+        __builtin_prefetch(block - 32 + line, 0, 2);
+}
+
 /*
  * Adds n blocks from b0 of a group, whose unpacked codes are at `codes`, to the outputs of 16
- * tokens, `some` of which are written. The tiles multiply a block while vectors add the one before.
+ * tokens,
+     `some` of which are written. The tiles multiply a block while vectors add the one before. Blocks from `next` on
+ * are asked for, one with each: all at once are more than a core waits for. NULL: none are.
  */
-static void sixteen(scratch *part, const uint8_t *group, size_t b0, size_t n,
+static void sixteen(scratch *part, const uint8_t *group, const uint8_t *next, size_t b0, size_t n,
     const sixteen_tokens *x,
                     size_t some, float *y, size_t y_stride, size_t lanes) {
     const size_t d_stride = x->d_stride;
@@ -641,6 +193,8 @@ static void sixteen(scratch *part, const uint8_t *group, size_t b0, size_t n,
     for (size_t i = 0; i < n; i++) {
         const float *d = x->d + i;
         int32_t(*const products)[TILE_ROWS][LANES] = part->products[i % 2];
+        if (next != NULL)
+            ask(next + (block_at(group, b0 + i) - block_at(group, b0)));
         if (i + 1 < n)
             multiply(part->codes + (i + 1) * CODE_BYTES, x->q + (i + 1) * TERN_BLOCK, x->q_stride,
                      part->products[(i + 1) % 2]);
@@ -797,60 +351,48 @@ static sixteen_tokens fill_up(scratch *part, const tern_activations *x, size_t t
     return (sixteen_tokens){part->q, part->d, part->sum, PANEL_BLOCKS * TERN_BLOCK, PANEL_BLOCKS};
 }
 
-/* Asks for n blocks from b0 of the group that follows, and unpacks those of this one. */
-static void open_panel(scratch *part, const uint8_t *group, size_t group_bytes, size_t b0,
-    size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *block = block_at(group, b0 + i);
-        for (size_t line = 0; line < BLOCK_BYTES; line += CHUNK_BYTES)
-            __builtin_prefetch(block + group_bytes + line);
-        unpack(block + 32, part->codes + i * CODE_BYTES);
-    }
+/* Unpacks n blocks from b0 of a group. */
+static void open_panel(scratch *part, const uint8_t *group, size_t b0, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        unpack(block_at(group, b0 + i) + 32, part->codes + i * CODE_BYTES);
 }
 
-/* All rows of the tile x tokens [t0, t1), at least LEAST_TOKENS of them in the last sixteen. */
+/* Rows [r0, r1) x tokens [t0, t1), at least LEAST_TOKENS of them in the last sixteen. */
 static void tiles(const tern_matrix *m, const tern_activations *x, const tern_tile *tile,
-    size_t t1, size_t group_bytes,
-                  float *y, size_t y_stride) {
+    size_t t1, size_t r0, size_t r1,
+                  size_t group_bytes, scratch *part, float *y, size_t y_stride) {
     const size_t blocks = (m->cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    scratch part;
+    const uint8_t *first = (const uint8_t *)m->data + r0 / TERN_ROW_GROUP * group_bytes;
     for (size_t b0 = 0; b0 < blocks; b0 += PANEL_BLOCKS) {
         const size_t n = blocks - b0 < PANEL_BLOCKS ? blocks - b0 : PANEL_BLOCKS;
         const size_t over = (t1 - tile->t0) % TILE_ROWS;
-        const sixteen_tokens rest = over > 0 ? fill_up(&part, x, t1 - over, over, b0,
+        const sixteen_tokens rest = over > 0 ? fill_up(part, x, t1 - over, over, b0,
             n) : (sixteen_tokens){0};
-        for (size_t r = tile->r0; r < tile->r1; r += TERN_ROW_GROUP) {
-            const uint8_t *group = (const uint8_t *)m->data + r / TERN_ROW_GROUP * group_bytes;
-            const size_t lanes = tail_lanes(tile->r1 - r, 0, LANES);
-            open_panel(&part, group, group_bytes, b0, n);
+        for (size_t r = r0; r < r1; r += TERN_ROW_GROUP) {
+            const uint8_t *group = first + (r - r0) / TERN_ROW_GROUP * group_bytes;
+            const size_t lanes = tail_lanes(r1 - r, 0, LANES);
+            /* What is multiplied after these blocks: of the next group,
+                or of the first one of these rows. */
+            const uint8_t *next = r + TERN_ROW_GROUP < r1 ? block_at(group + group_bytes,
+                b0) : block_at(first, b0 + n);
+            open_panel(part, group, b0, n);
             for (size_t t = tile->t0; t < t1; t += TILE_ROWS) {
                 const size_t d_at = t * x->d_stride + b0;
                 const size_t some = t1 - t < TILE_ROWS ? t1 - t : TILE_ROWS;
                 const sixteen_tokens whole = {x->q + t * x->q_stride + b0 * TERN_BLOCK,
                     x->d + d_at, x->block_sum + d_at,
                                               x->q_stride, x->d_stride};
-                sixteen(&part, group, b0, n, some < TILE_ROWS ? &rest : &whole, some,
-                    y + t * y_stride + r, y_stride,
+                sixteen(part, group, t == tile->t0 ? next : NULL, b0, n,
+                    some < TILE_ROWS ? &rest : &whole, some, y + t * y_stride + r, y_stride,
                         lanes);
             }
         }
     }
 }
 
-/* One group from row r x tokens that are too few for tiles. */
-static void single(const tern_matrix *m, const uint8_t *group, const tern_activations *x,
-    size_t t, size_t t1,
-                   size_t r, size_t rows, float *y, size_t y_stride) {
-    const size_t blocks = (m->cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    for (; t + 8 <= t1; t += 8)
-        tile_8(group, 0, blocks, x, t, y + t * y_stride + r, y_stride, rows);
-    for (; t + 4 <= t1; t += 4)
-        tile_4(group, 0, blocks, x, t, y + t * y_stride + r, y_stride, rows);
-    for (; t + 2 <= t1; t += 2)
-        tile_2(group, 0, blocks, x, t, y + t * y_stride + r, y_stride, rows);
-    for (; t + 1 <= t1; t += 1)
-        tile_1(group, 0, blocks, x, t, y + t * y_stride + r, y_stride, rows);
-}
+/* The row of the table that multiplies few tokens fastest; every processor with tiles has what it needs. */
+tern_matmul_fn tern_gemm_q6_k_32x8_avx512vnni;
+static tern_matmul_fn *const few = tern_gemm_q6_k_32x8_avx512vnni;
 
 void tern_gemm_q6_k_16x16_amx(const tern_matrix *w, const tern_activations *x,
     const tern_tile *tile, float *y,
@@ -860,13 +402,14 @@ void tern_gemm_q6_k_16x16_amx(const tern_matrix *w, const tern_activations *x,
     const size_t over = (tile->t1 - tile->t0) % TILE_ROWS;
     const size_t t1 = over < LEAST_TOKENS ? tile->t1 - over : tile->t1;
     if (t1 > tile->t0) {
+        scratch part;
         tiles_open(PART_COLS);
-        tiles(w, x, tile, t1, group_bytes, y, y_stride);
+        for (size_t r = tile->r0; r < tile->r1; r += ROWS_AT_ONCE)
+            tiles(w, x, tile, t1, r, tile->r1 - r < ROWS_AT_ONCE ? tile->r1 : r + ROWS_AT_ONCE,
+                group_bytes, &part, y, y_stride);
         tiles_close();
     }
-    for (size_t r = tile->r0; r < tile->r1 && t1 < tile->t1; r += TERN_ROW_GROUP) {
-        const uint8_t *group = (const uint8_t *)w->data + r / TERN_ROW_GROUP * group_bytes;
-        const size_t rows = tile->r1 - r < TERN_ROW_GROUP ? tile->r1 - r : TERN_ROW_GROUP;
-        single(w, group, x, t1, tile->t1, r, rows, y, y_stride);
-    }
+    if (t1 < tile->t1)
+        few(w, x, &(const tern_tile){.t0 = t1, .t1 = tile->t1, .r0 = tile->r0, .r1 = tile->r1}, y,
+            y_stride);
 }
