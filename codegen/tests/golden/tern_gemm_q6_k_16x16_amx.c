@@ -130,10 +130,10 @@ static inline void ask(const uint8_t *block) {
 }
 
 /*
- * Adds n blocks from b0 of a group, whose unpacked codes are at `codes`, to the outputs of 16
- * tokens,
-     `some` of which are written. The tiles multiply a block while vectors add the one before. Blocks from `next` on
- * are asked for, one with each: all at once are more than a core waits for. NULL: none are.
+ * Adds n blocks from b0 of a group, whose unpacked codes are at `codes`
+ * to the outputs of 16 tokens, `some` of which are written. The tiles
+ * multiply a block while vectors add the one before. Blocks from `next` on are asked for, one with
+ * each: all at once are more than a core waits for. NULL: none are.
  */
 static void sixteen(scratch *part, const uint8_t *group, const uint8_t *next, size_t b0, size_t n,
     const sixteen_tokens *x,
@@ -371,8 +371,7 @@ static void tiles(const tern_matrix *m, const tern_activations *x, const tern_ti
         for (size_t r = r0; r < r1; r += TERN_ROW_GROUP) {
             const uint8_t *group = first + (r - r0) / TERN_ROW_GROUP * group_bytes;
             const size_t lanes = tail_lanes(r1 - r, 0, LANES);
-            /* What is multiplied after these blocks: of the next group,
-                or of the first one of these rows. */
+            /* What is multiplied next: of the next group, or of the first one of these rows. */
             const uint8_t *next = r + TERN_ROW_GROUP < r1 ? block_at(group + group_bytes,
                 b0) : block_at(first, b0 + n);
             open_panel(part, group, b0, n);
@@ -390,7 +389,7 @@ static void tiles(const tern_matrix *m, const tern_activations *x, const tern_ti
     }
 }
 
-/* The row of the table that multiplies few tokens fastest; every processor with tiles has what it needs. */
+/* The row that multiplies few tokens fastest. Processors with tiles have what it needs. */
 tern_matmul_fn tern_gemm_q6_k_32x8_avx512vnni;
 static tern_matmul_fn *const few = tern_gemm_q6_k_32x8_avx512vnni;
 
