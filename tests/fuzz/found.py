@@ -15,6 +15,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MOST_BYTES = 1000
+OF_REQUESTS = {"fuzz_serve", "fuzz_framing"}  # built in a folder of their own
+
+
+def program_of(build, name):
+    """A target in the folder of tests/fuzz/run.py."""
+    return build / ("requests" if name in OF_REQUESTS else "") / "tests" / "fuzz" / name
 
 
 def file_of(name):
@@ -59,7 +65,7 @@ def main():
     parser.add_argument("targets", nargs="+", help="fuzz_X")
     options = parser.parse_args()
     for name in options.targets:
-        keep(name, options.build / "tests" / "fuzz" / name, options.build / "corpus" / name)
+        keep(name, program_of(options.build, name), options.build / "corpus" / name)
 
 
 if __name__ == "__main__":

@@ -51,23 +51,35 @@ def is_built(folder, name):
     return built
 
 
+def build_part(folder, names, options):
+    """Configures one folder and builds its targets; their paths."""
+    # Parsers do not care for instruction sets: one is enough, and builds in a minute.
+    configure = ["cmake", "--preset", "fuzz", "-B", folder, *options]
+    configure += ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF"]
+    subprocess.run(configure, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    names = [name for name in names if is_built(folder, name)]
+    command = ["cmake", "--build", folder, "--parallel", str(os.cpu_count() or 1), "--target"]
+    if names:
+        subprocess.run([*command, *names], check=True, stdout=subprocess.DEVNULL)
+
+
 def build(folder, names, generator_python):
-    """Configures and builds; the paths of the targets."""
+    """Those of requests have a folder of their own (tests/fuzz/CMakeLists.txt). The paths of the targets."""
     folder.mkdir(parents=True, exist_ok=True)
     clang = shutil.which("clang")
     if clang is None:
         skip("clang is not here, see tools/install-deps --fuzz")
     if not has_libfuzzer(clang, folder):
         skip("this clang cannot link with libFuzzer and its sanitizers")
-    # Parsers do not care for instruction sets: one is enough, and builds in a minute.
-    configure = ["cmake", "--preset", "fuzz", "-B", folder]
-    configure += ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF"]
-    configure += [f"-DTERN_PYTHON={generator_python}"] if generator_python else []
-    subprocess.run(configure, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    names = [name for name in names if is_built(folder, name)]
-    command = ["cmake", "--build", folder, "--parallel", str(os.cpu_count() or 1), "--target"]
-    subprocess.run([*command, *names], check=True, stdout=subprocess.DEVNULL)
-    return {name: folder / "tests" / "fuzz" / name for name in names}
+    options = [f"-DTERN_PYTHON={generator_python}"] if generator_python else []
+    requests = [name for name in names if name in found.OF_REQUESTS]
+    files = [name for name in names if name not in found.OF_REQUESTS]
+    if files:
+        build_part(folder, files, options)
+    if requests:
+        build_part(folder / "requests", requests, [*options, "-DTERN_FUZZ_REQUESTS=ON"])
+    programs = {name: found.program_of(folder, name) for name in names}
+    return {name: program for name, program in programs.items() if program.exists()}
 
 
 def seed(name, corpus):
