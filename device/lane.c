@@ -57,8 +57,7 @@ tern_part tern_lane_part(const tern_lane *lane, size_t count) {
                                               : (tern_part){0, count};
 }
 
-/* ---- works in a row ---------------------------------------------------------------------------
- */
+/* ---- works in a row ------------------------------------------------------------------------- */
 
 /* Works that are divided together, and what is done with each piece. */
 typedef struct row_of_works {
@@ -108,35 +107,37 @@ static row_of_works row_from(const tern_lane *lane, const tern_lane_works *works
         .argument = argument};
 }
 
-static void do_all(const tern_lane_works *works, tern_lane_piece *body, void *argument) {
-    for (size_t i = 0; i < works->n; i++)
-        body(argument, i, (tern_part){0, works->counts[i]});
+/* Divides the works row by row. */
+static void for_rows(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
+                     void *argument, void (*divide)(const tern_lane *lane, row_of_works *row)) {
+    if (lane == NULL || lane->team == NULL) {
+        for (size_t i = 0; i < works->n; i++)
+            body(argument, i, (tern_part){0, works->counts[i]});
+        return;
+    }
+    for (size_t i = 0; i < works->n;) {
+        row_of_works row = row_from(lane, works, i, body, argument);
+        divide(lane, &row);
+        i += row.works.n;
+    }
+}
+
+static void share_row(const tern_lane *lane, row_of_works *row) {
+    lane->team->share(lane->worker, length_of(row), row->works.unit, spread, row);
 }
 
 void tern_lane_share(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
                      void *argument) {
-    if (lane == NULL || lane->team == NULL) {
-        do_all(works, body, argument);
-        return;
-    }
-    for (size_t i = 0; i < works->n;) {
-        row_of_works row = row_from(lane, works, i, body, argument);
-        lane->team->share(lane->worker, length_of(&row), works->unit, spread, &row);
-        i += row.works.n;
-    }
+    for_rows(lane, works, body, argument, share_row);
+}
+
+static void split_row(const tern_lane *lane, row_of_works *row) {
+    spread(row, lane->team->split(lane->worker, length_of(row), row->works.unit));
 }
 
 void tern_lane_parts(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
                      void *argument) {
-    if (lane == NULL || lane->team == NULL) {
-        do_all(works, body, argument);
-        return;
-    }
-    for (size_t i = 0; i < works->n;) {
-        row_of_works row = row_from(lane, works, i, body, argument);
-        spread(&row, lane->team->split(lane->worker, length_of(&row), works->unit));
-        i += row.works.n;
-    }
+    for_rows(lane, works, body, argument, split_row);
 }
 
 tern_part tern_lane_rows(const tern_lane *lane, const tern_device_rows *rows) {
