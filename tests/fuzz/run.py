@@ -156,7 +156,7 @@ def print_table(rows, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, required=True, help="folder for build, corpus and findings")
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("TERN_FUZZ_SECONDS") or 40))
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("TERN_FUZZ_SECONDS") or 20))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at a time")
     parser.add_argument("--generator-python", help="a Python with Jinja2, for the build")
     parser.add_argument("targets", nargs="*", help="fuzz_X; without any: all")
