@@ -320,8 +320,7 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
         cut(r, y, &tile);
 }
 
-/* Groups of rows of the used experts' matrices, as if they were one, of product number `product`.
- */
+/* Groups of rows of product number `product`: its used experts' matrices, as if they were one. */
 static void multiply_piece(void *argument, size_t product, tern_part piece) {
     const routed *r = (const routed *)argument + product;
     for (size_t g = piece.begin, end; g < piece.end; g = end) {

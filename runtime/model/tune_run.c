@@ -39,19 +39,12 @@ void tern_tune_run_free(tern_tune_run **run) {
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of candidate i of n. */
 static double median(const double *seconds, size_t n, size_t rounds, size_t i) {
     double column[TERN_TUNE_ROUNDS];
     for (size_t r = 0; r < rounds; r++)
         column[r] = seconds[r * n + i];
-    qsort(column, rounds, sizeof *column, compare);
-    return column[rounds / 2];
+    return tern_estimate_median(column, rounds);
 }
 
 /* The candidates for one operation, with the time that each took; returns how many. */

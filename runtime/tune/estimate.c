@@ -10,6 +10,11 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+double tern_estimate_median(double *values, size_t n) {
+    qsort(values, n, sizeof *values, compare);
+    return values[n / 2];
+}
+
 /*
  * How many rounds lie outside of the interval on each side. The number of rounds above the true
  * median is binomial with 1/2: its deviation is sqrt(rounds) / 2, and two of these make 95 %.
@@ -31,9 +36,8 @@ tern_estimate tern_estimate_of(const double *seconds, const double *again, size_
     }
     if (rounds == 0)
         return nothing;
-    qsort(ratios, rounds, sizeof *ratios, compare);
+    const double ratio = tern_estimate_median(ratios, rounds);
     const size_t out = outside(rounds);
-    const double ratio = ratios[rounds / 2];
     const double below = ratio - ratios[out], above = ratios[rounds - 1 - out] - ratio;
     return (tern_estimate){.ratio = ratio, .within = below > above ? below : above};
 }

@@ -12,7 +12,10 @@ typedef struct tern_estimate {
     double ratio, within;
 } tern_estimate;
 
-enum { TERN_ESTIMATE_ROUNDS = 64 }; /* at most */
+enum { TERN_ESTIMATE_ROUNDS = 64 }; /* at most: rounds beyond these tell nothing new */
+
+/* Sorts n >= 1 values; their median, of two the larger one. */
+double tern_estimate_median(double *values, size_t n);
 
 /*
  * Time of the second of two alternatives as a share of the first one's, from seconds[rounds][2] and

@@ -21,7 +21,7 @@ typedef struct tern_tune_effort {
     double budget_seconds; /* for all keys together; 0: as long as it takes */
 } tern_tune_effort;
 
-enum { TERN_TUNE_ROUNDS = 64 };
+enum { TERN_TUNE_ROUNDS = TERN_ESTIMATE_ROUNDS };
 
 /* For the first start of a model; for `tern tune`; and for choices that runs disagree with. */
 extern const tern_tune_effort tern_tune_quick, tern_tune_thorough, tern_tune_again;

@@ -136,13 +136,7 @@ bool tern_tune_is_possible(const tern_guard *guard, const tern_tune_choice *choi
 
 /* ---- decisions ------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Rounds beyond these tell nothing new. */
-enum { ROUNDS = 64 };
+enum { ROUNDS = TERN_ESTIMATE_ROUNDS };
 
 /* The median of alternative i's ratios to number 0; 1 when it was given up. */
 static double median_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
@@ -152,8 +146,7 @@ static double median_ratio(const double *seconds, size_t n, size_t rounds, size_
             return 1.0;
         ratios[r] = seconds[r * n + i] / seconds[r * n];
     }
-    qsort(ratios, rounds, sizeof *ratios, compare);
-    return ratios[rounds / 2];
+    return tern_estimate_median(ratios, rounds);
 }
 
 double tern_tune_ratio(const double *seconds, size_t n, size_t rounds, size_t i) {
@@ -205,8 +198,7 @@ double tern_tune_noise(const double *seconds, size_t n, const double *again, siz
         return 0.0;
     for (size_t r = 0; r < rounds; r++)
         differences[r] = fabs(again[r] / seconds[r * n] - 1.0);
-    qsort(differences, rounds, sizeof *differences, compare);
-    return differences[rounds / 2];
+    return tern_estimate_median(differences, rounds);
 }
 
 uint32_t tern_tune_thousandths(double share) {

@@ -52,7 +52,7 @@ def is_built(folder, name):
 
 
 def build_part(folder, names, options):
-    """Configures one folder and builds its targets; their paths."""
+    """Configures one folder and builds its targets; the names of those that there are."""
     # Parsers do not care for instruction sets: one is enough, and builds in a minute.
     configure = ["cmake", "--preset", "fuzz", "-B", folder, *options]
     configure += ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF"]
@@ -61,6 +61,7 @@ def build_part(folder, names, options):
     command = ["cmake", "--build", folder, "--parallel", str(os.cpu_count() or 1), "--target"]
     if names:
         subprocess.run([*command, *names], check=True, stdout=subprocess.DEVNULL)
+    return names
 
 
 def build(folder, names, generator_python):
@@ -74,12 +75,10 @@ def build(folder, names, generator_python):
     options = [f"-DTERN_PYTHON={generator_python}"] if generator_python else []
     requests = [name for name in names if name in found.OF_REQUESTS]
     files = [name for name in names if name not in found.OF_REQUESTS]
-    if files:
-        build_part(folder, files, options)
+    built = build_part(folder, files, options) if files else []
     if requests:
-        build_part(folder / "requests", requests, [*options, "-DTERN_FUZZ_REQUESTS=ON"])
-    programs = {name: found.program_of(folder, name) for name in names}
-    return {name: program for name, program in programs.items() if program.exists()}
+        built += build_part(folder / "requests", requests, [*options, "-DTERN_FUZZ_REQUESTS=ON"])
+    return {name: found.program_of(folder, name) for name in built}
 
 
 def seed(name, corpus):

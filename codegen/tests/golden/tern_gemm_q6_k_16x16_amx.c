@@ -382,8 +382,8 @@ static void tiles(const tern_matrix *m, const tern_activations *x, const tern_ti
                     x->d + d_at, x->block_sum + d_at,
                                               x->q_stride, x->d_stride};
                 sixteen(part, group, t == tile->t0 ? next : NULL, b0, n,
-                    some < TILE_ROWS ? &rest : &whole, some, y + t * y_stride + r, y_stride,
-                        lanes);
+                    some < TILE_ROWS ? &rest : &whole, some,
+                        y + t * y_stride + r, y_stride, lanes);
             }
         }
     }
@@ -403,9 +403,10 @@ void tern_gemm_q6_k_16x16_amx(const tern_matrix *w, const tern_activations *x,
     if (t1 > tile->t0) {
         scratch part;
         tiles_open(PART_COLS);
-        for (size_t r = tile->r0; r < tile->r1; r += ROWS_AT_ONCE)
-            tiles(w, x, tile, t1, r, tile->r1 - r < ROWS_AT_ONCE ? tile->r1 : r + ROWS_AT_ONCE,
-                group_bytes, &part, y, y_stride);
+        for (size_t r0 = tile->r0, r1; r0 < tile->r1; r0 = r1) {
+            r1 = tile->r1 - r0 < ROWS_AT_ONCE ? tile->r1 : r0 + ROWS_AT_ONCE;
+            tiles(w, x, tile, t1, r0, r1, group_bytes, &part, y, y_stride);
+        }
         tiles_close();
     }
     if (t1 < tile->t1)
