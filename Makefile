@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse bench-build bench-model perf-receipts performance-page report receipt dist clean \
+.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse bench-cuda bench-build bench-model perf-receipts performance-page report receipt dist clean \
         debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
@@ -71,6 +71,12 @@ bench-kernels: bench-build
 bench-sparse: all
 	cmake --build --preset release -j $(JOBS) --target microbench_gemv_block_sparse
 	$(BUILD)/bench/microbench_gemv_block_sparse
+
+# With nvcc and a GPU: the operations of the CUDA device, beside what it copies (docs/cuda.md).
+bench-cuda: deps
+	cmake --preset release -DTERN_CUDA=ON
+	cmake --build --preset release -j $(JOBS) --target bench_device tern_cuda
+	TERN_CUDA_MODULE=$(abspath $(BUILD)/libtern-cuda.so) $(BUILD)/bench/bench_device --json $(BUILD)/bench_device.json
 
 bench-build: all
 	cmake --build --preset release -j $(JOBS) --target bench_kernels

@@ -253,9 +253,11 @@ static bool make_quantized(tern_bench_operands *o) {
     const size_t tokens = tern_bench_is_matmul(o) ? o->shape.tokens : 1;
     const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
-    o->q = tern_bench_zeroed(tokens * q_stride);
-    o->d = tern_bench_zeroed(tokens * blocks * sizeof(float));
-    o->sum = tern_bench_zeroed(tokens * blocks * sizeof(int32_t));
+    o->q_bytes = tokens * q_stride;
+    o->scale_count = tokens * blocks;
+    o->q = tern_bench_zeroed(o->q_bytes);
+    o->d = tern_bench_zeroed(o->scale_count * sizeof *o->d);
+    o->sum = tern_bench_zeroed(o->scale_count * sizeof *o->sum);
     if (o->q == NULL || o->d == NULL || o->sum == NULL)
         return false;
     if (tern_bench_is_matmul(o))

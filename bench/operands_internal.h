@@ -27,12 +27,13 @@ struct tern_bench_operands {
     /* float inputs and outputs; what they mean depends on the operation */
     float *in0, *in1, *out, *expected;
     void *states, *scratch; /* of attention */
-    float *queries; /* [tokens][ATTEND_GROUP][ATTEND_DIM] */
+    float *queries;         /* [tokens][ATTEND_GROUP][ATTEND_DIM] */
     size_t in_count, out_count;
     /* quantized activations: of products as input, of quantize as output */
-    int8_t *q;
-    float *d;
-    int32_t *sum;
+    int8_t *q;    /* [q_bytes] */
+    float *d;     /* [scale_count] */
+    int32_t *sum; /* [scale_count] */
+    size_t q_bytes, scale_count;
 };
 
 /* 64-byte aligned zeros; NULL when memory is short. */
@@ -48,5 +49,8 @@ tern_attend_args tern_bench_attention(tern_bench_operands *o);
 
 /* Operations that work in place get a fresh copy of their input in out. */
 void tern_bench_restore(tern_bench_operands *o, float *out);
+
+/* Whether what is in `out` (of quantize in q, d, sum) is the reference's answer. */
+bool tern_bench_right(tern_bench_operands *o);
 
 #endif

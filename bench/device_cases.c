@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/device_cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Of BitNet b1.58 2B4T. */
+enum {
+    WIDTH = 2560,
+    FEED = 6912,
+    KV_WIDTH = 640,
+    VOCABULARY = 128256,
+    KV_HEADS = 5,
+    HEADS = 20,
+    HEAD_DIM = 128,
+    LARGE = 16384 /* a side of a matrix that takes much longer than a launch */
+};
+
+/* What a check takes instead: tails in every dimension, and attention over two pages. */
+enum {
+    SMALL_ROWS = 52,
+    SMALL_COLS = 160,
+    SMALL_TOKENS = 13,
+    SMALL_POSITIONS = 150,
+    SMALL_ROW = 224
+};
+
+typedef struct form {
+    tern_format format;
+    tern_layout layout;
+} form;
+
+static const form ternary[] = {{TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16},
+                               {TERN_FORMAT_I2_S, TERN_LAYOUT_T5R16}};
+static const form others[] = {
+    {TERN_FORMAT_Q4_0, TERN_LAYOUT_Q4_0R16}, {TERN_FORMAT_Q4_1, TERN_LAYOUT_Q4_1R16},
+    {TERN_FORMAT_Q5_0, TERN_LAYOUT_Q5_0R16}, {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16},
+    {TERN_FORMAT_INT8, TERN_LAYOUT_INT8R16}, {TERN_FORMAT_INT4, TERN_LAYOUT_INT4R16},
+    {TERN_FORMAT_F16, TERN_LAYOUT_ROWS},     {TERN_FORMAT_BF16, TERN_LAYOUT_ROWS}};
+/* Of prompts. */
+static const form many[] = {{TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16},
+                            {TERN_FORMAT_I2_S, TERN_LAYOUT_T5R16},
+                            {TERN_FORMAT_Q4_0, TERN_LAYOUT_Q4_0R16},
+                            {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16},
+                            {TERN_FORMAT_F16, TERN_LAYOUT_ROWS}};
+
+/* Operations over a row of n elements; `parts` rows of one call where they are heads. */
+static const struct {
+    tern_op op;
+    tern_format format;
+    size_t n, parts;
+} rows[] = {
+    {TERN_OP_ADD, TERN_FORMAT_NONE, 16, 1}, /* what a launch takes */
+    {TERN_OP_ADD, TERN_FORMAT_NONE, WIDTH, 1},
+    {TERN_OP_RMSNORM, TERN_FORMAT_NONE, WIDTH, 1},
+    {TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, WIDTH, 1},
+    {TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, FEED, 1},
+    {TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE, FEED, 1},
+    {TERN_OP_SOFTMAX, TERN_FORMAT_NONE, VOCABULARY, 1},
+    {TERN_OP_GATE_RELU2, TERN_FORMAT_NONE, FEED, 1},
+    {TERN_OP_GATE_SILU, TERN_FORMAT_NONE, FEED, 1},
+    {TERN_OP_ROPE_NEOX, TERN_FORMAT_NONE, HEAD_DIM, HEADS + KV_HEADS},
+    {TERN_OP_STORE, TERN_FORMAT_F16, KV_WIDTH, 1},
+    {TERN_OP_EMBED, TERN_FORMAT_F16, WIDTH, 1},
+};
+
+typedef struct list {
+    tern_device_case *cases;
+    size_t count;
+    bool small;
+} list;
+
+static void name_case(tern_device_case *c) {
+    const tern_bench_shape *s = &c->shape;
+    const tern_format_info *format = tern_format_describe(c->row.format);
+    char weights[32] = "", shape[64];
+
+    if (c->row.layout == TERN_LAYOUT_T2R16 || c->row.layout == TERN_LAYOUT_T5R16)
+        (void)snprintf(weights, sizeof weights, "/%s", tern_layout_name(c->row.layout));
+    else if (format != NULL)
+        (void)snprintf(weights, sizeof weights, "/%s", format->name);
+    if (s->rows > 0 && s->tokens > 1)
+        (void)snprintf(shape, sizeof shape, "%zux%zux%zu", s->rows, s->cols, s->tokens);
+    else if (s->rows > 0)
+        (void)snprintf(shape, sizeof shape, "%zux%zu", s->rows, s->cols);
+    else if (s->tokens > 1)
+        (void)snprintf(shape, sizeof shape, "%zux%zu", s->n, s->tokens);
+    else
+        (void)snprintf(shape, sizeof shape, "%zu", s->n);
+    (void)snprintf(c->name, sizeof c->name, "%s%s/%s", tern_op_name(c->row.op), weights, shape);
+}
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static void shrink(tern_device_case *c) {
+    tern_bench_shape *s = &c->shape;
+
+    s->rows = smaller(s->rows, SMALL_ROWS);
+    s->cols = smaller(s->cols, SMALL_COLS);
+    s->tokens = smaller(s->tokens, SMALL_TOKENS);
+    s->n = smaller(s->n, c->row.op == TERN_OP_ATTEND ? SMALL_POSITIONS : SMALL_ROW);
+}
+
+/* Small shapes of several cases are the same: one of them is enough. */
+static void add(list *l, const tern_device_case *wanted) {
+    tern_device_case c = *wanted;
+
+    if (l->small)
+        shrink(&c);
+    name_case(&c);
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->cases[i].name, c.name) == 0)
+            return;
+    if (l->count < TERN_DEVICE_CASES)
+        l->cases[l->count++] = c;
+}
+
+static void add_product(list *l, const form *f, size_t height, size_t width, size_t tokens) {
+    const tern_op op = tokens == 1 ? TERN_OP_GEMV : TERN_OP_GEMM;
+
+    add(l, &(tern_device_case){.row = {.op = op, .format = f->format, .layout = f->layout},
+                               .shape = {.rows = height, .cols = width, .tokens = tokens},
+                               .parts = 1});
+}
+
+static void add_gemv(list *l) {
+    static const struct {
+        size_t rows, cols;
+    } shapes[] = {{KV_WIDTH, WIDTH}, {WIDTH, WIDTH}, {FEED, WIDTH}, {WIDTH, FEED}, {LARGE, LARGE}};
+    static const form head = {TERN_FORMAT_F16, TERN_LAYOUT_ROWS};
+
+    for (size_t i = 0; i < COUNT(ternary); i++)
+        for (size_t s = 0; s < COUNT(shapes); s++)
+            add_product(l, &ternary[i], shapes[s].rows, shapes[s].cols, 1);
+    for (size_t i = 0; i < COUNT(others); i++) {
+        add_product(l, &others[i], FEED, WIDTH, 1);
+        add_product(l, &others[i], WIDTH, FEED, 1);
+    }
+    add_product(l, &head, VOCABULARY, WIDTH, 1);
+}
+
+static void add_gemm(list *l) {
+    static const size_t tokens[] = {8, 64, 512};
+
+    for (size_t i = 0; i < COUNT(many); i++)
+        for (size_t t = 0; t < COUNT(tokens); t++)
+            add_product(l, &many[i], FEED, WIDTH, tokens[t]);
+}
+
+/* The last `tokens` of n positions. */
+static void add_attend(list *l, size_t n, size_t tokens) {
+    add(l, &(tern_device_case){.row = {.op = TERN_OP_ATTEND, .format = TERN_FORMAT_F16},
+                               .shape = {.n = n, .tokens = tokens},
+                               .parts = KV_HEADS});
+}
+
+size_t tern_device_cases(bool small, tern_device_case *cases) {
+    list l = {.cases = cases, .small = small};
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        add(&l,
+            &(tern_device_case){.row = {.op = rows[i].op,
+                                        .format = rows[i].format,
+                                        .layout = rows[i].op == TERN_OP_EMBED ? TERN_LAYOUT_ROWS
+                                                                              : TERN_LAYOUT_NONE},
+                                .shape = {.n = rows[i].n, .tokens = 1},
+                                .parts = rows[i].parts});
+    add_gemv(&l);
+    add_attend(&l, 128, 1);
+    add_attend(&l, 1024, 1);
+    add_attend(&l, 4096, 1);
+    add_attend(&l, 512, 512);
+    add_gemm(&l);
+    return l.count;
+}
