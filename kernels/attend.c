@@ -7,17 +7,17 @@ size_t tern_attend_state_bytes(size_t heads, size_t dim) {
 }
 
 /*
- * For heads that go together scores, states and the lanes of 16 scores. For a cache of codes:
- * scales and the weights of those heads as 16-bit codes. All query heads, rounded, or as codes with
- * a factor.
+ * For the heads of a tile scores and states. For heads that go together the lanes of 16 scores.
+ * What is widened. For a cache of codes: scales and the weights of heads that go together as 16-bit
+ * codes. All query heads, rounded, or as codes with a factor.
  */
 size_t tern_attend_scratch_bytes(size_t heads, size_t dim) {
     const size_t blocks = tern_attend_blocks(dim);
-    const size_t lanes = TERN_LANES * TERN_LANES;
-    const size_t together = TERN_ATTEND_CHUNK + tern_attend_state(dim) + lanes;
+    const size_t tile = TERN_ATTEND_TILE * (TERN_ATTEND_CHUNK + tern_attend_state(dim));
+    const size_t lanes = TERN_ATTEND_HEADS * TERN_LANES * TERN_LANES;
     const size_t codes = 4 * TERN_ATTEND_CHUNK * blocks + TERN_LANES;
     const size_t queries = heads * (tern_attend_padded(dim) + TERN_LANES);
-    return (TERN_ATTEND_HEADS * together + codes + queries) * sizeof(float);
+    return (tile + lanes + tern_attend_wide(dim) + codes + queries) * sizeof(float);
 }
 
 void tern_attend_all(const tern_kernel_row *row, const tern_attend_args *args, void *states,

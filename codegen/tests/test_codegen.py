@@ -50,7 +50,7 @@ SHOWN = {
     "hadamard": "tern_hadamard_avx2",
     "layernorm": "tern_layernorm_avx2",
     "rope": "tern_rope_neox_avx2",
-    "attend": "tern_attend_f16_avx2",
+    "attend": "tern_attend_f16_avx512",
     "attend_codes": "tern_attend_q8_0_avx2",
     "gemv_sparse": "tern_gemv_sparse_f32_avx2",
     "softmax": "tern_softmax_avx2",

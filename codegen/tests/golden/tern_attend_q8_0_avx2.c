@@ -22,7 +22,10 @@ tern_attend_finish_fn tern_attend_q8_0_avx2_finish;
 #include "kernels/attend.h"
 #include "kernels/isa/vmath.h"
 
-enum { BLOCK_BYTES = 34 }; /* an f16 scale and 32 codes */
+enum {
+    TILE_HEADS = TERN_ATTEND_HEADS,
+    BLOCK_BYTES = 34 /* an f16 scale and 32 codes */
+};
 
 /* A cache row, the keys or values of one position, is whole blocks. */
 typedef uint8_t element;
@@ -50,13 +53,13 @@ static inline size_t row_elements(size_t dim) {
  */
 typedef struct tile {
     size_t n, dim;
-    size_t seen[TERN_ATTEND_HEADS]; /* positions of the chunk, not decreasing */
+    size_t seen[TILE_HEADS]; /* positions of the chunk, not decreasing */
     const element *k, *v;           /* the chunk's rows */
     const element *by_score;  /* score asks for as many bytes here as it reads of the keys, */
     const element *by_gather; /* gather here; in the caches already where there is nothing to ask */
-    float largest[TERN_ATTEND_HEADS], sum[TERN_ATTEND_HEADS];
-    float *s;     /* [TERN_ATTEND_HEADS][TERN_ATTEND_CHUNK] scores, then weights */
-    float *parts; /* [TERN_ATTEND_HEADS] states, before they are merged */
+    float largest[TILE_HEADS], sum[TILE_HEADS];
+    float *s;     /* [TILE_HEADS][TERN_ATTEND_CHUNK] scores, then weights */
+    float *parts; /* [TILE_HEADS] states, before they are merged */
     tile_operands own;
 } tile;
 
@@ -146,25 +149,26 @@ static inline void blend(float *total, float a, const float *part, float b, size
     }
 }
 
-/* Merges n <= TERN_ATTEND_HEADS states that follow into those of the heads so far. */
+/* Merges n <= TILE_HEADS states that follow into those of the heads so far. */
 static void merge_heads(float *total, const float *part, size_t n, size_t dim) {
     const size_t stride = tern_attend_state(dim);
     const size_t at = tern_attend_padded(dim);
-    float x[TERN_LANES] = {0.0f}; /* what exp is taken of: the old states', then the new ones' */
+    float x[2 * TILE_HEADS < TERN_LANES ? TERN_LANES : 2 * TILE_HEADS] =
+        {0.0f}; /* what exp is taken of: the old states', then the new ones' */
     for (size_t h = 0; h < n; h++) {
         const float old = total[h * stride + at];
         const float new = part[h * stride + at];
         const float m = new > old ? new : old;
         x[h] = old - m;
-        x[TERN_ATTEND_HEADS + h] = new - m;
+        x[n + h] = new - m;
         total[h * stride + at] = m;
     }
-    for (size_t i = 0; i < 2 * TERN_ATTEND_HEADS; i += 8)
+    for (size_t i = 0; i < 2 * n; i += 8)
         vf_store(x + i, vf_exp(vf_load(x + i)));
     for (size_t h = 0; h < n; h++) {
         float *const sum = total + h * stride + at + 1;
         const float keep = x[h];
-        const float take = x[TERN_ATTEND_HEADS + h];
+        const float take = x[n + h];
         blend(total + h * stride, keep, part + h * stride, take, dim);
         *sum = *sum * keep + part[h * stride + at + 1] * take;
     }
@@ -197,8 +201,8 @@ static void weigh_tile(const tern_attend_args *a, size_t chunk, size_t h0, tile 
     const size_t first = chunk * TERN_ATTEND_CHUNK;
     const size_t group = a->heads.group;
     const size_t left = a->heads.tokens * group - h0;
-    const bool ends = left <= TERN_ATTEND_HEADS && chunk + 1 < tern_attend_chunks(&a->heads);
-    t->n = left < TERN_ATTEND_HEADS ? left : TERN_ATTEND_HEADS;
+    const bool ends = left <= TILE_HEADS && chunk + 1 < tern_attend_chunks(&a->heads);
+    t->n = left < TILE_HEADS ? left : TILE_HEADS;
     t->k = rows_of(a, a->k, chunk);
     t->v = rows_of(a, a->v, chunk);
     t->by_score = rows_of(a, a->k, chunk + ends);
@@ -250,10 +254,10 @@ static void attend_chunk(const tern_attend_args *a, size_t chunk, tile *t, float
 void tern_attend_q8_0_avx2_chunks(const tern_attend_args *args, size_t first, size_t last,
     void *states, size_t stride) {
     float *const scores = args->scratch;
-    float *const parts = scores + TERN_ATTEND_HEADS * TERN_ATTEND_CHUNK;
+    float *const parts = scores + TILE_HEADS * TERN_ATTEND_CHUNK;
     const size_t dim = args->heads.dim;
     tile t = {.dim = dim, .s = scores, .parts = parts};
-    t.own = share(args, parts + TERN_ATTEND_HEADS * tern_attend_state(dim));
+    t.own = share(args, parts + TILE_HEADS * tern_attend_state(dim));
     ask(rows_of(args, args->v, first), TERN_ATTEND_CHUNK * row_elements(dim));
     for (size_t chunk = first; chunk < last; chunk++) {
         void *const place = (char *)states + (chunk - first) * stride;
@@ -270,7 +274,7 @@ void tern_attend_q8_0_avx2_merge(const tern_attend_heads *heads, size_t first, s
         const void *const place = (const char *)states + (chunk - first) * stride;
         const float *const part = place;
         for (size_t h = first_head(heads, chunk), n; h < all; h += n) {
-            n = all - h < TERN_ATTEND_HEADS ? all - h : TERN_ATTEND_HEADS;
+            n = all - h < TILE_HEADS ? all - h : TILE_HEADS;
             merge_heads(kept + h * state, part + h * state, n, heads->dim);
         }
     }
