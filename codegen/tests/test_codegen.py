@@ -63,7 +63,7 @@ SHOWN = {
     "cuda/matmul_ternary": "tern_gemv_i2_s_16x1_cuda",
     "cuda/matmul_base3": "tern_gemm_t5r16_16x8_cuda",
     "cuda/matmul_block": "tern_gemv_q4_1_16x1_cuda",
-    "cuda/matmul_float": "tern_gemm_f16_16x4_cuda",
+    "cuda/matmul_float": "tern_gemm_f16_32x16_cuda",
     "cuda/round": "tern_round_fp8_cuda",
     "cuda/quantize_token": "tern_quantize_token_cuda",
     "cuda/quantize_block": "tern_quantize_block_cuda",

@@ -69,7 +69,7 @@ static const tern_cuda_kernel *find_product(const cuda_device *cuda, tern_op op,
     return NULL;
 }
 
-/* A block of threads takes 16 rows and a tile of tokens, in every kernel. */
+/* A block of threads takes a tile of rows and tokens. */
 static tern_status matmul(tern_device *d, tern_device_stream *stream, tern_op op,
                           const tern_cuda_matmul *m, tern_error *err) {
     const cuda_device *cuda = (const cuda_device *)d;
@@ -78,7 +78,7 @@ static tern_status matmul(tern_device *d, tern_device_stream *stream, tern_op op
 
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
-    const launch l = {kernel, ceil_div(m->tile.r1 - m->tile.r0, TERN_ROW_GROUP),
+    const launch l = {kernel, ceil_div(m->tile.r1 - m->tile.r0, kernel->rows_tile),
                       ceil_div(m->tile.t1 - m->tile.t0, kernel->tokens_tile),
                       floats ? TERN_CUDA_FLOAT_THREADS : TERN_CUDA_THREADS};
     return start(cuda, stream, &l, &(tern_cuda_job){.matmul = *m}, err);

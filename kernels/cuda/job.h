@@ -13,7 +13,7 @@
 enum {
     TERN_CUDA_WARP = 32,
     TERN_CUDA_THREADS = 256,       /* of a block, unless one of the following says otherwise */
-    TERN_CUDA_FLOAT_THREADS = 64,  /* float products: 4 threads a row, 16 rows */
+    TERN_CUDA_FLOAT_THREADS = 128, /* float products */
     TERN_CUDA_ATTEND_THREADS = 128 /* attention: one head */
 };
 

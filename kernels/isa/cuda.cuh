@@ -11,6 +11,7 @@
 
 #ifdef __CUDACC__
 #include <cuda_fp16.h>
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #else
 #include "tests/cuda/emulator.h"
@@ -156,25 +157,20 @@ TERN_VERB bool is_aligned(const void *p, size_t bytes) {
     return (uintptr_t)p % bytes == 0;
 }
 
-/* n >= 1 elements, at most 4, to floats; the rest +0. Widens halves by `widen`. */
-#define TERN_LOAD_FLOATS(name, widen)                                                              \
-    TERN_VERB float4 name(const uint16_t *p, size_t n) {                                           \
-        if (n >= 4 && is_aligned(p, 8)) {                                                          \
-            const uint2 both = load8(p);                                                           \
-            return make_float4(widen((uint16_t)both.x), widen((uint16_t)(both.x >> 16)),           \
-                               widen((uint16_t)both.y), widen((uint16_t)(both.y >> 16)));          \
-        }                                                                                          \
-        return make_float4(widen(p[0]), n > 1 ? widen(p[1]) : 0.0f, n > 2 ? widen(p[2]) : 0.0f,    \
-                           n > 3 ? widen(p[3]) : 0.0f);                                            \
-    }
-TERN_LOAD_FLOATS(load_floats_f16, vf_f16)
-TERN_LOAD_FLOATS(load_floats_bf16, vf_bf16)
-#undef TERN_LOAD_FLOATS
-
-TERN_VERB float4 load_floats_f32(const float *p, size_t n) {
-    if (n >= 4 && is_aligned(p, 16))
-        return *(const float4 *)p;
-    return make_float4(p[0], n > 1 ? p[1] : 0.0f, n > 2 ? p[2] : 0.0f, n > 3 ? p[3] : 0.0f);
+/*
+ * Copies from global to shared memory that go on while the thread does. A commit closes the group
+ * of those since the last one; a wait returns when at most `groups` later groups are under way. The
+ * block's other threads see the bytes after a barrier. Before compute capability 8.0 each copy is
+ * done at once. Both addresses are multiples of 16.
+ */
+TERN_VERB void copy16_begin(void *shared, const void *global) {
+    __pipeline_memcpy_async(shared, global, 16);
+}
+TERN_VERB void copies_commit(void) {
+    __pipeline_commit();
+}
+TERN_VERB void copies_wait(size_t groups) {
+    __pipeline_wait_prior(groups);
 }
 
 /* ---- integer products ---------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "tests/cuda/emulate.h"
 
@@ -37,12 +38,21 @@ enum { THREADS_MAX = 1024, STACK_BYTES = 64 * 1024, SHARED_PATTERN = 0xff /* flo
 
 enum state { RUNS, AT_BARRIER, AT_SHUFFLE, RETURNED };
 
+struct copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+    unsigned group;
+};
+
 struct fiber {
     ucontext_t context; /* where it begins */
     jmp_buf resume;     /* where it stopped: jumping there costs no system call */
     bool begun;
     state where;
-    unsigned shuffles; /* how many this thread has begun */
+    unsigned shuffles;        /* how many this thread has begun */
+    std::vector<copy> copies; /* under way */
+    unsigned groups;          /* of copies, that the thread has closed */
 };
 
 fiber fibers[THREADS_MAX];
@@ -126,6 +136,8 @@ bool prepare(unsigned threads) {
         fibers[i].begun = false;
         fibers[i].where = RUNS;
         fibers[i].shuffles = 0;
+        fibers[i].copies.clear();
+        fibers[i].groups = 0;
         makecontext(&fibers[i].context, fiber_main, 0);
     }
     return true;
@@ -145,14 +157,17 @@ void release(unsigned first, unsigned end) {
         fibers[i].where = RUNS;
 }
 
+unsigned random_below(unsigned n) {
+    shuffle_seed = shuffle_seed * 1664525u + 1013904223u;
+    return shuffle_seed / 65536u % n;
+}
+
 /* 0 .. n-1 in the order that was asked for. */
 void order_turns(unsigned *turn, unsigned n) {
     for (unsigned i = 0; i < n; i++)
         turn[i] = order == TERN_EMULATED_BACKWARD ? n - 1 - i : i;
-    for (unsigned i = n; order == TERN_EMULATED_SHUFFLED && i > 1; i--) {
-        shuffle_seed = shuffle_seed * 1664525u + 1013904223u;
-        std::swap(turn[i - 1], turn[shuffle_seed / 65536u % i]);
-    }
+    for (unsigned i = n; order == TERN_EMULATED_SHUFFLED && i > 1; i--)
+        std::swap(turn[i - 1], turn[random_below(i)]);
 }
 
 /*
@@ -206,6 +221,32 @@ uint32_t tern_emulated_exchange(uint32_t bits, unsigned from) {
     fibers[thread].where = AT_SHUFFLE;
     leave_fiber(false);
     return handed[set][thread / TERN_CUDA_WARP * TERN_CUDA_WARP + from];
+}
+
+void __pipeline_memcpy_async(void *shared, const void *global, size_t bytes) {
+    fiber &self = fibers[threadIdx.x];
+
+    if ((uintptr_t)shared % bytes != 0 || (uintptr_t)global % bytes != 0)
+        abort();
+    if (order == TERN_EMULATED_BACKWARD || (order == TERN_EMULATED_SHUFFLED && random_below(2)))
+        memcpy(shared, global, bytes);
+    else
+        self.copies.push_back(copy{shared, global, bytes, self.groups});
+}
+
+void __pipeline_commit(void) {
+    fibers[threadIdx.x].groups++;
+}
+
+void __pipeline_wait_prior(size_t groups) {
+    fiber &self = fibers[threadIdx.x];
+    size_t done = 0;
+
+    while (done < self.copies.size() && self.copies[done].group + groups < self.groups) {
+        const copy &c = self.copies[done++];
+        memcpy(c.to, c.from, c.bytes);
+    }
+    self.copies.erase(self.copies.begin(), self.copies.begin() + (ptrdiff_t)done);
 }
 
 void tern_emulated_order_set(tern_emulated_order wanted) {

@@ -45,13 +45,15 @@ static inline uint2 make_uint2(uint32_t x, uint32_t y) {
 struct alignas(16) uint4 {
     uint32_t x, y, z, w;
 };
+struct alignas(8) float2 {
+    float x, y;
+};
+static inline float2 make_float2(float x, float y) {
+    return float2{x, y};
+}
 struct alignas(16) float4 {
     float x, y, z, w;
 };
-
-static inline float4 make_float4(float x, float y, float z, float w) {
-    return float4{x, y, z, w};
-}
 
 /* ---- arithmetic: the processor's own is IEEE's, and this is compiled without contraction --------
  */
@@ -132,6 +134,14 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
 
 /* All threads of the block. */
 void __syncthreads(void);
+
+/*
+ * Copies to shared memory that go on while the thread does: each is done as early as it may be, or
+ * as late, or either, as tern_emulate's order says.
+ */
+void __pipeline_memcpy_async(void *shared, const void *global, size_t bytes);
+void __pipeline_commit(void);
+void __pipeline_wait_prior(size_t groups);
 
 /* All threads of the warp: hands over `bits`, returns those of lane `from`. */
 uint32_t tern_emulated_exchange(uint32_t bits, unsigned from);
