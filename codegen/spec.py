@@ -29,6 +29,7 @@ class Op:
     test: str  # compares the rows with the reference: tests/test_<name>.c
     type: str  # of its function: tern_<type>_fn
     parts: tuple[str, ...] = ()  # of several functions: <row>_<part>, tern_<type>_<part>_fn
+    devices: bool = False  # no processor has rows of it
 
 
 TILES = {"rows": (1, 2, 4, 8, 16, 32), "tokens": (1, 2, 4, 8, 12, 16)}
@@ -115,8 +116,8 @@ class Spec:
 
 def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> Op:
     where = f"op.{name}"
-    check_keys(where, entry, {"template", "test"}, {"tiled", "type", "parts"})
-    for key, kind in {"tiled": bool, "test": str, "type": str}.items():
+    check_keys(where, entry, {"template", "test"}, {"tiled", "type", "parts", "devices"})
+    for key, kind in {"tiled": bool, "test": str, "type": str, "devices": bool}.items():
         check_type(where, entry, key, kind)
     if name not in known_ops:
         raise SpecError(f"{where}: operation is not in TERN_OP_LIST of include/tern/kernels.h")
@@ -124,12 +125,13 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
     if not isinstance(template, (str, dict)):
         raise SpecError(f"{where}: key 'template' must be a name, or a table of names by format")
     templates = {None: template} if isinstance(template, str) else dict(template)
-    for file in templates.values():
+    devices = entry.get("devices", False)
+    for file in () if devices else templates.values():
         check_template(where, file, template_dir)
     check_test(where, name, entry["test"], template_dir.parent / "tests")
     tiled = entry.get("tiled", False)
     parts = tuple(as_list(where, "parts", entry["parts"])) if "parts" in entry else ()
-    return Op(name, templates, tiled, entry["test"], entry.get("type", name), parts)
+    return Op(name, templates, tiled, entry["test"], entry.get("type", name), parts, devices)
 
 
 def check_test(where: str, op: str, name: str, folder: Path) -> None:
@@ -268,7 +270,9 @@ def check_rows(rows: list[Row], reference: set[str]) -> None:
             raise SpecError(f"{row.name}: {complaint}")
     scalar = {(row.op.name, row.operand) for row in rows if row.isa.name == "scalar"}
     for row in rows:
-        if (row.op.name, row.operand) not in scalar:
+        if row.op.devices and not row.isa.is_cuda:
+            raise SpecError(f"{row.name}: op '{row.op.name}' is one of devices alone")
+        if not row.op.devices and (row.op.name, row.operand) not in scalar:
             raise SpecError(f"{row.name}: has no scalar sibling")
 
 

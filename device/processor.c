@@ -123,6 +123,40 @@ tern_status tern_processor_free_matrix(tern_device *d, tern_matrix *matrix, tern
     return TERN_OK;
 }
 
+/* ---- recordings: calls run at once ---------------------------------------------------------- */
+
+static tern_status no_recordings(tern_error *err) {
+    return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "cpu: recordings are not implemented");
+}
+
+tern_status tern_processor_record(tern_device *d, tern_device_stream *stream, tern_error *err) {
+    (void)d;
+    (void)stream;
+    return no_recordings(err);
+}
+
+tern_status tern_processor_end_record(tern_device *d, tern_device_stream *stream,
+                                      tern_device_recording **recording, tern_error *err) {
+    (void)d;
+    (void)stream;
+    *recording = NULL;
+    return no_recordings(err);
+}
+
+tern_status tern_processor_replay(tern_device *d, tern_device_stream *stream,
+                                  const tern_device_recording *recording, tern_error *err) {
+    (void)d;
+    (void)stream;
+    (void)recording;
+    return no_recordings(err);
+}
+
+tern_status tern_processor_free_recording(tern_device *d, tern_device_recording *recording,
+                                          tern_error *err) {
+    (void)d;
+    return recording == NULL ? TERN_OK : no_recordings(err);
+}
+
 /* ---- the device ---------------------------------------------------------------------------- */
 
 static void close_processor(tern_device *d) {

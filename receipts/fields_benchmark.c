@@ -26,13 +26,14 @@
 
 static const receipt_field fields[] = {
     ORIGIN_ROWS,
-    CHOICE("backend", "cpu"),
+    CHOICE("backend", "cpu cuda"),
     KERNELS_ROWS,
     MUST("deterministic", BOOL),
     MODEL_ROWS,
     MUST("run", OBJECT),
     CHOICE("run.command", "bench"),
     MUST("run.isa", TEXT),
+    MAY("run.device", TEXT),
     MUST("run.disabled", ANY_TEXT),
     CHOICE("run.layout", "t2r16 t5r16 tl1r16 tl2r16 mixed"),
     CHOICE("run.choice", "table tuned asked"),

@@ -7,7 +7,7 @@
 
 static const receipt_field fields[] = {
     ORIGIN_ROWS,
-    CHOICE("backend", "cpu"),
+    CHOICE("backend", "cpu cuda"),
     KERNELS_ROWS,
     MUST("deterministic", BOOL),
     MODEL_ROWS,

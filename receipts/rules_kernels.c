@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "receipts/facts.h"
+#include "tern/device.h"
 #include "tern/tern.h"
 
 static const char *const families[] = {"i2s_gemv", "tl1_matmul", "tl2_matmul", "rope_apply",
@@ -57,6 +58,11 @@ static bool names_family(const named *k, const char *family) {
     return false;
 }
 
+/* Whether another device than the processor runs it. */
+static bool is_elsewhere(const tern_kernel_row *row) {
+    return row != NULL && tern_device_of_row(row) != TERN_DEVICE_CPU;
+}
+
 /* One name: no mock, known to this tern, of an instruction set that the machine has, there once. */
 static void check_name(const json_t *r, const named *k, size_t at, receipt_findings *f) {
     const char *name = name_at(k, at);
@@ -66,6 +72,10 @@ static void check_name(const json_t *r, const named *k, size_t at, receipt_findi
     } else if (row == NULL && !is_family(name)) {
         receipt_find(f, "kernels[%zu]: \"%.60s\" is no kernel of tern %s", at, name,
                      tern_version());
+    } else if (is_elsewhere(row)) {
+        if (strcmp(rule_text(r, "backend"), row->isa) != 0)
+            receipt_find(f, "kernels[%zu]: \"%s\" needs %s, but backend is \"%.40s\"", at, name,
+                         row->isa, rule_text(r, "backend"));
     } else if (row != NULL && rule_known(r, "machine.instruction_sets") &&
                !rule_list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
         receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
@@ -216,10 +226,22 @@ static void check_names(const json_t *r, const named *k, receipt_findings *f) {
         check_machine(r, f);
 }
 
+/* Passes on another device take no kernel of the processor. */
+static void check_backend(const json_t *r, const named *k, receipt_findings *f) {
+    const char *backend = rule_text(r, "backend");
+    for (size_t i = 0; strcmp(backend, "cpu") != 0 && i < k->n; i++)
+        if (k->rows[i] != NULL && !is_elsewhere(k->rows[i])) {
+            receipt_find(f, "backend: is \"%.40s\", but \"%s\" is a kernel of the processor",
+                         backend, k->rows[i]->name);
+            return;
+        }
+}
+
 void rules_kernel_names(const json_t *r, receipt_findings *f) {
     named k;
     if (open_names(r, &k, f)) {
         check_names(r, &k, f);
+        check_backend(r, &k, f);
         free(k.rows);
     }
 }

@@ -60,6 +60,7 @@ void device_check_pages(const device_run *r); /* attention and stores over page 
 void device_check_rounding(const device_run *r);
 void device_check_embed(const device_run *r);
 void device_check_store(const device_run *r);
+void device_check_watch(const device_run *r); /* numbers that grew */
 /* Copies of many sizes, more than any staging buffer holds. */
 void device_check_copies(const device_run *r);
 

@@ -117,6 +117,10 @@ static void test_level_zero(void **state) {
         ops->store(&slot, NULL, TERN_FORMAT_F32, NULL, NULL, 0, &err),
         ops->store_pages(&slot, NULL, NULL, &err),
         ops->attend_pages(&slot, NULL, NULL, &err),
+        ops->record(&slot, NULL, &err),
+        ops->end_record(&slot, NULL, NULL, &err),
+        ops->replay(&slot, NULL, NULL, &err),
+        ops->free_recording(&slot, NULL, &err),
         ops->gemv_block_sparse_f32(&slot, NULL, NULL, NULL, &err),
     };
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
@@ -196,6 +200,7 @@ static void test_cpu(void **state) {
     device_check_rounding(&r);
     device_check_embed(&r);
     device_check_store(&r);
+    device_check_watch(&r);
     device_run_free(&r);
     tern_device_close(&d);
 }

@@ -30,6 +30,7 @@ ON_DEVICE(multiply)
 ON_DEVICE(rounding)
 ON_DEVICE(embed)
 ON_DEVICE(store)
+ON_DEVICE(watch) /* of TERN_OP_WATCH, which only devices have rows of */
 
 static void test_products(void **state) {
     (void)state;
@@ -45,6 +46,7 @@ int main(void) {
         cmocka_unit_test(test_attend),        cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_embed),         cmocka_unit_test(test_store),
         cmocka_unit_test(test_pages),         cmocka_unit_test(test_multiply),
+        cmocka_unit_test(test_watch),
     };
     const char *required = getenv("TERN_TEST_DEVICE");
     tern_device *d = NULL;

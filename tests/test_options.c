@@ -245,7 +245,7 @@ static void test_options_without_effect(void **state) {
     check_remarks(&none, "");
     const options flags = good(COMMAND_RUN, "-ngl 99 --no-mmap -n5");
     assert_int_equal(options_integer(&flags, OPT_MAX_TOKENS), 5);
-    check_remarks(&flags, "tern: --n-gpu-layers has no effect: models run on the processor\n"
+    check_remarks(&flags, "tern: --n-gpu-layers has no effect: --device cuda takes all layers\n"
                           "tern: --no-mmap has no effect: files are always mapped\n");
     bad(COMMAND_RUN, "-ngl", "needs a value");
     bad(COMMAND_RUN, "-ngl many", "-ngl wants an integer");

@@ -74,6 +74,7 @@ SHOWN = {
     "cuda/elementwise": "tern_gate_silu_cuda",
     "cuda/embed": "tern_embed_q4_1_cuda",
     "cuda/store": "tern_store_f16_cuda",
+    "cuda/watch": "tern_watch_cuda",
 }
 
 

@@ -132,6 +132,39 @@ tern_status cuda_download(tern_device *d, tern_device_stream *stream, void *to, 
     return status;
 }
 
+/* ---- recordings ---------------------------------------------------------------------------- */
+
+tern_status cuda_record(tern_device *d, tern_device_stream *stream, tern_error *err) {
+    const cuda_device *cuda = (const cuda_device *)d;
+
+    return cuda_check(cuda, cuda->rt->record(stream), "record", err);
+}
+
+tern_status cuda_end_record(tern_device *d, tern_device_stream *stream,
+                            tern_device_recording **recording, tern_error *err) {
+    const cuda_device *cuda = (const cuda_device *)d;
+    void *handle = NULL;
+    const int error = cuda->rt->end_record(stream, &handle);
+
+    *recording = (tern_device_recording *)handle;
+    return cuda_check(cuda, error, "recording", err);
+}
+
+tern_status cuda_replay(tern_device *d, tern_device_stream *stream,
+                        const tern_device_recording *recording, tern_error *err) {
+    const cuda_device *cuda = (const cuda_device *)d;
+
+    return cuda_check(cuda, cuda->rt->replay((void *)recording, stream), "replay", err);
+}
+
+tern_status cuda_free_recording(tern_device *d, tern_device_recording *recording, tern_error *err) {
+    const cuda_device *cuda = (const cuda_device *)d;
+
+    if (recording == NULL)
+        return TERN_OK;
+    return cuda_check(cuda, cuda->rt->recording_free(recording), "release of a recording", err);
+}
+
 /* ---- matrices ------------------------------------------------------------------------------ */
 
 tern_status cuda_upload_matrix(tern_device *d, tern_device_stream *stream, const tern_matrix *host,
@@ -204,6 +237,7 @@ static tern_status choose_device(cuda_device *cuda, tern_error *err) {
             err, TERN_ERR_DEVICE, "cuda: %s has compute capability %d.%d; %d.%d is the least",
             p.name, p.major, p.minor, TERN_CUDA_CAPABILITY_MIN / 10, TERN_CUDA_CAPABILITY_MIN % 10);
     (void)snprintf(cuda->base.name, sizeof cuda->base.name, "%s", p.name);
+    cuda->overlaps = p.major >= 9;
     return TERN_OK;
 }
 

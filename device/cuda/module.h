@@ -19,13 +19,14 @@ typedef struct cuda_device {
     const tern_cuda_runtime *rt;
     const tern_cuda_kernel *kernels;
     size_t kernel_count;
+    bool overlaps; /* a kernel may be made ready while the one before it ends */
     cuda_stage stages[TERN_CUDA_STAGES];
 } cuda_device;
 
 /* TERN_OK for 0; else the status that fits, and "cuda: <what>: <CUDA's text> (error N)". */
 tern_status cuda_check(const cuda_device *cuda, int error, const char *what, tern_error *err);
 
-/* The entries: memory.c has the first nine, operations.c the rest. */
+/* The entries: memory.c has the first nine and recordings, operations.c the rest. */
 #define TERN_CUDA_DECLARE(name, parameters) tern_status cuda_##name parameters;
 TERN_DEVICE_OPS(TERN_CUDA_DECLARE)
 #undef TERN_CUDA_DECLARE

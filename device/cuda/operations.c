@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "device/cuda/module.h"
+#include "device/finite.h"
 
 /* What CUDA allows for the second dimension of a grid. Kernels stride over what does not fit. */
 enum { GRID_Y_MAX = 65535, GRID_X_MAX = 0x7fffffff };
@@ -19,8 +20,10 @@ static tern_status start(const cuda_device *cuda, tern_device_stream *stream, co
     const unsigned grid[3] = {(unsigned)(l->x < GRID_X_MAX ? l->x : GRID_X_MAX),
                               (unsigned)(l->y < GRID_Y_MAX ? l->y : GRID_Y_MAX), 1};
 
-    return cuda_check(cuda, cuda->rt->launch(l->kernel->function, grid, l->threads, job, stream),
-                      l->kernel->name, err);
+    const int error =
+        cuda->rt->launch(l->kernel->function, grid, l->threads, cuda->overlaps, job, stream);
+
+    return cuda_check(cuda, error, l->kernel->name, err);
 }
 
 /* Launches the kernel of an operation that is no product on x * y blocks. */
@@ -311,10 +314,12 @@ tern_status cuda_copy(tern_device *d, tern_device_stream *stream, const tern_dev
 
 tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_device_watch *a,
                        tern_error *err) {
-    (void)d;
-    (void)stream;
-    (void)a;
-    return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "cuda: watch is not implemented");
+    const tern_status status = tern_check_watch(a, err);
+
+    if (status != TERN_OK)
+        return status;
+    return run(d, stream, TERN_OP_WATCH, TERN_FORMAT_NONE, a->x.rows, 1,
+               &(tern_cuda_job){.watch = {*a, a->squares ? TERN_SQUARES_LIMIT : a->limit}}, err);
 }
 
 /* ---- rope, attention ----------------------------------------------------------------------- */

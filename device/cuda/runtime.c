@@ -86,14 +86,44 @@ static int copy_from_device(void *to, const void *from, size_t bytes, void *stre
     return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
 }
 
-static int launch(const void *function, const unsigned grid[3], unsigned threads,
+static int launch(const void *function, const unsigned grid[3], unsigned threads, bool early,
                   const tern_cuda_job *job, void *stream) {
     tern_cuda_job copy = *job; /* the runtime wants it writable, and reads it before it returns */
     void *arguments[] = {&copy};
-    const dim3 blocks = {grid[0], grid[1], grid[2]};
-    const dim3 block = {threads, 1, 1};
+    cudaLaunchAttribute overlap = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                   .val = {.programmaticStreamSerializationAllowed = 1}};
+    const cudaLaunchConfig_t config = {.gridDim = {grid[0], grid[1], grid[2]},
+                                       .blockDim = {threads, 1, 1},
+                                       .stream = stream,
+                                       .attrs = &overlap,
+                                       .numAttrs = early ? 1 : 0};
 
-    return (int)cudaLaunchKernel(function, blocks, block, arguments, 0, stream);
+    return (int)cudaLaunchKernelExC(&config, function, arguments);
+}
+
+static int record(void *stream) {
+    return (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+}
+
+static int end_record(void *stream, void **recording) {
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+
+    if (error == cudaSuccess)
+        error = cudaGraphInstantiate(&ready, graph, 0);
+    if (graph != NULL)
+        (void)cudaGraphDestroy(graph);
+    *recording = ready;
+    return (int)error;
+}
+
+static int replay(void *recording, void *stream) {
+    return (int)cudaGraphLaunch(recording, stream);
+}
+
+static int recording_free(void *recording) {
+    return (int)cudaGraphExecDestroy(recording);
 }
 
 static const char *error_text(int error) {
@@ -118,5 +148,9 @@ const tern_cuda_runtime tern_cuda_runtime_real = {
     .copy_to_device = copy_to_device,
     .copy_from_device = copy_from_device,
     .launch = launch,
+    .record = record,
+    .end_record = end_record,
+    .replay = replay,
+    .recording_free = recording_free,
     .error_text = error_text,
 };

@@ -46,8 +46,13 @@ typedef struct tern_cuda_runtime {
     int (*event_sync)(void *event); /* at once when it was never recorded */
     int (*copy_to_device)(void *to, const void *from, size_t bytes, void *stream);
     int (*copy_from_device)(void *to, const void *from, size_t bytes, void *stream);
-    int (*launch)(const void *function, const unsigned grid[3], unsigned threads,
+    /* `early`: may be made ready while the kernel before it ends (kernels wait: TERN_KERNEL). */
+    int (*launch)(const void *function, const unsigned grid[3], unsigned threads, bool early,
                   const tern_cuda_job *job, void *stream);
+    int (*record)(void *stream); /* launches are noted from here on */
+    int (*end_record)(void *stream, void **recording);
+    int (*replay)(void *recording, void *stream);
+    int (*recording_free)(void *recording);
     const char *(*error_text)(int error); /* static storage */
 } tern_cuda_runtime;
 

@@ -42,6 +42,7 @@ typedef enum tern_device_kind {
 
 typedef struct tern_device tern_device;
 typedef struct tern_device_stream tern_device_stream;
+typedef struct tern_device_recording tern_device_recording;
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
@@ -206,6 +207,11 @@ typedef struct tern_device_attend {
  * store          each row of x to a cache format, `stride` elements apart; on CUDA F32 or F16.
  * store_pages, attend_pages
  *                on CUDA F32 or F16.
+ * record         from here on operations that are called with the stream are noted in place of
+ *                being run: none that copies from or to the host, or waits. On CUDA alone.
+ * end_record     *recording = what was noted; NULL where there was an error.
+ * replay         runs what was noted, with the same operands; what these point to may have changed.
+ * free_recording of end_record, or NULL. Waits for nothing: synchronise first.
  * gemv_block_sparse_f32
  *                y[r] of one token; all operands are host memory, on every device.
  */
@@ -266,6 +272,12 @@ typedef struct tern_device_attend {
       (tern_device * d, tern_device_stream * stream, const tern_device_store *a, tern_error *err)) \
     X(attend_pages, (tern_device * d, tern_device_stream * stream,                                 \
                      const tern_device_attend_pages *a, tern_error *err))                          \
+    X(record, (tern_device * d, tern_device_stream * stream, tern_error * err))                    \
+    X(end_record, (tern_device * d, tern_device_stream * stream,                                   \
+                   tern_device_recording * *recording, tern_error * err))                          \
+    X(replay, (tern_device * d, tern_device_stream * stream,                                       \
+               const tern_device_recording *recording, tern_error *err))                           \
+    X(free_recording, (tern_device * d, tern_device_recording * recording, tern_error * err))      \
     X(gemv_block_sparse_f32,                                                                       \
       (tern_device * d, const tern_block_sparse *w, const float *x, float *y, tern_error *err))
 

@@ -56,6 +56,19 @@ const tern_gguf *tern_model_file(const tern_model *model);
 /* Threads that a session wants which asks for `threads`: 0 leaves it to the machine. */
 uint32_t tern_model_threads(const tern_model *model, uint32_t threads);
 
+/* Why ternary matrices have that layout where no single choice says otherwise: the figures of the
+ * probe of layouts (docs/tuning.md). Empty: there was none. Valid as long as the model. */
+const char *tern_model_layout_reason(const tern_model *model);
+
+/* The device on which passes run, by its own name; NULL: the processor. Owned by the model. */
+const char *tern_model_device(const tern_model *model);
+
+/* With device "auto": why it is the processor; else empty. Owned by the model. */
+const char *tern_model_device_note(const tern_model *model);
+
+/* Bytes of the weights there; 0 on the processor. */
+uint64_t tern_model_device_bytes(const tern_model *model);
+
 /* How threads and memory were asked to be placed. */
 tern_places tern_model_places(const tern_model *model);
 

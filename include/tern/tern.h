@@ -78,9 +78,11 @@ typedef struct tern_model_params {
     const char *activations;   /* their precision (docs/numerics.md): "int8", "fp8", "fp8-e5m2",
                                   "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
     tern_dedup_params dedup;   /* tensors that are made of shared bytes; changes no bit */
-    bool no_sidecar;   /* leave sparse layers beside a GGUF file alone (tern_gguf_add_sidecar) */
-    bool long_context; /* longrope's factors for the file's whole context, at every length;
-                          TERN_ERR_CONTEXT where it has none */
+    bool no_sidecar;    /* leave sparse layers beside a GGUF file alone (tern_gguf_add_sidecar) */
+    bool long_context;  /* longrope's factors for the file's whole context, at every length;
+                           TERN_ERR_CONTEXT where it has none */
+    const char *device; /* where passes run: "cpu" or NULL, "cuda", "auto" (docs/cuda.md). Changes
+                           no bit; on a device nothing is tuned, and sessions have one thread */
     tern_model *share; /* an open model: matrices with the same bytes are read where it has them. It
                           may be freed first; its memory is then kept for those who read it. NULL:
                           none. Changes no bit */
@@ -223,10 +225,6 @@ const char *tern_model_choice(const tern_model *model);
 /* The packed layout of the ternary matrices, "mixed" where the tuner chose several; of a model
  * without any the one that they would have. Static storage. */
 const char *tern_model_layout(const tern_model *model);
-
-/* Why ternary matrices have that layout where no single choice says otherwise: the figures of the
- * probe of layouts (docs/tuning.md). Empty: there was none. Valid as long as the model. */
-const char *tern_model_layout_reason(const tern_model *model);
 
 /* The model's tokenizer, owned by the model; TERN_ERR_TOKENIZER_MISSING etc. when it has none. */
 TERN_MUST_CHECK tern_status tern_model_tokenizer(const tern_model *model,

@@ -76,6 +76,12 @@ typedef struct tern_cuda_attend {
     size_t before;
 } tern_cuda_attend;
 
+/* Whether numbers stay below a limit. */
+typedef struct tern_cuda_watch {
+    tern_device_watch a;
+    float limit; /* of elements, where a.squares is set, too */
+} tern_cuda_watch;
+
 typedef union tern_cuda_job {
     tern_cuda_matmul matmul;
     tern_cuda_quantize quantize;
@@ -87,6 +93,7 @@ typedef union tern_cuda_job {
     tern_cuda_embed embed;
     tern_cuda_round round;
     tern_cuda_store store;
+    tern_cuda_watch watch;
 } tern_cuda_job;
 
 /* A row of the table as the module finds it. */

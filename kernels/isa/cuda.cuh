@@ -25,9 +25,26 @@
 #define TERN_VERB static __device__ __forceinline__
 #define TERN_FULL_WARP 0xffffffffu
 
+/*
+ * From 9.0 on a kernel may be made ready while the one before it ends: it lets the next one come,
+ * and waits for all that was before it.
+ */
+TERN_VERB void grid_begin(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* A row of the table: blocks of `threads` threads, each of which sees the whole job. */
 #define TERN_KERNEL(threads, name)                                                                 \
-    extern "C" __global__ void __launch_bounds__(threads) name(const tern_cuda_job job)
+    TERN_VERB void name##_threads(const tern_cuda_job &job);                                       \
+    extern "C" __global__ void __launch_bounds__(threads)                                          \
+        name(const __grid_constant__ tern_cuda_job job) {                                          \
+        grid_begin();                                                                              \
+        name##_threads(job);                                                                       \
+    }                                                                                              \
+    TERN_VERB void name##_threads(const tern_cuda_job &job)
 
 /* ---- floats -------------------------------------------------------------------------------- */
 

@@ -69,6 +69,14 @@ tern_status tern_pool_open(const tern_model *model, tern_format kv, tern_pool_si
     return filler.status;
 }
 
+tern_status tern_pool_fetch(const tern_pool *p, uint8_t *rows, size_t bytes, tern_error *err) {
+    return p->mirror != NULL ? tern_mirror_fetch(p->mirror, rows, rows, bytes, err) : TERN_OK;
+}
+
+tern_status tern_pool_send(const tern_pool *p, const uint8_t *rows, size_t bytes, tern_error *err) {
+    return p->mirror != NULL ? tern_mirror_send(p->mirror, rows, bytes, err) : TERN_OK;
+}
+
 void tern_pool_close(tern_pool *pool) {
     tern_arena_free(&pool->arena);
     *pool = (tern_pool){.n_head_kv = 0};

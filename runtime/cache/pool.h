@@ -58,6 +58,8 @@ typedef struct tern_pool {
                            of a layer to the first one of the next */
     uint32_t n_head_kv;
     tern_format kv;
+    tern_mirror *mirror; /* of the runner that computes on another device (tern_runner_hold): there
+                            is what was stored, here what was fetched; NULL: it is here */
 } tern_pool;
 
 /* How many pages the positions of one sequence take. */
@@ -108,6 +110,15 @@ static inline tern_pool_part tern_pool_part_of(const tern_pool *p, uint32_t laye
 /* Where the keys, or the values, of a layer and head begin in page 0 of the layer's part; other
  * pages have theirs its page_stride further on. */
 uint8_t *tern_pool_head(const tern_pool *p, bool value, uint32_t layer, size_t head);
+
+/*
+ * Rows of the pool become what passes have stored there, before they are read; passes read there
+ * what was written into them, after it. Nothing where passes run on the processor.
+ */
+TERN_MUST_CHECK tern_status tern_pool_fetch(const tern_pool *p, uint8_t *rows, size_t bytes,
+                                            tern_error *err);
+TERN_MUST_CHECK tern_status tern_pool_send(const tern_pool *p, const uint8_t *rows, size_t bytes,
+                                           tern_error *err);
 
 /* The row of a layer, head and position of a sequence with these pages of the layer's part. */
 static inline uint8_t *tern_pool_row(const tern_pool *p, bool value, uint32_t layer, size_t head,

@@ -93,8 +93,12 @@ static tern_status write_run(const tern_model *m, const tern_pool *pool, const t
     const bool all = tern_pool_part_of(pool, r.layer) == TERN_PART_ALL;
     const uint32_t *pages = all ? q->pages : q->window_pages;
     tern_status status = TERN_OK;
-    for (uint32_t at = r.first; at < q->position && status == TERN_OK; at += TERN_PAGE)
-        status = put(w, piece_at(pool, &r, pages, at), piece_bytes(pool, at, q->position), err);
+    for (uint32_t at = r.first; at < q->position && status == TERN_OK; at += TERN_PAGE) {
+        uint8_t *piece = piece_at(pool, &r, pages, at);
+        const size_t bytes = piece_bytes(pool, at, q->position);
+        status = tern_pool_fetch(pool, piece, bytes, err);
+        status = status == TERN_OK ? put(w, piece, bytes, err) : status;
+    }
     return status;
 }
 
@@ -308,6 +312,12 @@ tern_status tern_sequence_read_tokens(tern_sequence_reader *r, int32_t *tokens) 
     return get(r, tokens, first.position * sizeof *tokens);
 }
 
+/* Rows into the pool, where passes read them. */
+static tern_status get_rows(tern_sequence_reader *r, uint8_t *rows, size_t bytes) {
+    const tern_status status = get(r, rows, bytes);
+    return status == TERN_OK ? tern_pool_send(r->pool, rows, bytes, r->err) : status;
+}
+
 static tern_status read_run(tern_sequence_reader *r, size_t number,
                             const tern_sequence_pages *parts) {
     const run i = run_at(r->pool, r->model, number, r->header.kept);
@@ -317,7 +327,7 @@ static tern_status read_run(tern_sequence_reader *r, size_t number,
         const size_t bytes = piece_bytes(r->pool, at, r->header.position);
         const uint32_t page = at / TERN_PAGE;
         status = page >= to->first && page < to->end
-                     ? get(r, piece_at(r->pool, &i, to->pages, at), bytes)
+                     ? get_rows(r, piece_at(r->pool, &i, to->pages, at), bytes)
                      : skip(r, bytes);
     }
     return status;

@@ -79,7 +79,9 @@ static tern_status open_parts(tern_engine *e, tern_error *err) {
                            p->n_sequences);
     if (status == TERN_OK)
         status = tern_pool_open(e->model, p->kv, e->size, &e->pool, &e->refused, err);
-    return status == TERN_OK ? tern_runner_new(e->model, &runner, &e->runner, err) : status;
+    if (status == TERN_OK)
+        status = tern_runner_new(e->model, &runner, &e->runner, err);
+    return status == TERN_OK ? tern_runner_hold(e->runner, &e->pool, err) : status;
 }
 
 static void note_state(tern_engine *e);

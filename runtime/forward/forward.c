@@ -84,7 +84,8 @@ static void embed(pass *p) {
     norm_stream(p, w->embd_norm, w->embd_norm_bias, TERN_OVERFLOW_EMBEDDING);
 }
 
-/* cosine, sine[n_kinds][T][n_rot/2] of the positions, which are numbers of the host's. */
+/* cosine, sine[n_kinds][T][n_rot/2] of the positions, which are numbers of the host's. With them
+ * all that a pass begins with is there. */
 static void find_angles(pass *p) {
     const size_t half = p->config->n_rot / 2, rows = p->batch->n;
     const size_t count = p->config->n_kinds * rows, bytes = count * half * sizeof(float);
@@ -382,7 +383,6 @@ static void forward_layers(pass *p) {
     const tern_device_rows x = stream_rows(p);
 
     embed(p);
-    find_angles(p);
     stage(p, TERN_STAGE_NORM);
     norm(p, &x, layers[0].attn_norm, qkv_wanted(p, 0), TERN_OVERFLOW_EMBEDDING);
     for (; p->layer + 1 < p->config->n_layer; p->layer++)
@@ -408,7 +408,13 @@ static void forward(tern_worker worker, void *argument) {
 
     tern_team_lane_begin(&p.lane, worker, &m->fetching, r->stages, TERN_STAGE_EMBED);
     p.stream = tern_lane_stream(&p.lane.lane);
-    forward_layers(&p);
+    find_angles(&p);
+    bool done;
+    keep(&p, tern_runner_begin_operations(r, &done, error_of(&p)));
+    if (!done) {
+        forward_layers(&p);
+        keep(&p, tern_runner_end_operations(r, error_of(&p)));
+    }
     if (worker.index == 0) { /* operands are the same for all */
         r->failed = p.status;
         r->failure = p.err;

@@ -4,6 +4,7 @@
 
 /* What a runner is made of, and the batch that runs: its rows, and where each belongs. */
 
+#include "device/mirror.h"
 #include "device/processor.h"
 #include "runtime/forward/experts.h"
 #include "runtime/forward/overflow.h"
@@ -63,7 +64,9 @@ typedef struct tern_batch {
     int32_t *ids;            /* [n] tokens; 0 where a span has rows in their place */
     const uint32_t **tables[TERN_POOL_PARTS]; /* [n_spans] pages of each part of the pool */
     tern_overflow *overflow;                  /* [n_spans] */
-    tern_format kv;                           /* of the pool */
+    uint32_t *numbers; /* [numbers of pages] of the spans, where passes run on another device */
+    size_t n_numbers;
+    tern_format kv; /* of the pool */
 } tern_batch;
 
 /* A pick that is being made, with others; or a row that is scanned before. */
@@ -83,13 +86,30 @@ typedef struct tern_foreseen {
     bool *fresh; /* [n_picks] bounds are still those of the scan */
 } tern_foreseen;
 
-enum { TERN_NO_ROW = UINT32_MAX };
+/* A pass that was recorded: those of the same numbers call the same operations with the same
+ * operands, but for what goes over before them. */
+typedef struct tern_recorded_pass {
+    const tern_pool *pool;
+    size_t n, first_wanted; /* n 0: none */
+    uint64_t last;          /* runner's count of passes when it ran last */
+    bool seen;              /* it ran, and was not recorded yet */
+    tern_device_recording *recording;
+} tern_recorded_pass;
+
+enum {
+    TERN_NO_ROW = UINT32_MAX,
+    TERN_RECORDED_PASSES = 16, /* that are kept at once */
+    TERN_RECORDED_ROWS = 64    /* of a pass, at most: larger ones take longer than their calls */
+};
 
 struct tern_runner {
     const tern_model *model;
     tern_team *team;
     tern_processor_device processor;
-    tern_device *backend; /* whose operations make a pass: the processor's, but for tests */
+    tern_recorded_pass recorded[TERN_RECORDED_PASSES];
+    tern_mirror *mirror;  /* of the scratch and the pool; NULL: passes run on the processor */
+    tern_device *backend; /* whose operations make a pass: the processor's, the mirror's, or a
+                             test's */
     tern_status failed;   /* of the last pass; else its results mean nothing, and why */
     tern_error failure;
     tern_arena arena;
@@ -97,8 +117,9 @@ struct tern_runner {
     tern_batch batch;
     tern_pick_slot *slots; /* [n_picks] */
     tern_foreseen foreseen;
-    bool *counted;       /* [n_batch] of each wanted row: its head is in work.products */
-    uint32_t buffer_row; /* whose logits scratch.logits holds; TERN_NO_ROW: of none */
+    bool *counted;                 /* [n_batch] of each wanted row: its head is in work.products */
+    uint32_t buffer_row;           /* whose logits scratch.logits holds; TERN_NO_ROW: of none */
+    tern_recorded_pass *recording; /* being noted; NULL: none is */
     uint32_t n_batch, n_ctx, n_picks;
     int refused; /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;
@@ -159,6 +180,26 @@ TERN_MUST_CHECK tern_status tern_runner_multiply_head(tern_runner *r, size_t fir
 /* The product of a linear map with n rows that are there. */
 tern_device_product tern_product_of(const tern_linear *linear, const tern_activations *x, size_t n,
                                     float *y);
+
+/* The counterpart of the scratch, for a model on another device; its operations make the passes. */
+TERN_MUST_CHECK tern_status tern_runner_open_mirror(tern_runner *r, tern_error *err);
+
+/* The table of n pages of a span there: the numbers are copied to those of the batch. */
+const uint32_t *tern_runner_table(tern_runner *r, const uint32_t *pages, size_t n);
+
+/*
+ * Before the operations of a pass, when all it begins with is there: it goes over. *done: a
+ * recording made them, and none is to be called; else they may be noted in place of being run,
+ * which tern_runner_end_operations makes up for. Both do nothing on the processor.
+ */
+TERN_MUST_CHECK tern_status tern_runner_begin_operations(tern_runner *r, bool *done,
+                                                         tern_error *err);
+TERN_MUST_CHECK tern_status tern_runner_end_operations(tern_runner *r, tern_error *err);
+
+/* What comes back after a pass, or why it does not in r->failed. */
+void tern_runner_fetch_results(tern_runner *r);
+
+void tern_runner_close_mirror(tern_runner *r);
 
 /* Runs the batch that stands in the runner; forward.c. */
 void tern_forward(tern_runner *r);

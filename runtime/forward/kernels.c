@@ -3,25 +3,34 @@
 /* Which kernels a runner has used, or could use. */
 
 #include "runtime/forward/internal.h"
+#include "runtime/model/on_device.h"
 
-/* Appends a row that is not there yet. Beyond capacity only the count grows. */
-static size_t add_row(const tern_kernel_row *row, const tern_kernel_row **rows, size_t capacity,
-                      size_t count) {
-    for (size_t i = 0; i < count && i < capacity; i++)
-        if (rows[i] == row)
+/* Where rows are listed. */
+typedef struct listing {
+    const tern_model *m;
+    const tern_kernel_row **rows;
+    size_t capacity;
+} listing;
+
+/* Appends a row, or what takes its place on the model's device, that is not there yet. Beyond
+ * capacity only the count grows. */
+static size_t add_row(const listing *l, const tern_kernel_row *of_processor, size_t count) {
+    const tern_kernel_row *row = tern_model_kernel_there(l->m, of_processor);
+    for (size_t i = 0; i < count && i < l->capacity; i++)
+        if (l->rows[i] == row)
             return count;
-    if (count < capacity)
-        rows[count] = row;
+    if (count < l->capacity)
+        l->rows[count] = row;
     return count + 1;
 }
 
 /* The rows of one linear map. */
-static size_t add_linear(const tern_linear *linear, bool gemv, bool gemm,
-                         const tern_kernel_row **rows, size_t capacity, size_t n) {
+static size_t add_linear(const listing *l, const tern_linear *linear, bool gemv, bool gemm,
+                         size_t n) {
     if (gemv)
-        n = add_row(linear->gemv, rows, capacity, n);
+        n = add_row(l, linear->gemv, n);
     if (gemm)
-        n = add_row(linear->gemm, rows, capacity, n);
+        n = add_row(l, linear->gemm, n);
     return n;
 }
 
@@ -29,8 +38,9 @@ static size_t add_linear(const tern_linear *linear, bool gemv, bool gemm,
 static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
                         const tern_kernel_row **rows, size_t capacity) {
     const tern_row_set *r = &m->rows;
-    size_t n = add_row(m->own.embedding.row, rows, capacity, 0);
-    n = add_row(m->config.arch->encodes ? r->layernorm : r->rmsnorm, rows, capacity, n);
+    const listing l = {m, rows, capacity};
+    size_t n = add_row(&l, m->own.embedding.row, 0);
+    n = add_row(&l, m->config.arch->encodes ? r->layernorm : r->rmsnorm, n);
     unsigned forms =
         m->own.head.form | m->image.scan.form; /* made even when no logits are asked for */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
@@ -39,31 +49,30 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
             if (linear->tensor == NULL)
                 continue;
             forms |= linear->form;
-            n = add_linear(linear, products & TERN_RAN_GEMV, products & TERN_RAN_GEMM, rows,
-                           capacity, n);
+            n = add_linear(&l, linear, products & TERN_RAN_GEMV, products & TERN_RAN_GEMM, n);
         }
     if (forms & TERN_INPUT_TOKEN)
-        n = add_row(r->quantize_token, rows, capacity, n);
+        n = add_row(&l, r->quantize_token, n);
     if (forms & TERN_INPUT_BLOCK)
-        n = add_row(r->quantize_block, rows, capacity, n);
+        n = add_row(&l, r->quantize_block, n);
     if (forms & TERN_INPUT_FLOAT && r->round != NULL)
-        n = add_row(r->round, rows, capacity, n);
+        n = add_row(&l, r->round, n);
     if (m->hadamards.block > 0)
-        n = add_row(r->hadamard, rows, capacity, n);
+        n = add_row(&l, r->hadamard, n);
     if (!m->config.arch->encodes)
-        n = add_row(r->rope, rows, capacity, n);
-    n = add_row(r->store[kv], rows, capacity, n);
-    n = add_row(r->attend[kv], rows, capacity, n);
-    n = add_row(r->gate, rows, capacity, n);
-    n = add_row(r->add, rows, capacity, n);
+        n = add_row(&l, r->rope, n);
+    n = add_row(&l, r->store[kv], n);
+    n = add_row(&l, r->attend[kv], n);
+    n = add_row(&l, r->gate, n);
+    n = add_row(&l, r->add, n);
     if (m->config.n_expert > 0)
-        n = add_row(r->softmax, rows, capacity, n);
+        n = add_row(&l, r->softmax, n);
     if (m->image.scan.gemv != NULL && products & TERN_RAN_HEAD_SCAN)
-        n = add_row(m->image.scan.gemv, rows, capacity, n);
+        n = add_row(&l, m->image.scan.gemv, n);
     if (m->image.scan.gemm != NULL && products & TERN_RAN_HEAD_SCANS)
-        n = add_row(m->image.scan.gemm, rows, capacity, n);
-    return add_linear(&m->own.head, products & TERN_RAN_HEAD_GEMV, products & TERN_RAN_HEAD_GEMM,
-                      rows, capacity, n);
+        n = add_row(&l, m->image.scan.gemm, n);
+    return add_linear(&l, &m->own.head, products & TERN_RAN_HEAD_GEMV,
+                      products & TERN_RAN_HEAD_GEMM, n);
 }
 
 size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,

@@ -197,6 +197,11 @@ static inline void show(pass *p, const tern_device_product *products,
     const tern_runner *r = p->runner;
     if (r->observer == NULL)
         return;
+    if (r->mirror != NULL) {
+        keep(p, tern_fail(error_of(p), TERN_ERR_UNIMPLEMENTED,
+                          "products of a pass on another device cannot be looked at"));
+        return;
+    }
     keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
     for (size_t i = 0; p->lane.lane.worker.index == 0 && i < n; i++)
         r->observer(r->observer_user, linear[i], &products[i].x, products[i].tokens, routes);

@@ -82,14 +82,38 @@ static void exact_part(tern_worker worker, void *argument) {
     }
 }
 
-tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits,
-                                      tern_error *err) {
+static tern_status multiply_head(tern_runner *r, size_t first, size_t n, float *logits,
+                                 tern_error *err) {
     exact c = {.runner = r, .first = first, .n = n, .logits = logits};
     tern_stages_run(r->stages, r->team, exact_part, &c, TERN_STAGE_HEAD);
     tern_count_head(r, first, n, n == 1 ? TERN_RAN_HEAD_GEMV : TERN_RAN_HEAD_GEMM);
     if (c.status != TERN_OK && err != NULL)
         *err = c.err;
     return c.status;
+}
+
+/* On another device logits are made in the counterpart of the scratch, as many rows at once as it
+ * holds, and come from there to wherever they are wanted. */
+static tern_status fetch_logits(tern_runner *r, size_t first, size_t n, float *logits,
+                                tern_error *err) {
+    const size_t n_vocab = r->model->config.n_vocab;
+    float *room = r->scratch.lower != NULL ? r->scratch.lower : r->scratch.logits;
+    const size_t most = r->scratch.lower != NULL ? r->n_picks : 1;
+    tern_status status = TERN_OK;
+    for (size_t i = 0, rows; status == TERN_OK && i < n; i += rows) {
+        rows = n - i < most ? n - i : most;
+        status = multiply_head(r, first + i, rows, room, err);
+        if (status == TERN_OK)
+            status = tern_mirror_fetch(r->mirror, logits + i * n_vocab, room,
+                                       rows * n_vocab * sizeof *logits, err);
+    }
+    return status;
+}
+
+tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits,
+                                      tern_error *err) {
+    return r->mirror != NULL ? fetch_logits(r, first, n, logits, err)
+                             : multiply_head(r, first, n, logits, err);
 }
 
 tern_status tern_runner_logits(tern_runner *r, size_t first, size_t n, float *logits,

@@ -49,7 +49,6 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     const size_t heads = (size_t)c->n_head * c->head_dim;
     const size_t kv = (size_t)c->n_head_kv * c->head_dim;
     const size_t batch = r->n_batch;
-    const size_t angles = (size_t)c->n_kinds * (c->n_rot / 2);
     w->width = larger(larger(c->n_embd, c->n_ff), heads);
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
@@ -72,17 +71,24 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     }
     w->experts = tern_experts_lay_out_shared(c, batch, t);
     w->out = tern_take(t, batch * c->n_embd, sizeof(float));
-    w->cosine = tern_take(t, batch * angles, sizeof(float));
-    w->sine = tern_take(t, batch * angles, sizeof(float));
 }
 
-/* What is known of the rows of a pass. */
+/* Numbers of all pages that the spans of a pass may have, where a device reads them. */
+static size_t page_numbers(const tern_runner *r, tern_taker *t) {
+    const size_t of_span = (size_t)TERN_POOL_PARTS * tern_pages_of(r->n_ctx);
+    return r->model->mirror != NULL ? tern_taker_times(t, of_span, r->n_batch) : 0;
+}
+
+/* What is known of the rows of a pass, from `at` to the numbers of pages: it lies together
+ * (tern_runner_send_batch). */
 static void lay_out_batch(tern_runner *r, tern_taker *t) {
+    const tern_config *c = &r->model->config;
+    const size_t angles = (size_t)r->n_batch * c->n_kinds * (c->n_rot / 2);
     tern_batch *b = &r->batch;
     b->at = tern_take(t, r->n_batch, sizeof *b->at);
     b->ids = tern_take(t, r->n_batch, sizeof *b->ids);
     b->sees = b->at;
-    if (r->model->config.arch->encodes) {
+    if (c->arch->encodes) {
         b->sees = tern_take(t, r->n_batch, sizeof *b->sees);
         b->places = tern_take(t, r->n_batch, sizeof *b->places);
         b->types = tern_take(t, r->n_batch, sizeof *b->types);
@@ -90,6 +96,9 @@ static void lay_out_batch(tern_runner *r, tern_taker *t) {
     for (size_t i = 0; i < TERN_POOL_PARTS; i++)
         b->tables[i] = tern_take(t, r->n_batch, sizeof *b->tables[i]);
     b->overflow = tern_take(t, r->n_batch, sizeof *b->overflow);
+    r->scratch.cosine = tern_take(t, angles, sizeof(float));
+    r->scratch.sine = tern_take(t, angles, sizeof(float));
+    b->numbers = tern_take(t, page_numbers(r, t), sizeof *b->numbers);
     r->counted = tern_take(t, r->n_batch, sizeof *r->counted);
 }
 
@@ -192,7 +201,8 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     configure(r, model, params);
     r->refused = model->refused;
-    tern_status status = start_team(r, params->threads, err);
+    /* Another device is driven by the thread that calls. */
+    tern_status status = start_team(r, model->mirror != NULL ? 1 : params->threads, err);
     if (status == TERN_OK)
         status = reserve(r, params, err);
     if (status != TERN_OK) {
@@ -203,13 +213,19 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
     if (model->config.arch->ungated) /* act(x) is act(x) * 1 */
         for (size_t i = 0; i < (size_t)r->n_batch * model->config.n_ff; i++)
             r->scratch.up[i] = 1.0f;
-    *out = r;
-    return TERN_OK;
+    if (model->mirror != NULL)
+        status = tern_runner_open_mirror(r, err);
+    if (status == TERN_OK)
+        *out = r;
+    else
+        tern_runner_free(&r);
+    return status;
 }
 
 void tern_runner_free(tern_runner **runner) {
     if (runner == NULL || *runner == NULL)
         return;
+    tern_runner_close_mirror(*runner);
     tern_team_free(&(*runner)->team);
     tern_arena_free(&(*runner)->arena);
     free(*runner);
@@ -258,6 +274,16 @@ static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
     }
 }
 
+/* Where a span's pages are, as operations read it. */
+static void note_pages(tern_runner *r, size_t span, const tern_pass_span *s) {
+    const uint32_t *parts[TERN_POOL_PARTS] = {
+        [TERN_PART_ALL] = s->pages, [TERN_PART_WINDOW] = s->window_pages};
+    const size_t n = tern_pages_of(s->position + (uint32_t)s->n);
+    for (size_t i = 0; i < TERN_POOL_PARTS; i++)
+        r->batch.tables[i][span] =
+            r->mirror != NULL && parts[i] != NULL ? tern_runner_table(r, parts[i], n) : parts[i];
+}
+
 /* Lines up the rows of the spans. */
 static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
                        size_t n_spans) {
@@ -267,9 +293,9 @@ static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_sp
     b->spans = spans;
     b->n_spans = n_spans;
     b->n = 0;
+    b->n_numbers = 0;
     for (size_t i = 0; i < n_spans; i++) {
-        b->tables[TERN_PART_ALL][i] = spans[i].pages;
-        b->tables[TERN_PART_WINDOW][i] = spans[i].window_pages;
+        note_pages(r, i, &spans[i]);
         b->overflow[i] = TERN_NO_OVERFLOW;
         add_rows(b, i, 0, spans[i].n - spans[i].wanted);
     }
@@ -304,6 +330,7 @@ void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span
                      size_t n_spans) {
     make_batch(r, pool, spans, n_spans);
     tern_forward(r);
+    tern_runner_fetch_results(r);
     note_pass(r);
     r->batch.spans = NULL; /* the caller's; so is the pool */
     r->batch.pool = NULL;

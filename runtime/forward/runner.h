@@ -68,6 +68,13 @@ TERN_MUST_CHECK tern_status tern_runner_new(const tern_model *model,
                                             tern_error *err);
 void tern_runner_free(tern_runner **runner); /* NULL is fine */
 
+/*
+ * Gives the pool that passes will use its counterpart on the model's device; nothing for a model
+ * on the processor. The counterpart goes with the runner. TERN_ERR_KERNEL where the device has no
+ * kernels for its format, TERN_ERR_NOMEM.
+ */
+TERN_MUST_CHECK tern_status tern_runner_hold(tern_runner *r, tern_pool *pool, tern_error *err);
+
 uint32_t tern_runner_threads(const tern_runner *r); /* perhaps fewer than asked for */
 uint32_t tern_runner_batch(const tern_runner *r);
 int tern_runner_refused(

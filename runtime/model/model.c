@@ -13,6 +13,7 @@
 #include "runtime/model/joined.h"
 #include "runtime/model/model_image.h"
 #include "runtime/model/model_replicas.h"
+#include "runtime/model/on_device.h"
 #include "runtime/model/strict.h"
 #include "runtime/model/tune_model.h"
 #include "runtime/threads/bind.h"
@@ -427,7 +428,8 @@ static tern_status open_model(const char *path, const tern_model_params *params,
         (s = tern_joined_divide(m->file, &m->config, err)) ||
         (s = tern_hadamards_read(m->file, &m->config, &m->hadamards, err)) ||
         (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
-        (s = select_rows(m, err)))
+        (s = select_rows(m, err)) ||
+        (s = params->device != NULL ? tern_model_open_device(m, params->device, err) : TERN_OK))
         return s;
     doubt_codes(m);
     m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
@@ -442,9 +444,67 @@ static tern_status open_model(const char *path, const tern_model_params *params,
     if (s != TERN_OK)
         return s;
     s = load_weights(m, params, precision, err);
+    if (s == TERN_OK && m->mirror != NULL && m->runnable)
+        s = tern_model_send_weights(m, err);
     if (s == TERN_OK)
         settle_fetch(m, &params->fetch);
     return s;
+}
+
+/* A new model; *out is NULL where it cannot be opened. */
+static tern_status open_new(const char *path, const tern_model_params *params, tern_model **out,
+                            tern_error *err) {
+    tern_model *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (m == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
+    atomic_init(&m->users, 1);
+    const double begin = tern_clock_seconds();
+    const tern_status status = open_model(path, params, m, err);
+    m->loading.seconds = tern_clock_seconds() - begin;
+    if (status == TERN_OK)
+        *out = m;
+    else
+        tern_model_free(&m);
+    return status;
+}
+
+/* Whether a device is not there, or not for this model, and the processor may be. */
+static bool is_of_device(tern_status status) {
+    return status == TERN_ERR_DEVICE || status == TERN_ERR_UNIMPLEMENTED ||
+           status == TERN_ERR_KERNEL;
+}
+
+/* What is asked for with a device: passes there read neither choices of the tuner, which are the
+ * processor's, nor images of the head, nor replicas. */
+static tern_model_params on_device(const tern_model_params *params, const char *device) {
+    tern_model_params p = *params;
+    p.device = device;
+    p.tune = false;
+    p.exact_head = true;
+    p.replicate = false;
+    return p;
+}
+
+static tern_status open_asked(const char *path, const tern_model_params *params, tern_model **out,
+                              tern_error *err) {
+    tern_model_params here = *params;
+    tern_error reason = {0};
+    here.device = NULL;
+    if (params->device == NULL || strcmp(params->device, "cpu") == 0 || params->no_weights)
+        return open_new(path, &here, out, err);
+    const bool any = strcmp(params->device, "auto") == 0;
+    const tern_model_params there = on_device(params, any ? "cuda" : params->device);
+    tern_status status = open_new(path, &there, out, any ? &reason : err);
+    if (!any || !is_of_device(status)) {
+        if (any && status != TERN_OK && err != NULL)
+            *err = reason;
+        return status;
+    }
+    status = open_new(path, &here, out, err);
+    if (status == TERN_OK)
+        (void)snprintf((*out)->device_note, sizeof(*out)->device_note, "%s", reason.message);
+    return status;
 }
 
 tern_status tern_model_open(const char *path, const tern_model_params *params, tern_model **out,
@@ -453,19 +513,7 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL,
                          "tern_model_open needs a path and a place for the model");
-    tern_model *m = calloc(1, sizeof *m);
-    if (m == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
-    atomic_init(&m->users, 1);
-    const double begin = tern_clock_seconds();
-    const tern_status status = open_model(path, params != NULL ? params : &defaults, m, err);
-    m->loading.seconds = tern_clock_seconds() - begin;
-    if (status != TERN_OK) {
-        tern_model_free(&m);
-        return status;
-    }
-    *out = m;
-    return TERN_OK;
+    return open_asked(path, params != NULL ? params : &defaults, out, err);
 }
 
 tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused, tern_error *err) {
@@ -492,6 +540,7 @@ tern_dedup_info tern_model_dedup(const tern_model *model) {
 
 static void free_model(tern_model *m) {
     tern_tokenizer_free(&m->tokenizer);
+    tern_mirror_close(&m->mirror);
     tern_model_release_weights(m);
     tern_model_free_replicas(m);
     tern_topology_free(&m->topology);

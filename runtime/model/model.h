@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/file_map.h"
+#include "device/mirror.h"
 #include "runtime/gguf/code_shares.h"
 #include "runtime/gguf/gguf.h"
 #include "runtime/model/block.h"
@@ -92,8 +93,10 @@ struct tern_model {
     tern_weight_set own;    /* as they were loaded */
     tern_model_replicas replicas;
     tern_head_image image; /* of the head; no rows: it is small, or shall be read itself */
-    double *frequency[TERN_LAYER_KINDS]; /* of each kind [n_rot / 2], radians per position */
-    tern_tokenizer *tokenizer;           /* NULL: see tokenizer_error */
+    tern_mirror *mirror;   /* the weights on another device; NULL: passes run on the processor */
+    char device_note[TERN_ERROR_MESSAGE_BYTES]; /* why "auto" is the processor; else empty */
+    double *frequency[TERN_LAYER_KINDS];        /* of each kind [n_rot / 2], radians per position */
+    tern_tokenizer *tokenizer;                  /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
     tern_unused unused; /* in the file, and not known */
     char *name;         /* general.name or "" */

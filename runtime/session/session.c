@@ -165,6 +165,8 @@ static tern_status open_session(tern_session *s, const tern_session_params *para
         status = open_sequence(s, p.n_ctx, err);
     if (status == TERN_OK)
         status = tern_runner_new(s->model, &p, &s->runner, err);
+    if (status == TERN_OK)
+        status = tern_runner_hold(s->runner, &s->pool, err);
     if (status == TERN_OK && s->refused == 0)
         s->refused = tern_runner_refused(s->runner);
     return status;

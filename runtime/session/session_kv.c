@@ -16,7 +16,9 @@ const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, u
     const bool all = tern_pool_part_of(&s->pool, layer) == TERN_PART_ALL;
     if (tern_config_has_window(c, layer) && position / TERN_PAGE < q->kept)
         return NULL;
-    return tern_pool_row(&s->pool, value, layer, head, all ? q->pages : q->window_pages, position);
+    uint8_t *row =
+        tern_pool_row(&s->pool, value, layer, head, all ? q->pages : q->window_pages, position);
+    return tern_pool_fetch(&s->pool, row, s->pool.row_bytes, NULL) == TERN_OK ? row : NULL;
 }
 
 /* Element i of a q8_0 row: blocks of an f16 scale and TERN_BLOCK signed bytes. */

@@ -23,6 +23,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
+#define __grid_constant__
 #define __shared__ static __attribute__((section("tern_shared")))
 
 /* ---- what a thread knows -------------------------------------------------------------------- */
@@ -76,6 +77,12 @@ static inline float __fsqrt_rn(float a) {
 static inline double __ddiv_rn(double a, double b) {
     return a / b;
 }
+static inline double __dadd_rn(double a, double b) {
+    return a + b;
+}
+static inline double __dmul_rn(double a, double b) {
+    return a * b;
+}
 static inline uint32_t __float_as_uint(float x) {
     return tern_f32_to_bits(x);
 }
@@ -128,6 +135,12 @@ static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
     for (int i = 0; i < 4; i++)
         result |= (uint32_t)(bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
     return result;
+}
+
+static inline uint32_t atomicMin(uint32_t *at, uint32_t v) {
+    const uint32_t old = *at;
+    *at = v < old ? v : old;
+    return old;
 }
 
 /* ---- threads together ----------------------------------------------------------------------- */

@@ -21,7 +21,8 @@ static tern_status open_first(tern_device **device, tern_error *err) {
 __attribute__((destructor)) static void complain(void) {
     const tern_fake_counts counts = tern_fake_look();
 
-    if (counts.misuse == NULL && counts.memory + counts.pinned + counts.streams == 0)
+    if (counts.misuse == NULL &&
+        counts.memory + counts.pinned + counts.streams + counts.recordings == 0)
         return;
     (void)fprintf(stderr, "fake CUDA runtime: %s; alive: %u memory, %u pinned, %u streams\n",
                   counts.misuse != NULL ? counts.misuse : "leaks", counts.memory, counts.pinned,

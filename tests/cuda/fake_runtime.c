@@ -13,7 +13,7 @@ enum { OBJECTS_MAX = 256, QUEUE_MAX = 256, CANARY = 0xa5, UNSPECIFIED = 719 };
 
 /* ---- what is alive -------------------------------------------------------------------------- */
 
-typedef enum kind { NOTHING, MEMORY, PINNED, STREAM, EVENT } kind;
+typedef enum kind { NOTHING, MEMORY, PINNED, STREAM, EVENT, RECORDING } kind;
 
 typedef struct object {
     kind kind;
@@ -37,7 +37,15 @@ typedef struct entry {
     tern_cuda_job job;
 } entry;
 
+/* What is noted in place of being queued. */
+typedef struct recording {
+    entry *entries;
+    size_t n;
+} recording;
+
 static object objects[OBJECTS_MAX];
+static recording noted; /* while is_recording */
+static bool is_recording;
 static entry queue[QUEUE_MAX];
 static unsigned long queued, done; /* entries ever queued, ever run */
 static unsigned long calls, launches;
@@ -139,7 +147,17 @@ static void run_until(unsigned long place) {
         run_entry(&queue[done % QUEUE_MAX]);
 }
 
+static entry *note(void) {
+    entry *more = realloc(noted.entries, (noted.n + 1) * sizeof *more);
+    if (more == NULL)
+        abort();
+    noted.entries = more;
+    return &noted.entries[noted.n++];
+}
+
 static entry *push(void) {
+    if (is_recording)
+        return note();
     if (queued - done == QUEUE_MAX)
         run_until(done + 1);
     return &queue[queued++ % QUEUE_MAX];
@@ -212,8 +230,8 @@ static int fake_stream_sync(void *stream) {
         done = queued;
         return error;
     }
-    if (find(STREAM, stream) == NULL)
-        return misuse("waited for no stream");
+    if (find(STREAM, stream) == NULL || is_recording)
+        return misuse("waited for no stream, or while recording");
     run_until(queued);
     return TERN_CUDA_SUCCESS;
 }
@@ -257,6 +275,8 @@ static int fake_copy(void *to, const void *from, size_t bytes, void *stream, kin
         return error;
     if (find(STREAM, stream) == NULL)
         return misuse("copied on no stream");
+    if (is_recording)
+        return misuse("copied while recording");
     if (!is_inside(to_kind, to, bytes) || !is_inside(from_kind, from, bytes))
         return misuse("copied outside an allocation, or not through pinned memory");
     *push() = (entry){.action = COPY, .to = to, .from = from, .bytes = bytes};
@@ -289,9 +309,11 @@ static bool is_product(const void *function) {
     return false;
 }
 
-static int fake_launch(const void *function, const unsigned grid[3], unsigned threads,
+static int fake_launch(const void *function, const unsigned grid[3], unsigned threads, bool early,
                        const tern_cuda_job *job, void *stream) {
     const int error = begin();
+    if (early && major_version < 9)
+        return misuse("launched early on a device that cannot");
     if (error != TERN_CUDA_SUCCESS)
         return error;
     if (function == NULL || find(STREAM, stream) == NULL)
@@ -306,6 +328,57 @@ static int fake_launch(const void *function, const unsigned grid[3], unsigned th
         .threads = threads,
         .job = *job};
     return TERN_CUDA_SUCCESS;
+}
+
+static int fake_record(void *stream) {
+    const int error = begin();
+    if (error != TERN_CUDA_SUCCESS)
+        return error;
+    if (is_recording || find(STREAM, stream) == NULL)
+        return misuse("recorded twice, or no stream");
+    is_recording = true;
+    return TERN_CUDA_SUCCESS;
+}
+
+/* A failure loses what was noted. */
+static int fake_end_record(void *stream, void **out) {
+    int error = begin();
+    *out = NULL;
+    if (!is_recording || find(STREAM, stream) == NULL)
+        return misuse("ended no recording");
+    is_recording = false;
+    if (error == TERN_CUDA_SUCCESS)
+        error = create(RECORDING, out, sizeof noted);
+    if (error == TERN_CUDA_SUCCESS)
+        memcpy(*out, &noted, sizeof noted);
+    else
+        free(noted.entries);
+    noted = (recording){0};
+    return error;
+}
+
+static int fake_replay(void *handle, void *stream) {
+    const int error = begin();
+    recording r;
+    if (error != TERN_CUDA_SUCCESS)
+        return error;
+    if (find(RECORDING, handle) == NULL || find(STREAM, stream) == NULL || is_recording)
+        return misuse("replayed no recording, or on no stream, or while recording");
+    memcpy(&r, handle, sizeof r);
+    for (size_t i = 0; i < r.n; i++)
+        *push() = r.entries[i];
+    return TERN_CUDA_SUCCESS;
+}
+
+static int fake_recording_free(void *handle) {
+    const int error = begin();
+    recording r;
+    if (find(RECORDING, handle) == NULL)
+        return misuse("released no recording");
+    memcpy(&r, handle, sizeof r);
+    free(r.entries);
+    (void)destroy(RECORDING, handle); /* what fails here is lost, not kept */
+    return error;
 }
 
 static const char *fake_error_text(int error) {
@@ -337,6 +410,10 @@ const tern_cuda_runtime tern_fake_cuda = {
     .copy_to_device = fake_copy_to_device,
     .copy_from_device = fake_copy_from_device,
     .launch = fake_launch,
+    .record = fake_record,
+    .end_record = fake_end_record,
+    .replay = fake_replay,
+    .recording_free = fake_recording_free,
     .error_text = fake_error_text,
 };
 
@@ -350,6 +427,7 @@ tern_fake_counts tern_fake_look(void) {
                               .pinned = alive(PINNED),
                               .streams = alive(STREAM),
                               .events = alive(EVENT),
+                              .recordings = alive(RECORDING),
                               .queued = (unsigned)(queued - done),
                               .misuse = first_misuse};
 }

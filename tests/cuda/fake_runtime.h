@@ -19,9 +19,9 @@ extern const tern_cuda_runtime tern_fake_cuda;
 typedef struct tern_fake_counts {
     unsigned long calls; /* of the runtime, since the last reset */
     unsigned long launches;
-    unsigned memory, pinned, streams, events; /* alive */
-    unsigned queued;                          /* copies and launches that nobody has waited for */
-    const char *misuse;                       /* the first one, or NULL */
+    unsigned memory, pinned, streams, events, recordings; /* alive */
+    unsigned queued;    /* copies and launches that nobody has waited for */
+    const char *misuse; /* the first one, or NULL */
 } tern_fake_counts;
 
 tern_fake_counts tern_fake_look(void);

@@ -20,9 +20,9 @@ static void expect_nothing_alive(void) {
 
     if (c.misuse != NULL)
         check_fail("misuse: %s", c.misuse);
-    if (c.memory + c.pinned + c.streams + c.events != 0)
-        check_fail("alive: %u memory, %u pinned, %u streams, %u events", c.memory, c.pinned,
-                   c.streams, c.events);
+    if (c.memory + c.pinned + c.streams + c.events + c.recordings != 0)
+        check_fail("alive: %u memory, %u pinned, %u streams, %u events, %u recordings", c.memory,
+                   c.pinned, c.streams, c.events, c.recordings);
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -91,6 +91,7 @@ typedef struct work {
     float *x, *y;
     void *big;
     tern_matrix matrix;
+    tern_device_recording *recording;
 } work;
 
 static const uint8_t *codes(void) { /* any packed matrix: all weights 0 */
@@ -105,6 +106,23 @@ static tern_status add(const work *w, tern_error *err) {
     const tern_device_rows y = {.data = w->y, .stride = N, .n = N, .rows = 1};
 
     return w->d->ops->add(w->d, w->stream, &x, &y, err);
+}
+
+/* Notes x += y, then runs it twice. */
+static tern_status add_recorded(work *w, tern_error *err) {
+    const tern_device_ops *ops = w->d->ops;
+    tern_status status = ops->record(w->d, w->stream, err);
+
+    if (status != TERN_OK)
+        return status;
+    status = add(w, err);
+    const tern_status end =
+        ops->end_record(w->d, w->stream, &w->recording, status == TERN_OK ? err : NULL);
+    if (status != TERN_OK || end != TERN_OK)
+        return status != TERN_OK ? status : end;
+    for (int i = 0; status == TERN_OK && i < 2; i++)
+        status = ops->replay(w->d, w->stream, w->recording, err);
+    return status;
 }
 
 /* Opens, allocates, uploads, runs, downloads. Stops at the first error. */
@@ -130,7 +148,7 @@ static tern_status steps(work *w, float *result, tern_error *err) {
         (status = ops->upload(w->d, w->stream, w->big, big, BIG, err)) != TERN_OK ||
         (status = ops->upload(w->d, w->stream, w->x, ones, sizeof ones, err)) != TERN_OK ||
         (status = ops->upload(w->d, w->stream, w->y, ones, sizeof ones, err)) != TERN_OK ||
-        (status = add(w, err)) != TERN_OK ||
+        (status = add(w, err)) != TERN_OK || (status = add_recorded(w, err)) != TERN_OK ||
         (status = ops->download(w->d, w->stream, big, w->big, BIG, err)) != TERN_OK ||
         (status = ops->download(w->d, w->stream, result, w->x, sizeof ones, err)) != TERN_OK)
         return status;
@@ -146,9 +164,12 @@ static tern_status finish(work *w, tern_error *err) {
     const tern_device_ops *ops = w->d->ops;
     if (w->stream != NULL)
         first = ops->stream_sync(w->d, w->stream, err);
-    const tern_status others[] = {
-        ops->free(w->d, w->x, err), ops->free(w->d, w->y, err), ops->free(w->d, w->big, err),
-        ops->free_matrix(w->d, &w->matrix, err), ops->stream_free(w->d, w->stream, err)};
+    const tern_status others[] = {ops->free_recording(w->d, w->recording, err),
+                                  ops->free(w->d, w->x, err),
+                                  ops->free(w->d, w->y, err),
+                                  ops->free(w->d, w->big, err),
+                                  ops->free_matrix(w->d, &w->matrix, err),
+                                  ops->stream_free(w->d, w->stream, err)};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         first = first != TERN_OK ? first : others[i];
     tern_device_close(&w->d);
@@ -165,8 +186,8 @@ static void test_without_failure(void **state) {
     assert_int_equal(steps(&w, result, &err), TERN_OK);
     assert_int_equal(finish(&w, &err), TERN_OK);
     for (int i = 0; i < N; i++)
-        assert_true(result[i] == 2.0f);
-    assert_int_equal(tern_fake_look().launches, 1);
+        assert_true(result[i] == 4.0f);
+    assert_int_equal(tern_fake_look().launches, 2); /* one of them noted, and run twice */
     expect_nothing_alive();
 }
 
@@ -241,6 +262,7 @@ static void test_refused(void **state) {
     const int32_t sum = 0;
     const tern_activations x = {.cols = 128, .q = &q, .q_stride = 128, .s = &number, .sum = &sum};
     const tern_activations floats = {.cols = 128, .x = &number, .x_stride = 128};
+    const tern_device_watch blind = {.x = good, .group = 1, .limit = 1.0f};
     tern_activations narrow = x;
 
     (void)state;
@@ -261,7 +283,7 @@ static void test_refused(void **state) {
                      TERN_ERR_KERNEL);
     assert_string_equal(err.message, "cuda: no kernel for store of q8_0");
     assert_int_equal(ops->gate(d, stream, TERN_OP_ADD, &good, &good, &good, &err), TERN_ERR_ARG);
-    assert_int_equal(ops->watch(d, stream, NULL, &err), TERN_ERR_UNIMPLEMENTED);
+    assert_int_equal(ops->watch(d, stream, &blind, &err), TERN_ERR_ARG);
     assert_int_equal(ops->gemv_block_sparse_f32(d, NULL, NULL, NULL, &err), TERN_ERR_UNIMPLEMENTED);
     assert_int_equal(tern_fake_look().launches, 0);
     assert_int_equal(ops->stream_free(d, stream, &err), TERN_OK);

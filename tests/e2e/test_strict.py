@@ -128,7 +128,7 @@ class Strict(common.TernTest):
 
     def test_settings_of_other_programs(self):
         """They have no effect: a remark, or strictly an error where they ask for other arithmetic."""
-        for option, value in (("--precision", "fp16"), ("--device", "cuda"), ("-ngl", 9)):
+        for option, value in (("--precision", "fp16"), ("-ngl", 9)):
             self.assertEqual(tern("run", "-m", self.model, "--tokens", 1, option, value).returncode, 0)
             result = self.run_strictly(self.model, option, value)
             self.assert_one_line_error(result, status=2, contains=["strict", "no effect"])

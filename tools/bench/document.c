@@ -23,6 +23,8 @@ static json_t *settings(const bench *b) {
     json_t *root = json_object();
     set(root, "command", json_string("bench"));
     set(root, "isa", json_string(tern_model_isa(b->l.model)));
+    if (tern_model_device(b->l.model) != NULL)
+        set(root, "device", json_string(tern_model_device(b->l.model)));
     set(root, "disabled", json_string(disabled != NULL ? disabled : ""));
     set(root, "layout", json_string(tern_model_layout(b->l.model)));
     set(root, "choice", json_string(tern_model_choice(b->l.model)));

@@ -187,7 +187,8 @@ static const tern_kernel_row *gemm_row(const loaded *l) {
 void bench_measure_peak(bench *b) {
     const tern_kernel_row *row = gemm_row(&b->l);
     tern_team *team = NULL;
-    if (row == NULL || tern_team_new(b->main.threads, &team, NULL) != TERN_OK)
+    if (tern_model_device(b->l.model) != NULL || row == NULL ||
+        tern_team_new(b->main.threads, &team, NULL) != TERN_OK)
         return;
     const uint32_t threads = tern_team_size(team);
     peak_call call = {.row = row, .rates = calloc(threads, sizeof(double))};

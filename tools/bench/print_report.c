@@ -15,9 +15,11 @@ static double mb(uint64_t bytes) {
 
 static void print_machine(const bench *b) {
     const series *reads = &b->main.read_gbs;
-    out_print("machine    %s, %u thread%s", tern_model_isa(b->l.model), b->main.threads,
-              b->main.threads == 1 ? "" : "s");
-    if (reads->n > 0) {
+    const char *device = tern_model_device(b->l.model);
+    out_print("machine    %s", device != NULL ? device : tern_model_isa(b->l.model));
+    if (device == NULL)
+        out_print(", %u thread%s", b->main.threads, b->main.threads == 1 ? "" : "s");
+    if (series_high(reads) > 0.0) {
         out_print("; memory reads %.1f GB/s (%.1f to %.1f between rounds)", series_median(reads),
                   series_low(reads), series_high(reads));
     }
@@ -58,8 +60,16 @@ static void print_decode(const bench *b) {
         out_print("head       scanned; %.0f rows a token multiplied exactly\n",
                   series_median(&p->head_rows));
     }
-    out_print("bandwidth  %.2f GB/s, %.1f %% of what the memory gives\n", bench_gbs(b, p),
-              percent(bench_fraction(b, p)));
+    out_print("bandwidth  %.2f GB/s", bench_gbs(b, p));
+    if (bench_fraction(b, p) > 0.0)
+        out_print(", %.1f %% of what the memory gives", percent(bench_fraction(b, p)));
+    out_print("\n");
+}
+
+/* How much of the peak, where one was measured. */
+static void print_of_peak(const bench *b, double gweights, const char *of) {
+    if (b->peak_gmacs > 0.0)
+        out_print(", %.1f %%%s", percent(bench_ratio(gweights, b->peak_gmacs)), of);
 }
 
 static void print_arithmetic(const bench *b) {
@@ -67,11 +77,14 @@ static void print_arithmetic(const bench *b) {
     const double decode = bench_decode_gweights(b, &b->main);
     out_print("arithmetic");
     if (b->main.n_prompt > 0) {
-        out_print(" prefill %.1f G weights/s, %.1f %% of the peak%s", prefill,
-                  percent(bench_ratio(prefill, b->peak_gmacs)), b->main.n_decode > 0 ? ";" : "");
+        out_print(" prefill %.1f G weights/s", prefill);
+        print_of_peak(b, prefill, " of the peak");
+        out_print("%s", b->main.n_decode > 0 ? ";" : "");
     }
-    if (b->main.n_decode > 0)
-        out_print(" decode %.1f, %.1f %%", decode, percent(bench_ratio(decode, b->peak_gmacs)));
+    if (b->main.n_decode > 0) {
+        out_print(" decode %.1f%s", decode, b->main.n_prompt > 0 ? "" : " G weights/s");
+        print_of_peak(b, decode, b->main.n_prompt > 0 ? "" : " of the peak");
+    }
     out_print("; %.1f operations a byte of weights\n", bench_intensity(b));
 }
 

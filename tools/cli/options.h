@@ -187,6 +187,7 @@ typedef enum option_id {
     OPT_FETCH_NT_RATIO,
     OPT_ISA,
     OPT_DISABLE,
+    OPT_DEVICE,
     OPT_LAYOUT,
     OPT_EXACT_HEAD,
     OPT_DEDUP,
@@ -222,7 +223,6 @@ typedef enum option_id {
     OPT_VERBOSE,
     OPT_HELP,
     OPT_PRECISION, /* from here on: accepted, and without effect */
-    OPT_DEVICE,
     OPT_GPU_LAYERS,
     OPT_FLASH_ATTENTION,
     OPT_NO_MMAP,

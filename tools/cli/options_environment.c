@@ -74,11 +74,11 @@ void options_print_remarks(const options *o, FILE *out) {
 }
 
 const char *options_ignored_strictly(const options *o) {
-    static const option_id computing[] = {OPT_PRECISION, OPT_GPU_LAYERS, OPT_DEVICE};
+    static const option_id computing[] = {OPT_PRECISION, OPT_GPU_LAYERS};
     for (size_t i = 0; i < sizeof computing / sizeof *computing; i++) {
         const option_value *v = &o->values[computing[i]];
         const bool asks = options_given(o, computing[i]) && strcmp(v->text, "auto") != 0 &&
-                          strcmp(v->text, "cpu") != 0 && strcmp(v->text, "0") != 0;
+                          strcmp(v->text, "0") != 0;
         if (options_switch(o, OPT_STRICT) && asks)
             return option_describe(computing[i])->name;
     }

@@ -437,6 +437,10 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_DISABLE] = {"disable", 0, NULL, "NAMES", OPTION_TEXT,
                      .commands = EVALUATES | INSPECT | KERNELS | VERIFY | RECEIPTS | TUNE,
                      .help = "instruction sets not to use, such as avx512vbmi,avx512"},
+    [OPT_DEVICE] = {"device", 0, NULL, "NAME", OPTION_CHOICE, .choices = "auto cpu cuda",
+                    .fallback = "cpu", .commands = EVALUATES,
+                    .help = "where passes run; auto: CUDA where it works for the model. Changes no "
+                            "bit"},
     [OPT_LAYOUT] = {"layout", 0, NULL, "NAME", OPTION_CHOICE,
                     .choices = "auto t2r16 t5r16 tl1r16 tl2r16", .fallback = "auto",
                     .commands = EVALUATES | INSPECT | RECEIPTS | KERNELS,

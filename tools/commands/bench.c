@@ -186,6 +186,8 @@ static int open_all(bench *b) {
     const double begin = tern_clock_seconds();
     const int status = loader_open(b->o, true, &b->l);
     b->load_seconds = tern_clock_seconds() - begin;
+    if (status == EXIT_DONE && tern_model_device(b->l.model) != NULL)
+        bandwidth_close(&b->memory); /* the processor's is not what passes there are bound by */
     return status;
 }
 

@@ -128,6 +128,11 @@ static void report_loading(const loaded *l) {
     if (fetch.ahead > 0)
         remark("fetched ahead: %u bytes of each matrix for each thread, %s\n", fetch.ahead,
                fetch.hint == TERN_FETCH_PASSING ? "not to be kept in caches" : "to be kept");
+    if (tern_model_device(l->model) != NULL)
+        remark("device: %s, %" PRIu64 " bytes of weights\n", tern_model_device(l->model),
+               tern_model_device_bytes(l->model));
+    if (tern_model_device_note(l->model)[0] != '\0')
+        remark("device: the processor; %s\n", tern_model_device_note(l->model));
     if (tern_model_layout_reason(l->model)[0] != '\0')
         remark("layout: %s; %s\n", tern_model_layout(l->model), tern_model_layout_reason(l->model));
     size_t n;
@@ -206,6 +211,7 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
     params->fetch = fetch_params(o);
     params->tune_later = late_tuning_wanted(o);
     params->together = expected_together(o);
+    params->device = options_text(o, OPT_DEVICE);
     const tern_status status = loader_set_reading(o, params, err);
     return status == TERN_OK ? placement_read(o, params, err) : status;
 }
@@ -235,6 +241,7 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out) {
         return EXIT_USAGE;
     params.isa = other_isa(l->model);
     params.tune = false;
+    params.device = NULL; /* a run elsewhere is compared with one on the processor */
     params.share = l->model;
     return tern_model_open(l->info.path, &params, out, &err) == TERN_OK ? EXIT_DONE
                                                                         : complain_error(&err);
@@ -256,6 +263,10 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
             return EXIT_USAGE;
         }
         return complain_of_model(path, o->model_may_be_prompt, &err);
+    }
+    if (tern_model_device(l->model) != NULL && options_given(o, OPT_RECEIPT)) {
+        complain("--receipt is of passes on the processor: leave --device out");
+        return EXIT_USAGE;
     }
     const int writable = targets_check(o); /* the model's file has its name only now */
     if (writable != EXIT_DONE)
@@ -337,7 +348,7 @@ tern_format loader_kv_format(const options *o) {
 static void report_threads(const loaded *l, uint32_t asked, int refused) {
     const uint32_t wanted = tern_model_threads(l->model, asked);
     placement_report(refused);
-    if (l->threads < wanted) {
+    if (l->threads < wanted && tern_model_device(l->model) == NULL) {
         complain("only %u of %u threads could be started: slower, the same answer", l->threads,
                  wanted);
     }

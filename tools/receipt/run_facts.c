@@ -180,7 +180,8 @@ json_t *facts_measurement(const char *schema, const options *o, const loaded *l)
     set_kernels(root, l);
     const char *path = facts_compute_path(json_object_get(root, "kernels"));
     json_object_set_new(root, "compute_path", json_string(path));
-    json_object_set_new(root, "backend", json_string("cpu"));
+    json_object_set_new(root, "backend",
+                        json_string(tern_model_device(l->model) != NULL ? "cuda" : "cpu"));
     json_object_set_new(root, "deterministic", json_boolean(options_switch(o, OPT_DETERMINISTIC)));
     return root;
 }

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The operations of a mirror: those of the device, on the counterparts of their operands. */
+
+#include "device/mirror_internal.h"
+
+/* The operands of a call. */
+typedef struct call {
+    tern_mirror *m;
+    bool lost; /* an operand has no counterpart */
+} call;
+
+static call begin(tern_device *d) {
+    return (call){.m = (tern_mirror *)d};
+}
+
+/* The counterpart of an operand; NULL of one that is left out. */
+static void *at(call *c, const void *host) {
+    void *device = host != NULL ? tern_mirror_at(c->m, host) : NULL;
+    c->lost = c->lost || (host != NULL && device == NULL);
+    return device;
+}
+
+static tern_device_rows rows_at(call *c, const tern_device_rows *x) {
+    tern_device_rows rows = *x;
+    rows.data = at(c, x->data);
+    return rows;
+}
+
+static tern_matrix matrix_at(call *c, const tern_matrix *w) {
+    tern_matrix matrix = *w;
+    matrix.data = at(c, w->data);
+    matrix.row_scale = at(c, w->row_scale);
+    return matrix;
+}
+
+static tern_device_pages pages_at(call *c, const tern_device_pages *p) {
+    tern_device_pages pages = *p;
+    pages.data = at(c, p->data);
+    pages.tables = at(c, (const void *)p->tables);
+    return pages;
+}
+
+static tern_activations activations_at(call *c, const tern_activations *x) {
+    tern_activations activations = *x;
+    activations.x = at(c, x->x);
+    activations.q = at(c, x->q);
+    activations.s = at(c, x->s);
+    activations.sum = at(c, x->sum);
+    activations.d = at(c, x->d);
+    activations.block_sum = at(c, x->block_sum);
+    return activations;
+}
+
+static tern_device_quantized quantized_at(call *c, const tern_device_quantized *out) {
+    tern_device_quantized quantized = *out;
+    quantized.q = at(c, out->q);
+    quantized.s = at(c, out->s);
+    quantized.sum = at(c, out->sum);
+    quantized.d = at(c, out->d);
+    quantized.block_sum = at(c, out->block_sum);
+    return quantized;
+}
+
+/* Ends an entry: calls the device's, if all operands are there. */
+#define FINISH(c, entry, ...)                                                                      \
+    return (c).lost ? tern_fail(err, TERN_ERR_STATE, #entry ": an operand is not on the device")   \
+                    : (c).m->device->ops->entry((c).m->device, (c).m->stream, __VA_ARGS__, err)
+
+static tern_status mirror_stream_sync(tern_device *d, tern_device_stream *stream, tern_error *err) {
+    const tern_mirror *m = (const tern_mirror *)d;
+    (void)stream;
+    return m->device->ops->stream_sync(m->device, m->stream, err);
+}
+
+static tern_status mirror_multiply(tern_device *d, tern_device_stream *stream,
+                                   const tern_device_product *products, size_t count,
+                                   tern_error *err) {
+    enum { MOST = 4 };
+    tern_device_product there[MOST];
+    tern_matrix matrices[MOST];
+    call c = begin(d);
+    (void)stream;
+    if (count > MOST)
+        return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "multiply: %zu products at once", count);
+    for (size_t i = 0; i < count; i++) {
+        matrices[i] = matrix_at(&c, products[i].w);
+        there[i] = products[i];
+        there[i].w = &matrices[i];
+        there[i].x = activations_at(&c, &products[i].x);
+        there[i].y = at(&c, products[i].y);
+        there[i].bias = at(&c, products[i].bias);
+    }
+    FINISH(c, multiply, there, count);
+}
+
+#define QUANTIZE(entry)                                                                            \
+    static tern_status mirror_##entry(tern_device *d, tern_device_stream *stream,                  \
+                                      const tern_device_rows *x, const tern_device_quantized *out, \
+                                      tern_error *err) {                                           \
+        call c = begin(d);                                                                         \
+        const tern_device_rows rows = rows_at(&c, x);                                              \
+        const tern_device_quantized to = quantized_at(&c, out);                                    \
+        (void)stream;                                                                              \
+        FINISH(c, entry, &rows, &to);                                                              \
+    }
+QUANTIZE(quantize_token)
+QUANTIZE(quantize_block)
+#undef QUANTIZE
+
+static tern_status mirror_rmsnorm(tern_device *d, tern_device_stream *stream,
+                                  const tern_device_rows *x, const float *g, float eps,
+                                  const tern_device_rows *y, tern_error *err) {
+    call c = begin(d);
+    const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
+    const float *gains = at(&c, g);
+    (void)stream;
+    FINISH(c, rmsnorm, &from, gains, eps, &to);
+}
+
+static tern_status mirror_rope(tern_device *d, tern_device_stream *stream,
+                               const tern_device_rope *a, tern_error *err) {
+    call c = begin(d);
+    tern_device_rope there = *a;
+    there.x = at(&c, a->x);
+    there.c = at(&c, a->c);
+    there.s = at(&c, a->s);
+    (void)stream;
+    FINISH(c, rope, &there);
+}
+
+static tern_status mirror_gate(tern_device *d, tern_device_stream *stream, tern_op op,
+                               const tern_device_rows *g, const tern_device_rows *u,
+                               const tern_device_rows *y, tern_error *err) {
+    call c = begin(d);
+    const tern_device_rows gate = rows_at(&c, g), up = rows_at(&c, u), to = rows_at(&c, y);
+    (void)stream;
+    FINISH(c, gate, op, &gate, &up, &to);
+}
+
+static tern_status mirror_add(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
+                              const tern_device_rows *y, tern_error *err) {
+    call c = begin(d);
+    const tern_device_rows sum = rows_at(&c, x), more = rows_at(&c, y);
+    (void)stream;
+    FINISH(c, add, &sum, &more);
+}
+
+/* Rows that are the caller's alone are sent: what takes the place of tokens. */
+static tern_status mirror_copy(tern_device *d, tern_device_stream *stream,
+                               const tern_device_rows *x, const tern_device_rows *y,
+                               tern_error *err) {
+    tern_mirror *m = (tern_mirror *)d;
+    const bool close = x->stride == x->n && y->stride == y->n;
+    call c = begin(d);
+    (void)stream;
+    if (close && tern_mirror_at(m, x->data) == NULL) {
+        void *to = at(&c, y->data);
+        FINISH(c, upload, to, x->data, x->rows * x->n * sizeof *x->data);
+    }
+    const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
+    FINISH(c, copy, &from, &to);
+}
+
+static tern_status mirror_round(tern_device *d, tern_device_stream *stream, tern_op op,
+                                const tern_device_rows *x, const tern_device_rows *y,
+                                tern_error *err) {
+    call c = begin(d);
+    const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
+    (void)stream;
+    FINISH(c, round, op, &from, &to);
+}
+
+static tern_status mirror_watch(tern_device *d, tern_device_stream *stream,
+                                const tern_device_watch *a, tern_error *err) {
+    call c = begin(d);
+    tern_device_watch there = *a;
+    there.x = rows_at(&c, &a->x);
+    there.notes = at(&c, a->notes);
+    there.at = at(&c, a->at);
+    (void)stream;
+    FINISH(c, watch, &there);
+}
+
+static tern_status mirror_embed(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
+                                const int32_t *ids, float factor, const tern_device_rows *y,
+                                tern_error *err) {
+    call c = begin(d);
+    const tern_matrix matrix = matrix_at(&c, w);
+    const int32_t *numbers = at(&c, ids);
+    const tern_device_rows to = rows_at(&c, y);
+    (void)stream;
+    FINISH(c, embed, &matrix, numbers, factor, &to);
+}
+
+static tern_status mirror_store_pages(tern_device *d, tern_device_stream *stream,
+                                      const tern_device_store *a, tern_error *err) {
+    call c = begin(d);
+    tern_device_store there = *a;
+    there.to = pages_at(&c, &a->to);
+    there.x = at(&c, a->x);
+    there.at = at(&c, a->at);
+    (void)stream;
+    FINISH(c, store_pages, &there);
+}
+
+static tern_status mirror_attend_pages(tern_device *d, tern_device_stream *stream,
+                                       const tern_device_attend_pages *a, tern_error *err) {
+    call c = begin(d);
+    tern_device_attend_pages there = *a;
+    there.k = pages_at(&c, &a->k);
+    there.v = pages_at(&c, &a->v);
+    there.at = at(&c, a->at);
+    there.q = at(&c, a->q);
+    there.out = at(&c, a->out);
+    (void)stream;
+    FINISH(c, attend_pages, &there);
+}
+
+static tern_status mirror_softmax(tern_device *d, tern_device_stream *stream,
+                                  const tern_device_rows *x, tern_error *err) {
+    call c = begin(d);
+    const tern_device_rows rows = rows_at(&c, x);
+    (void)stream;
+    FINISH(c, softmax, &rows);
+}
+
+static tern_status mirror_layernorm(tern_device *d, tern_device_stream *stream,
+                                    const tern_device_rows *x, const float *g, const float *b,
+                                    float eps, const tern_device_rows *y, tern_error *err) {
+    call c = begin(d);
+    const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
+    const float *gains = at(&c, g), *biases = at(&c, b);
+    (void)stream;
+    FINISH(c, layernorm, &from, gains, biases, eps, &to);
+}
+
+static tern_status mirror_hadamard(tern_device *d, tern_device_stream *stream,
+                                   const tern_device_rows *x, const float *before,
+                                   const float *after, size_t block, const tern_device_rows *y,
+                                   tern_error *err) {
+    call c = begin(d);
+    const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
+    const float *first = at(&c, before), *last = at(&c, after);
+    (void)stream;
+    FINISH(c, hadamard, &from, first, last, block, &to);
+}
+
+const tern_device_ops tern_mirror_ops = {
+    .stream_sync = mirror_stream_sync,
+    .multiply = mirror_multiply,
+    .quantize_token = mirror_quantize_token,
+    .quantize_block = mirror_quantize_block,
+    .rmsnorm = mirror_rmsnorm,
+    .layernorm = mirror_layernorm,
+    .hadamard = mirror_hadamard,
+    .rope = mirror_rope,
+    .softmax = mirror_softmax,
+    .gate = mirror_gate,
+    .add = mirror_add,
+    .copy = mirror_copy,
+    .round = mirror_round,
+    .watch = mirror_watch,
+    .embed = mirror_embed,
+    .store_pages = mirror_store_pages,
+    .attend_pages = mirror_attend_pages,
+};

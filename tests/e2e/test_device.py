@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern --device cuda: whole models on another device give the bits of the processor. The device is the
+emulated one (tests/cuda); with TERN_TEST_DEVICE=required it is a real one."""
+
+import json
+import os
+import struct
+import unittest
+from pathlib import Path
+
+import common
+import gguf_edit
+import serving
+from common import comma, prompt, synth, tern, tern_json, tern_text
+
+REAL = os.environ.get("TERN_TEST_DEVICE") == "required"
+RUNS = (
+    "bitnet-tiny", "bitnet-tiny-odd", "llama-tiny-q4_0", "llama-tiny-q4_1", "llama-tiny-q5_0", "llama-tiny-q8_0",
+    "qwen2-tiny", "qwen3-tiny", "phi3-tiny", "olmo2-tiny", "minicpm-tiny", "mistral-tiny", "gemma3-tiny",
+    "falcon3-tiny", "falcon-e-tiny", *common.FLOATS,
+)  # fmt: skip
+REFUSED = {
+    "llama-tiny-q4_k": "cuda has no kernel for gemv of q4_k, which blk.0.attn_q.weight needs",
+    "llama-tiny-iq2_s": "cuda has no kernel for gemv of iq2_s, which blk.0.attn_q.weight needs",
+    "bitnet-tiny-tq1_0": "cuda has no kernel for embed of tq2_0, which the embedding needs",
+    "olmoe-tiny": "cuda does not run models with experts: leave --device out",
+    "bonsai2-tiny": "cuda does not run models with Hadamard transforms: leave --device out",
+}
+
+
+def module():
+    """The emulated module of this build; none for a real device."""
+    path = Path(common.command()[0]).parent / "tests" / "cuda" / "libtern_cuda_emulated.so"
+    return {} if REAL else {"TERN_CUDA_MODULE": str(path)}
+
+
+def setUpModule():
+    if not REAL and not Path(module()["TERN_CUDA_MODULE"]).exists():
+        raise unittest.SkipTest("this build has no emulated module")
+
+
+CUDA = ("--device", "cuda")
+
+
+class Device(common.FolderTest):
+    def model(self, preset):
+        return synth(preset, self.dir)
+
+    def logits(self, model, *options):
+        tokens = comma(prompt(23, 200))
+        return tern_text("logits", "-m", model, "--tokens", tokens, "--sha256", *options, env=module())
+
+    def refused(self, *args, contains, status=1):
+        self.assert_one_line_error(tern(*args, *CUDA, env=module()), status=status, contains=contains)
+
+    def test_same_bits(self):
+        """Logits of every architecture and format that it has kernels for."""
+        for preset in RUNS:
+            with self.subTest(preset=preset):
+                model = self.model(preset)
+                self.assertEqual(self.logits(model, *CUDA), self.logits(model))
+
+    def test_settings(self):
+        """Layouts, caches, batches, activations: each with its own bits, the same on both."""
+        cases = (
+            ("bitnet-tiny", ("--layout", "t5r16")),
+            ("bitnet-tiny", ("--batch", 4)),
+            ("bitnet-tiny", ("--kv", "f32")),
+            ("llama-tiny-f16", ("--activation-precision", "bf16")),
+            ("mistral-tiny", ("--batch", 7, "--kv", "f32")),
+        )
+        for preset, options in cases:
+            with self.subTest(preset=preset, options=options):
+                model = self.model(preset)
+                self.assertEqual(self.logits(model, *CUDA, *options), self.logits(model, *options))
+
+    def test_answers(self):
+        """Tokens drawn and guessed ahead: passes of one row and of several, again and again."""
+        model = common.small_model()
+        for options in (("-n", 20), ("-n", 12, "--no-draft"), ("-n", 12, "--temp", 0.9, "--seed", 3)):
+            with self.subTest(options=options):
+                run = ("run", "-m", model, "-p", "Once upon a time", *options)
+                plain = tern_json(*run)
+                there = tern_json(*run, *CUDA, env=module())
+                self.assertEqual(there["text"], plain["text"])
+                self.assertTrue(all(name.endswith("_cuda") for name in there["kernels"]), there["kernels"])
+
+    def test_together(self):
+        """Sequences that share passes and pages."""
+        file = self.dir / "prompts.txt"
+        file.write_text("Once upon a time\nOnce upon a time there\nQ: What is 2+2? A:\n")
+        run = ("run", "-m", common.small_model(), "--prompts-file", file, "-n", 6, "--json")
+        answers = [
+            [json.loads(line).get("text") for line in tern_text(*run, *device, env=module()).splitlines()]
+            for device in ((), CUDA)
+        ]
+        self.assertEqual(*answers)
+
+    def test_sessions(self):
+        """A session that was begun on one goes on at the other."""
+        run = ("run", "-m", common.small_model(), "--ignore-eos", "--tokens")
+        start = comma(range(10, 80))  # more than a page
+        for first, second in ((CUDA, ()), ((), CUDA), (CUDA, CUDA)):
+            with self.subTest(first=first, second=second):
+                file = self.dir / "story.session"
+                file.unlink(missing_ok=True)
+                begun = tern_json(*run, start, "-n", 3, "--prompt-cache", file, *first, env=module())
+                longer = f"{start},{comma(begun['tokens'])},7"
+                rest = tern_json(*run, longer, "-n", 4, "--prompt-cache", file, *second, env=module())
+                self.assertGreater(rest["reused_tokens"], 70)
+                self.assertEqual(rest["tokens"], tern_json(*run, longer, "-n", 4)["tokens"])
+
+    def test_overflow(self):
+        """Numbers that grow too large are noticed there, too, and told alike."""
+        file = gguf_edit.read(self.model("llama-tiny-f32"))
+        norm = file.tensor("blk.1.attn_norm.weight")
+        norm.data = struct.pack("<f", 3e38) * (len(norm.data) // 4)
+        loud = self.dir / "loud.gguf"
+        loud.write_bytes(file.to_bytes())
+        said = [tern("logits", "-m", loud, "--tokens", "1,2,3", *d, env=module()) for d in ((), CUDA)]
+        self.assertEqual(said[0].returncode, 1)
+        self.assertIn(b"overflow", said[0].stderr)
+        self.assertEqual(said[1].stderr, said[0].stderr)
+
+    def test_refused(self):
+        """What it has no kernels for: one line that names the tensor or the step."""
+        for preset, text in REFUSED.items():
+            with self.subTest(preset=preset):
+                self.refused("logits", "-m", self.model(preset), "--tokens", "1,2", contains=[text])
+        model = self.model("bitnet-tiny")
+        self.refused(
+            "logits", "-m", model, "--tokens", 1, "--kv", "int8", contains=["no kernel for attend of q8_0", "a cache"]
+        )
+        self.refused("logits", "-m", model, "--tokens", 1, "--layout", "tl1r16", contains=["gemv of i2_s"])
+        receipt = ("--receipt", self.dir / "receipt.json")
+        self.refused("run", "-m", model, "--tokens", 1, "-n", 1, *receipt, status=2, contains=["--receipt"])
+        self.assertFalse((self.dir / "receipt.json").exists())
+
+    def test_auto(self):
+        """The device where it works for the model, else the processor, which --verbose tells."""
+        cases = (("bitnet-tiny", module(), "device: "), ("llama-tiny-q4_k", module(), "no kernel for gemv of q4_k"))
+        nowhere = {"TERN_CUDA_MODULE": str(self.dir / "none.so")}
+        for preset, env, text in (*cases, ("bitnet-tiny", nowhere, "none.so")):
+            with self.subTest(preset=preset, text=text):
+                run = ("run", "-m", self.model(preset), "--tokens", "1,2,3", "-n", 3)
+                result = tern(*run, "--device", "auto", "--verbose", env=env)
+                self.assertEqual(result.stdout.decode(), tern_text(*run))
+                self.assertIn(text, result.stderr.decode())
+        self.assert_one_line_error(
+            tern("logits", "-m", self.model("bitnet-tiny"), "--tokens", 1, *CUDA, env=nowhere), contains=["none.so"]
+        )
+
+    def test_bench_record(self):
+        """Its kernels and its device stand in the document, which is checked."""
+        file = self.dir / "bench.json"
+        bench = ("bench", "-m", self.model("bitnet-tiny"), "-p", 4, "-n", 4, "-r", 1, "--record", file)
+        text = tern_text(*bench, *CUDA, env=module())
+        document = json.loads(file.read_text())
+        self.assertEqual(document["backend"], "cuda")
+        self.assertIn(document["run"]["device"], text)
+        self.assertTrue(all(name.endswith("_cuda") for name in document["kernels"]), document["kernels"])
+        self.assertEqual(document["benchmark"]["read_gbs"], 0)
+        tern_text("verify", file)
+        document["backend"] = "cpu"
+        file.write_text(json.dumps(document))
+        self.assertEqual(tern("verify", file).returncode, 1)
+
+    def test_served(self):
+        serving.needs_server()
+        with serving.Server("-m", common.small_model(), *CUDA, env=module()) as server:
+            reply = server.complete("Once upon a time", max_tokens=5, temperature=0)
+            answer = reply.json()["choices"][0]["text"]
+        run = ("run", "-m", common.small_model(), "-p", "Once upon a time", "-n", 5)
+        self.assertEqual(answer, tern_json(*run)["text"])
+
+
+if __name__ == "__main__":
+    common.main()
