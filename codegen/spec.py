@@ -32,7 +32,7 @@ class Op:
     devices: bool = False  # no processor has rows of it
 
 
-TILES = {"rows": (1, 2, 4, 8, 16, 32), "tokens": (1, 2, 4, 8, 12, 16)}
+TILES = {"rows": (1, 2, 4, 8, 16, 32, 64), "tokens": (1, 2, 4, 8, 12, 16, 32)}
 PREFETCH = 4096  # bytes ahead, unless an entry says otherwise
 
 

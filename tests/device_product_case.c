@@ -94,7 +94,7 @@ static size_t check_form(const device_run *r, const weights *form) {
     static const case_shape shapes[] = {{1, 128, 1},  {16, 128, 3},  {17, 256, 2},  {33, 384, 9},
                                         {40, 16, 5},  {15, 32, 4},   {7, 3, 2},     {20, 20, 3},
                                         {48, 640, 1}, {9, 1056, 17}, {18, 2176, 1}, {16, 2080, 6},
-                                        {35, 24, 25}, {5, 1000, 11}, {70, 320, 24}, {3, 1301, 9}};
+                                        {35, 24, 25}, {5, 1000, 11}, {70, 320, 40}, {3, 1301, 9}};
     size_t products = 0;
 
     for (size_t s = 0; s < COUNT(shapes); s++) {
@@ -130,7 +130,7 @@ void device_check_long_products(const device_run *r) {
                                     {TERN_FORMAT_I2_S, TERN_LAYOUT_T5R16},
                                     {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16},
                                     {TERN_FORMAT_F16, TERN_LAYOUT_ROWS}};
-    static const case_shape longest = {2, 65408, 1}, wide = {16, 6912, 2};
+    static const case_shape longest = {2, 65408, 1}, many = {1, 65408, 9}, wide = {16, 6912, 2};
 
     for (int kind = CASE_RANDOM; kind <= CASE_MIN_MIN; kind++) {
         for (size_t i = 0; i < COUNT(forms); i++) {
@@ -139,6 +139,7 @@ void device_check_long_products(const device_run *r) {
             check_products(r, &forms[i], &wide, (case_kind)kind);
         }
     }
+    check_products(r, &forms[0], &many, CASE_MAX_MIN);
 }
 
 /* The case's product twice in one call, the second time with a bias. */

@@ -61,6 +61,7 @@ SHOWN = {
     "store": "tern_store_f16_avx2",
     "store_block": "tern_store_q8_0_avx2",
     "cuda/matmul_ternary": "tern_gemv_i2_s_16x1_cuda",
+    "cuda/matmul_ternary_gemm": "tern_gemm_i2_s_64x32_cuda",
     "cuda/matmul_base3": "tern_gemm_t5r16_16x8_cuda",
     "cuda/matmul_block": "tern_gemv_q4_1_16x1_cuda",
     "cuda/matmul_float": "tern_gemm_f16_32x16_cuda",

@@ -55,35 +55,46 @@ static tern_status elementwise(tern_device *d, tern_device_stream *stream, tern_
 
 /* ---- matrix products ----------------------------------------------------------------------- */
 
-/* The kernel for a layout; the float formats share ROWS. */
+/* Float formats share ROWS. */
+static bool multiplies(const tern_cuda_kernel *k, tern_op op, const tern_matrix *w) {
+    return k->op == op && k->layout == w->layout &&
+           (w->layout != TERN_LAYOUT_ROWS || k->format == w->format);
+}
+
+/* The kernel for a layout: the smallest tile that has room for all tokens, or the largest. */
 static const tern_cuda_kernel *find_product(const cuda_device *cuda, tern_op op,
-                                            const tern_matrix *w, tern_error *err) {
+                                            const tern_matrix *w, size_t tokens, tern_error *err) {
     const tern_format_info *info = tern_format_describe(w->format);
+    const tern_cuda_kernel *found = NULL;
 
     for (size_t i = 0; i < cuda->kernel_count; i++) {
         const tern_cuda_kernel *k = &cuda->kernels[i];
-        if (k->op == op && k->layout == w->layout &&
-            (w->layout != TERN_LAYOUT_ROWS || k->format == w->format))
-            return k;
+        if (!multiplies(k, op, w))
+            continue;
+        if (found == NULL || (found->tokens_tile < k->tokens_tile ? found->tokens_tile < tokens
+                                                                  : k->tokens_tile >= tokens))
+            found = k;
     }
-    (void)tern_fail(err, TERN_ERR_KERNEL, "cuda: no kernel for %s of %s in layout %s",
-                    tern_op_name(op), info != NULL ? info->name : "no format",
-                    tern_layout_name(w->layout));
-    return NULL;
+    if (found == NULL)
+        (void)tern_fail(err, TERN_ERR_KERNEL, "cuda: no kernel for %s of %s in layout %s",
+                        tern_op_name(op), info != NULL ? info->name : "no format",
+                        tern_layout_name(w->layout));
+    return found;
 }
 
 /* A block of threads takes a tile of rows and tokens. */
 static tern_status matmul(tern_device *d, tern_device_stream *stream, tern_op op,
                           const tern_cuda_matmul *m, tern_error *err) {
     const cuda_device *cuda = (const cuda_device *)d;
-    const tern_cuda_kernel *kernel = find_product(cuda, op, &m->w, err);
-    const bool floats = m->w.layout == TERN_LAYOUT_ROWS;
+    const size_t rows = m->tile.r1 - m->tile.r0, tokens = m->tile.t1 - m->tile.t0;
+    const tern_cuda_kernel *kernel = find_product(cuda, op, &m->w, tokens, err);
 
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
-    const launch l = {kernel, ceil_div(m->tile.r1 - m->tile.r0, kernel->rows_tile),
-                      ceil_div(m->tile.t1 - m->tile.t0, kernel->tokens_tile),
-                      floats ? TERN_CUDA_FLOAT_THREADS : TERN_CUDA_THREADS};
+    const bool wide = m->w.layout == TERN_LAYOUT_ROWS || kernel->rows_tile > TERN_ROW_GROUP;
+    const launch l = {kernel, ceil_div(rows, kernel->rows_tile),
+                      ceil_div(tokens, kernel->tokens_tile),
+                      wide ? TERN_CUDA_TILE_THREADS : TERN_CUDA_THREADS};
     return start(cuda, stream, &l, &(tern_cuda_job){.matmul = *m}, err);
 }
 

@@ -13,7 +13,7 @@
 enum {
     TERN_CUDA_WARP = 32,
     TERN_CUDA_THREADS = 256,       /* of a block, unless one of the following says otherwise */
-    TERN_CUDA_FLOAT_THREADS = 128, /* float products */
+    TERN_CUDA_TILE_THREADS = 128,  /* float products, and those of more than 16 rows a block */
     TERN_CUDA_ATTEND_THREADS = 128 /* attention: one head */
 };
 

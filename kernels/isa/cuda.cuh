@@ -250,6 +250,12 @@ TERN_VERB float outer_scale(const tern_matrix &w, size_t row) {
     return w.row_scale != NULL ? w.row_scale[row] : w.scale;
 }
 
+/* The ternary product of a row and token from its exact sum of codes x activations. */
+TERN_VERB float ternary_y(const tern_cuda_matmul &m, size_t row, size_t t, int32_t raw) {
+    const float difference = vf_sub((float)raw, (float)m.x.sum[t]);
+    return vf_mul(vf_div(difference, m.x.s[t]), outer_scale(m.w, row));
+}
+
 /* ---- warps --------------------------------------------------------------------------------- */
 
 /* v of the lanes whose numbers agree in the bits that are not in [first, last]: their sum. */
@@ -257,6 +263,44 @@ TERN_VERB int32_t warp_sum(int32_t v, int first, int last) {
     for (int bit = first; bit <= last; bit *= 2)
         v += __shfl_xor_sync(TERN_FULL_WARP, v, bit);
     return v;
+}
+
+/*
+ * c += a x b over the whole warp: 16 rows of 32 signed bytes times 8 columns of them. Lane 4g + j
+ * holds bytes 4j .. 4j+3 of row g (a[0]), of row g + 8 (a[1]) and of column g (b[0]); the bytes 16
+ * further are a[2], a[3] and b[1]. Its sums are those of row g (c[0], c[1]) and row g + 8 with
+ * columns 2j and 2j + 1.
+ */
+TERN_VERB void warp_multiply(int32_t (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
+#pragma unroll
+    for (unsigned i = 0; i < 4; i++) /* 8 rows of 16 bytes each */
+        asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+r"(c[i % 2 * 2]), "+r"(c[i % 2 * 2 + 1])
+            : "r"(a[i]), "r"(i < 2 ? b0 : b1));
+#else
+    const unsigned lane = threadIdx.x % TERN_CUDA_WARP;
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned row = lane / 4 * 4 + i, column = lane % 4 * 8 + i;
+#pragma unroll
+        for (unsigned half = 0; half < 2; half++) {
+            const uint32_t b = half == 0 ? b0 : b1;
+            const int32_t low = __shfl_sync(TERN_FULL_WARP, (int32_t)a[2 * half], row);
+            const int32_t high = __shfl_sync(TERN_FULL_WARP, (int32_t)a[2 * half + 1], row);
+            const int32_t left = __shfl_sync(TERN_FULL_WARP, (int32_t)b, column);
+            const int32_t right = __shfl_sync(TERN_FULL_WARP, (int32_t)b, column + 4);
+            c[0] = __dp4a(low, left, c[0]);
+            c[1] = __dp4a(low, right, c[1]);
+            c[2] = __dp4a(high, left, c[2]);
+            c[3] = __dp4a(high, right, c[3]);
+        }
+    }
+#endif
 }
 
 /* The largest v of the warp, for every lane. */

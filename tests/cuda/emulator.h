@@ -43,6 +43,12 @@ struct alignas(8) uint2 {
 static inline uint2 make_uint2(uint32_t x, uint32_t y) {
     return uint2{x, y};
 }
+struct alignas(8) int2 {
+    int32_t x, y;
+};
+static inline int2 make_int2(int32_t x, int32_t y) {
+    return int2{x, y};
+}
 struct alignas(16) uint4 {
     uint32_t x, y, z, w;
 };
@@ -167,6 +173,9 @@ static inline void __syncwarp(void) {
     (void)tern_emulated_exchange(0, 0);
 }
 
+static inline int32_t __shfl_sync(unsigned, int32_t v, unsigned from) {
+    return (int32_t)tern_emulated_exchange((uint32_t)v, from);
+}
 static inline int32_t __shfl_xor_sync(unsigned, int32_t v, int mask) {
     return (int32_t)tern_emulated_exchange((uint32_t)v, tern_emulated_lane() ^ (unsigned)mask);
 }

@@ -39,7 +39,7 @@ template <typename T, unsigned LINES>
 struct share {
     enum {
         PIECE = 16 / sizeof(T),
-        LINES_ONCE = TERN_CUDA_FLOAT_THREADS * PIECE / COLS,
+        LINES_ONCE = TERN_CUDA_TILE_THREADS * PIECE / COLS,
         COUNT = (LINES + LINES_ONCE - 1) / LINES_ONCE
     };
     const T *from[COUNT];
@@ -170,7 +170,7 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, stage *sta
     __syncthreads();
 }
 
-TERN_KERNEL(TERN_CUDA_FLOAT_THREADS, tern_gemm_f16_32x16_cuda) {
+TERN_KERNEL(TERN_CUDA_TILE_THREADS, tern_gemm_f16_32x16_cuda) {
     __shared__ stage stages[STAGES];
     const tern_cuda_matmul &m = job.matmul;
     const size_t row0 = m.tile.r0 + blockIdx.x * (size_t)ROWS;

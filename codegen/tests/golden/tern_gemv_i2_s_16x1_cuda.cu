@@ -20,12 +20,6 @@ enum {
     TOKENS = 1
 };
 
-/* y of row `r` of the group and token t, from the exact sum. */
-TERN_VERB void rescale(const tern_cuda_matmul &m, size_t row, size_t t, int32_t raw) {
-    const float difference = vf_sub((float)raw, (float)m.x.sum[t]);
-    m.y[t * m.y_stride + row] = vf_mul(vf_div(difference, m.x.s[t]), outer_scale(m.w, row));
-}
-
 /* 16 rows x TOKENS tokens from t; tokens past the last one repeat it and are not stored. */
 TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t part[][TOKENS][16]) {
     const size_t chunks = (m.w.cols + CHUNK_COLS - 1) / CHUNK_COLS;
@@ -63,7 +57,7 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t pa
         int32_t raw = 0;
         for (int w = 0; w < TERN_CUDA_WARPS; w++)
             raw += part[w][i][r];
-        rescale(m, row0 + r, t + i, raw);
+        m.y[(t + i) * m.y_stride + row0 + r] = ternary_y(m, row0 + r, t + i, raw);
     }
     __syncthreads();
 }
