@@ -10,6 +10,9 @@
 
 enum { TOKENS = 3, GROUP = 2, ROWS = TOKENS * GROUP, GAP = 3, CODE = 40 };
 
+/* What reads the rows next: a device may look at them then, and they may become others. */
+typedef enum reader { NOBODY, NORM, NORM_IN_PLACE, GATE_IN_PLACE, STORE, OTHERS, READERS } reader;
+
 /* A number that stands once or twice in a row, and whether the row is noted then. */
 typedef struct planted {
     float value;
@@ -39,31 +42,88 @@ static const planted cases[] = {
 
 static const size_t lengths[] = {2, 16, 33, 255, 257, 2560};
 
-static void *put_number(const device_run *r, const planted *p, size_t n, size_t row,
+static void *put_number(const device_run *r, const planted *p, size_t n, size_t stride, size_t row,
                         check_rng *rng) {
-    const size_t count = (ROWS - 1) * (n + GAP) + n;
+    const size_t count = (ROWS - 1) * stride + n;
     check_buffer x = check_buffer_new(count * sizeof(float), sizeof(float), CHECK_END);
     float *floats = x.data;
 
     for (size_t i = 0; i < count; i++) /* between the rows all is noted */
-        floats[i] = i % (n + GAP) < n ? 0.001f * check_normal(rng) : NAN;
+        floats[i] = i % stride < n ? 0.001f * check_normal(rng) : NAN;
     const size_t at = check_below(rng, (uint32_t)(n / 2));
     for (int i = 0; i < p->times; i++)
-        floats[row * (n + GAP) + at + (size_t)i * (n / 2)] = p->value;
+        floats[row * stride + at + (size_t)i * (n / 2)] = p->value;
     void *memory = device_put_buffer(r, &x);
     check_buffer_free(&x);
     return memory;
 }
 
+static const tern_device_place places[TOKENS] = {{2, 7}, {0, 1}, {1, 0}};
+
+/* The rows, heads of the tokens, into pages: one of each sequence. */
+static void store_rows(const device_run *r, const tern_device_watch *a) {
+    const size_t n = a->x.n, page_floats = (size_t)GROUP * TERN_ATTEND_CHUNK * n;
+    static const uint32_t numbers[TOKENS] = {1, 2, 0};
+    const uint32_t *on_device = device_put(r, numbers, sizeof numbers);
+    const uint32_t *tables[TOKENS] = {on_device, on_device + 1, on_device + 2};
+    void *pages = NULL, *there = device_put(r, tables, sizeof tables);
+
+    DEVICE_CALL(r, alloc, TOKENS * page_floats * sizeof(float), &pages);
+    const tern_device_store s = {.to = {.format = TERN_FORMAT_F32,
+                                        .data = pages,
+                                        .head_stride = TERN_ATTEND_CHUNK * n * sizeof(float),
+                                        .page_stride = page_floats * sizeof(float),
+                                        .tables = there},
+                                 .x = a->x.data,
+                                 .stride = GROUP * n,
+                                 .at = a->at,
+                                 .tokens = TOKENS,
+                                 .heads = GROUP,
+                                 .dim = n};
+    DEVICE_CALL(r, watch, r->stream, a);
+    DEVICE_CALL(r, store_pages, r->stream, &s);
+    device_drop(r, pages);
+    device_drop(r, there);
+    device_drop(r, (void *)on_device);
+}
+
+/* Watches, and has the rows read; for OTHERS all of them but the last. */
+static void watch_and_read(const device_run *r, const tern_device_watch *a, reader who) {
+    const size_t count = ROWS * a->x.stride;
+    check_buffer ones = check_buffer_new(count * sizeof(float), sizeof(float), CHECK_END);
+    for (size_t i = 0; i < count; i++)
+        ((float *)ones.data)[i] = 1.0f;
+    void *y = device_put_buffer(r, &ones);
+    const tern_device_rows to = {y, a->x.stride, a->x.n, ROWS, false};
+    tern_device_rows others = a->x;
+    others.rows--;
+
+    if (who == STORE)
+        store_rows(r, a);
+    else
+        DEVICE_CALL(r, watch, r->stream, a);
+    if (who == NORM)
+        DEVICE_CALL(r, rmsnorm, r->stream, &a->x, y, 1e-5f, &to);
+    else if (who == NORM_IN_PLACE)
+        DEVICE_CALL(r, rmsnorm, r->stream, &a->x, y, 1e-5f, &a->x);
+    else if (who == GATE_IN_PLACE)
+        DEVICE_CALL(r, gate, r->stream, TERN_OP_GATE_RELU2, &a->x, &to, &a->x);
+    else if (who == OTHERS)
+        DEVICE_CALL(r, rmsnorm, r->stream, &others, y, 1e-5f, &others);
+    device_drop(r, y);
+    check_buffer_free(&ones);
+}
+
 /* One row has the number; then notes that are earlier, which stay. */
-static void check_one(const device_run *r, const planted *p, size_t n, size_t row, check_rng *rng) {
-    const tern_device_place places[TOKENS] = {{2, 7}, {0, 1}, {1, 0}};
+static void check_one(const device_run *r, const planted *p, size_t n, size_t row, reader who,
+                      check_rng *rng) {
+    const size_t stride = who == GATE_IN_PLACE || who == STORE ? n : n + GAP;
     const uint32_t before[TOKENS] = {UINT32_MAX, CODE + 1, row % 2 ? UINT32_MAX : CODE - 1};
     const uint32_t sequence = places[row / GROUP].sequence;
     uint32_t want[TOKENS], got[TOKENS];
-    void *x = put_number(r, p, n, row, rng);
+    void *x = put_number(r, p, n, stride, row, rng);
     void *at = device_put(r, places, sizeof places), *notes = device_put(r, before, sizeof before);
-    const tern_device_watch a = {.x = {.data = x, .stride = n + GAP, .n = n, .rows = ROWS},
+    const tern_device_watch a = {.x = {.data = x, .stride = stride, .n = n, .rows = ROWS},
                                  .group = GROUP,
                                  .limit = p->limit,
                                  .squares = p->squares,
@@ -74,7 +134,7 @@ static void check_one(const device_run *r, const planted *p, size_t n, size_t ro
     memcpy(want, before, sizeof want);
     if (p->noted && before[sequence] > CODE)
         want[sequence] = CODE;
-    DEVICE_CALL(r, watch, r->stream, &a);
+    watch_and_read(r, &a, who);
     device_get(r, got, notes, sizeof got);
     check_bytes("notes", want, got, sizeof want);
     device_drop(r, x);
@@ -88,7 +148,9 @@ void device_check_watch(const device_run *r) {
     for (size_t i = 0; i < COUNT(cases); i++)
         for (size_t k = 0; k < COUNT(lengths); k++) {
             const size_t row = check_below(&rng, ROWS);
-            check_case("%s, watch, case %zu, n = %zu, row %zu", r->d->name, i, lengths[k], row);
-            check_one(r, &cases[i], lengths[k], row, &rng);
+            const reader who = (reader)((i + k) % READERS);
+            check_case("%s, watch, case %zu, n = %zu, row %zu, reader %d", r->d->name, i,
+                       lengths[k], row, (int)who);
+            check_one(r, &cases[i], lengths[k], row, who, &rng);
         }
 }

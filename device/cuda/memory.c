@@ -56,9 +56,12 @@ tern_status cuda_stream_free(tern_device *d, tern_device_stream *stream, tern_er
 }
 
 tern_status cuda_stream_sync(tern_device *d, tern_device_stream *stream, tern_error *err) {
-    const cuda_device *cuda = (const cuda_device *)d;
+    cuda_device *cuda = (cuda_device *)d;
+    const tern_status status = cuda_begin_watch(cuda, err);
+    const tern_status end =
+        cuda_check(cuda, cuda->rt->stream_sync(stream), "stream", status == TERN_OK ? err : NULL);
 
-    return cuda_check(cuda, cuda->rt->stream_sync(stream), "stream", err);
+    return status == TERN_OK ? end : status;
 }
 
 /* ---- copies -------------------------------------------------------------------------------- */
@@ -67,17 +70,18 @@ static size_t piece_at(size_t done, size_t bytes) {
     return bytes - done < TERN_CUDA_STAGE_BYTES ? bytes - done : TERN_CUDA_STAGE_BYTES;
 }
 
-static tern_status check_copy(const void *to, const void *from, size_t bytes, tern_error *err) {
+static tern_status begin_copy(cuda_device *cuda, const void *to, const void *from, size_t bytes,
+                              tern_error *err) {
     if (to == NULL || from == NULL || bytes == 0)
         return tern_fail(err, TERN_ERR_ARG, "cuda: nothing to copy");
-    return TERN_OK;
+    return cuda_begin_watch(cuda, err);
 }
 
 tern_status cuda_upload(tern_device *d, tern_device_stream *stream, void *to, const void *from,
                         size_t bytes, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
     const tern_cuda_runtime *rt = cuda->rt;
-    tern_status status = check_copy(to, from, bytes, err);
+    tern_status status = begin_copy(cuda, to, from, bytes, err);
 
     for (size_t done = 0, i = 0; status == TERN_OK && done < bytes; i++) {
         const cuda_stage *stage = &cuda->stages[i % TERN_CUDA_STAGES];
@@ -112,7 +116,7 @@ static int request_piece(cuda_device *cuda, const cuda_stage *stage, tern_device
 tern_status cuda_download(tern_device *d, tern_device_stream *stream, void *to, const void *from,
                           size_t bytes, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
-    tern_status status = check_copy(to, from, bytes, err);
+    tern_status status = begin_copy(cuda, to, from, bytes, err);
 
     if (status == TERN_OK)
         status = cuda_check(cuda, request_piece(cuda, &cuda->stages[0], stream, from, 0, bytes),
@@ -135,19 +139,22 @@ tern_status cuda_download(tern_device *d, tern_device_stream *stream, void *to, 
 /* ---- recordings ---------------------------------------------------------------------------- */
 
 tern_status cuda_record(tern_device *d, tern_device_stream *stream, tern_error *err) {
-    const cuda_device *cuda = (const cuda_device *)d;
+    cuda_device *cuda = (cuda_device *)d;
+    const tern_status status = cuda_begin_watch(cuda, err);
 
-    return cuda_check(cuda, cuda->rt->record(stream), "record", err);
+    return status == TERN_OK ? cuda_check(cuda, cuda->rt->record(stream), "record", err) : status;
 }
 
 tern_status cuda_end_record(tern_device *d, tern_device_stream *stream,
                             tern_device_recording **recording, tern_error *err) {
-    const cuda_device *cuda = (const cuda_device *)d;
+    cuda_device *cuda = (cuda_device *)d;
     void *handle = NULL;
-    const int error = cuda->rt->end_record(stream, &handle);
+    const tern_status status = cuda_begin_watch(cuda, err);
+    const int error = cuda->rt->end_record(stream, &handle); /* in any case */
+    const tern_status end = cuda_check(cuda, error, "recording", status == TERN_OK ? err : NULL);
 
     *recording = (tern_device_recording *)handle;
-    return cuda_check(cuda, error, "recording", err);
+    return status == TERN_OK ? end : status;
 }
 
 tern_status cuda_replay(tern_device *d, tern_device_stream *stream,

@@ -15,8 +15,8 @@ typedef struct launch {
     unsigned threads;
 } launch;
 
-static tern_status start(const cuda_device *cuda, tern_device_stream *stream, const launch *l,
-                         const tern_cuda_job *job, tern_error *err) {
+static tern_status launch_kernel(const cuda_device *cuda, tern_device_stream *stream,
+                                 const launch *l, const tern_cuda_job *job, tern_error *err) {
     const unsigned grid[3] = {(unsigned)(l->x < GRID_X_MAX ? l->x : GRID_X_MAX),
                               (unsigned)(l->y < GRID_Y_MAX ? l->y : GRID_Y_MAX), 1};
 
@@ -26,10 +26,18 @@ static tern_status start(const cuda_device *cuda, tern_device_stream *stream, co
     return cuda_check(cuda, error, l->kernel->name, err);
 }
 
+/* A watch that still waits comes before any other operation. */
+static tern_status start(cuda_device *cuda, tern_device_stream *stream, const launch *l,
+                         const tern_cuda_job *job, tern_error *err) {
+    const tern_status status = cuda_begin_watch(cuda, err);
+
+    return status == TERN_OK ? launch_kernel(cuda, stream, l, job, err) : status;
+}
+
 /* Launches the kernel of an operation that is no product on x * y blocks. */
 static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, tern_format format,
                        size_t x, size_t y, const tern_cuda_job *job, tern_error *err) {
-    const cuda_device *cuda = (const cuda_device *)d;
+    cuda_device *cuda = (cuda_device *)d;
     const tern_format_info *info = tern_format_describe(format);
     const unsigned threads = op == TERN_OP_ATTEND ? TERN_CUDA_ATTEND_THREADS : TERN_CUDA_THREADS;
 
@@ -41,6 +49,49 @@ static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, t
     }
     return tern_fail(err, TERN_ERR_KERNEL, "cuda: no kernel for %s of %s", tern_op_name(op),
                      info != NULL ? info->name : "floats");
+}
+
+/* ---- numbers that grew --------------------------------------------------------------------- */
+
+tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_device_watch *a,
+                       tern_error *err) {
+    cuda_device *cuda = (cuda_device *)d;
+    tern_status status = tern_check_watch(a, err);
+
+    if (status == TERN_OK)
+        status = cuda_begin_watch(cuda, err); /* another one */
+    if (status != TERN_OK)
+        return status;
+    cuda->watch = *a;
+    cuda->watch_stream = stream;
+    return TERN_OK;
+}
+
+static tern_cuda_watch take_watch(cuda_device *cuda) {
+    const tern_device_watch a = cuda->watch;
+
+    cuda->watch.notes = NULL;
+    return (tern_cuda_watch){a, a.squares ? TERN_SQUARES_LIMIT : a.limit};
+}
+
+tern_status cuda_begin_watch(cuda_device *cuda, tern_error *err) {
+    if (cuda->watch.notes == NULL)
+        return TERN_OK;
+    const tern_cuda_job job = {.watch = take_watch(cuda)};
+    return run(&cuda->base, cuda->watch_stream, TERN_OP_WATCH, TERN_FORMAT_NONE, job.watch.a.x.rows,
+               1, &job, err);
+}
+
+/* The watch that waits, if it is of just the rows that an operation reads; else none. */
+static tern_cuda_watch watch_of(tern_device *d, const tern_device_stream *stream,
+                                const tern_device_rows *x) {
+    cuda_device *cuda = (cuda_device *)d;
+    const tern_device_rows *w = &cuda->watch.x;
+    const bool same = cuda->watch.notes != NULL && cuda->watch_stream == stream &&
+                      w->data == x->data && w->stride == x->stride && w->n == x->n &&
+                      w->rows == x->rows;
+
+    return same ? take_watch(cuda) : (tern_cuda_watch){.limit = 0.0f};
 }
 
 static size_t ceil_div(size_t a, size_t b) {
@@ -85,7 +136,7 @@ static const tern_cuda_kernel *find_product(const cuda_device *cuda, tern_op op,
 /* A block of threads takes a tile of rows and tokens. */
 static tern_status matmul(tern_device *d, tern_device_stream *stream, tern_op op,
                           const tern_cuda_matmul *m, tern_error *err) {
-    const cuda_device *cuda = (const cuda_device *)d;
+    cuda_device *cuda = (cuda_device *)d;
     const size_t rows = m->tile.r1 - m->tile.r0, tokens = m->tile.t1 - m->tile.t0;
     const tern_cuda_kernel *kernel = find_product(cuda, op, &m->w, tokens, err);
 
@@ -125,8 +176,9 @@ static tern_status add_bias(tern_device *d, tern_device_stream *stream,
 
     for (size_t t = 0; status == TERN_OK && p->bias != NULL && t < p->tokens; t++) {
         float *y = p->y + t * p->y_stride;
-        status = elementwise(d, stream, TERN_OP_ADD,
-                             &(tern_cuda_elementwise){y, p->bias, p->w->rows, y}, err);
+        status = elementwise(
+            d, stream, TERN_OP_ADD,
+            &(tern_cuda_elementwise){.a = y, .b = p->bias, .n = p->w->rows, .y = y}, err);
     }
     return status;
 }
@@ -193,7 +245,7 @@ tern_status cuda_rmsnorm(tern_device *d, tern_device_stream *stream, const tern_
     if (status != TERN_OK)
         return status;
     return run(d, stream, TERN_OP_RMSNORM, TERN_FORMAT_NONE, x->rows, 1,
-               &(tern_cuda_job){.norm = {*x, g, eps, *y}}, err);
+               &(tern_cuda_job){.norm = {*x, g, eps, *y, watch_of(d, stream, x)}}, err);
 }
 
 tern_status cuda_layernorm(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
@@ -264,19 +316,21 @@ tern_status cuda_store_pages(tern_device *d, tern_device_stream *stream, const t
     if (status != TERN_OK)
         return status;
     const size_t rows = a->tokens * a->heads;
-    return run(
-        d, stream, TERN_OP_STORE, a->to.format, rows, 1,
-        &(tern_cuda_job){
-            .store = {.x = {.data = (float *)a->x, .stride = a->dim, .n = a->dim, .rows = rows},
-                      .out = a->to.data,
-                      .stride = a->dim,
-                      .at = a->at,
-                      .tables = a->to.tables,
-                      .heads = a->heads,
-                      .token = a->stride,
-                      .head_stride = a->to.head_stride,
-                      .page_stride = a->to.page_stride}},
-        err);
+    const tern_device_rows x = {.data = (float *)a->x, .stride = a->dim, .n = a->dim, .rows = rows};
+    const bool close = a->stride == a->heads * a->dim; /* each head follows the one before it */
+    return run(d, stream, TERN_OP_STORE, a->to.format, rows, 1,
+               &(tern_cuda_job){.store = {.x = x,
+                                          .watch = close ? watch_of(d, stream, &x)
+                                                         : (tern_cuda_watch){.limit = 0.0f},
+                                          .out = a->to.data,
+                                          .stride = a->dim,
+                                          .at = a->at,
+                                          .tables = a->to.tables,
+                                          .heads = a->heads,
+                                          .token = a->stride,
+                                          .head_stride = a->to.head_stride,
+                                          .page_stride = a->to.page_stride}},
+               err);
 }
 
 /* ---- elements ------------------------------------------------------------------------------ */
@@ -289,12 +343,18 @@ static tern_status elements(tern_device *d, tern_device_stream *stream, tern_op 
     const size_t calls = close ? 1 : y->rows, n = close ? y->rows * y->n : y->n;
     tern_status status = TERN_OK;
 
-    for (size_t t = 0; status == TERN_OK && t < calls; t++)
-        status =
-            elementwise(d, stream, op,
-                        &(tern_cuda_elementwise){a->data + t * a->stride, b->data + t * b->stride,
-                                                 n, y->data + t * y->stride},
-                        err);
+    for (size_t t = 0; status == TERN_OK && t < calls; t++) {
+        const tern_cuda_elementwise e = {
+            .a = a->data + t * a->stride,
+            .b = b->data + t * b->stride,
+            .n = n,
+            .y = y->data + t * y->stride,
+            /* y may be a: a row whose squares are added up must stay */
+            .watch = close && !((cuda_device *)d)->watch.squares
+                         ? watch_of(d, stream, a)
+                         : (tern_cuda_watch){.limit = 0.0f}};
+        status = elementwise(d, stream, op, &e, err);
+    }
     return status;
 }
 
@@ -321,16 +381,6 @@ tern_status cuda_copy(tern_device *d, tern_device_stream *stream, const tern_dev
     if (status != TERN_OK)
         return status;
     return cuda_store(d, stream, TERN_FORMAT_F32, x, y->data, y->stride, err);
-}
-
-tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_device_watch *a,
-                       tern_error *err) {
-    const tern_status status = tern_check_watch(a, err);
-
-    if (status != TERN_OK)
-        return status;
-    return run(d, stream, TERN_OP_WATCH, TERN_FORMAT_NONE, a->x.rows, 1,
-               &(tern_cuda_job){.watch = {*a, a->squares ? TERN_SQUARES_LIMIT : a->limit}}, err);
 }
 
 /* ---- rope, attention ----------------------------------------------------------------------- */

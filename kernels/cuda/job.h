@@ -30,11 +30,18 @@ typedef struct tern_cuda_quantize {
     tern_device_quantized out;
 } tern_cuda_quantize;
 
+/* Whether numbers stay below a limit. */
+typedef struct tern_cuda_watch {
+    tern_device_watch a; /* notes NULL: nobody asks */
+    float limit;         /* of elements, where a.squares is set, too */
+} tern_cuda_watch;
+
 typedef struct tern_cuda_norm {
     tern_device_rows x;
     const float *g;
     float eps;
     tern_device_rows y;
+    tern_cuda_watch watch; /* of x */
 } tern_cuda_norm;
 
 /* gates and add: y[i] = f(a[i], b[i]) */
@@ -43,6 +50,7 @@ typedef struct tern_cuda_elementwise {
     const float *b;
     size_t n;
     float *y;
+    tern_cuda_watch watch; /* of a */
 } tern_cuda_elementwise;
 
 typedef struct tern_cuda_round {
@@ -67,6 +75,7 @@ typedef struct tern_cuda_store {
     size_t token;       /* from a token's first head to the next token's in x, in floats */
     size_t head_stride; /* in bytes, like the next */
     size_t page_stride;
+    tern_cuda_watch watch; /* of x */
 } tern_cuda_store;
 
 /* Attention over pages, or over positions that lie one after the other. */
@@ -75,12 +84,6 @@ typedef struct tern_cuda_attend {
                                    of each head */
     size_t before;
 } tern_cuda_attend;
-
-/* Whether numbers stay below a limit. */
-typedef struct tern_cuda_watch {
-    tern_device_watch a;
-    float limit; /* of elements, where a.squares is set, too */
-} tern_cuda_watch;
 
 typedef union tern_cuda_job {
     tern_cuda_matmul matmul;

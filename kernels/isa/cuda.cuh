@@ -256,6 +256,28 @@ TERN_VERB float ternary_y(const tern_cuda_matmul &m, size_t row, size_t t, int32
     return vf_mul(vf_div(difference, m.x.s[t]), outer_scale(m.w, row));
 }
 
+/* ---- numbers that grew --------------------------------------------------------------------- */
+
+/* Whether rmsnorm can add up a row's squares, although some are large; false for a NaN. The order
+ * is that of device/finite.c. */
+TERN_VERB bool squares_fit(const tern_device_rows &x, size_t row) {
+    double sum = 0.0;
+    for (size_t i = 0; i < x.n; i++) {
+        const double v = (double)x.data[row * x.stride + i];
+        sum = __dadd_rn(sum, __dmul_rn(v, v));
+    }
+    return sum < 0x1.ffp127;
+}
+
+/* Notes the row, one of w.a.x, if v, an element of it, is not below the limit. Magnitudes order as
+ * their bits do, NaNs last. The row must be as it was. */
+TERN_VERB void watch(const tern_cuda_watch &w, size_t row, float v) {
+    if (w.a.notes == NULL || (__float_as_uint(v) & 0x7fffffffu) < __float_as_uint(w.limit))
+        return;
+    if (!w.a.squares || !squares_fit(w.a.x, row))
+        atomicMin(&w.a.notes[w.a.at[row / w.a.group].sequence], w.a.code);
+}
+
 /* ---- warps --------------------------------------------------------------------------------- */
 
 /* v of the lanes whose numbers agree in the bits that are not in [first, last]: their sum. */

@@ -20,8 +20,10 @@ TERN_VERB void normalize(const tern_cuda_norm &a, size_t t, float *terms, float 
 
     for (size_t first = 0; first < n; first += TERN_CUDA_TERMS) {
         const size_t count = smaller(n - first, TERN_CUDA_TERMS);
-        for (size_t i = threadIdx.x; i < count; i += TERN_CUDA_THREADS)
+        for (size_t i = threadIdx.x; i < count; i += TERN_CUDA_THREADS) {
+            watch(a.watch, t, x[first + i]);
             terms[i] = vf_mul(x[first + i], x[first + i]);
+        }
         __syncthreads();
         if (threadIdx.x < TERN_LANES)
             p = lanes_add(p, terms, count, threadIdx.x);

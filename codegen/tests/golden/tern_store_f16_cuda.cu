@@ -24,8 +24,10 @@ TERN_KERNEL(TERN_CUDA_THREADS, tern_store_f16_cuda) {
     for (size_t row = blockIdx.x; row < a.x.rows; row += gridDim.x) {
         const float *x = a.x.data + row / a.heads * a.token + row % a.heads * a.x.stride;
         uint16_t *out = place(a, row);
-        for (size_t i = threadIdx.x; i < a.x.n; i += TERN_CUDA_THREADS)
+        for (size_t i = threadIdx.x; i < a.x.n; i += TERN_CUDA_THREADS) {
+            watch(a.watch, row, x[i]);
             out[i] = vf_to_f16(x[i]);
+        }
     }
 }
 } // namespace code_of_tern_store_f16_cuda
