@@ -190,7 +190,7 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
 /* ---- other operations ---------------------------------------------------------------------- */
 
 /* Not a multiple of any vector, and more than one attention chunk of positions. */
-enum { SAMPLE = 77, POSITIONS = TERN_ATTEND_CHUNK + 3, DIM = 24, GROUP = 2 };
+enum { SAMPLE = 77, POSITIONS = TERN_ATTEND_CHUNK + 3, DIM = 24, GROUP_MAX = 6 };
 enum { ROW_MAX = 1536 }; /* elements of an embedding row: whole blocks of any format, below both */
 
 typedef struct outcome {
@@ -208,21 +208,19 @@ typedef struct sample {
     outcome got, expected;
     /* ATTEND: two pages of keys and two of values. No format has longer rows than F32. */
     _Alignas(TERN_ALIGN) uint8_t cache[2][2 * TERN_ATTEND_CHUNK * DIM * sizeof(float)];
-    _Alignas(TERN_ALIGN) uint8_t states[16384];
+    _Alignas(TERN_ALIGN) uint8_t states[32768];
 } sample;
 
 /*
  * Two chunks, whose states are merged once by `chunks` and once by `merge`. The second chunk's page
  * stands before the first one's.
  */
-static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store, sample *in,
-                       outcome *out) {
+static void run_attend(const tern_kernel_row *row, size_t group, sample *in, float *out) {
     static const uint32_t pages[] = {1, 0};
-    const size_t row_bytes = tern_cache_row_bytes(row->format, DIM);
-    const size_t state_bytes = tern_attend_state_bytes(GROUP, DIM);
+    const size_t state_bytes = tern_attend_state_bytes(group, DIM);
     const tern_attend_functions *f = &row->fn.attend;
     const tern_attend_args args = {
-        .heads = {.positions = POSITIONS, .tokens = 1, .group = GROUP, .dim = DIM},
+        .heads = {.positions = POSITIONS, .tokens = 1, .group = group, .dim = DIM},
         .q = in->b,
         .k = in->cache[0],
         .v = in->cache[1],
@@ -230,25 +228,37 @@ static void run_attend(const tern_kernel_row *row, const tern_kernel_row *store,
         .page_stride = tern_cache_page_bytes(row->format, DIM),
         .scale = 0.25f,
         .scratch = in->states + 2 * state_bytes};
+    tern_attend_all(row, &args, in->states, out, group * DIM);
+    f->chunks(&args, 0, 2, in->states, state_bytes);
+    f->merge(&args.heads, 1, 2, in->states + state_bytes, state_bytes, in->states);
+    f->finish(&args.heads, in->states, out + group * DIM, group * DIM);
+}
+
+static void fill_cache(tern_format format, sample *in) {
+    const tern_kernel_row *store = tern_kernel_scalar(TERN_OP_STORE, format);
+    const size_t page_bytes = tern_cache_page_bytes(format, DIM);
+    const size_t row_bytes = tern_cache_row_bytes(format, DIM);
     for (size_t j = 0; j < POSITIONS; j++) {
         const size_t at =
-            (size_t)(j < TERN_ATTEND_CHUNK) * args.page_stride + j % TERN_ATTEND_CHUNK * row_bytes;
+            (size_t)(j < TERN_ATTEND_CHUNK) * page_bytes + j % TERN_ATTEND_CHUNK * row_bytes;
         store->fn.store(in->a + j * DIM, DIM, in->cache[0] + at);
         store->fn.store(in->b + j * DIM, DIM, in->cache[1] + at);
     }
-    tern_attend_all(row, &args, in->states, out->floats, GROUP * DIM);
-    f->chunks(&args, 0, 2, in->states, state_bytes);
-    f->merge(&args.heads, 1, 2, in->states + state_bytes, state_bytes, in->states);
-    f->finish(&args.heads, in->states, out->floats + GROUP * DIM, GROUP * DIM);
 }
 
-/* False when the sample's heads need more memory than is there. */
+/*
+ * Few heads, and more than go together in registers. False when the sample's heads need more memory
+ * than is there.
+ */
 static bool try_attend(const tern_kernel_row *row, sample *in, outcome *out) {
-    if (2 * tern_attend_state_bytes(GROUP, DIM) + tern_attend_scratch_bytes(GROUP, DIM) >
+    enum { GROUP = 2 };
+    if (2 * tern_attend_state_bytes(GROUP_MAX, DIM) + tern_attend_scratch_bytes(GROUP_MAX, DIM) >
         sizeof in->states)
         return false;
     memset(in->states, 0, sizeof in->states);
-    run_attend(row, tern_kernel_scalar(TERN_OP_STORE, row->format), in, out);
+    fill_cache(row->format, in);
+    run_attend(row, GROUP, in, out->floats);
+    run_attend(row, GROUP_MAX, in, out->floats + 2 * GROUP * DIM);
     return true;
 }
 
