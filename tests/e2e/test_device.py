@@ -165,6 +165,19 @@ class Device(common.FolderTest):
         file.write_text(json.dumps(document))
         self.assertEqual(tern("verify", file).returncode, 1)
 
+    def test_determinism(self):
+        """The command that compares everything takes the device for one more set."""
+        file = gguf_edit.read(self.model("bitnet-tiny"))
+        file["bitnet-b1.58.context_length"] = gguf_edit.u32(4)  # as many tokens are compared
+        short = self.dir / "short.gguf"
+        short.write_bytes(file.to_bytes())
+        run = ("verify-determinism", "-m", short)
+        lines = tern_text(*run, *CUDA, env=module()).splitlines()
+        self.assertEqual([line.split()[:2] for line in lines[-3:-1]], [["cuda", "t2r16"], ["cuda", "t5r16"]])
+        nowhere = {"TERN_CUDA_MODULE": str(self.dir / "none.so")}
+        self.assertIn("one answer", tern_text(*run, "--device", "auto", env=nowhere))
+        self.assertEqual(tern(*run, *CUDA, env=nowhere).returncode, 1)
+
     def test_served(self):
         serving.needs_server()
         with serving.Server("-m", common.small_model(), *CUDA, env=module()) as server:

@@ -438,7 +438,7 @@ static const option_spec table[OPT_PRECISION] = {
                      .commands = EVALUATES | INSPECT | KERNELS | VERIFY | RECEIPTS | TUNE,
                      .help = "instruction sets not to use, such as avx512vbmi,avx512"},
     [OPT_DEVICE] = {"device", 0, NULL, "NAME", OPTION_CHOICE, .choices = "auto cpu cuda",
-                    .fallback = "cpu", .commands = EVALUATES,
+                    .fallback = "cpu", .commands = EVALUATES | VERIFY,
                     .help = "where passes run; auto: CUDA where it works for the model. Changes no "
                             "bit"},
     [OPT_LAYOUT] = {"layout", 0, NULL, "NAME", OPTION_CHOICE,

@@ -10,9 +10,14 @@
 #include "tern/tern.h"
 #include "tools/cli/options.h"
 
-/* Opens a model for an instruction set and layout (NULL: the best one), read as the options say.
- * EXIT_DONE, or the exit status after a complaint. */
-int determinism_open(const options *o, const char *path, const char *isa, const char *layout,
+/* Where a model runs; NULL: the best instruction set, its layout, the processor. */
+typedef struct determinism_place {
+    const char *isa, *layout, *device;
+} determinism_place;
+
+/* Opens a model for a place, read as the options say. EXIT_DONE, or the exit status after a
+ * complaint. */
+int determinism_open(const options *o, const char *path, const determinism_place *where,
                      tern_model **model);
 
 /* --schedules N on all instruction sets of the mask. The exit status. */

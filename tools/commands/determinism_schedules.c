@@ -40,7 +40,8 @@ static const tern_model *model_of(void *user, uint64_t number, size_t isa, tern_
     if (m->model == NULL || m->isa != isa) {
         tern_model_free(&m->model);
         m->isa = isa;
-        t->status = determinism_open(t->o, t->path, t->isas[isa], NULL, &m->model);
+        t->status =
+            determinism_open(t->o, t->path, &(determinism_place){.isa = t->isas[isa]}, &m->model);
     }
     if (m->model == NULL)
         (void)tern_fail(err, TERN_ERR_STATE, "%s does not open for %s", t->path, t->isas[isa]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tern/device.h"
 #include "tern/tern.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
@@ -31,7 +32,11 @@ static const feeding feedings[] = {
 };
 static const char *const layouts[] = {"t2r16", "t5r16", "tl1r16", "tl2r16"};
 
-enum { FEEDINGS = sizeof feedings / sizeof *feedings, LAYOUTS = sizeof layouts / sizeof *layouts };
+enum {
+    FEEDINGS = sizeof feedings / sizeof *feedings,
+    LAYOUTS = sizeof layouts / sizeof *layouts,
+    DEVICE_LAYOUTS = 2 /* that devices have kernels for, the first ones */
+};
 
 typedef struct verification {
     const options *o;
@@ -101,21 +106,22 @@ static int run(const verification *v, const tern_model *model, const feeding *f,
 }
 
 /* Compares a run with the first one. */
-static int judge(const verification *v, const char *isa, const char *layout, const feeding *f,
+static int judge(const verification *v, const char *place, const char *layout, const feeding *f,
                  const record *r) {
     const record_difference d = record_compare(&v->first, r);
     char where[256];
     if (d.part == RECORD_SAME)
         return EXIT_DONE;
     record_describe(r, &d, where, sizeof where);
-    complain("not one answer: %s, %s, %u threads, %u tokens a call, batch %u%s: %s", isa, layout,
+    complain("not one answer: %s, %s, %u threads, %u tokens a call, batch %u%s: %s", place, layout,
              f->threads, f->split > 0 ? f->split : v->positions, f->batch,
              f->beside ? ", beside another sequence" : "", where);
     return EXIT_FAILED;
 }
 
 /* Every way of feeding one opened model. */
-static int check_model(verification *v, const tern_model *model, const char *layout) {
+static int check_model(verification *v, const tern_model *model, const char *where,
+                       const char *layout) {
     record r = {0};
     int status = EXIT_DONE;
     for (size_t i = 0; status == EXIT_DONE && i < FEEDINGS; i++) {
@@ -127,7 +133,7 @@ static int check_model(verification *v, const tern_model *model, const char *lay
         }
         status = run(v, model, &feedings[i], into);
         if (status == EXIT_DONE && v->have_first)
-            status = judge(v, tern_model_isa(model), layout, &feedings[i], into);
+            status = judge(v, where, layout, &feedings[i], into);
         v->have_first = v->have_first || status == EXIT_DONE;
         v->runs++;
     }
@@ -144,12 +150,13 @@ static void choose_tokens(verification *v, const tern_model *model) {
         v->tokens[i] = (int32_t)((i * UINT64_C(2654435761) >> 8) % info.n_vocab);
 }
 
-int determinism_open(const options *o, const char *path, const char *isa, const char *layout,
+int determinism_open(const options *o, const char *path, const determinism_place *where,
                      tern_model **model) {
     tern_model_params params = tern_model_params_default();
     tern_error err = {0};
-    params.isa = isa;
-    params.layout = layout;
+    params.isa = where->isa;
+    params.layout = where->layout;
+    params.device = where->device;
     params.activations = options_text(o, OPT_ACTIVATION_PRECISION);
     params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
     params.long_context = options_switch(o, OPT_LONG_CONTEXT);
@@ -173,23 +180,40 @@ static bool is_ternary(const tern_model *model, tern_format kv) {
     return false;
 }
 
-/* One instruction set, in every layout that matters to the model. */
-static int check_isa(verification *v, const char *isa) {
+/* An instruction set or a device, in every layout that matters to the model. */
+static int check_place(verification *v, determinism_place where, size_t n_layouts) {
+    const char *name = where.device != NULL ? where.device : where.isa;
     bool ternary = true;
-    for (size_t i = 0; i < (ternary ? LAYOUTS : 1); i++) {
+    for (size_t i = 0; i < (ternary ? n_layouts : 1); i++) {
         tern_model *model = NULL;
-        const int opened = determinism_open(v->o, v->path, isa, layouts[i], &model);
+        where.layout = layouts[i];
+        const int opened = determinism_open(v->o, v->path, &where, &model);
         if (opened != EXIT_DONE)
             return opened;
         ternary = is_ternary(model, v->kv);
         choose_tokens(v, model);
-        const int status = check_model(v, model, layouts[i]);
+        const int status = check_model(v, model, name, layouts[i]);
         tern_model_free(&model);
         if (status != EXIT_DONE)
             return status;
-        out_print("%-12s %-8s %u runs: the same\n", isa, ternary ? layouts[i] : "", FEEDINGS);
+        out_print("%-12s %-8s %u runs: the same\n", name, ternary ? layouts[i] : "", FEEDINGS);
     }
     return EXIT_DONE;
+}
+
+/* The device that was asked for; with "auto" only where it works. */
+static int check_device(verification *v) {
+    const char *name = options_text(v->o, OPT_DEVICE);
+    tern_device *device = NULL;
+    tern_error err = {0};
+    if (strcmp(name, "cpu") == 0)
+        return EXIT_DONE;
+    if (strcmp(name, "auto") == 0 && tern_device_open("cuda", &device, &err) != TERN_OK) {
+        remark("%s\n", err.message);
+        return EXIT_DONE;
+    }
+    tern_device_close(&device);
+    return check_place(v, (determinism_place){.device = "cuda"}, DEVICE_LAYOUTS);
 }
 
 int cmd_verify_determinism(const options *o) {
@@ -200,7 +224,9 @@ int cmd_verify_determinism(const options *o) {
         return determinism_schedules(o, v.path, mask);
     for (size_t i = 0; status == EXIT_DONE && tern_isa_name(i) != NULL; i++)
         if (tern_isa_runs(i, mask))
-            status = check_isa(&v, tern_isa_name(i));
+            status = check_place(&v, (determinism_place){.isa = tern_isa_name(i)}, LAYOUTS);
+    if (status == EXIT_DONE)
+        status = check_device(&v);
     if (status == EXIT_DONE) {
         char hex[65];
         record_hash(&v.first, hex);
