@@ -184,6 +184,45 @@ static void check_multiply(const device_run *r, const weights *form, const case_
     case_free(&c);
 }
 
+/*
+ * Products with more and fewer rows than one another, of two formats, more of the first than one
+ * launch takes: as many calls of gemv or gemm give the same.
+ */
+static void check_multiply_mixed(const device_run *r, size_t tokens) {
+    static const size_t rows[] = {40, 16, 100, 7, 33, 16, 64};
+    static const weights forms[] = {{TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16},
+                                    {TERN_FORMAT_F16, TERN_LAYOUT_ROWS}};
+    enum { N = COUNT(rows) };
+    matmul_case c[N];
+    tern_matrix w[N];
+    check_buffer want[N];
+    tern_device_product products[N];
+    check_rng rng = {tokens};
+
+    check_case("%s, multiply %d products, %zu tokens", r->d->name, N, tokens);
+    for (size_t i = 0; i < N; i++) {
+        const weights *form = &forms[i == N - 1];
+        const case_shape shape = {rows[i], 256, tokens};
+        c[i] = case_new_layout(form->format, form->layout, &shape, CASE_RANDOM, CHECK_END, &rng);
+        DEVICE_CALL(r, upload_matrix, r->stream, &c[i].matrix, &w[i]);
+        want[i] = check_buffer_new(tokens * rows[i] * sizeof(float), 4, CHECK_END);
+        products[i] = (tern_device_product){.w = &w[i],
+                                            .x = put_activations(r, &c[i]),
+                                            .tokens = tokens,
+                                            .y = device_put_buffer(r, &want[i]),
+                                            .y_stride = rows[i]};
+        memcpy(want[i].data, c[i].expected.data, tokens * rows[i] * sizeof(float));
+    }
+    DEVICE_CALL(r, multiply, r->stream, products, N);
+    for (size_t i = 0; i < N; i++) {
+        device_expect_floats(r, "y of one product among others", &want[i], products[i].y);
+        drop_activations(r, &products[i].x);
+        DEVICE_CALL(r, free_matrix, &w[i]);
+        check_buffer_free(&want[i]);
+        case_free(&c[i]);
+    }
+}
+
 void device_check_multiply(const device_run *r) {
     static const weights forms[] = {{TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16},
                                     {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16},
@@ -193,4 +232,6 @@ void device_check_multiply(const device_run *r) {
     for (size_t i = 0; i < COUNT(forms); i++)
         for (size_t s = 0; s < COUNT(shapes); s++)
             check_multiply(r, &forms[i], &shapes[s]);
+    check_multiply_mixed(r, 1);
+    check_multiply_mixed(r, 11);
 }

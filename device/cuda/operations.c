@@ -12,13 +12,13 @@ enum { GRID_Y_MAX = 65535, GRID_X_MAX = 0x7fffffff };
 typedef struct launch {
     const tern_cuda_kernel *kernel;
     size_t x, y; /* blocks wanted */
-    unsigned threads;
+    unsigned z, threads;
 } launch;
 
 static tern_status launch_kernel(const cuda_device *cuda, tern_device_stream *stream,
                                  const launch *l, const tern_cuda_job *job, tern_error *err) {
     const unsigned grid[3] = {(unsigned)(l->x < GRID_X_MAX ? l->x : GRID_X_MAX),
-                              (unsigned)(l->y < GRID_Y_MAX ? l->y : GRID_Y_MAX), 1};
+                              (unsigned)(l->y < GRID_Y_MAX ? l->y : GRID_Y_MAX), l->z};
 
     const int error =
         cuda->rt->launch(l->kernel->function, grid, l->threads, cuda->overlaps, job, stream);
@@ -44,7 +44,7 @@ static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, t
     for (size_t i = 0; i < cuda->kernel_count; i++) {
         if (cuda->kernels[i].op != op || cuda->kernels[i].format != format)
             continue;
-        const launch l = {&cuda->kernels[i], x, y, threads};
+        const launch l = {&cuda->kernels[i], x, y, 1, threads};
         return start(cuda, stream, &l, job, err);
     }
     return tern_fail(err, TERN_ERR_KERNEL, "cuda: no kernel for %s of %s", tern_op_name(op),
@@ -133,20 +133,53 @@ static const tern_cuda_kernel *find_product(const cuda_device *cuda, tern_op op,
     return found;
 }
 
-/* A block of threads takes a tile of rows and tokens. */
-static tern_status matmul(tern_device *d, tern_device_stream *stream, tern_op op,
-                          const tern_cuda_matmul *m, tern_error *err) {
-    cuda_device *cuda = (cuda_device *)d;
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* Products that wait for their launch: l.z of them. */
+typedef struct batch {
+    launch l;
+    tern_cuda_job job;
+} batch;
+
+static tern_status start_batch(cuda_device *cuda, tern_device_stream *stream, batch *b,
+                               tern_error *err) {
+    const tern_status status = b->l.z > 0 ? start(cuda, stream, &b->l, &b->job, err) : TERN_OK;
+
+    b->l = (launch){0};
+    return status;
+}
+
+/*
+ * Adds a product to the batch; if that is full, or another kernel's, its launch comes first. A
+ * block of threads takes a tile of rows and tokens.
+ */
+static tern_status add_product(cuda_device *cuda, tern_device_stream *stream, tern_op op,
+                               const tern_cuda_matmul *m, batch *b, tern_error *err) {
     const size_t rows = m->tile.r1 - m->tile.r0, tokens = m->tile.t1 - m->tile.t0;
     const tern_cuda_kernel *kernel = find_product(cuda, op, &m->w, tokens, err);
+    tern_status status = TERN_OK;
 
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
+    if (b->l.kernel != kernel || b->l.z == TERN_CUDA_PRODUCTS)
+        status = start_batch(cuda, stream, b, err);
     const bool wide = m->w.layout == TERN_LAYOUT_ROWS || kernel->rows_tile > TERN_ROW_GROUP;
-    const launch l = {kernel, ceil_div(rows, kernel->rows_tile),
-                      ceil_div(tokens, kernel->tokens_tile),
-                      wide ? TERN_CUDA_TILE_THREADS : TERN_CUDA_THREADS};
-    return start(cuda, stream, &l, &(tern_cuda_job){.matmul = *m}, err);
+    b->l.kernel = kernel;
+    b->l.threads = wide ? TERN_CUDA_TILE_THREADS : TERN_CUDA_THREADS;
+    b->l.x = larger(b->l.x, ceil_div(rows, kernel->rows_tile));
+    b->l.y = larger(b->l.y, ceil_div(tokens, kernel->tokens_tile));
+    b->job.products[b->l.z++] = *m;
+    return status;
+}
+
+static tern_status matmul(tern_device *d, tern_device_stream *stream, tern_op op,
+                          const tern_cuda_matmul *m, tern_error *err) {
+    batch b = {.l = {0}};
+    const tern_status status = add_product((cuda_device *)d, stream, op, m, &b, err);
+
+    return status == TERN_OK ? start_batch((cuda_device *)d, stream, &b, err) : status;
 }
 
 tern_status cuda_gemv(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
@@ -183,8 +216,11 @@ static tern_status add_bias(tern_device *d, tern_device_stream *stream,
     return status;
 }
 
+/* Products in a row that have the same kernel share launches. */
 tern_status cuda_multiply(tern_device *d, tern_device_stream *stream,
                           const tern_device_product *products, size_t count, tern_error *err) {
+    cuda_device *cuda = (cuda_device *)d;
+    batch b = {.l = {0}};
     tern_status status = TERN_OK;
 
     if (products == NULL || count == 0)
@@ -194,11 +230,13 @@ tern_status cuda_multiply(tern_device *d, tern_device_stream *stream,
         const tern_tile all = {.t1 = p->tokens, .r1 = p->w != NULL ? p->w->rows : 0};
         status = tern_check_matmul("multiply", p->w, &p->x, &all, p->y, p->y_stride, err);
         if (status == TERN_OK)
-            status = matmul(d, stream, p->tokens == 1 ? TERN_OP_GEMV : TERN_OP_GEMM,
-                            &(tern_cuda_matmul){*p->w, p->x, all, p->y, p->y_stride}, err);
-        if (status == TERN_OK)
-            status = add_bias(d, stream, p, err);
+            status = add_product(cuda, stream, p->tokens == 1 ? TERN_OP_GEMV : TERN_OP_GEMM,
+                                 &(tern_cuda_matmul){*p->w, p->x, all, p->y, p->y_stride}, &b, err);
     }
+    if (status == TERN_OK)
+        status = start_batch(cuda, stream, &b, err);
+    for (size_t i = 0; status == TERN_OK && i < count; i++)
+        status = add_bias(d, stream, &products[i], err);
     return status;
 }
 

@@ -25,6 +25,10 @@ typedef struct tern_cuda_matmul {
     size_t y_stride;
 } tern_cuda_matmul;
 
+/* Products that one launch computes, with the same kernel. A place of the grid's third dimension is
+ * one of them. */
+enum { TERN_CUDA_PRODUCTS = 4 };
+
 typedef struct tern_cuda_quantize {
     tern_device_rows x;
     tern_device_quantized out;
@@ -86,7 +90,7 @@ typedef struct tern_cuda_attend {
 } tern_cuda_attend;
 
 typedef union tern_cuda_job {
-    tern_cuda_matmul matmul;
+    tern_cuda_matmul products[TERN_CUDA_PRODUCTS];
     tern_cuda_quantize quantize;
     tern_cuda_norm norm;
     tern_device_rope rope;

@@ -318,7 +318,7 @@ static int fake_launch(const void *function, const unsigned grid[3], unsigned th
         return error;
     if (function == NULL || find(STREAM, stream) == NULL)
         return misuse("launched nothing, or on no stream");
-    if (grid[0] == 0 || grid[1] == 0 || grid[2] != 1 || grid[1] > 65535)
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[1] > 65535 || grid[2] > 65535)
         return misuse("launched a grid that CUDA refuses");
     launches++;
     *push() = (entry){

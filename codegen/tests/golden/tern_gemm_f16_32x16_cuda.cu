@@ -172,9 +172,11 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, stage *sta
 
 TERN_KERNEL(TERN_CUDA_TILE_THREADS, tern_gemm_f16_32x16_cuda) {
     __shared__ stage stages[STAGES];
-    const tern_cuda_matmul &m = job.matmul;
+    const tern_cuda_matmul &m = job.products[blockIdx.z];
     const size_t row0 = m.tile.r0 + blockIdx.x * (size_t)ROWS;
 
+    if (row0 >= m.tile.r1) /* another product has more */
+        return;
     for (size_t t = m.tile.t0 + blockIdx.y * TOKENS; t < m.tile.t1; t += gridDim.y * TOKENS) {
         if (m.tile.t1 - t > TOKENS / 2)
             tile<4, TOKENS / 2>(m, row0, t, stages);

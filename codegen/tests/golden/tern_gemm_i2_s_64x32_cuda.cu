@@ -110,9 +110,12 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, partial &p
 
 TERN_KERNEL(TERN_CUDA_TILE_THREADS, tern_gemm_i2_s_64x32_cuda) {
     alignas(16) __shared__ partial part;
-    const tern_cuda_matmul &m = job.matmul;
+    const tern_cuda_matmul &m = job.products[blockIdx.z];
+    const size_t row0 = m.tile.r0 + blockIdx.x * (size_t)ROWS;
 
+    if (row0 >= m.tile.r1) /* another product has more */
+        return;
     for (size_t t = m.tile.t0 + blockIdx.y * TOKENS; t < m.tile.t1; t += gridDim.y * TOKENS)
-        tile(m, m.tile.r0 + blockIdx.x * (size_t)ROWS, t, part);
+        tile(m, row0, t, part);
 }
 } // namespace code_of_tern_gemm_i2_s_64x32_cuda

@@ -77,9 +77,12 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t pa
 
 TERN_KERNEL(TERN_CUDA_THREADS, tern_gemm_t5r16_16x8_cuda) {
     __shared__ int32_t part[TERN_CUDA_WARPS][TOKENS][16];
-    const tern_cuda_matmul &m = job.matmul;
+    const tern_cuda_matmul &m = job.products[blockIdx.z];
+    const size_t row0 = m.tile.r0 + blockIdx.x * (size_t)TERN_ROW_GROUP;
 
+    if (row0 >= m.tile.r1) /* another product has more */
+        return;
     for (size_t t = m.tile.t0 + blockIdx.y * TOKENS; t < m.tile.t1; t += gridDim.y * TOKENS)
-        tile(m, m.tile.r0 + blockIdx.x * (size_t)TERN_ROW_GROUP, t, part);
+        tile(m, row0, t, part);
 }
 } // namespace code_of_tern_gemm_t5r16_16x8_cuda

@@ -90,9 +90,12 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, terms &sha
 
 TERN_KERNEL(TERN_CUDA_THREADS, tern_gemv_q4_1_16x1_cuda) {
     __shared__ terms shared;
-    const tern_cuda_matmul &m = job.matmul;
+    const tern_cuda_matmul &m = job.products[blockIdx.z];
+    const size_t row0 = m.tile.r0 + blockIdx.x * (size_t)TERN_ROW_GROUP;
 
+    if (row0 >= m.tile.r1) /* another product has more */
+        return;
     for (size_t t = m.tile.t0 + blockIdx.y * TOKENS; t < m.tile.t1; t += gridDim.y * TOKENS)
-        tile(m, m.tile.r0 + blockIdx.x * (size_t)TERN_ROW_GROUP, t, shared);
+        tile(m, row0, t, shared);
 }
 } // namespace code_of_tern_gemv_q4_1_16x1_cuda
