@@ -237,7 +237,7 @@ uint32_t tern_model_default_context(const tern_model *model);
 
 typedef struct tern_session_params {
     uint32_t n_ctx;   /* positions; 0: tern_model_default_context */
-    uint32_t n_batch; /* tokens handled in one pass; 0: 128. Never changes a result */
+    uint32_t n_batch; /* tokens handled in one pass; 0: 128, on a device 512. Changes no bit */
     uint32_t threads; /* 0: as many as tern_topology_threads says. Never changes a result */
     tern_format kv;   /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
     bool keep_all;    /* layers with a window keep all positions, too, not only those that a token

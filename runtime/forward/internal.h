@@ -184,6 +184,9 @@ tern_device_product tern_product_of(const tern_linear *linear, const tern_activa
 /* The counterpart of the scratch, for a model on another device; its operations make the passes. */
 TERN_MUST_CHECK tern_status tern_runner_open_mirror(tern_runner *r, tern_error *err);
 
+/* Has the sines of the batch that stands follow its cosines, so that they go over together. */
+void tern_runner_place_angles(tern_runner *r);
+
 /* The table of n pages of a span there: the numbers are copied to those of the batch. */
 const uint32_t *tern_runner_table(tern_runner *r, const uint32_t *pages, size_t n);
 

@@ -114,11 +114,25 @@ const uint32_t *tern_runner_table(tern_runner *r, const uint32_t *pages, size_t 
     return tern_mirror_at(r->mirror, copy);
 }
 
-/* All that the host knows of the pass lies together. */
+static size_t count_angles(const tern_runner *r) {
+    const tern_config *c = &r->model->config;
+    return (size_t)c->n_kinds * r->batch.n * (c->n_rot / 2);
+}
+
+void tern_runner_place_angles(tern_runner *r) {
+    if (r->mirror != NULL)
+        r->scratch.sine = r->scratch.cosine + count_angles(r);
+}
+
+/* All that the host knows of the pass lies together, up to its angles; then numbers of pages. */
 static tern_status send_batch(const tern_runner *r, tern_error *err) {
     const tern_batch *b = &r->batch;
-    const size_t bytes = (size_t)((const uint8_t *)(b->numbers + b->n_numbers) - (uint8_t *)b->at);
-    return tern_mirror_send(r->mirror, b->at, bytes, err);
+    const float *end = r->scratch.sine + count_angles(r);
+    const tern_status status =
+        tern_mirror_send(r->mirror, b->at, (size_t)((const uint8_t *)end - (uint8_t *)b->at), err);
+    return status == TERN_OK
+               ? tern_mirror_send(r->mirror, b->numbers, b->n_numbers * sizeof *b->numbers, err)
+               : status;
 }
 
 tern_status tern_runner_begin_operations(tern_runner *r, bool *done, tern_error *err) {

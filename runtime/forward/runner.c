@@ -329,6 +329,7 @@ static void note_pass(tern_runner *r) {
 void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
                      size_t n_spans) {
     make_batch(r, pool, spans, n_spans);
+    tern_runner_place_angles(r);
     tern_forward(r);
     tern_runner_fetch_results(r);
     note_pass(r);

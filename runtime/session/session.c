@@ -12,6 +12,7 @@
 enum {
     DEFAULT_CONTEXT = 4096,
     DEFAULT_BATCH = 128,
+    DEVICE_BATCH = 512, /* a device has more to do at once */
     MAX_BATCH = 4096,
     MAX_THREADS = 1024,
     PICKS_AHEAD = 8 /* guessed tokens whose picks read the head together */
@@ -56,7 +57,8 @@ static tern_status check_params(const tern_model *model, const tern_session_para
 /* What the runner of a session needs; params were checked. */
 static tern_runner_params runner_params(const tern_model *model, const tern_session_params *p) {
     const uint32_t n_ctx = p->n_ctx ? p->n_ctx : tern_model_default_context(model);
-    const uint32_t n_batch = p->n_batch ? p->n_batch : DEFAULT_BATCH;
+    const uint32_t usual = model->mirror != NULL ? DEVICE_BATCH : DEFAULT_BATCH;
+    const uint32_t n_batch = p->n_batch ? p->n_batch : usual;
     return (tern_runner_params){.threads = tern_model_threads(model, p->threads),
                                 .n_batch = n_batch < n_ctx ? n_batch : n_ctx,
                                 .n_ctx = n_ctx,

@@ -503,7 +503,9 @@ static const option_spec table[OPT_PRECISION] = {
          .help = "positions of context; 0: as trained, at most 4096 (perplexity, imatrix: 512)"},
     [OPT_BATCH] = {"batch", 'b', NULL, "N", OPTION_INTEGER, .max = 4096, .fallback = "0",
                    .commands = EVALUATES | RECEIPTS,
-                   .help = "tokens of a prompt handled in one pass; 0: 128. Changes no bit"},
+                   .help =
+                       "tokens of a prompt handled in one pass; 0: 128, on a device 512. Changes "
+                       "no bit"},
     [OPT_ACTIVATION_PRECISION] = {"activation-precision", 0, "act-prec", "TYPE", OPTION_CHOICE,
                                   .choices = "auto int8 fp8 fp8-e5m2 fp16 bf16 fp32",
                                   .variables = "IE_ACT_PREC",
