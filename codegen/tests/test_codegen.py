@@ -35,7 +35,7 @@ SHOWN = {
     "matmul_lookup": "tern_gemv_tl2r16_16x1_avx2",
     "matmul_int": "tern_gemm_iq2_s_16x4_avx2",
     "matmul_block": "tern_gemv_q4_1_16x1_avx2",
-    "matmul_q6_k": "tern_gemv_q6_k_16x1_avx2",
+    "matmul_q6_k": "tern_gemm_q6_k_16x4_avx2",
     "matmul_ternary_pairs": "tern_gemm_i2_s_8x8_neoni8mm",
     "matmul_block_pairs": "tern_gemm_q8_0_16x4_neoni8mm",
     "matmul_float": "tern_gemm_f16_1x2_avx2",

@@ -40,6 +40,12 @@ static inline vp vp_sub(vp a, vp b) {
     return _mm256_sub_epi16(a, b);
 }
 
+/* In each of four lanes that stand together, the sum of all four. */
+static inline vp vp_spread4(vp s) {
+    s = _mm256_add_epi16(s, _mm256_shuffle_epi32(s, 0x4e));
+    return _mm256_add_epi16(s, _mm256_shuffle_epi32(s, 0xb1));
+}
+
 /* Each scale twice, for the two partial sums of its row. */
 static inline vp vp_load_i8(const int8_t *p) {
     const __m256i lower_words = _mm256_set1_epi64x(0x0504050401000100);

@@ -40,6 +40,11 @@ static inline vp vp_sub(vp a, vp b) {
     return a - b;
 }
 
+static inline vp vp_spread4(vp s) {
+    s += (vp)_mm256_shuffle_epi32((__m256i)s, 0x4e);
+    return s + (vp)_mm256_shuffle_epi32((__m256i)s, 0xb1);
+}
+
 static inline vp vp_load_i8(const int8_t *p) {
     return (vp)vi_load_i8(p);
 }
