@@ -61,6 +61,7 @@ add_custom_command(
           -Xcompiler -fPIC,-fvisibility=hidden
           -c ${TERN_GEN_DIR}/cuda/rows.cu -o ${TERN_CUDA_OBJECT}
   DEPENDS ${TERN_GEN_DIR}/cuda/rows.cu ${cuda_rows} ${PROJECT_SOURCE_DIR}/kernels/isa/cuda.cuh
+          ${PROJECT_SOURCE_DIR}/kernels/cuda/rows.cuh
           ${PROJECT_SOURCE_DIR}/kernels/cuda/job.h ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
           ${PROJECT_SOURCE_DIR}/include/tern/device.h
   COMMENT "CUDA rows with nvcc" VERBATIM)

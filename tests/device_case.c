@@ -277,7 +277,40 @@ static void check_block(const device_run *r, size_t n, fill kind, check_rng *rng
     check_buffer_free(&x);
 }
 
+/* A norm whose results are quantized, with another row operation between them or not: both give
+ * what they give alone. */
+static void check_norm_token(const device_run *r, size_t n, fill kind, check_rng *rng) {
+    check_buffer x = floats(row_floats(n), kind, 1.0f, rng);
+    check_buffer g = floats(n, NORMAL, 1.0f, rng);
+    check_buffer want = copy_of(&x);
+    quantized z = quantized_new(r, padded(n), 1);
+    void *memory = device_put_buffer(r, &x), *y = device_put_buffer(r, &x);
+    void *weights = device_put_buffer(r, &g);
+    const tern_device_rows rows = rows_at(memory, n), to = rows_at(y, n);
+    const tern_device_quantized out = {
+        .q = z.memory[0], .q_stride = padded(n), .s = z.memory[1], .sum = z.memory[2]};
+
+    for (size_t t = 0; t < ROWS; t++) {
+        float *row = (float *)want.data + t * (n + GAP);
+        tern_ref_rmsnorm(row, g.data, n, 1e-5f, row);
+        tern_ref_quantize_token(row, n, (int8_t *)z.want[0].data + t * padded(n),
+                                (float *)z.want[1].data + t, (int32_t *)z.want[2].data + t);
+    }
+    DEVICE_CALL(r, rmsnorm, r->stream, &rows, weights, 1e-5f, &to);
+    if (n % 2 == 0)
+        DEVICE_CALL(r, round, r->stream, TERN_OP_ROUND_FP16, &rows, &rows);
+    DEVICE_CALL(r, quantize_token, r->stream, &to, &out);
+    device_expect_floats(r, "y", &want, y);
+    quantized_compare(r, &z);
+    device_drop(r, memory);
+    device_drop(r, weights);
+    check_buffer_free(&x);
+    check_buffer_free(&g);
+    check_buffer_free(&want);
+}
+
 void device_check_quantize(const device_run *r) {
+    each_length(r, "rmsnorm and quantize_token", check_norm_token);
     each_length(r, "quantize_token", check_token);
     each_length(r, "quantize_block", check_block);
 }

@@ -30,7 +30,7 @@ ON_DEVICE(multiply)
 ON_DEVICE(rounding)
 ON_DEVICE(embed)
 ON_DEVICE(store)
-ON_DEVICE(watch) /* of TERN_OP_WATCH, which only devices have rows of */
+ON_DEVICE(watch) /* of TERN_OP_WATCH; like TERN_OP_RMSNORM_TOKEN, only devices have rows of it */
 
 static void test_products(void **state) {
     (void)state;

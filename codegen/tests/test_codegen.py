@@ -76,6 +76,7 @@ SHOWN = {
     "cuda/embed": "tern_embed_q4_1_cuda",
     "cuda/store": "tern_store_f16_cuda",
     "cuda/watch": "tern_watch_cuda",
+    "cuda/rmsnorm_token": "tern_rmsnorm_token_cuda",
 }
 
 

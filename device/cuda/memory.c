@@ -57,7 +57,7 @@ tern_status cuda_stream_free(tern_device *d, tern_device_stream *stream, tern_er
 
 tern_status cuda_stream_sync(tern_device *d, tern_device_stream *stream, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
-    const tern_status status = cuda_begin_watch(cuda, err);
+    const tern_status status = cuda_begin_waiting(cuda, err);
     const tern_status end =
         cuda_check(cuda, cuda->rt->stream_sync(stream), "stream", status == TERN_OK ? err : NULL);
 
@@ -74,7 +74,7 @@ static tern_status begin_copy(cuda_device *cuda, const void *to, const void *fro
                               tern_error *err) {
     if (to == NULL || from == NULL || bytes == 0)
         return tern_fail(err, TERN_ERR_ARG, "cuda: nothing to copy");
-    return cuda_begin_watch(cuda, err);
+    return cuda_begin_waiting(cuda, err);
 }
 
 tern_status cuda_upload(tern_device *d, tern_device_stream *stream, void *to, const void *from,
@@ -140,7 +140,7 @@ tern_status cuda_download(tern_device *d, tern_device_stream *stream, void *to, 
 
 tern_status cuda_record(tern_device *d, tern_device_stream *stream, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
-    const tern_status status = cuda_begin_watch(cuda, err);
+    const tern_status status = cuda_begin_waiting(cuda, err);
 
     return status == TERN_OK ? cuda_check(cuda, cuda->rt->record(stream), "record", err) : status;
 }
@@ -149,7 +149,7 @@ tern_status cuda_end_record(tern_device *d, tern_device_stream *stream,
                             tern_device_recording **recording, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
     void *handle = NULL;
-    const tern_status status = cuda_begin_watch(cuda, err);
+    const tern_status status = cuda_begin_waiting(cuda, err);
     const int error = cuda->rt->end_record(stream, &handle); /* in any case */
     const tern_status end = cuda_check(cuda, error, "recording", status == TERN_OK ? err : NULL);
 

@@ -14,24 +14,32 @@ typedef struct cuda_stage {
     void *event;
 } cuda_stage;
 
+/*
+ * An operation that was called and is not begun: the next one may do both. A watch waits for who
+ * reads its rows, a norm for who quantizes its results. At most one waits.
+ */
+typedef struct cuda_waiting {
+    enum { CUDA_NOTHING, CUDA_WATCH, CUDA_NORM } what;
+    tern_device_stream *stream;
+    tern_device_watch watch;
+    tern_cuda_norm norm;
+} cuda_waiting;
+
 typedef struct cuda_device {
     tern_device base;
     const tern_cuda_runtime *rt;
     const tern_cuda_kernel *kernels;
     size_t kernel_count;
     bool overlaps; /* a kernel may be made ready while the one before it ends */
-    /* A watch that was asked for, and not begun: the operation that reads its rows next looks at
-     * them, too. notes NULL: none. */
-    tern_device_watch watch;
-    tern_device_stream *watch_stream;
+    cuda_waiting waiting;
     cuda_stage stages[TERN_CUDA_STAGES];
 } cuda_device;
 
 /* TERN_OK for 0; else the status that fits, and "cuda: <what>: <CUDA's text> (error N)". */
 tern_status cuda_check(const cuda_device *cuda, int error, const char *what, tern_error *err);
 
-/* Begins a watch that waits; before anything but an operation. */
-tern_status cuda_begin_watch(cuda_device *cuda, tern_error *err);
+/* Begins what waits; before anything that is no operation. */
+tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err);
 
 /* The entries: memory.c has the first nine and recordings, operations.c the rest. */
 #define TERN_CUDA_DECLARE(name, parameters) tern_status cuda_##name parameters;

@@ -26,10 +26,10 @@ static tern_status launch_kernel(const cuda_device *cuda, tern_device_stream *st
     return cuda_check(cuda, error, l->kernel->name, err);
 }
 
-/* A watch that still waits comes before any other operation. */
+/* What still waits comes before. */
 static tern_status start(cuda_device *cuda, tern_device_stream *stream, const launch *l,
                          const tern_cuda_job *job, tern_error *err) {
-    const tern_status status = cuda_begin_watch(cuda, err);
+    const tern_status status = cuda_begin_waiting(cuda, err);
 
     return status == TERN_OK ? launch_kernel(cuda, stream, l, job, err) : status;
 }
@@ -51,7 +51,46 @@ static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, t
                      info != NULL ? info->name : "floats");
 }
 
-/* ---- numbers that grew --------------------------------------------------------------------- */
+/* ---- operations that wait for the next one --------------------------------------------------- */
+
+/* A watch as kernels take it; it waits no more. */
+static tern_cuda_watch take_watch(cuda_device *cuda) {
+    const tern_device_watch a = cuda->waiting.watch;
+
+    cuda->waiting.what = CUDA_NOTHING;
+    return (tern_cuda_watch){a, a.squares ? TERN_SQUARES_LIMIT : a.limit};
+}
+
+tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err) {
+    tern_device_stream *stream = cuda->waiting.stream;
+
+    if (cuda->waiting.what == CUDA_WATCH) {
+        const tern_cuda_job job = {.watch = take_watch(cuda)};
+        return run(&cuda->base, stream, TERN_OP_WATCH, TERN_FORMAT_NONE, job.watch.a.x.rows, 1,
+                   &job, err);
+    }
+    if (cuda->waiting.what == CUDA_NORM) {
+        const tern_cuda_job job = {.norm = cuda->waiting.norm};
+        cuda->waiting.what = CUDA_NOTHING;
+        return run(&cuda->base, stream, TERN_OP_RMSNORM, TERN_FORMAT_NONE, job.norm.x.rows, 1, &job,
+                   err);
+    }
+    return TERN_OK;
+}
+
+static bool are_same(const tern_device_rows *a, const tern_device_rows *b) {
+    return a->data == b->data && a->stride == b->stride && a->n == b->n && a->rows == b->rows;
+}
+
+/* The watch that waits, if it is of just the rows that an operation reads; else none. */
+static tern_cuda_watch watch_of(tern_device *d, const tern_device_stream *stream,
+                                const tern_device_rows *x) {
+    cuda_device *cuda = (cuda_device *)d;
+    const cuda_waiting *w = &cuda->waiting;
+    const bool is_its = w->what == CUDA_WATCH && w->stream == stream && are_same(&w->watch.x, x);
+
+    return is_its ? take_watch(cuda) : (tern_cuda_watch){.limit = 0.0f};
+}
 
 tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_device_watch *a,
                        tern_error *err) {
@@ -59,39 +98,10 @@ tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_de
     tern_status status = tern_check_watch(a, err);
 
     if (status == TERN_OK)
-        status = cuda_begin_watch(cuda, err); /* another one */
-    if (status != TERN_OK)
-        return status;
-    cuda->watch = *a;
-    cuda->watch_stream = stream;
-    return TERN_OK;
-}
-
-static tern_cuda_watch take_watch(cuda_device *cuda) {
-    const tern_device_watch a = cuda->watch;
-
-    cuda->watch.notes = NULL;
-    return (tern_cuda_watch){a, a.squares ? TERN_SQUARES_LIMIT : a.limit};
-}
-
-tern_status cuda_begin_watch(cuda_device *cuda, tern_error *err) {
-    if (cuda->watch.notes == NULL)
-        return TERN_OK;
-    const tern_cuda_job job = {.watch = take_watch(cuda)};
-    return run(&cuda->base, cuda->watch_stream, TERN_OP_WATCH, TERN_FORMAT_NONE, job.watch.a.x.rows,
-               1, &job, err);
-}
-
-/* The watch that waits, if it is of just the rows that an operation reads; else none. */
-static tern_cuda_watch watch_of(tern_device *d, const tern_device_stream *stream,
-                                const tern_device_rows *x) {
-    cuda_device *cuda = (cuda_device *)d;
-    const tern_device_rows *w = &cuda->watch.x;
-    const bool same = cuda->watch.notes != NULL && cuda->watch_stream == stream &&
-                      w->data == x->data && w->stride == x->stride && w->n == x->n &&
-                      w->rows == x->rows;
-
-    return same ? take_watch(cuda) : (tern_cuda_watch){.limit = 0.0f};
+        status = cuda_begin_waiting(cuda, err);
+    if (status == TERN_OK)
+        cuda->waiting = (cuda_waiting){.what = CUDA_WATCH, .stream = stream, .watch = *a};
+    return status;
 }
 
 static size_t ceil_div(size_t a, size_t b) {
@@ -258,6 +268,13 @@ tern_status cuda_quantize_token(tern_device *d, tern_device_stream *stream,
 
     if (status != TERN_OK)
         return status;
+    cuda_device *cuda = (cuda_device *)d;
+    const cuda_waiting w = cuda->waiting;
+    if (w.what == CUDA_NORM && w.stream == stream && are_same(&w.norm.y, x)) {
+        cuda->waiting.what = CUDA_NOTHING; /* one kernel does both */
+        return run(d, stream, TERN_OP_RMSNORM_TOKEN, TERN_FORMAT_NONE, x->rows, 1,
+                   &(tern_cuda_job){.norm_token = {w.norm, {*x, *out}}}, err);
+    }
     return run(d, stream, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, x->rows, 1,
                &(tern_cuda_job){.quantize = {*x, *out}}, err);
 }
@@ -278,12 +295,16 @@ tern_status cuda_quantize_block(tern_device *d, tern_device_stream *stream,
 
 tern_status cuda_rmsnorm(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
                          const float *g, float eps, const tern_device_rows *y, tern_error *err) {
-    const tern_status status = tern_check_norm(x, g, y, err);
+    cuda_device *cuda = (cuda_device *)d;
+    tern_status status = tern_check_norm(x, g, y, err);
 
     if (status != TERN_OK)
         return status;
-    return run(d, stream, TERN_OP_RMSNORM, TERN_FORMAT_NONE, x->rows, 1,
-               &(tern_cuda_job){.norm = {*x, g, eps, *y, watch_of(d, stream, x)}}, err);
+    const tern_cuda_norm norm = {*x, g, eps, *y, watch_of(d, stream, x)};
+    status = cuda_begin_waiting(cuda, err);
+    if (status == TERN_OK)
+        cuda->waiting = (cuda_waiting){.what = CUDA_NORM, .stream = stream, .norm = norm};
+    return status;
 }
 
 tern_status cuda_layernorm(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
@@ -388,7 +409,7 @@ static tern_status elements(tern_device *d, tern_device_stream *stream, tern_op 
             .n = n,
             .y = y->data + t * y->stride,
             /* y may be a: a row whose squares are added up must stay */
-            .watch = close && !((cuda_device *)d)->watch.squares
+            .watch = close && !((cuda_device *)d)->waiting.watch.squares
                          ? watch_of(d, stream, a)
                          : (tern_cuda_watch){.limit = 0.0f}};
         status = elementwise(d, stream, op, &e, err);

@@ -398,7 +398,8 @@ typedef void tern_store_fn(const float *x, size_t n, void *out);
     X(ROUND_FP8_E5M2, "round_fp8_e5m2")                                                            \
     X(ROUND_FP16, "round_fp16")                                                                    \
     X(ROUND_BF16, "round_bf16")                                                                    \
-    X(WATCH, "watch")
+    X(WATCH, "watch")                                                                              \
+    X(RMSNORM_TOKEN, "rmsnorm_token")
 
 typedef enum tern_op {
 #define TERN_OP_ENUM(name, text) TERN_OP_##name,

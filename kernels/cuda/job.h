@@ -48,6 +48,12 @@ typedef struct tern_cuda_norm {
     tern_cuda_watch watch; /* of x */
 } tern_cuda_norm;
 
+/* A norm, and the codes of what it gives: token.x is norm.y. */
+typedef struct tern_cuda_norm_token {
+    tern_cuda_norm norm;
+    tern_cuda_quantize token;
+} tern_cuda_norm_token;
+
 /* gates and add: y[i] = f(a[i], b[i]) */
 typedef struct tern_cuda_elementwise {
     const float *a;
@@ -93,6 +99,7 @@ typedef union tern_cuda_job {
     tern_cuda_matmul products[TERN_CUDA_PRODUCTS];
     tern_cuda_quantize quantize;
     tern_cuda_norm norm;
+    tern_cuda_norm_token norm_token;
     tern_device_rope rope;
     tern_cuda_attend attend;
     tern_device_rows softmax;

@@ -376,7 +376,8 @@ enum { TERN_CUDA_TERMS = 2048 }; /* terms of a sum that are in shared memory at 
 
 /* Adds n terms to virtual lane `lane`; a term's index in the row is a multiple of 16 off. */
 TERN_VERB float lanes_add(float p, const float *terms, size_t n, unsigned lane) {
-    for (size_t i = lane; i < n; i += TERN_LANES)
+#pragma unroll 8
+    for (size_t i = lane; i < n; i += TERN_LANES) /* terms are read ahead of the sum */
         p = vf_add(p, terms[i]);
     return p;
 }

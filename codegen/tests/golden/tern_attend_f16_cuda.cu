@@ -4,7 +4,7 @@
  * and template kernels/cuda/attend.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_attend_f16_cuda {
 /*

@@ -4,7 +4,7 @@
  * and template kernels/cuda/embed.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_embed_q4_1_cuda {
 /* Rows of an embedding matrix in the file's own layout to floats: one block of threads for each. */

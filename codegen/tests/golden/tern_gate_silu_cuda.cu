@@ -4,7 +4,7 @@
  * and template kernels/cuda/elementwise.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_gate_silu_cuda {
 /* One result per element of two rows. */

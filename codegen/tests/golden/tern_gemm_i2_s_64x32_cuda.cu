@@ -4,7 +4,7 @@
  * and template kernels/cuda/matmul_ternary_gemm.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_gemm_i2_s_64x32_cuda {
 /*

@@ -4,7 +4,7 @@
  * and template kernels/cuda/matmul_base3.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_gemm_t5r16_16x8_cuda {
 /*

@@ -4,7 +4,7 @@
  * and template kernels/cuda/matmul_ternary.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_gemv_i2_s_16x1_cuda {
 /*

@@ -4,7 +4,7 @@
  * and template kernels/cuda/matmul_block.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_gemv_q4_1_16x1_cuda {
 /*

@@ -4,7 +4,7 @@
  * and template kernels/cuda/quantize_block.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_quantize_block_cuda {
 /* Activations to int8 with a scale for each 32 columns: one warp for each, one thread a column. */

@@ -4,7 +4,7 @@
  * and template kernels/cuda/rope.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_rope_neox_cuda {
 /* Rotary position embedding in place: one block of threads for a head of a token, one pair each. */

@@ -4,7 +4,7 @@
  * and template kernels/cuda/softmax.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_softmax_cuda {
 /* Softmax in place: one block of threads for each row. */

@@ -4,7 +4,7 @@
  * and template kernels/cuda/store.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_store_f16_cuda {
 /* Rows of floats to the format of the key/value cache. */

@@ -4,7 +4,7 @@
  * and template kernels/cuda/watch.cu.j2. Do not edit.
  */
 
-#include "kernels/isa/cuda.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace code_of_tern_watch_cuda {
 /* Whether numbers stay below what holds them, where no other kernel reads them next. */
