@@ -117,10 +117,54 @@ void device_check_attend(const device_run *r) {
     }
 }
 
+/* More chunks than are computed at a time, and numbers of them around that. */
+void device_check_attend_long(const device_run *r) {
+    static const size_t befores[] = {700, 958, 1023, 1024, 1500, 2047, 2240};
+    static const size_t dims[] = {64, 128, 20};
+
+    for (size_t i = 0; i < COUNT(befores); i++) {
+        const shape s = {i % 3 == 2 ? TERN_FORMAT_F32 : TERN_FORMAT_F16,
+                         befores[i],
+                         1 + i % 2,
+                         dims[i % COUNT(dims)],
+                         1,
+                         1 + i % 2,
+                         i % 2 ? 30.0f : 1.0f};
+        check_attend(r, &s);
+    }
+}
+
+/* Tokens of a prompt, with groups of heads that share keys and values; dims of all sizes. */
+void device_check_attend_prompt(const device_run *r) {
+    static const struct {
+        size_t before, tokens, dim, kv_heads, group;
+    } prompts[] = {{0, 90, 16, 1, 3},     {60, 17, 64, 4, 4},   {250, 22, 128, 3, 4},
+                   {300, 18, 96, 3, 5},   {190, 22, 80, 2, 6},  {0, 260, 32, 1, 1},
+                   {255, 17, 256, 4, 4},  {500, 130, 64, 1, 2}, {310, 17, 20, 4, 4},
+                   {200, 16, 512, 1, 17}, {130, 17, 528, 4, 4}, {700, 1, 400, 1, 1},
+                   {520, 10, 128, 2, 13}, {200, 1, 2048, 1, 2}};
+
+    for (size_t i = 0; i < COUNT(prompts); i++) {
+        shape s = {TERN_FORMAT_F16,
+                   prompts[i].before,
+                   prompts[i].tokens,
+                   prompts[i].dim,
+                   prompts[i].kv_heads,
+                   prompts[i].group,
+                   i % 3 == 2   ? 30.0f
+                   : i % 5 == 4 ? -1.0f
+                                : 1.0f};
+        check_attend(r, &s);
+        s.cache = TERN_FORMAT_F32;
+        if (i % 3 == 0)
+            check_attend(r, &s);
+    }
+}
+
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 /* Sequences of different lengths, whose pages are dealt out; some tokens of each, the last ones. */
-enum { SEQUENCES = 3, TABLE = 3, PAGE_COUNT = SEQUENCES * TABLE, TOKENS = 9 };
+enum { SEQUENCES = 3, TABLE = 20, PAGE_COUNT = SEQUENCES * TABLE, TOKENS = 9 };
 
 typedef struct paged {
     tern_format cache;
@@ -143,18 +187,18 @@ static void fill_cache(const paged *p, check_buffer *b, check_rng *rng) {
 
 static paged paged_new(tern_format cache, size_t dim, size_t kv_heads, size_t group,
                        check_rng *rng) {
-    static const uint32_t firsts[SEQUENCES] = {0, 61, 128};
+    static const uint32_t firsts[SEQUENCES] = {0, 61, 1200};
     const tern_format_info *info = tern_format_describe(cache);
     paged p = {.cache = cache, .dim = dim, .kv_heads = kv_heads, .group = group};
     p.row_bytes = (dim + info->block_elements - 1) / info->block_elements * info->block_bytes;
     p.head_bytes = TERN_ATTEND_CHUNK * p.row_bytes;
     p.page_bytes = kv_heads * p.head_bytes;
     for (uint32_t i = 0; i < PAGE_COUNT; i++)
-        p.tables[i % SEQUENCES][i / SEQUENCES] = (i * 4 + 1) % PAGE_COUNT;
+        p.tables[i % SEQUENCES][i / SEQUENCES] = (i * 7 + 1) % PAGE_COUNT;
     for (uint32_t t = 0; t < TOKENS; t++) /* the second one's tokens cross a page */
         p.at[t] =
             (tern_device_place){t / 3 % SEQUENCES, firsts[t / 3 % SEQUENCES] + t % 3 * (t != 8)};
-    p.at[8].position = 190; /* follows nothing */
+    p.at[8].position = 1100; /* follows nothing */
     fill_cache(&p, &p.k, rng);
     fill_cache(&p, &p.v, rng);
     return p;
@@ -287,18 +331,21 @@ static void check_store_pages(const device_run *r, const paged *p, check_rng *rn
 
 void device_check_pages(const device_run *r) {
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
-    static const size_t dims[] = {1, 20, 64, 130};
-    static const size_t windows[] = {0, 1, 3, 64, 100, 1000};
+    static const struct {
+        size_t dim, kv_heads, group;
+    } shapes[] = {{1, 1, 1}, {20, 2, 2}, {64, 1, 3}, {130, 2, 4}, {48, 5, 6}};
+    static const size_t windows[] = {0, 1, 3, 64, 100, 300, 1000, 2000};
     check_rng rng = {17};
     size_t checked = 0;
 
     for (size_t f = 0; f < COUNT(formats); f++)
-        for (size_t i = 0; i < COUNT(dims); i++) {
+        for (size_t i = 0; i < COUNT(shapes); i++) {
             if (!device_has_row(r, TERN_OP_ATTEND, formats[f], TERN_LAYOUT_ROWS))
                 continue;
-            paged p = paged_new(formats[f], dims[i], 1 + i % 2, 1 + i, &rng);
+            paged p =
+                paged_new(formats[f], shapes[i].dim, shapes[i].kv_heads, shapes[i].group, &rng);
             check_case("%s, pages of %s, dim %zu", r->d->name,
-                       tern_format_describe(formats[f])->name, dims[i]);
+                       tern_format_describe(formats[f])->name, shapes[i].dim);
             for (size_t w = 0; w < COUNT(windows); w++)
                 check_attend_pages(r, &p, windows[w], &rng);
             check_store_pages(r, &p, &rng);
@@ -306,7 +353,7 @@ void device_check_pages(const device_run *r) {
             check_buffer_free(&p.k);
             check_buffer_free(&p.v);
         }
-    assert_true(checked >= 8); /* every device has f32 and f16 */
+    assert_true(checked >= 10); /* every device has f32 and f16 */
 }
 
 /* ---- embed, store -------------------------------------------------------------------------- */

@@ -56,6 +56,8 @@ void device_check_elementwise(const device_run *r);
 void device_check_exp(const device_run *r); /* its whole range, through a gate */
 void device_check_rope(const device_run *r);
 void device_check_attend(const device_run *r);
+void device_check_attend_long(const device_run *r);
+void device_check_attend_prompt(const device_run *r);
 void device_check_pages(const device_run *r); /* attention and stores over page tables */
 void device_check_rounding(const device_run *r);
 void device_check_embed(const device_run *r);

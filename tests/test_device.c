@@ -196,6 +196,8 @@ static void test_cpu(void **state) {
     device_check_elementwise(&r);
     device_check_rope(&r);
     device_check_attend(&r);
+    device_check_attend_long(&r);
+    device_check_attend_prompt(&r);
     device_check_pages(&r);
     device_check_rounding(&r);
     device_check_embed(&r);

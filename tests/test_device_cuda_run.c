@@ -25,6 +25,8 @@ ON_DEVICE(elementwise)
 ON_DEVICE(exp)
 ON_DEVICE(rope)
 ON_DEVICE(attend)
+ON_DEVICE(attend_long)
+ON_DEVICE(attend_prompt)
 ON_DEVICE(pages)
 ON_DEVICE(multiply)
 ON_DEVICE(rounding)
@@ -43,7 +45,8 @@ int main(void) {
         cmocka_unit_test(test_long_products), cmocka_unit_test(test_quantize),
         cmocka_unit_test(test_norms),         cmocka_unit_test(test_elementwise),
         cmocka_unit_test(test_exp),           cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_attend),        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_attend),        cmocka_unit_test(test_attend_long),
+        cmocka_unit_test(test_attend_prompt), cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_embed),         cmocka_unit_test(test_store),
         cmocka_unit_test(test_pages),         cmocka_unit_test(test_multiply),
         cmocka_unit_test(test_watch),

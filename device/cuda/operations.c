@@ -34,21 +34,26 @@ static tern_status start(cuda_device *cuda, tern_device_stream *stream, const la
     return status == TERN_OK ? launch_kernel(cuda, stream, l, job, err) : status;
 }
 
-/* Launches the kernel of an operation that is no product on x * y blocks. */
+/* The kernel of an operation that is no product. */
+static const tern_cuda_kernel *find(const cuda_device *cuda, tern_op op, tern_format format,
+                                    tern_error *err) {
+    const tern_format_info *info = tern_format_describe(format);
+
+    for (size_t i = 0; i < cuda->kernel_count; i++)
+        if (cuda->kernels[i].op == op && cuda->kernels[i].format == format)
+            return &cuda->kernels[i];
+    (void)tern_fail(err, TERN_ERR_KERNEL, "cuda: no kernel for %s of %s", tern_op_name(op),
+                    info != NULL ? info->name : "floats");
+    return NULL;
+}
+
+/* Launches it on x * y blocks. */
 static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, tern_format format,
                        size_t x, size_t y, const tern_cuda_job *job, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
-    const tern_format_info *info = tern_format_describe(format);
-    const unsigned threads = op == TERN_OP_ATTEND ? TERN_CUDA_ATTEND_THREADS : TERN_CUDA_THREADS;
+    const launch l = {find(cuda, op, format, err), x, y, 1, TERN_CUDA_THREADS};
 
-    for (size_t i = 0; i < cuda->kernel_count; i++) {
-        if (cuda->kernels[i].op != op || cuda->kernels[i].format != format)
-            continue;
-        const launch l = {&cuda->kernels[i], x, y, 1, threads};
-        return start(cuda, stream, &l, job, err);
-    }
-    return tern_fail(err, TERN_ERR_KERNEL, "cuda: no kernel for %s of %s", tern_op_name(op),
-                     info != NULL ? info->name : "floats");
+    return l.kernel != NULL ? start(cuda, stream, &l, job, err) : TERN_ERR_KERNEL;
 }
 
 /* ---- operations that wait for the next one --------------------------------------------------- */
@@ -463,6 +468,44 @@ static tern_device_pages as_pages(const tern_device_attend *a, const void *data,
                                .page_stride = TERN_ATTEND_CHUNK * a->dim * element_bytes};
 }
 
+/* Whether 16-byte loads read the rows of all pages. */
+static bool rows_are_whole(const tern_device_pages *p, size_t dim) {
+    return dim % TERN_LANES == 0 &&
+           ((uintptr_t)p->data | p->head_stride | p->page_stride) % 16 == 0;
+}
+
+/*
+ * Few blocks take all chunks of a head at the same time. Where there are many, a block takes some
+ * heads of a group, which read keys and values once. What is launched depends on no position: those
+ * are read on the device.
+ */
+enum {
+    FEW_BLOCKS = 256,
+    DIM_MAX = TERN_CUDA_ATTEND_FLOATS / 3, /* one chunk at a time */
+    QUERIES_DIM_MAX = DIM_MAX / TERN_CUDA_ATTEND_QUERIES
+};
+
+static tern_status attend(tern_device *d, tern_device_stream *stream, tern_cuda_attend job,
+                          tern_error *err) {
+    cuda_device *cuda = (cuda_device *)d;
+    const tern_device_attend_pages *a = &job.a;
+    const size_t group = a->heads / a->kv_heads;
+    const bool few = a->tokens * a->heads <= FEW_BLOCKS;
+    const bool is_whole = rows_are_whole(&a->k, a->dim) && rows_are_whole(&a->v, a->dim);
+    const bool shared = !few && group > 2 && is_whole && a->dim <= QUERIES_DIM_MAX;
+
+    if (a->dim > DIM_MAX)
+        return tern_fail(err, TERN_ERR_KERNEL, "cuda: no kernel for attend of heads of %zu",
+                         a->dim);
+    job.is_whole = is_whole;
+    job.queries = shared ? TERN_CUDA_ATTEND_QUERIES : 1;
+    const launch l = {find(cuda, TERN_OP_ATTEND, a->k.format, err),
+                      a->kv_heads * ceil_div(group, job.queries), a->tokens, 1,
+                      few ? TERN_CUDA_ATTEND_THREADS : TERN_CUDA_ATTEND_FEW_THREADS};
+    return l.kernel != NULL ? start(cuda, stream, &l, &(tern_cuda_job){.attend = job}, err)
+                            : TERN_ERR_KERNEL;
+}
+
 tern_status cuda_attend(tern_device *d, tern_device_stream *stream, const tern_device_attend *a,
                         tern_error *err) {
     const tern_status status = tern_check_attend(a, err);
@@ -472,28 +515,25 @@ tern_status cuda_attend(tern_device *d, tern_device_stream *stream, const tern_d
         return status;
     info = tern_format_describe(a->format);
     const size_t bytes = info != NULL ? info->block_bytes : 0; /* no kernel for blocks */
-    return run(d, stream, TERN_OP_ATTEND, a->format, a->heads, a->tokens,
-               &(tern_cuda_job){.attend = {.a = {.k = as_pages(a, a->k, bytes),
-                                                 .v = as_pages(a, a->v, bytes),
-                                                 .q = a->q,
-                                                 .q_stride = a->q_stride,
-                                                 .tokens = a->tokens,
-                                                 .heads = a->heads,
-                                                 .kv_heads = a->kv_heads,
-                                                 .dim = a->dim,
-                                                 .scale = a->scale,
-                                                 .out = a->out,
-                                                 .out_stride = a->out_stride},
-                                           .before = a->before}},
-               err);
+    return attend(d, stream,
+                  (tern_cuda_attend){.a = {.k = as_pages(a, a->k, bytes),
+                                           .v = as_pages(a, a->v, bytes),
+                                           .q = a->q,
+                                           .q_stride = a->q_stride,
+                                           .tokens = a->tokens,
+                                           .heads = a->heads,
+                                           .kv_heads = a->kv_heads,
+                                           .dim = a->dim,
+                                           .scale = a->scale,
+                                           .out = a->out,
+                                           .out_stride = a->out_stride},
+                                     .before = a->before},
+                  err);
 }
 
 tern_status cuda_attend_pages(tern_device *d, tern_device_stream *stream,
                               const tern_device_attend_pages *a, tern_error *err) {
     const tern_status status = tern_check_attend_pages(a, err);
 
-    if (status != TERN_OK)
-        return status;
-    return run(d, stream, TERN_OP_ATTEND, a->k.format, a->heads, a->tokens,
-               &(tern_cuda_job){.attend = {.a = *a}}, err);
+    return status == TERN_OK ? attend(d, stream, (tern_cuda_attend){.a = *a}, err) : status;
 }

@@ -12,9 +12,15 @@
 
 enum {
     TERN_CUDA_WARP = 32,
-    TERN_CUDA_THREADS = 256,       /* of a block, unless one of the following says otherwise */
-    TERN_CUDA_TILE_THREADS = 128,  /* float products, and those of more than 16 rows a block */
-    TERN_CUDA_ATTEND_THREADS = 128 /* attention: one head */
+    TERN_CUDA_THREADS = 256,      /* of a block, unless one of the following says otherwise */
+    TERN_CUDA_TILE_THREADS = 128, /* float products, and those of more than 16 rows a block */
+
+    /* Attention. A warp takes a chunk of positions: many of few tokens, few of many tokens. */
+    TERN_CUDA_ATTEND_THREADS = 512,
+    TERN_CUDA_ATTEND_FEW_THREADS = 128,
+    TERN_CUDA_ATTEND_QUERIES = 4,      /* heads of a group that a block of few threads may take */
+    TERN_CUDA_ATTEND_STATES = 16,      /* warps * heads of a block */
+    TERN_CUDA_ATTEND_FLOATS = 24 * 256 /* in shared memory: heads * (2 + chunks) rows of dim */
 };
 
 typedef struct tern_cuda_matmul {
@@ -93,6 +99,9 @@ typedef struct tern_cuda_attend {
     tern_device_attend_pages a; /* at NULL: token t sees before + t + 1 positions, page p is page p
                                    of each head */
     size_t before;
+    bool is_whole;  /* rows of keys and values begin at multiples of 16 bytes, and dim is a multiple
+                       of TERN_LANES */
+    size_t queries; /* heads that a block takes: 1; of whole rows also TERN_CUDA_ATTEND_QUERIES */
 } tern_cuda_attend;
 
 typedef union tern_cuda_job {

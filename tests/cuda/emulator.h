@@ -52,6 +52,9 @@ static inline int2 make_int2(int32_t x, int32_t y) {
 struct alignas(16) uint4 {
     uint32_t x, y, z, w;
 };
+static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) {
+    return uint4{x, y, z, w};
+}
 struct alignas(8) float2 {
     float x, y;
 };
@@ -61,6 +64,9 @@ static inline float2 make_float2(float x, float y) {
 struct alignas(16) float4 {
     float x, y, z, w;
 };
+static inline float4 make_float4(float x, float y, float z, float w) {
+    return float4{x, y, z, w};
+}
 
 /* ---- arithmetic: the processor's own is IEEE's, and this is compiled without contraction --------
  */
@@ -182,6 +188,11 @@ static inline int32_t __shfl_xor_sync(unsigned, int32_t v, int mask) {
 static inline float __shfl_xor_sync(unsigned, float v, int mask) {
     return tern_f32_from_bits(
         tern_emulated_exchange(tern_f32_to_bits(v), tern_emulated_lane() ^ (unsigned)mask));
+}
+
+static inline float __shfl_sync(unsigned, float v, int from) {
+    return tern_f32_from_bits(
+        tern_emulated_exchange(tern_f32_to_bits(v), (unsigned)from % TERN_CUDA_WARP));
 }
 
 /* Lanes whose source lies outside their segment of `width` keep their own value. */
