@@ -65,7 +65,7 @@ def render_row(env: jinja2.Environment, row: table.Row) -> str:
     )
     head = f'#include "tern/kernels.h"\n\n{prototype(row)}'
     if row.isa.is_cuda:  # all rows are compiled together
-        head = '#include "kernels/cuda/rows.cuh"'
+        head = '#include "kernels/cuda/rows.cuh"\n#include "kernels/isa/cuda.cuh"'
         text = f"namespace code_of_{row.name} {{\n{text}}} // namespace code_of_{row.name}\n"
     banner = BANNER.format(row=row.name, template=row.template, suffix=row.suffix, head=head)
     return tidy(banner + text)

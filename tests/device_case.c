@@ -141,8 +141,9 @@ static check_buffer copy_of(const check_buffer *from) {
     return b;
 }
 
-static const size_t lengths[] = {1,   2,   15,  16,  17,  31,   32,   33,   63,   64,   65,
-                                 100, 127, 128, 255, 257, 1000, 2047, 2048, 2049, 2560, 4099};
+static const size_t lengths[] = {1,    2,    15,   16,   17,   31,   32,   33,   63,
+                                 64,   65,   100,  127,  128,  255,  257,  1000, 2047,
+                                 2048, 2049, 2560, 4099, 8192, 8193, 16500};
 
 /* Rows of n floats with room between them: none behind the last one. */
 enum { ROWS = 3, GAP = 5 };

@@ -47,11 +47,18 @@ static const tern_cuda_kernel *find(const cuda_device *cuda, tern_op op, tern_fo
     return NULL;
 }
 
+static unsigned threads_of(tern_op op) {
+    const bool whole_rows =
+        op == TERN_OP_RMSNORM || op == TERN_OP_RMSNORM_TOKEN || op == TERN_OP_QUANTIZE_TOKEN;
+
+    return whole_rows ? TERN_CUDA_ROW_THREADS : TERN_CUDA_THREADS;
+}
+
 /* Launches it on x * y blocks. */
 static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, tern_format format,
                        size_t x, size_t y, const tern_cuda_job *job, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
-    const launch l = {find(cuda, op, format, err), x, y, 1, TERN_CUDA_THREADS};
+    const launch l = {find(cuda, op, format, err), x, y, 1, threads_of(op)};
 
     return l.kernel != NULL ? start(cuda, stream, &l, job, err) : TERN_ERR_KERNEL;
 }

@@ -13,6 +13,7 @@
 enum {
     TERN_CUDA_WARP = 32,
     TERN_CUDA_THREADS = 256,      /* of a block, unless one of the following says otherwise */
+    TERN_CUDA_ROW_THREADS = 1024, /* norms and codes of a row: there may be just one */
     TERN_CUDA_TILE_THREADS = 128, /* float products, and those of more than 16 rows a block */
 
     /* Attention. A warp takes a chunk of positions: many of few tokens, few of many tokens. */

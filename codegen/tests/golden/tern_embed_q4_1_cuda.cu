@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_embed_q4_1_cuda {
 /* Rows of an embedding matrix in the file's own layout to floats: one block of threads for each. */

@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_gate_silu_cuda {
 /* One result per element of two rows. */

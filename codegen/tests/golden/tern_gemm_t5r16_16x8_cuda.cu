@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_gemm_t5r16_16x8_cuda {
 /*
@@ -17,7 +18,9 @@ enum {
     CHUNK_BYTES = 64,
     CHUNK_COLS = 20,
     WARP_CHUNKS = 8, /* 512 bytes */
-    TOKENS = 8
+    STEP_CHUNKS = TERN_CUDA_WARPS * WARP_CHUNKS,
+    TOKENS = 8,
+    AHEAD = 1 /* chunks of a thread that are asked for together */
 };
 
 /* 16 rows x TOKENS tokens from t; tokens past the last one repeat it and are not stored. */
@@ -29,28 +32,42 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t pa
     const unsigned lane = threadIdx.x % TERN_CUDA_WARP;
     int32_t sum[TOKENS][4] = {};
 
-    for (size_t c = warp * WARP_CHUNKS + lane / 4; c < chunks; c += TERN_CUDA_WARPS * WARP_CHUNKS) {
-        const uint4 codes = load16(group + c * CHUNK_BYTES + lane % 4 * 16);
-        /* A chunk is five planes of four columns. Activations end at a multiple of 64, chunks at
-         * one of 20: planes that lie after the last column are left out. */
-        uint2 rest[4] = {base3_split(codes.x), base3_split(codes.y), base3_split(codes.z),
-                         base3_split(codes.w)};
-        const size_t left = m.w.cols - c * CHUNK_COLS;
+    const uint8_t *mine = group + lane % 4 * 16;
+    for (size_t c0 = warp * WARP_CHUNKS + lane / 4; c0 < chunks; c0 += AHEAD * STEP_CHUNKS) {
+        uint4 ahead[AHEAD]; /* zeros after the last chunk */
 #pragma unroll
-        for (unsigned plane = 0; plane < 5; plane++) {
-            if (4 * plane >= left)
+        for (int j = 0; j < AHEAD; j++) {
+            const size_t c = c0 + (size_t)j * STEP_CHUNKS;
+            ahead[j] = c < chunks ? load16(mine + c * CHUNK_BYTES) : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++) {
+            const size_t c = c0 + (size_t)j * STEP_CHUNKS;
+            if (c >= chunks)
                 break;
-            const uint32_t trits[4] = {base3_next(rest[0]), base3_next(rest[1]),
-                                       base3_next(rest[2]), base3_next(rest[3])};
+            const uint4 codes = ahead[j];
+            /* A chunk is five planes of four columns. Activations end at a multiple of 64,
+                chunks at
+             * one of 20: planes that lie after the last column are left out. */
+            uint2 rest[4] = {base3_split(codes.x), base3_split(codes.y), base3_split(codes.z),
+                             base3_split(codes.w)};
+            const size_t left = m.w.cols - c * CHUNK_COLS;
 #pragma unroll
-            for (int i = 0; i < TOKENS; i++) {
-                const size_t token = smaller(t + (size_t)i, last);
-                const int8_t *q = m.x.q + token * m.x.q_stride + c * CHUNK_COLS + 4 * plane;
-                const uint32_t x = load4(q);
-                sum[i][0] += vi_dot_bytes(trits[0], x);
-                sum[i][1] += vi_dot_bytes(trits[1], x);
-                sum[i][2] += vi_dot_bytes(trits[2], x);
-                sum[i][3] += vi_dot_bytes(trits[3], x);
+            for (unsigned plane = 0; plane < 5; plane++) {
+                if (4 * plane >= left)
+                    break;
+                const uint32_t trits[4] = {base3_next(rest[0]), base3_next(rest[1]),
+                                           base3_next(rest[2]), base3_next(rest[3])};
+#pragma unroll
+                for (int i = 0; i < TOKENS; i++) {
+                    const size_t token = smaller(t + (size_t)i, last);
+                    const int8_t *q = m.x.q + token * m.x.q_stride + c * CHUNK_COLS + 4 * plane;
+                    const uint32_t x = load4(q);
+                    sum[i][0] += vi_dot_bytes(trits[0], x);
+                    sum[i][1] += vi_dot_bytes(trits[1], x);
+                    sum[i][2] += vi_dot_bytes(trits[2], x);
+                    sum[i][3] += vi_dot_bytes(trits[3], x);
+                }
             }
         }
     }

@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_gemv_i2_s_16x1_cuda {
 /*
@@ -17,7 +18,9 @@ enum {
     CHUNK_BYTES = 64,
     CHUNK_COLS = 16,
     WARP_CHUNKS = 8, /* 512 bytes */
-    TOKENS = 1
+    STEP_CHUNKS = TERN_CUDA_WARPS * WARP_CHUNKS,
+    TOKENS = 1,
+    AHEAD = 4 /* chunks of a thread that are asked for together */
 };
 
 /* 16 rows x TOKENS tokens from t; tokens past the last one repeat it and are not stored. */
@@ -29,16 +32,27 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t pa
     const unsigned lane = threadIdx.x % TERN_CUDA_WARP;
     int32_t sum[TOKENS][4] = {};
 
-    for (size_t c = warp * WARP_CHUNKS + lane / 4; c < chunks; c += TERN_CUDA_WARPS * WARP_CHUNKS) {
-        const uint4 codes = load16(group + c * CHUNK_BYTES + lane % 4 * 16);
+    const uint8_t *mine = group + lane % 4 * 16;
+    for (size_t c0 = warp * WARP_CHUNKS + lane / 4; c0 < chunks; c0 += AHEAD * STEP_CHUNKS) {
+        uint4 ahead[AHEAD]; /* zeros after the last chunk */
 #pragma unroll
-        for (int i = 0; i < TOKENS; i++) {
-            const size_t token = smaller(t + (size_t)i, last);
-            const uint4 x = load16(m.x.q + token * m.x.q_stride + c * CHUNK_COLS);
-            sum[i][0] = vi_dot_ternary(sum[i][0], codes.x, x);
-            sum[i][1] = vi_dot_ternary(sum[i][1], codes.y, x);
-            sum[i][2] = vi_dot_ternary(sum[i][2], codes.z, x);
-            sum[i][3] = vi_dot_ternary(sum[i][3], codes.w, x);
+        for (int j = 0; j < AHEAD; j++) {
+            const size_t c = c0 + (size_t)j * STEP_CHUNKS;
+            ahead[j] = c < chunks ? load16(mine + c * CHUNK_BYTES) : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++) {
+            const uint4 codes = ahead[j];
+            const size_t c = smaller(c0 + (size_t)j * STEP_CHUNKS, chunks - 1);
+#pragma unroll
+            for (int i = 0; i < TOKENS; i++) {
+                const size_t token = smaller(t + (size_t)i, last);
+                const uint4 x = load16(m.x.q + token * m.x.q_stride + c * CHUNK_COLS);
+                sum[i][0] = vi_dot_ternary(sum[i][0], codes.x, x);
+                sum[i][1] = vi_dot_ternary(sum[i][1], codes.y, x);
+                sum[i][2] = vi_dot_ternary(sum[i][2], codes.z, x);
+                sum[i][3] = vi_dot_ternary(sum[i][3], codes.w, x);
+            }
         }
     }
 #pragma unroll

@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_quantize_block_cuda {
 /* Activations to int8 with a scale for each 32 columns: one warp for each, one thread a column. */

@@ -5,15 +5,20 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_quantize_token_cuda {
 /* Activations of one token to int8 with one scale: one block of threads for each token. */
 
-TERN_KERNEL(TERN_CUDA_THREADS, tern_quantize_token_cuda) {
-    __shared__ float floats[TERN_CUDA_WARPS];
-    __shared__ int32_t integers[TERN_CUDA_WARPS];
+TERN_KERNEL(TERN_CUDA_ROW_THREADS, tern_quantize_token_cuda) {
+    __shared__ row_shared shared;
+    const tern_device_rows &x = job.quantize.x;
+    float v[TERN_CUDA_HELD];
 
-    for (size_t t = blockIdx.x; t < job.quantize.x.rows; t += gridDim.x)
-        quantize(job.quantize, t, floats, integers);
+    for (size_t t = blockIdx.x; t < x.rows; t += gridDim.x) {
+        hold(x.data + t * x.stride, 0, x.n, v);
+        quantize(job.quantize, t, shared, v);
+        __syncthreads(); /* the next row writes what was shared */
+    }
 }
 } // namespace code_of_tern_quantize_token_cuda

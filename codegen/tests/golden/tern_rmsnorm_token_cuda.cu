@@ -5,19 +5,19 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_rmsnorm_token_cuda {
 /* A norm, and the codes of what it gives: one block of threads for each row. */
 
-TERN_KERNEL(TERN_CUDA_THREADS, tern_rmsnorm_token_cuda) {
-    __shared__ float terms[TERN_CUDA_TERMS];
-    __shared__ float factor;
-    __shared__ float floats[TERN_CUDA_WARPS];
-    __shared__ int32_t integers[TERN_CUDA_WARPS];
+TERN_KERNEL(TERN_CUDA_ROW_THREADS, tern_rmsnorm_token_cuda) {
+    __shared__ row_shared shared;
+    float v[TERN_CUDA_HELD];
 
     for (size_t t = blockIdx.x; t < job.norm_token.norm.x.rows; t += gridDim.x) {
-        normalize(job.norm_token.norm, t, terms, &factor);
-        quantize(job.norm_token.token, t, floats, integers);
+        normalize(job.norm_token.norm, t, shared, v);
+        quantize(job.norm_token.token, t, shared, v);
+        __syncthreads(); /* the next row writes what was shared */
     }
 }
 } // namespace code_of_tern_rmsnorm_token_cuda

@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_rope_neox_cuda {
 /* Rotary position embedding in place: one block of threads for a head of a token, one pair each. */

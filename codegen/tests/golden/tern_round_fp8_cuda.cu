@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_round_fp8_cuda {
 /* Rows of activations,

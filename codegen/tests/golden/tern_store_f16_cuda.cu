@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_store_f16_cuda {
 /* Rows of floats to the format of the key/value cache. */

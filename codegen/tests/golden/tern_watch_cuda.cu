@@ -5,6 +5,7 @@
  */
 
 #include "kernels/cuda/rows.cuh"
+#include "kernels/isa/cuda.cuh"
 
 namespace code_of_tern_watch_cuda {
 /* Whether numbers stay below what holds them, where no other kernel reads them next. */
