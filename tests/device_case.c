@@ -174,15 +174,20 @@ static void check_rmsnorm(const device_run *r, size_t n, fill kind, check_rng *r
     check_buffer want = copy_of(&x);
     void *memory = device_put_buffer(r, &x);
     void *weights = device_put_buffer(r, &g);
+    void *twice = device_put_buffer(r, &x);
+    const tern_device_rows same = rows_at(twice, n);
     const tern_device_rows rows = rows_at(memory, n);
 
     for (size_t t = 0; t < ROWS; t++) {
         float *row = (float *)want.data + t * (n + GAP);
+        tern_ref_add(row, (const float *)x.data + t * (n + GAP), n);
         tern_ref_rmsnorm(row, g.data, n, 1e-5f, row);
     }
+    DEVICE_CALL(r, add, r->stream, &rows, &same); /* and in place: the sum does not stay */
     DEVICE_CALL(r, rmsnorm, r->stream, &rows, weights, 1e-5f, &rows);
     device_expect_floats(r, "y", &want, memory);
     device_drop(r, weights);
+    device_drop(r, twice);
     check_buffer_free(&x);
     check_buffer_free(&g);
     check_buffer_free(&want);
@@ -278,40 +283,55 @@ static void check_block(const device_run *r, size_t n, fill kind, check_rng *rng
     check_buffer_free(&x);
 }
 
-/* A norm whose results are quantized, with another row operation between them or not: both give
- * what they give alone. */
-static void check_norm_token(const device_run *r, size_t n, fill kind, check_rng *rng) {
-    check_buffer x = floats(row_floats(n), kind, 1.0f, rng);
+/* The reference of check_sum_norm_token: x += more, y = rmsnorm(x), codes of y. */
+static void sum_norm_and_codes(size_t n, const float *more, const float *g, float *x, float *y,
+                               const quantized *z) {
+    for (size_t t = 0; t < ROWS; t++) {
+        float *sum = x + t * (n + GAP), *normed = y + t * (n + GAP);
+        if (more != NULL)
+            tern_ref_add(sum, more + t * (n + GAP), n);
+        tern_ref_rmsnorm(sum, g, n, 1e-5f, normed);
+        tern_ref_quantize_token(normed, n, (int8_t *)z->want[0].data + t * padded(n),
+                                (float *)z->want[1].data + t, (int32_t *)z->want[2].data + t);
+    }
+}
+
+/* A sum, its norm and the norm's codes one after the other, as layers call them, and with something
+ * between or left out: a device may do them together. */
+static void check_sum_norm_token(const device_run *r, size_t n, fill kind, check_rng *rng) {
+    const bool adds = n % 3 != 0, apart = n % 4 == 0;
+    check_buffer x = floats(row_floats(n), kind, 1.0f, rng),
+                 more = floats(row_floats(n), kind, 1.0f, rng);
     check_buffer g = floats(n, NORMAL, 1.0f, rng);
-    check_buffer want = copy_of(&x);
+    check_buffer sum = copy_of(&x), want = copy_of(&x);
     quantized z = quantized_new(r, padded(n), 1);
     void *memory = device_put_buffer(r, &x), *y = device_put_buffer(r, &x);
-    void *weights = device_put_buffer(r, &g);
-    const tern_device_rows rows = rows_at(memory, n), to = rows_at(y, n);
+    void *weights = device_put_buffer(r, &g), *added = device_put_buffer(r, &more);
+    const tern_device_rows rows = rows_at(memory, n), to = rows_at(y, n), from = rows_at(added, n);
     const tern_device_quantized out = {
         .q = z.memory[0], .q_stride = padded(n), .s = z.memory[1], .sum = z.memory[2]};
 
-    for (size_t t = 0; t < ROWS; t++) {
-        float *row = (float *)want.data + t * (n + GAP);
-        tern_ref_rmsnorm(row, g.data, n, 1e-5f, row);
-        tern_ref_quantize_token(row, n, (int8_t *)z.want[0].data + t * padded(n),
-                                (float *)z.want[1].data + t, (int32_t *)z.want[2].data + t);
-    }
+    sum_norm_and_codes(n, adds ? more.data : NULL, g.data, sum.data, want.data, &z);
+    if (adds)
+        DEVICE_CALL(r, add, r->stream, &rows, &from);
     DEVICE_CALL(r, rmsnorm, r->stream, &rows, weights, 1e-5f, &to);
-    if (n % 2 == 0)
-        DEVICE_CALL(r, round, r->stream, TERN_OP_ROUND_FP16, &rows, &rows);
+    if (apart)
+        DEVICE_CALL(r, round, r->stream, TERN_OP_ROUND_FP16, &from, &from);
     DEVICE_CALL(r, quantize_token, r->stream, &to, &out);
     device_expect_floats(r, "y", &want, y);
+    device_expect_floats(r, "x", &sum, memory);
     quantized_compare(r, &z);
-    device_drop(r, memory);
     device_drop(r, weights);
+    device_drop(r, added);
     check_buffer_free(&x);
+    check_buffer_free(&more);
     check_buffer_free(&g);
+    check_buffer_free(&sum);
     check_buffer_free(&want);
 }
 
 void device_check_quantize(const device_run *r) {
-    each_length(r, "rmsnorm and quantize_token", check_norm_token);
+    each_length(r, "add, rmsnorm and quantize_token", check_sum_norm_token);
     each_length(r, "quantize_token", check_token);
     each_length(r, "quantize_block", check_block);
 }

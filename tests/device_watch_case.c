@@ -11,7 +11,16 @@
 enum { TOKENS = 3, GROUP = 2, ROWS = TOKENS * GROUP, GAP = 3, CODE = 40 };
 
 /* What reads the rows next: a device may look at them then, and they may become others. */
-typedef enum reader { NOBODY, NORM, NORM_IN_PLACE, GATE_IN_PLACE, STORE, OTHERS, READERS } reader;
+typedef enum reader {
+    NOBODY,
+    NORM,
+    NORM_IN_PLACE,
+    SUM_NORM,
+    GATE_IN_PLACE,
+    STORE,
+    OTHERS,
+    READERS
+} reader;
 
 /* A number that stands once or twice in a row, and whether the row is noted then. */
 typedef struct planted {
@@ -96,13 +105,19 @@ static void watch_and_read(const device_run *r, const tern_device_watch *a, read
     void *y = device_put_buffer(r, &ones);
     const tern_device_rows to = {y, a->x.stride, a->x.n, ROWS, false};
     tern_device_rows others = a->x;
+    check_buffer nothing = check_buffer_new(count * sizeof(float), sizeof(float), CHECK_END);
+    memset(nothing.data, 0, nothing.bytes);
+    void *z = device_put_buffer(r, &nothing);
+    const tern_device_rows zeros = {z, a->x.stride, a->x.n, ROWS, false};
     others.rows--;
 
+    if (who == SUM_NORM) /* of a sum with zeros */
+        DEVICE_CALL(r, add, r->stream, &a->x, &zeros);
     if (who == STORE)
         store_rows(r, a);
     else
         DEVICE_CALL(r, watch, r->stream, a);
-    if (who == NORM)
+    if (who == NORM || who == SUM_NORM)
         DEVICE_CALL(r, rmsnorm, r->stream, &a->x, y, 1e-5f, &to);
     else if (who == NORM_IN_PLACE)
         DEVICE_CALL(r, rmsnorm, r->stream, &a->x, y, 1e-5f, &a->x);
@@ -111,7 +126,9 @@ static void watch_and_read(const device_run *r, const tern_device_watch *a, read
     else if (who == OTHERS)
         DEVICE_CALL(r, rmsnorm, r->stream, &others, y, 1e-5f, &others);
     device_drop(r, y);
+    device_drop(r, z);
     check_buffer_free(&ones);
+    check_buffer_free(&nothing);
 }
 
 /* One row has the number; then notes that are earlier, which stay. */

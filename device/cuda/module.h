@@ -15,14 +15,15 @@ typedef struct cuda_stage {
 } cuda_stage;
 
 /*
- * An operation that was called and is not begun: the next one may do both. A watch waits for who
- * reads its rows, a norm for who quantizes its results. At most one waits.
+ * Operations that were called and are not begun, because the next one may do them, too. They wait
+ * in this order, each for one that reads its rows: a sum for a norm (or a watch before it), a watch
+ * for who reads next, a norm for who quantizes its results.
  */
 typedef struct cuda_waiting {
-    enum { CUDA_NOTHING, CUDA_WATCH, CUDA_NORM } what;
     tern_device_stream *stream;
-    tern_device_watch watch;
-    tern_cuda_norm norm;
+    tern_device_rows sum, more; /* sum += more; sum.data NULL: none */
+    tern_device_watch watch;    /* notes NULL: none */
+    tern_cuda_norm norm;        /* y.data NULL: none */
 } cuda_waiting;
 
 typedef struct cuda_device {

@@ -65,55 +65,43 @@ static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, t
 
 /* ---- operations that wait for the next one --------------------------------------------------- */
 
-/* A watch as kernels take it; it waits no more. */
-static tern_cuda_watch take_watch(cuda_device *cuda) {
-    const tern_device_watch a = cuda->waiting.watch;
-
-    cuda->waiting.what = CUDA_NOTHING;
-    return (tern_cuda_watch){a, a.squares ? TERN_SQUARES_LIMIT : a.limit};
-}
-
-tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err) {
-    tern_device_stream *stream = cuda->waiting.stream;
-
-    if (cuda->waiting.what == CUDA_WATCH) {
-        const tern_cuda_job job = {.watch = take_watch(cuda)};
-        return run(&cuda->base, stream, TERN_OP_WATCH, TERN_FORMAT_NONE, job.watch.a.x.rows, 1,
-                   &job, err);
-    }
-    if (cuda->waiting.what == CUDA_NORM) {
-        const tern_cuda_job job = {.norm = cuda->waiting.norm};
-        cuda->waiting.what = CUDA_NOTHING;
-        return run(&cuda->base, stream, TERN_OP_RMSNORM, TERN_FORMAT_NONE, job.norm.x.rows, 1, &job,
-                   err);
-    }
-    return TERN_OK;
-}
-
 static bool are_same(const tern_device_rows *a, const tern_device_rows *b) {
     return a->data == b->data && a->stride == b->stride && a->n == b->n && a->rows == b->rows;
+}
+
+/* A watch as kernels take it. */
+static tern_cuda_watch as_watch(const tern_device_watch *a) {
+    return (tern_cuda_watch){*a, a->squares ? TERN_SQUARES_LIMIT : a->limit};
 }
 
 /* The watch that waits, if it is of just the rows that an operation reads; else none. */
 static tern_cuda_watch watch_of(tern_device *d, const tern_device_stream *stream,
                                 const tern_device_rows *x) {
-    cuda_device *cuda = (cuda_device *)d;
-    const cuda_waiting *w = &cuda->waiting;
-    const bool is_its = w->what == CUDA_WATCH && w->stream == stream && are_same(&w->watch.x, x);
+    cuda_waiting *w = &((cuda_device *)d)->waiting;
+    const bool is_its = w->watch.notes != NULL && w->sum.data == NULL && w->stream == stream &&
+                        are_same(&w->watch.x, x);
+    const tern_cuda_watch watch = is_its ? as_watch(&w->watch) : (tern_cuda_watch){.limit = 0.0f};
 
-    return is_its ? take_watch(cuda) : (tern_cuda_watch){.limit = 0.0f};
+    if (is_its)
+        w->watch.notes = NULL;
+    return watch;
 }
 
 tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_device_watch *a,
                        tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
+    cuda_waiting *w = &cuda->waiting;
+    const bool of_sum = a != NULL && w->sum.data != NULL && w->watch.notes == NULL &&
+                        w->stream == stream && are_same(&w->sum, &a->x);
     tern_status status = tern_check_watch(a, err);
 
-    if (status == TERN_OK)
+    if (status == TERN_OK && !of_sum)
         status = cuda_begin_waiting(cuda, err);
-    if (status == TERN_OK)
-        cuda->waiting = (cuda_waiting){.what = CUDA_WATCH, .stream = stream, .watch = *a};
-    return status;
+    if (status != TERN_OK)
+        return status;
+    w->stream = stream;
+    w->watch = *a;
+    return TERN_OK;
 }
 
 static size_t ceil_div(size_t a, size_t b) {
@@ -282,8 +270,8 @@ tern_status cuda_quantize_token(tern_device *d, tern_device_stream *stream,
         return status;
     cuda_device *cuda = (cuda_device *)d;
     const cuda_waiting w = cuda->waiting;
-    if (w.what == CUDA_NORM && w.stream == stream && are_same(&w.norm.y, x)) {
-        cuda->waiting.what = CUDA_NOTHING; /* one kernel does both */
+    if (w.norm.y.data != NULL && w.stream == stream && are_same(&w.norm.y, x)) {
+        cuda->waiting.norm.y.data = NULL; /* one kernel does both */
         return run(d, stream, TERN_OP_RMSNORM_TOKEN, TERN_FORMAT_NONE, x->rows, 1,
                    &(tern_cuda_job){.norm_token = {w.norm, {*x, *out}}}, err);
     }
@@ -305,17 +293,28 @@ tern_status cuda_quantize_block(tern_device *d, tern_device_stream *stream,
                &(tern_cuda_job){.quantize = {*x, *out}}, err);
 }
 
+/* The norm makes the sum that waits, if that gives the rows that it reads, and they stay. */
+static void take_sum(cuda_waiting *w, tern_cuda_norm *norm) {
+    if (w->sum.data == NULL || !are_same(&w->sum, &norm->x) || norm->y.data == norm->x.data)
+        return;
+    norm->more = w->more;
+    w->sum.data = NULL;
+}
+
 tern_status cuda_rmsnorm(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
                          const float *g, float eps, const tern_device_rows *y, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
+    tern_cuda_norm norm = {.x = *x, .g = g, .eps = eps, .y = *y};
     tern_status status = tern_check_norm(x, g, y, err);
 
     if (status != TERN_OK)
         return status;
-    const tern_cuda_norm norm = {*x, g, eps, *y, watch_of(d, stream, x)};
-    status = cuda_begin_waiting(cuda, err);
+    if (cuda->waiting.stream == stream)
+        take_sum(&cuda->waiting, &norm);
+    norm.watch = watch_of(d, stream, x);
+    status = cuda_begin_waiting(cuda, err); /* what it did not take */
     if (status == TERN_OK)
-        cuda->waiting = (cuda_waiting){.what = CUDA_NORM, .stream = stream, .norm = norm};
+        cuda->waiting = (cuda_waiting){.stream = stream, .norm = norm};
     return status;
 }
 
@@ -429,6 +428,23 @@ static tern_status elements(tern_device *d, tern_device_stream *stream, tern_op 
     return status;
 }
 
+tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err) {
+    const cuda_waiting w = cuda->waiting;
+    tern_device *d = &cuda->base;
+    tern_status status = TERN_OK;
+
+    cuda->waiting = (cuda_waiting){.stream = NULL};
+    if (w.sum.data != NULL)
+        status = elements(d, w.stream, TERN_OP_ADD, &w.sum, &w.more, &w.sum, err);
+    if (status == TERN_OK && w.watch.notes != NULL)
+        status = run(d, w.stream, TERN_OP_WATCH, TERN_FORMAT_NONE, w.watch.x.rows, 1,
+                     &(tern_cuda_job){.watch = as_watch(&w.watch)}, err);
+    if (status == TERN_OK && w.norm.y.data != NULL)
+        status = run(d, w.stream, TERN_OP_RMSNORM, TERN_FORMAT_NONE, w.norm.x.rows, 1,
+                     &(tern_cuda_job){.norm = w.norm}, err);
+    return status;
+}
+
 tern_status cuda_gate(tern_device *d, tern_device_stream *stream, tern_op op,
                       const tern_device_rows *g, const tern_device_rows *u,
                       const tern_device_rows *y, tern_error *err) {
@@ -439,9 +455,14 @@ tern_status cuda_gate(tern_device *d, tern_device_stream *stream, tern_op op,
 
 tern_status cuda_add(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
                      const tern_device_rows *y, tern_error *err) {
-    const tern_status status = tern_check_pair("add", x, y, err);
+    cuda_device *cuda = (cuda_device *)d;
+    tern_status status = tern_check_pair("add", x, y, err);
 
-    return status == TERN_OK ? elements(d, stream, TERN_OP_ADD, x, y, x, err) : status;
+    if (status == TERN_OK)
+        status = cuda_begin_waiting(cuda, err);
+    if (status == TERN_OK)
+        cuda->waiting = (cuda_waiting){.stream = stream, .sum = *x, .more = *y};
+    return status;
 }
 
 /* As a cache of floats is written. */

@@ -49,6 +49,7 @@ typedef struct tern_cuda_watch {
 
 typedef struct tern_cuda_norm {
     tern_device_rows x;
+    tern_device_rows more; /* x += more comes first; data NULL: nothing */
     const float *g;
     float eps;
     tern_device_rows y;

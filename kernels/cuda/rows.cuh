@@ -37,6 +37,25 @@ TERN_VERB void hold(const float *x, size_t first, size_t n, float *v) {
         v[k] = first + held_at(k) < n ? x[first + held_at(k)] : 0.0f;
 }
 
+/* x += more of row t; the last piece stays in v. All of the row is there when it returns. */
+TERN_VERB void add_more(const tern_cuda_norm &a, size_t t, float *v) {
+    float *x = a.x.data + t * a.x.stride;
+    const float *more = a.more.data + t * a.more.stride;
+    float m[TERN_CUDA_HELD];
+
+    for (size_t first = 0; first < a.x.n; first += TERN_CUDA_PIECE) {
+        hold(x, first, a.x.n, v);
+        hold(more, first, a.x.n, m);
+#pragma unroll
+        for (int k = 0; k < TERN_CUDA_HELD; k++) {
+            v[k] = vf_add(v[k], m[k]);
+            if (first + held_at(k) < a.x.n)
+                x[first + held_at(k)] = v[k];
+        }
+    }
+    __syncthreads();
+}
+
 /* 1 / sqrt(mean square + eps). All threads square, sixteen add up out of shared memory. The last
  * piece stays in v. */
 TERN_VERB float norm_factor(const tern_cuda_norm &a, size_t t, row_shared &shared, float *v) {
@@ -44,8 +63,11 @@ TERN_VERB float norm_factor(const tern_cuda_norm &a, size_t t, row_shared &share
     const size_t n = a.x.n;
     float p = 0.0f;
 
+    if (a.more.data != NULL)
+        add_more(a, t, v);
     for (size_t first = 0; first < n; first += TERN_CUDA_PIECE) {
-        hold(x, first, n, v);
+        if (a.more.data == NULL || n > TERN_CUDA_PIECE)
+            hold(x, first, n, v);
 #pragma unroll
         for (int k = 0; k < TERN_CUDA_HELD; k++) {
             if (first + held_at(k) < n)
