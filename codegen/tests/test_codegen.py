@@ -201,7 +201,7 @@ class Text(unittest.TestCase):
             self.assertTrue(text.startswith("/* SPDX-License-Identifier: Apache-2.0 */\n"))
             self.assertIn(f"Generated from row {row.name} of kernels/kernels.toml", text)
             self.assertIn(f"template kernels/{row.template}.{row.suffix}.j2", text)
-            suffix, head = ("cuh", r"TERN_KERNEL\(\w+, ") if row.isa.is_cuda else ("h", "void ")
+            suffix, head = ("cuh", r"TERN_KERNEL(?:_AHEAD)?\(\w+, ") if row.isa.is_cuda else ("h", "void ")
             self.assertIn(f'#include "kernels/isa/{row.isa.name}.{suffix}"', text)
             for name in row.functions:
                 found = re.findall(rf"^{head}{name}\b", text, re.M)

@@ -26,18 +26,26 @@
 #define TERN_FULL_WARP 0xffffffffu
 
 /*
- * From 9.0 on a kernel may be made ready while the one before it ends: it lets the next one come,
- * and waits for all that was before it.
+ * From 9.0 on a kernel may be made ready while the one before it ends: it lets the next one come
+ * (grid_begin), and waits for all that was before it (grid_wait).
  */
 TERN_VERB void grid_begin(void) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+TERN_VERB void grid_wait(void) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/* A row of the table: blocks of `threads` threads, each of which sees the whole job. */
-#define TERN_KERNEL(threads, name)                                                                 \
+/*
+ * A row of the table: blocks of `threads` threads, each of which sees the whole job. One that reads
+ * weights, which no kernel writes, may begin with them: it calls grid_wait before anything else.
+ */
+#define TERN_KERNEL_AHEAD(threads, name)                                                           \
     TERN_VERB void name##_threads(const tern_cuda_job &job);                                       \
     extern "C" __global__ void __launch_bounds__(threads)                                          \
         name(const __grid_constant__ tern_cuda_job job) {                                          \
@@ -45,6 +53,14 @@ TERN_VERB void grid_begin(void) {
         name##_threads(job);                                                                       \
     }                                                                                              \
     TERN_VERB void name##_threads(const tern_cuda_job &job)
+
+#define TERN_KERNEL(threads, name)                                                                 \
+    TERN_VERB void name##_after(const tern_cuda_job &job);                                         \
+    TERN_KERNEL_AHEAD(threads, name) {                                                             \
+        grid_wait();                                                                               \
+        name##_after(job);                                                                         \
+    }                                                                                              \
+    TERN_VERB void name##_after(const tern_cuda_job &job)
 
 /* ---- floats -------------------------------------------------------------------------------- */
 

@@ -23,26 +23,42 @@ enum {
     AHEAD = 4 /* chunks of a thread that are asked for together */
 };
 
-/* 16 rows x TOKENS tokens from t; tokens past the last one repeat it and are not stored. */
-TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t part[][TOKENS][16]) {
+/* The codes that a thread begins with: its quarter of chunks c0, c0 + STEP_CHUNKS, ... of a group;
+ * zeros after the last one. */
+TERN_VERB void load_ahead(const uint8_t *mine, size_t c0, size_t chunks, uint4 *ahead) {
+#pragma unroll
+    for (int j = 0; j < AHEAD; j++) {
+        const size_t c = c0 + (size_t)j * STEP_CHUNKS;
+        ahead[j] = c < chunks ? load16(mine + c * CHUNK_BYTES) : make_uint4(0, 0, 0, 0);
+    }
+}
+
+/* 16 rows x TOKENS tokens from t; tokens past the last one repeat it and are not stored. The first
+ * tile of a block asks for weights before it waits for what the activations are made of. */
+TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, bool first,
+                    int32_t part[][TOKENS][16]) {
     const size_t chunks = (m.w.cols + CHUNK_COLS - 1) / CHUNK_COLS;
     const uint8_t *group = (const uint8_t *)m.w.data + row0 / TERN_ROW_GROUP * chunks * CHUNK_BYTES;
     const size_t last = m.tile.t1 - 1;
     const unsigned warp = threadIdx.x / TERN_CUDA_WARP;
     const unsigned lane = threadIdx.x % TERN_CUDA_WARP;
-    int32_t sum[TOKENS][4] = {};
-
     const uint8_t *mine = group + lane % 4 * 16;
-    for (size_t c0 = warp * WARP_CHUNKS + lane / 4; c0 < chunks; c0 += AHEAD * STEP_CHUNKS) {
-        uint4 ahead[AHEAD]; /* zeros after the last chunk */
+    int32_t sum[TOKENS][4] = {};
+    uint4 ahead[AHEAD];
+
+    size_t c0 = warp * WARP_CHUNKS + lane / 4;
+    load_ahead(mine, c0, chunks, ahead);
+    if (first)
+        grid_wait();
+    for (; c0 < chunks; c0 += AHEAD * STEP_CHUNKS) {
+        uint4 now[AHEAD];
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            now[j] = ahead[j];
+        load_ahead(mine, c0 + AHEAD * STEP_CHUNKS, chunks, ahead);
 #pragma unroll
         for (int j = 0; j < AHEAD; j++) {
-            const size_t c = c0 + (size_t)j * STEP_CHUNKS;
-            ahead[j] = c < chunks ? load16(mine + c * CHUNK_BYTES) : make_uint4(0, 0, 0, 0);
-        }
-#pragma unroll
-        for (int j = 0; j < AHEAD; j++) {
-            const uint4 codes = ahead[j];
+            const uint4 codes = now[j];
             const size_t c = smaller(c0 + (size_t)j * STEP_CHUNKS, chunks - 1);
 #pragma unroll
             for (int i = 0; i < TOKENS; i++) {
@@ -76,14 +92,15 @@ TERN_VERB void tile(const tern_cuda_matmul &m, size_t row0, size_t t, int32_t pa
     __syncthreads();
 }
 
-TERN_KERNEL(TERN_CUDA_THREADS, tern_gemv_i2_s_16x1_cuda) {
+TERN_KERNEL_AHEAD(TERN_CUDA_THREADS, tern_gemv_i2_s_16x1_cuda) {
     __shared__ int32_t part[TERN_CUDA_WARPS][TOKENS][16];
     const tern_cuda_matmul &m = job.products[blockIdx.z];
     const size_t row0 = m.tile.r0 + blockIdx.x * (size_t)TERN_ROW_GROUP;
 
     if (row0 >= m.tile.r1) /* another product has more */
         return;
-    for (size_t t = m.tile.t0 + blockIdx.y * TOKENS; t < m.tile.t1; t += gridDim.y * TOKENS)
-        tile(m, row0, t, part);
+    const size_t t0 = m.tile.t0 + blockIdx.y * TOKENS;
+    for (size_t t = t0; t < m.tile.t1; t += gridDim.y * TOKENS)
+        tile(m, row0, t, t == t0, part);
 }
 } // namespace code_of_tern_gemv_i2_s_16x1_cuda
