@@ -107,7 +107,10 @@ def facts(name: str) -> str:
         lines.append(f"- *Processor*: {m['cpu']}, {m['cores']} cores, {m['os']}; instruction sets {sets_of}.")
     for note in known(d["origin"]["note"] for d in found.values() if d["origin"]["note"]):
         lines.append(f"- *Processor*: not in the documents, which are imported; they quote: {note}")
-    isas = known(d["run"]["isa"] for d in found.values())
+    devices = known(d["run"].get("device") for d in found.values())
+    if devices:
+        lines.append(f"- *Device*: {', '.join(devices)}, on which all passes ran ([CUDA](cuda.md)).")
+    isas = known("cuda" if d["run"].get("device") else d["run"]["isa"] for d in found.values())
     rows = known(k for d in found.values() for k in d["kernels"] if re.search(r"_gem[vm]_", k))
     lines.append(f"- *Kernels*: {', '.join(isas)}; products by {', '.join(f'`{row}`' for row in rows)}. Each"
                  " document lists all that ran; compute path: "
@@ -123,6 +126,17 @@ def facts(name: str) -> str:
     return "\n".join(lines)
 
 
+def threads_in(d: dict) -> str:
+    return "none" if d["run"].get("device") else str(d["benchmark"]["threads"])
+
+
+def bandwidth_of(b: dict) -> list[str]:
+    """GB/s, and how much of the memory's; that of a device is not measured."""
+    if not b["read_gbs"]:
+        return [f"{b['bandwidth_gbs']:.1f}", "–"]
+    return [f"{b['bandwidth_gbs']:.1f} of {b['read_gbs']:.1f}", percent(b["bandwidth_fraction"])]
+
+
 def models_table(name: str) -> str:
     rows = []
     for document, d in documents(name, "benchmark").items():
@@ -130,12 +144,11 @@ def models_table(name: str) -> str:
         if not is_main(d) or b["prompt_tokens"] < 64:
             continue
         rows.append([
-            d["model_info"]["model_path"].removesuffix(".gguf"), str(b["threads"]),
+            d["model_info"]["model_path"].removesuffix(".gguf"), threads_in(d),
             f"{b['prefill_tps']:.1f} (spread {b['prefill_spread_percent']:.0f} %)",
             f"{b['decode_tps']:.1f} (spread {b['decode_spread_percent']:.0f} %)",
             f"{b['p50_ms']:.1f} / {b['p95_ms']:.1f}", f"{1e-6 * b['bytes_per_token']:.0f}",
-            f"{b['bandwidth_gbs']:.1f} of {b['read_gbs']:.1f}", percent(b["bandwidth_fraction"]),
-            link(name, document)])
+            *bandwidth_of(b), link(name, document)])
     return table(["model", "threads", "prefill, tokens/s", "decode, tokens/s", "ms a token, p50 / p95",
                   "MB a token", "GB/s", "of what the memory gives", "receipt"], rows)
 
