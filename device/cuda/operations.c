@@ -293,9 +293,9 @@ tern_status cuda_quantize_block(tern_device *d, tern_device_stream *stream,
                &(tern_cuda_job){.quantize = {*x, *out}}, err);
 }
 
-/* The norm makes the sum that waits, if that gives the rows that it reads, and they stay. */
+/* The norm makes the sum that waits, if that gives the rows that it reads. */
 static void take_sum(cuda_waiting *w, tern_cuda_norm *norm) {
-    if (w->sum.data == NULL || !are_same(&w->sum, &norm->x) || norm->y.data == norm->x.data)
+    if (w->sum.data == NULL || !are_same(&w->sum, &norm->x))
         return;
     norm->more = w->more;
     w->sum.data = NULL;

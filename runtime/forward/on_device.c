@@ -13,21 +13,10 @@
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* Ones beside which a block without a gate is gated. */
-static tern_status send_ones(tern_runner *r, tern_error *err) {
-    const tern_config *c = &r->model->config;
-    if (!c->arch->ungated)
-        return TERN_OK;
-    const size_t bytes = (size_t)r->n_batch * c->n_ff * sizeof *r->scratch.up;
-    return tern_mirror_send(r->mirror, r->scratch.up, bytes, err);
-}
-
 tern_status tern_runner_open_mirror(tern_runner *r, tern_error *err) {
     tern_status status = tern_mirror_open_beside(r->model->mirror, &r->mirror, err);
     if (status == TERN_OK)
         status = tern_mirror_add(r->mirror, r->arena.base, r->arena.size, err);
-    if (status == TERN_OK)
-        status = send_ones(r, err);
     if (status == TERN_OK)
         r->backend = tern_mirror_device(r->mirror);
     return status;

@@ -51,8 +51,8 @@ static const char *step_missing(const tern_model *m) {
     const tern_config *c = &m->config;
     if (c->n_expert > 0)
         return "experts";
-    if (c->arch->encodes || (c->arch->has & TERN_HAS_SUM_NORMS) != 0)
-        return "LayerNorm";
+    if (c->arch->encodes || c->arch->ungated)
+        return "an encoder's blocks";
     if (m->hadamards.block > 0 || m->hadamards.head.block > 0 || m->hadamards.embedding.block > 0)
         return "Hadamard transforms";
     return NULL;

@@ -47,7 +47,7 @@ class Device(common.FolderTest):
         return synth(preset, self.dir)
 
     def logits(self, model, *options):
-        tokens = comma(prompt(23, 200))
+        tokens = comma(prompt(24, 200))
         return tern_text("logits", "-m", model, "--tokens", tokens, "--sha256", *options, env=module())
 
     def refused(self, *args, contains, status=1):
@@ -121,6 +121,14 @@ class Device(common.FolderTest):
         self.assertEqual(said[0].returncode, 1)
         self.assertIn(b"overflow", said[0].stderr)
         self.assertEqual(said[1].stderr, said[0].stderr)
+        prompts = self.dir / "loud.txt"
+        prompts.write_text("a\nb\n")
+        run = ("run", "-m", loud, "--prompts-file", prompts, "-n", 2, "--json")
+        lines = [[json.loads(line) for line in tern(*run, *d, env=module()).stdout.splitlines()] for d in ((), CUDA)]
+        for here, there in zip(*lines):  # of each sequence, and of all
+            self.assertEqual(there.get("error"), here.get("error"))
+            self.assertEqual(there.get("failed"), here.get("failed"))
+        self.assertEqual(lines[1][-1]["failed"], 2)
 
     def test_refused(self):
         """What it has no kernels for: one line that names the tensor or the step."""
@@ -161,9 +169,13 @@ class Device(common.FolderTest):
         self.assertTrue(all(name.endswith("_cuda") for name in document["kernels"]), document["kernels"])
         self.assertEqual(document["benchmark"]["read_gbs"], 0)
         tern_text("verify", file)
-        document["backend"] = "cpu"
-        file.write_text(json.dumps(document))
-        self.assertEqual(tern("verify", file).returncode, 1)
+        wrong = (
+            ("backend", "cpu", 'needs cuda, but backend is "cpu"'),
+            ("kernels", ["tern_add_scalar"], 'backend: is "cuda", but "tern_add_scalar" is a kernel of the processor'),
+        )
+        for key, value, text in wrong:
+            file.write_text(json.dumps(document | {key: value}))
+            self.assertIn(text, tern("verify", file).stderr.decode())
 
     def test_determinism(self):
         """The command that compares everything takes the device for one more set."""
