@@ -79,8 +79,8 @@ static size_t page_numbers(const tern_runner *r, tern_taker *t) {
     return r->model->mirror != NULL ? tern_taker_times(t, of_span, r->n_batch) : 0;
 }
 
-/* What is known of the rows of a pass, from `at` to the numbers of pages: it lies together
- * (tern_runner_send_batch). */
+/* What is known of the rows of a pass. From `at` to the sines it lies together: on_device.c sends
+ * it at once. */
 static void lay_out_batch(tern_runner *r, tern_taker *t) {
     const tern_config *c = &r->model->config;
     const size_t angles = (size_t)r->n_batch * c->n_kinds * (c->n_rot / 2);

@@ -143,6 +143,8 @@ class Device(common.FolderTest):
         receipt = ("--receipt", self.dir / "receipt.json")
         self.refused("run", "-m", model, "--tokens", 1, "-n", 1, *receipt, status=2, contains=["--receipt"])
         self.assertFalse((self.dir / "receipt.json").exists())
+        self.refused("bench", "-m", model, "-p", 2, "-n", 2, "--stages", status=2, contains=["--stages"])
+        self.refused("bench", "-m", model, "-p", 2, "-n", 2, "-r", 1, "--sparsity", contains=["cannot be looked at"])
 
     def test_auto(self):
         """The device where it works for the model, else the processor, which --verbose tells."""

@@ -186,9 +186,13 @@ static int open_all(bench *b) {
     const double begin = tern_clock_seconds();
     const int status = loader_open(b->o, true, &b->l);
     b->load_seconds = tern_clock_seconds() - begin;
-    if (status == EXIT_DONE && tern_model_device(b->l.model) != NULL)
-        bandwidth_close(&b->memory); /* the processor's is not what passes there are bound by */
-    return status;
+    if (status != EXIT_DONE || tern_model_device(b->l.model) == NULL)
+        return status;
+    bandwidth_close(&b->memory); /* the processor's is not what passes there are bound by */
+    if (!options_switch(b->o, OPT_STAGES))
+        return EXIT_DONE;
+    complain("--stages is of passes on the processor: leave --device out");
+    return EXIT_USAGE;
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
