@@ -63,6 +63,7 @@ void device_check_rounding(const device_run *r);
 void device_check_embed(const device_run *r);
 void device_check_store(const device_run *r);
 void device_check_watch(const device_run *r); /* numbers that grew */
+void device_check_heads(const device_run *r); /* turned, looked at, stored, as a layer does */
 /* Copies of many sizes, more than any staging buffer holds. */
 void device_check_copies(const device_run *r);
 

@@ -203,6 +203,7 @@ static void test_cpu(void **state) {
     device_check_embed(&r);
     device_check_store(&r);
     device_check_watch(&r);
+    device_check_heads(&r);
     device_run_free(&r);
     tern_device_close(&d);
 }

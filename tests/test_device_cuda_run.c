@@ -32,6 +32,7 @@ ON_DEVICE(multiply)
 ON_DEVICE(rounding)
 ON_DEVICE(embed)
 ON_DEVICE(store)
+ON_DEVICE(heads)
 ON_DEVICE(watch) /* of TERN_OP_WATCH; like TERN_OP_RMSNORM_TOKEN, only devices have rows of it */
 
 static void test_products(void **state) {
@@ -49,7 +50,7 @@ int main(void) {
         cmocka_unit_test(test_attend_prompt), cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_embed),         cmocka_unit_test(test_store),
         cmocka_unit_test(test_pages),         cmocka_unit_test(test_multiply),
-        cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_watch),         cmocka_unit_test(test_heads),
     };
     const char *required = getenv("TERN_TEST_DEVICE");
     tern_device *d = NULL;

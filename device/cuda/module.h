@@ -16,11 +16,16 @@ typedef struct cuda_stage {
 
 /*
  * Operations that were called and are not begun, because the next one may do them, too. They wait
- * in this order, each for one that reads its rows: a sum for a norm (or a watch before it), a watch
- * for who reads next, a norm for who quantizes its results.
+ * in this order: heads to rotate and rows to store for others of their kind, which one launch then
+ * does together; a sum for a norm (or a watch before it), a watch for who reads its rows next, a
+ * norm for who quantizes its results.
  */
 typedef struct cuda_waiting {
     tern_device_stream *stream;
+    tern_cuda_rope ropes[TERN_CUDA_PAIR];
+    tern_cuda_store stores[TERN_CUDA_PAIR];
+    unsigned n_ropes, n_stores;
+    tern_format stored;         /* of the rows to store */
     tern_device_rows sum, more; /* sum += more; sum.data NULL: none */
     tern_device_watch watch;    /* notes NULL: none */
     tern_cuda_norm norm;        /* y.data NULL: none */
@@ -42,7 +47,29 @@ tern_status cuda_check(const cuda_device *cuda, int error, const char *what, ter
 /* Begins what waits; before anything that is no operation. */
 tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err);
 
-/* The entries: memory.c has the first nine and recordings, operations.c the rest. */
+/* The watch that waits, if it is of just the rows that an operation reads, which takes it; else
+ * none. */
+tern_cuda_watch cuda_watch_of(tern_device *d, const tern_device_stream *stream,
+                              const tern_device_rows *x);
+
+/* Launches the kernel of an operation that is no product on x * y blocks, or x * y * z. */
+tern_status cuda_run(tern_device *d, tern_device_stream *stream, tern_op op, tern_format format,
+                     size_t x, size_t y, const tern_cuda_job *job, tern_error *err);
+tern_status cuda_run_pair(tern_device *d, tern_device_stream *stream, tern_op op,
+                          tern_format format, size_t x, size_t y, unsigned z,
+                          const tern_cuda_job *job, tern_error *err);
+
+/* y = f(a, b), row by row; at once where no row leaves a gap. */
+tern_status cuda_elements(tern_device *d, tern_device_stream *stream, tern_op op,
+                          const tern_device_rows *a, const tern_device_rows *b,
+                          const tern_device_rows *y, tern_error *err);
+
+static inline size_t cuda_larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* The entries: memory.c has the first nine and recordings, waiting.c those that wait,
+ * operations.c the rest. */
 #define TERN_CUDA_DECLARE(name, parameters) tern_status cuda_##name parameters;
 TERN_DEVICE_OPS(TERN_CUDA_DECLARE)
 #undef TERN_CUDA_DECLARE

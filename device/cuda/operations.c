@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "device/cuda/module.h"
-#include "device/finite.h"
 
 /* What CUDA allows for the second dimension of a grid. Kernels stride over what does not fit. */
 enum { GRID_Y_MAX = 65535, GRID_X_MAX = 0x7fffffff };
@@ -54,54 +53,18 @@ static unsigned threads_of(tern_op op) {
     return whole_rows ? TERN_CUDA_ROW_THREADS : TERN_CUDA_THREADS;
 }
 
-/* Launches it on x * y blocks. */
-static tern_status run(tern_device *d, tern_device_stream *stream, tern_op op, tern_format format,
-                       size_t x, size_t y, const tern_cuda_job *job, tern_error *err) {
+tern_status cuda_run_pair(tern_device *d, tern_device_stream *stream, tern_op op,
+                          tern_format format, size_t x, size_t y, unsigned z,
+                          const tern_cuda_job *job, tern_error *err) {
     cuda_device *cuda = (cuda_device *)d;
-    const launch l = {find(cuda, op, format, err), x, y, 1, threads_of(op)};
+    const launch l = {find(cuda, op, format, err), x, y, z, threads_of(op)};
 
     return l.kernel != NULL ? start(cuda, stream, &l, job, err) : TERN_ERR_KERNEL;
 }
 
-/* ---- operations that wait for the next one --------------------------------------------------- */
-
-static bool are_same(const tern_device_rows *a, const tern_device_rows *b) {
-    return a->data == b->data && a->stride == b->stride && a->n == b->n && a->rows == b->rows;
-}
-
-/* A watch as kernels take it. */
-static tern_cuda_watch as_watch(const tern_device_watch *a) {
-    return (tern_cuda_watch){*a, a->squares ? TERN_SQUARES_LIMIT : a->limit};
-}
-
-/* The watch that waits, if it is of just the rows that an operation reads; else none. */
-static tern_cuda_watch watch_of(tern_device *d, const tern_device_stream *stream,
-                                const tern_device_rows *x) {
-    cuda_waiting *w = &((cuda_device *)d)->waiting;
-    const bool is_its = w->watch.notes != NULL && w->sum.data == NULL && w->stream == stream &&
-                        are_same(&w->watch.x, x);
-    const tern_cuda_watch watch = is_its ? as_watch(&w->watch) : (tern_cuda_watch){.limit = 0.0f};
-
-    if (is_its)
-        w->watch.notes = NULL;
-    return watch;
-}
-
-tern_status cuda_watch(tern_device *d, tern_device_stream *stream, const tern_device_watch *a,
-                       tern_error *err) {
-    cuda_device *cuda = (cuda_device *)d;
-    cuda_waiting *w = &cuda->waiting;
-    const bool of_sum = a != NULL && w->sum.data != NULL && w->watch.notes == NULL &&
-                        w->stream == stream && are_same(&w->sum, &a->x);
-    tern_status status = tern_check_watch(a, err);
-
-    if (status == TERN_OK && !of_sum)
-        status = cuda_begin_waiting(cuda, err);
-    if (status != TERN_OK)
-        return status;
-    w->stream = stream;
-    w->watch = *a;
-    return TERN_OK;
+tern_status cuda_run(tern_device *d, tern_device_stream *stream, tern_op op, tern_format format,
+                     size_t x, size_t y, const tern_cuda_job *job, tern_error *err) {
+    return cuda_run_pair(d, stream, op, format, x, y, 1, job, err);
 }
 
 static size_t ceil_div(size_t a, size_t b) {
@@ -110,8 +73,8 @@ static size_t ceil_div(size_t a, size_t b) {
 
 static tern_status elementwise(tern_device *d, tern_device_stream *stream, tern_op op,
                                const tern_cuda_elementwise *e, tern_error *err) {
-    return run(d, stream, op, TERN_FORMAT_NONE, ceil_div(e->n, TERN_CUDA_THREADS), 1,
-               &(tern_cuda_job){.elementwise = *e}, err);
+    return cuda_run(d, stream, op, TERN_FORMAT_NONE, ceil_div(e->n, TERN_CUDA_THREADS), 1,
+                    &(tern_cuda_job){.elementwise = *e}, err);
 }
 
 /* ---- matrix products ----------------------------------------------------------------------- */
@@ -141,10 +104,6 @@ static const tern_cuda_kernel *find_product(const cuda_device *cuda, tern_op op,
                         tern_op_name(op), info != NULL ? info->name : "no format",
                         tern_layout_name(w->layout));
     return found;
-}
-
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
 }
 
 /* Products that wait for their launch: l.z of them. */
@@ -178,8 +137,8 @@ static tern_status add_product(cuda_device *cuda, tern_device_stream *stream, te
     const bool wide = m->w.layout == TERN_LAYOUT_ROWS || kernel->rows_tile > TERN_ROW_GROUP;
     b->l.kernel = kernel;
     b->l.threads = wide ? TERN_CUDA_TILE_THREADS : TERN_CUDA_THREADS;
-    b->l.x = larger(b->l.x, ceil_div(rows, kernel->rows_tile));
-    b->l.y = larger(b->l.y, ceil_div(tokens, kernel->tokens_tile));
+    b->l.x = cuda_larger(b->l.x, ceil_div(rows, kernel->rows_tile));
+    b->l.y = cuda_larger(b->l.y, ceil_div(tokens, kernel->tokens_tile));
     b->job.products[b->l.z++] = *m;
     return status;
 }
@@ -261,24 +220,6 @@ tern_status cuda_gemv_block_sparse_f32(tern_device *d, const tern_block_sparse *
 
 /* ---- rows of floats ------------------------------------------------------------------------ */
 
-tern_status cuda_quantize_token(tern_device *d, tern_device_stream *stream,
-                                const tern_device_rows *x, const tern_device_quantized *out,
-                                tern_error *err) {
-    const tern_status status = tern_check_quantize("quantize_token", x, out, true, err);
-
-    if (status != TERN_OK)
-        return status;
-    cuda_device *cuda = (cuda_device *)d;
-    const cuda_waiting w = cuda->waiting;
-    if (w.norm.y.data != NULL && w.stream == stream && are_same(&w.norm.y, x)) {
-        cuda->waiting.norm.y.data = NULL; /* one kernel does both */
-        return run(d, stream, TERN_OP_RMSNORM_TOKEN, TERN_FORMAT_NONE, x->rows, 1,
-                   &(tern_cuda_job){.norm_token = {w.norm, {*x, *out}}}, err);
-    }
-    return run(d, stream, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, x->rows, 1,
-               &(tern_cuda_job){.quantize = {*x, *out}}, err);
-}
-
 /* A warp for each 32 columns, those that only pad included. */
 tern_status cuda_quantize_block(tern_device *d, tern_device_stream *stream,
                                 const tern_device_rows *x, const tern_device_quantized *out,
@@ -288,34 +229,9 @@ tern_status cuda_quantize_block(tern_device *d, tern_device_stream *stream,
     if (status != TERN_OK)
         return status;
     const size_t blocks = ceil_div(x->n, TERN_Q_PAD) * (TERN_Q_PAD / TERN_BLOCK);
-    return run(d, stream, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE,
-               ceil_div(blocks, TERN_CUDA_THREADS / TERN_CUDA_WARP), x->rows,
-               &(tern_cuda_job){.quantize = {*x, *out}}, err);
-}
-
-/* The norm makes the sum that waits, if that gives the rows that it reads. */
-static void take_sum(cuda_waiting *w, tern_cuda_norm *norm) {
-    if (w->sum.data == NULL || !are_same(&w->sum, &norm->x))
-        return;
-    norm->more = w->more;
-    w->sum.data = NULL;
-}
-
-tern_status cuda_rmsnorm(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
-                         const float *g, float eps, const tern_device_rows *y, tern_error *err) {
-    cuda_device *cuda = (cuda_device *)d;
-    tern_cuda_norm norm = {.x = *x, .g = g, .eps = eps, .y = *y};
-    tern_status status = tern_check_norm(x, g, y, err);
-
-    if (status != TERN_OK)
-        return status;
-    if (cuda->waiting.stream == stream)
-        take_sum(&cuda->waiting, &norm);
-    norm.watch = watch_of(d, stream, x);
-    status = cuda_begin_waiting(cuda, err); /* what it did not take */
-    if (status == TERN_OK)
-        cuda->waiting = (cuda_waiting){.stream = stream, .norm = norm};
-    return status;
+    return cuda_run(d, stream, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE,
+                    ceil_div(blocks, TERN_CUDA_THREADS / TERN_CUDA_WARP), x->rows,
+                    &(tern_cuda_job){.quantize = {*x, *out}}, err);
 }
 
 tern_status cuda_layernorm(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
@@ -338,8 +254,8 @@ tern_status cuda_softmax(tern_device *d, tern_device_stream *stream, const tern_
 
     if (status != TERN_OK)
         return status;
-    return run(d, stream, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, x->rows, 1,
-               &(tern_cuda_job){.softmax = *x}, err);
+    return cuda_run(d, stream, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, x->rows, 1,
+                    &(tern_cuda_job){.softmax = *x}, err);
 }
 
 tern_status cuda_round(tern_device *d, tern_device_stream *stream, tern_op op,
@@ -348,8 +264,8 @@ tern_status cuda_round(tern_device *d, tern_device_stream *stream, tern_op op,
 
     if (status != TERN_OK)
         return status;
-    return run(d, stream, op, TERN_FORMAT_NONE, x->rows, 1, &(tern_cuda_job){.round = {*x, *y}},
-               err);
+    return cuda_run(d, stream, op, TERN_FORMAT_NONE, x->rows, 1,
+                    &(tern_cuda_job){.round = {*x, *y}}, err);
 }
 
 tern_status cuda_embed(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
@@ -359,8 +275,8 @@ tern_status cuda_embed(tern_device *d, tern_device_stream *stream, const tern_ma
 
     if (status != TERN_OK)
         return status;
-    return run(d, stream, TERN_OP_EMBED, w->format, y->rows, 1,
-               &(tern_cuda_job){.embed = {*w, ids, factor, *y}}, err);
+    return cuda_run(d, stream, TERN_OP_EMBED, w->format, y->rows, 1,
+                    &(tern_cuda_job){.embed = {*w, ids, factor, *y}}, err);
 }
 
 tern_status cuda_store(tern_device *d, tern_device_stream *stream, tern_format format,
@@ -371,44 +287,18 @@ tern_status cuda_store(tern_device *d, tern_device_stream *stream, tern_format f
         return status;
     if (out == NULL || stride < x->n)
         return tern_fail(err, TERN_ERR_ARG, "store: rows of %zu do not fit in %zu", x->n, stride);
-    return run(
+    return cuda_run(
         d, stream, TERN_OP_STORE, format, x->rows, 1,
         &(tern_cuda_job){
-            .store = {.x = *x, .out = out, .stride = stride, .heads = 1, .token = x->stride}},
+            .stores = {{.x = *x, .out = out, .stride = stride, .heads = 1, .token = x->stride}}},
         err);
-}
-
-/* The page tables and places are read on the device, as all operands are. */
-tern_status cuda_store_pages(tern_device *d, tern_device_stream *stream, const tern_device_store *a,
-                             tern_error *err) {
-    const tern_status status = tern_check_store_pages(a, err);
-
-    if (status != TERN_OK)
-        return status;
-    const size_t rows = a->tokens * a->heads;
-    const tern_device_rows x = {.data = (float *)a->x, .stride = a->dim, .n = a->dim, .rows = rows};
-    const bool close = a->stride == a->heads * a->dim; /* each head follows the one before it */
-    return run(d, stream, TERN_OP_STORE, a->to.format, rows, 1,
-               &(tern_cuda_job){.store = {.x = x,
-                                          .watch = close ? watch_of(d, stream, &x)
-                                                         : (tern_cuda_watch){.limit = 0.0f},
-                                          .out = a->to.data,
-                                          .stride = a->dim,
-                                          .at = a->at,
-                                          .tables = a->to.tables,
-                                          .heads = a->heads,
-                                          .token = a->stride,
-                                          .head_stride = a->to.head_stride,
-                                          .page_stride = a->to.page_stride}},
-               err);
 }
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-/* y = f(a, b), row by row; at once where no row leaves a gap. */
-static tern_status elements(tern_device *d, tern_device_stream *stream, tern_op op,
-                            const tern_device_rows *a, const tern_device_rows *b,
-                            const tern_device_rows *y, tern_error *err) {
+tern_status cuda_elements(tern_device *d, tern_device_stream *stream, tern_op op,
+                          const tern_device_rows *a, const tern_device_rows *b,
+                          const tern_device_rows *y, tern_error *err) {
     const bool close = a->stride == a->n && b->stride == b->n && y->stride == y->n;
     const size_t calls = close ? 1 : y->rows, n = close ? y->rows * y->n : y->n;
     tern_status status = TERN_OK;
@@ -421,27 +311,10 @@ static tern_status elements(tern_device *d, tern_device_stream *stream, tern_op 
             .y = y->data + t * y->stride,
             /* y may be a: a row whose squares are added up must stay */
             .watch = close && !((cuda_device *)d)->waiting.watch.squares
-                         ? watch_of(d, stream, a)
+                         ? cuda_watch_of(d, stream, a)
                          : (tern_cuda_watch){.limit = 0.0f}};
         status = elementwise(d, stream, op, &e, err);
     }
-    return status;
-}
-
-tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err) {
-    const cuda_waiting w = cuda->waiting;
-    tern_device *d = &cuda->base;
-    tern_status status = TERN_OK;
-
-    cuda->waiting = (cuda_waiting){.stream = NULL};
-    if (w.sum.data != NULL)
-        status = elements(d, w.stream, TERN_OP_ADD, &w.sum, &w.more, &w.sum, err);
-    if (status == TERN_OK && w.watch.notes != NULL)
-        status = run(d, w.stream, TERN_OP_WATCH, TERN_FORMAT_NONE, w.watch.x.rows, 1,
-                     &(tern_cuda_job){.watch = as_watch(&w.watch)}, err);
-    if (status == TERN_OK && w.norm.y.data != NULL)
-        status = run(d, w.stream, TERN_OP_RMSNORM, TERN_FORMAT_NONE, w.norm.x.rows, 1,
-                     &(tern_cuda_job){.norm = w.norm}, err);
     return status;
 }
 
@@ -450,19 +323,7 @@ tern_status cuda_gate(tern_device *d, tern_device_stream *stream, tern_op op,
                       const tern_device_rows *y, tern_error *err) {
     const tern_status status = tern_check_gate(op, g, u, y, err);
 
-    return status == TERN_OK ? elements(d, stream, op, g, u, y, err) : status;
-}
-
-tern_status cuda_add(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
-                     const tern_device_rows *y, tern_error *err) {
-    cuda_device *cuda = (cuda_device *)d;
-    tern_status status = tern_check_pair("add", x, y, err);
-
-    if (status == TERN_OK)
-        status = cuda_begin_waiting(cuda, err);
-    if (status == TERN_OK)
-        cuda->waiting = (cuda_waiting){.stream = stream, .sum = *x, .more = *y};
-    return status;
+    return status == TERN_OK ? cuda_elements(d, stream, op, g, u, y, err) : status;
 }
 
 /* As a cache of floats is written. */
@@ -476,16 +337,6 @@ tern_status cuda_copy(tern_device *d, tern_device_stream *stream, const tern_dev
 }
 
 /* ---- rope, attention ----------------------------------------------------------------------- */
-
-tern_status cuda_rope(tern_device *d, tern_device_stream *stream, const tern_device_rope *a,
-                      tern_error *err) {
-    const tern_status status = tern_check_rope(a, err);
-
-    if (status != TERN_OK)
-        return status;
-    return run(d, stream, a->op, TERN_FORMAT_NONE, a->heads * a->tokens, 1,
-               &(tern_cuda_job){.rope = *a}, err);
-}
 
 /* Keys and values one after the other: page p of a head is its next TERN_ATTEND_CHUNK rows. */
 static tern_device_pages as_pages(const tern_device_attend *a, const void *data,

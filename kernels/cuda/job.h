@@ -96,6 +96,15 @@ typedef struct tern_cuda_store {
     tern_cuda_watch watch; /* of x */
 } tern_cuda_store;
 
+/* Rotated heads, and a watch of what they become. */
+typedef struct tern_cuda_rope {
+    tern_device_rope a;
+    tern_cuda_watch watch;
+} tern_cuda_rope;
+
+/* q and k, or keys and values, which one launch does beside each other: grid z is which. */
+enum { TERN_CUDA_PAIR = 2 };
+
 /* Attention over pages, or over positions that lie one after the other. */
 typedef struct tern_cuda_attend {
     tern_device_attend_pages a; /* at NULL: token t sees before + t + 1 positions, page p is page p
@@ -111,13 +120,13 @@ typedef union tern_cuda_job {
     tern_cuda_quantize quantize;
     tern_cuda_norm norm;
     tern_cuda_norm_token norm_token;
-    tern_device_rope rope;
+    tern_cuda_rope ropes[TERN_CUDA_PAIR];
     tern_cuda_attend attend;
     tern_device_rows softmax;
     tern_cuda_elementwise elementwise;
     tern_cuda_embed embed;
     tern_cuda_round round;
-    tern_cuda_store store;
+    tern_cuda_store stores[TERN_CUDA_PAIR];
     tern_cuda_watch watch;
 } tern_cuda_job;
 

@@ -93,13 +93,15 @@ TERN_VERB void normalize(const tern_cuda_norm &a, size_t t, row_shared &shared, 
     const float *x = a.x.data + t * a.x.stride;
     float *y = a.y.data + t * a.y.stride;
     const size_t n = a.x.n;
-    const float r = norm_factor(a, t, shared, v);
     float g[TERN_CUDA_HELD];
 
+    hold(a.g, 0, n, g); /* asked for before the sum needs its time */
+    const float r = norm_factor(a, t, shared, v);
     for (size_t first = 0; first < n; first += TERN_CUDA_PIECE) {
-        if (n > TERN_CUDA_PIECE)
+        if (n > TERN_CUDA_PIECE) {
             hold(x, first, n, v);
-        hold(a.g, first, n, g);
+            hold(a.g, first, n, g);
+        }
 #pragma unroll
         for (int k = 0; k < TERN_CUDA_HELD; k++) {
             v[k] = vf_mul(vf_mul(v[k], r), g[k]);

@@ -10,7 +10,8 @@
 namespace code_of_tern_rope_neox_cuda {
 /* Rotary position embedding in place: one block of threads for a head of a token, one pair each. */
 TERN_KERNEL(TERN_CUDA_THREADS, tern_rope_neox_cuda) {
-    const tern_device_rope &a = job.rope;
+    const tern_cuda_rope &rope = job.ropes[blockIdx.z];
+    const tern_device_rope &a = rope.a;
 
     for (size_t head = blockIdx.x; head < a.heads * a.tokens; head += gridDim.x) {
         const size_t t = head / a.heads;
@@ -22,8 +23,12 @@ TERN_KERNEL(TERN_CUDA_THREADS, tern_rope_neox_cuda) {
             const float s = a.s[t * a.half + i];
             const float x0 = *first;
             const float x1 = *second;
-            *first = vf_sub(vf_mul(x0, c), vf_mul(x1, s));
-            *second = vf_add(vf_mul(x0, s), vf_mul(x1, c));
+            const float y0 = vf_sub(vf_mul(x0, c), vf_mul(x1, s));
+            const float y1 = vf_add(vf_mul(x0, s), vf_mul(x1, c));
+            *first = y0;
+            *second = y1;
+            watch(rope.watch, head, y0);
+            watch(rope.watch, head, y1);
         }
     }
 }

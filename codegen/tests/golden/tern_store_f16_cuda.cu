@@ -20,7 +20,7 @@ TERN_VERB uint16_t *place(const tern_cuda_store &a, size_t row) {
 }
 
 TERN_KERNEL(TERN_CUDA_THREADS, tern_store_f16_cuda) {
-    const tern_cuda_store &a = job.store;
+    const tern_cuda_store &a = job.stores[blockIdx.z];
 
     for (size_t row = blockIdx.x; row < a.x.rows; row += gridDim.x) {
         const float *x = a.x.data + row / a.heads * a.token + row % a.heads * a.x.stride;
