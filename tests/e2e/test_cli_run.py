@@ -207,7 +207,8 @@ class Json(WithModel):
         self.assertEqual(len({row["name"] for row in rows}), len(rows))
         chosen = [(row["op"], row["format"], row["layout"]) for row in rows if row["chosen"]]
         self.assertEqual(len(set(chosen)), len(chosen), "two rows chosen for one purpose")
-        self.assertEqual(set(chosen), {(row["op"], row["format"], row["layout"]) for row in rows})
+        ours = [row for row in rows if row["device"] == "cpu"]  # devices have operations of their own
+        self.assertEqual(set(chosen), {(row["op"], row["format"], row["layout"]) for row in ours})
 
     def test_formats_are_complete(self):
         """Every weight format has both products, and each of its sets a test."""
