@@ -271,6 +271,8 @@ class Rules(Documents):
         whole = ("benchmark", "stages", "decode", "rounds", "whole_ms", 0)
         self.assert_refused(tools.put(d, whole, 2 * tools.get(d, whole)), "its parts make")
         self.assert_refused(tools.put(d, ("kernels",), ["tern_mock_avx2"]), "is a mock")
+        for name in ("tern_gemm_q4_1_3x7_abacus", "tern_knead_q4_1_scalar", "gemm_q4_1_scalar"):
+            self.assert_refused(tools.put(d, ("kernels",), [name]), "is no kernel of tern")
         c = self.documents["comparison"]
         mocked = tools.put(c, ("a", "kernels"), ["tern_mock"])
         self.assert_refused(mocked, "a: names a mock")
