@@ -79,10 +79,11 @@ static bool has_set(const json_t *r, const char *isa) {
 static bool may_be_gone(const json_t *r, const named *k, const char *name) {
     const char *isa = strrchr(name, '_');
     bool operates = false;
+    if (strncmp(name, "tern_", 5) != 0)
+        return false;
     for (int op = 0; tern_op_name((tern_op)op) != NULL && !operates; op++) {
         const size_t n = strlen(tern_op_name((tern_op)op));
-        operates = strncmp(name, "tern_", 5) == 0 &&
-                   strncmp(name + 5, tern_op_name((tern_op)op), n) == 0 && name[5 + n] == '_';
+        operates = strncmp(name + 5, tern_op_name((tern_op)op), n) == 0 && name[5 + n] == '_';
     }
     return k->measures && operates && has_set(r, isa + 1);
 }

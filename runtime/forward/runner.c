@@ -133,7 +133,6 @@ static void choose_backend(tern_runner *r) {
     const tern_attend_scratch attend = p->attend;
     tern_processor_init(p, r->model->guard.mask);
     p->attend = attend;
-    p->attend = attend;
     if (rows->round != NULL)
         p->rows[rows->round->op][TERN_FORMAT_NONE] = rows->round;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
