@@ -47,6 +47,7 @@ struct tern_packer {
 /* Ternary layouts (pack_ternary.c), 32-column blocks (pack_block.c). */
 extern const tern_packer tern_packer_t2r16;
 extern const tern_packer tern_packer_t5r16;
+extern const tern_packer tern_packer_t5br16;
 extern const tern_packer tern_packer_tl1r16; /* table lookup (pack_lookup.c) */
 extern const tern_packer tern_packer_tl2r16;
 extern const tern_packer tern_packer_int8r16; /* pack_int.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ternary files to layouts T2R16 and T5R16 and back. A strip of four rows is decoded to codes, a
- * byte each, and the codes go four columns at a time to the rows' place in each chunk.
+ * Ternary files to layouts T2R16, T5R16 and T5BR16 and back. A strip of four rows is decoded to
+ * codes, a byte each, and the codes go four columns at a time to the rows' place in each chunk.
  * pack_planes.c is a shorter way for what most models have.
  */
 
@@ -10,6 +10,7 @@
 #include "kernels/half.h"
 #include "kernels/pack_bits.h"
 #include "kernels/ternary.h"
+#include "kernels/trits.h"
 
 enum { ROWS = 4 /* that are packed at a time */ };
 
@@ -43,15 +44,18 @@ static void join_2bit_run(const uint8_t *codes, uint8_t *chunk) {
 
 static const strip_shape t2r16 = {16, 1, join_2bit_run, join_2bit, split_2bit};
 
-/* ---- T5R16: five codes a byte, 20 columns a chunk -------------------------------------------- */
+/* ---- base 3: five codes a byte, 20 columns a chunk ------------------------------------------- */
+
+/* Numbers v = 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4 <= 242 to the bytes that mean them. */
+typedef tern_words (*close_fn)(tern_words v);
 
 /*
- * v = 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4 <= 242 becomes ceil(256 v / 243), its place on a circle of
+ * T5R16: v becomes ceil(256 v / 243), its place on a circle of
  * 256, less 128, so that v = 121 (five zeros) is at 0. In 16 bits: x = 65536 v / 243 = 269 v +
  * 0.69547 v is at most 1.04 more than 269 v + floor(178 v / 256), and where 256 does not divide x,
  * it is 256/243 = 1.053 or more above its last multiple: both have the same ceil(x / 256).
  */
-static tern_words close_trits(tern_words v) {
+static tern_words close_fraction(tern_words v) {
     const tern_halves low = (tern_halves)(v & UINT32_C(0x00ff00ff));
     const tern_halves high = (tern_halves)(v >> 8 & UINT32_C(0x00ff00ff));
     const tern_halves from_low = (low * 269 + (low * 178 >> 8) + 255) >> 8;
@@ -59,46 +63,97 @@ static tern_words close_trits(tern_words v) {
     return (tern_words)(from_low | from_high) ^ UINT32_C(0x80808080);
 }
 
-/* Five trits in each byte. */
-static tern_words join_five(tern_words t0, tern_words t1, tern_words t2, tern_words t3,
-                            tern_words t4) {
-    return close_trits(3 * (3 * (3 * (3 * t0 + t1) + t2) + t3) + t4);
+/* T5BR16: by a table, the inverse of those in kernels/trits.h. */
+static tern_words close_by_table(tern_words v) {
+    static const uint8_t table[TERN_TRITS_STATES] = {
+        21,  146, 223, 135, 199, 115, 200, 136, 91,  71,  155, 95,  219, 31,  82,  179, 210, 27,
+        149, 213, 72,  85,  51,  7,   8,   243, 18,  129, 22,  104, 40,  113, 236, 230, 44,  143,
+        232, 65,  207, 1,   15,  166, 177, 102, 193, 214, 168, 108, 49,  86,  79,  172, 38,  241,
+        186, 221, 23,  33,  250, 239, 228, 47,  89,  157, 153, 93,  217, 164, 29,  161, 100, 25,
+        151, 215, 111, 87,  58,  225, 36,  97,  175, 147, 118, 105, 196, 132, 41,  140, 229, 255,
+        233, 68,  204, 165, 12,  83,  101, 211, 127, 246, 169, 191, 4,   54,  76,  37,  19,  182,
+        145, 184, 106, 248, 42,  34,  138, 142, 254, 64,  234, 206, 14,  0,   120, 192, 162, 126,
+        170, 190, 74,  56,  226, 78,  17,  10,  98,  119, 130, 144, 133, 197, 134, 203, 139, 252,
+        69,  70,  66,  80,  60,  2,   208, 194, 124, 188, 247, 75,  5,   6,   55,  183, 16,  11,
+        131, 116, 107, 112, 237, 43,  141, 231, 45,  235, 205, 67,  167, 3,   13,  103, 195, 176,
+        244, 171, 109, 52,  48,  77,  173, 180, 39,  20,  187, 220, 251, 32,  114, 201, 137, 88,
+        156, 152, 92,  216, 28,  123, 24,  178, 160, 212, 148, 73,  224, 84,  50,  96,  242, 9,
+        117, 185, 222, 249, 35,  238, 46,  253, 90,  154, 158, 94,  30,  218, 61,  163, 26,  125,
+        189, 245, 110, 53,  227, 57,  181, 174, 99};
+    uint8_t bytes[sizeof v];
+
+    memcpy(bytes, &v, sizeof v);
+    for (size_t i = 0; i < sizeof v; i++)
+        bytes[i] = table[bytes[i]];
+    memcpy(&v, bytes, sizeof v);
+    return v;
+}
+
+static inline __attribute__((always_inline)) tern_words join_five(close_fn close, tern_words t0,
+                                                                  tern_words t1, tern_words t2,
+                                                                  tern_words t3, tern_words t4) {
+    return close(3 * (3 * (3 * (3 * t0 + t1) + t2) + t3) + t4);
 }
 
 /* Four chunks are five squares: the fifth word of a chunk is the first one of the next square. */
-static void join_trits_run(const uint8_t *codes, uint8_t *chunks) {
+static inline __attribute__((always_inline)) void join_chunks(close_fn close, const uint8_t *codes,
+                                                              uint8_t *chunks) {
     const tern_square a = tern_load_square(codes, TERN_TERNARY_COLS);
     const tern_square b = tern_load_square(codes + 16, TERN_TERNARY_COLS);
-    tern_store_words(chunks, join_five(a.c0, a.c1, a.c2, a.c3, b.c0));
+    tern_store_words(chunks, join_five(close, a.c0, a.c1, a.c2, a.c3, b.c0));
     const tern_square c = tern_load_square(codes + 32, TERN_TERNARY_COLS);
-    tern_store_words(chunks + TERN_CHUNK_BYTES, join_five(b.c1, b.c2, b.c3, c.c0, c.c1));
+    tern_store_words(chunks + TERN_CHUNK_BYTES, join_five(close, b.c1, b.c2, b.c3, c.c0, c.c1));
     const tern_square d = tern_load_square(codes + 48, TERN_TERNARY_COLS);
-    tern_store_words(chunks + 2 * TERN_CHUNK_BYTES, join_five(c.c2, c.c3, d.c0, d.c1, d.c2));
+    tern_store_words(chunks + 2 * TERN_CHUNK_BYTES, join_five(close, c.c2, c.c3, d.c0, d.c1, d.c2));
     const tern_square e = tern_load_square(codes + 64, TERN_TERNARY_COLS);
-    tern_store_words(chunks + 3 * TERN_CHUNK_BYTES, join_five(d.c3, e.c0, e.c1, e.c2, e.c3));
+    tern_store_words(chunks + 3 * TERN_CHUNK_BYTES, join_five(close, d.c3, e.c0, e.c1, e.c2, e.c3));
 }
 
-static uint32_t join_trits(const uint8_t *codes) {
+static inline __attribute__((always_inline)) uint32_t join_bytes(close_fn close,
+                                                                 const uint8_t *codes) {
     tern_words v = {0};
 
-    for (size_t n = 0; n < 5; n++)
+    for (size_t n = 0; n < TERN_TRITS; n++)
         v[0] = 3 * v[0] + tern_load32(codes + 4 * n);
-    return close_trits(v)[0];
+    return close(v)[0];
 }
 
-static void split_trits(uint32_t bytes, uint8_t *codes) {
+static void join_fractions_run(const uint8_t *codes, uint8_t *chunks) {
+    join_chunks(close_fraction, codes, chunks);
+}
+
+static uint32_t join_fractions(const uint8_t *codes) {
+    return join_bytes(close_fraction, codes);
+}
+
+static void split_fractions(uint32_t bytes, uint8_t *codes) {
     for (int j = 0; j < 4; j++) {
         unsigned fraction = (bytes >> 8 * j & 255) ^ 128u;
-        for (int n = 0; n < 5; n++) {
+        for (int n = 0; n < TERN_TRITS; n++) {
             codes[4 * n + j] = (uint8_t)(3 * fraction >> 8);
             fraction = 3 * fraction & 255;
         }
     }
 }
 
-static const strip_shape t5r16 = {20, 4, join_trits_run, join_trits, split_trits};
+static void join_digits_run(const uint8_t *codes, uint8_t *chunks) {
+    join_chunks(close_by_table, codes, chunks);
+}
 
-/* ---- both ---------------------------------------------------------------------------------- */
+static uint32_t join_digits(const uint8_t *codes) {
+    return join_bytes(close_by_table, codes);
+}
+
+static void split_digits(uint32_t bytes, uint8_t *codes) {
+    for (int j = 0; j < 4; j++)
+        for (int n = 0; n < TERN_TRITS; n++)
+            codes[4 * n + j] = (uint8_t)tern_trits_digit(bytes >> 8 * j & 255, n);
+}
+
+static const strip_shape t5r16 = {20, 4, join_fractions_run, join_fractions, split_fractions};
+static const strip_shape t5br16 = {20, 4, join_digits_run, join_digits, split_digits};
+
+/* ---- all ----------------------------------------------------------------------------------- */
 
 /* Columns of the strip at column k, and the same with the chunk's padding. */
 static size_t strip_cols(size_t cols, size_t k) {
@@ -193,8 +248,8 @@ static size_t group_bytes_t2r16(size_t cols) {
     return group_bytes(&t2r16, cols);
 }
 
-static size_t group_bytes_t5r16(size_t cols) {
-    return group_bytes(&t5r16, cols);
+static size_t group_bytes_base3(size_t cols) {
+    return group_bytes(&t5r16, cols); /* T5BR16 has the same chunks */
 }
 
 static tern_status pack_t2r16(const tern_pack_job *job, size_t row0, uint8_t *group,
@@ -212,6 +267,11 @@ static tern_status pack_t5r16(const tern_pack_job *job, size_t row0, uint8_t *gr
     return pack_group(job, &t5r16, row0, group, err);
 }
 
+static tern_status pack_t5br16(const tern_pack_job *job, size_t row0, uint8_t *group,
+                               tern_error *err) {
+    return pack_group(job, &t5br16, row0, group, err);
+}
+
 static void unpack_t2r16(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
     unpack_matrix(job, &t2r16, packed, file);
 }
@@ -220,7 +280,13 @@ static void unpack_t5r16(const tern_pack_job *job, const uint8_t *packed, uint8_
     unpack_matrix(job, &t5r16, packed, file);
 }
 
+static void unpack_t5br16(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
+    unpack_matrix(job, &t5br16, packed, file);
+}
+
 const tern_packer tern_packer_t2r16 = {TERN_LAYOUT_T2R16, tern_format_is_ternary, group_bytes_t2r16,
                                        pack_t2r16, unpack_t2r16};
-const tern_packer tern_packer_t5r16 = {TERN_LAYOUT_T5R16, tern_format_is_ternary, group_bytes_t5r16,
+const tern_packer tern_packer_t5r16 = {TERN_LAYOUT_T5R16, tern_format_is_ternary, group_bytes_base3,
                                        pack_t5r16, unpack_t5r16};
+const tern_packer tern_packer_t5br16 = {TERN_LAYOUT_T5BR16, tern_format_is_ternary,
+                                        group_bytes_base3, pack_t5br16, unpack_t5br16};

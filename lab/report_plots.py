@@ -46,7 +46,7 @@ ROOFLINE = (7.2, 6.0)
 # Formats by what their names say, in the order of the legend; a format of no family is one of "other".
 # Few colours that can be told apart; names stand beside the points.
 FAMILIES = {
-    "ternary": r"i2_s|t5r16|tl\d|tq\d",
+    "ternary": r"i2_s|t5b?r16|tl\d|tq\d",
     "2 and 3 bits": r"i?q[23]_|int2",
     "4 bits": r"i?q4_|int4",
     "5 and 6 bits": r"q[56]_",

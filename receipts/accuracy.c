@@ -167,6 +167,7 @@ static const char *name_of(tern_layout layout, tern_format format) {
     switch (layout) {
     case TERN_LAYOUT_T2R16:
     case TERN_LAYOUT_T5R16:
+    case TERN_LAYOUT_T5BR16:
     case TERN_LAYOUT_BSR_T2:
         return "i2s";
     case TERN_LAYOUT_TL1R16:

@@ -36,6 +36,7 @@ const char *facts_family(const tern_kernel_row *row) {
     switch (row->layout) {
     case TERN_LAYOUT_T2R16:
     case TERN_LAYOUT_T5R16:
+    case TERN_LAYOUT_T5BR16:
         return "i2s_gemv";
     case TERN_LAYOUT_TL1R16:
         return "tl1_matmul";

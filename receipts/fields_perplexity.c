@@ -14,7 +14,7 @@ static const receipt_field fields[] = {
     MUST("run", OBJECT),
     CHOICE("run.command", "perplexity"),
     MUST("run.isa", TEXT),
-    CHOICE("run.layout", "t2r16 t5r16 tl1r16 tl2r16 mixed"),
+    CHOICE("run.layout", "t2r16 t5r16 t5br16 tl1r16 tl2r16 mixed"),
     CHOICE("run.choice", "table tuned asked"),
     CHOICE("run.kv", "f32 f16 q8_0"),
     MAY_CHOICE("run.activations", "int8 fp8 fp8-e5m2 fp16 bf16 fp32"),

@@ -168,6 +168,7 @@ static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
 static void check_families(const json_t *r, const named *k, receipt_findings *f) {
     static const char *const by_layout[][2] = {{"t2r16", "i2s_gemv"},
                                                {"t5r16", "i2s_gemv"},
+                                               {"t5br16", "i2s_gemv"},
                                                {"tl1r16", "tl1_matmul"},
                                                {"tl2r16", "tl2_matmul"}};
     for (size_t i = 0; i < FAMILIES; i++) {
@@ -184,7 +185,7 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
     const char *layout = rule_text(r, "run.layout");
     if (strcmp(layout, "mixed") == 0)
         check_mixed(r, k, f);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof by_layout / sizeof *by_layout; i++) {
         if (strcmp(by_layout[i][0], layout) == 0 && !rule_list_has(k->list, by_layout[i][1])) {
             receipt_find(f, "kernels: \"%s\" is missing, which i2_s weights in layout %s need",
                          by_layout[i][1], by_layout[i][0]);

@@ -161,7 +161,7 @@ static void check_round_trip(const char *preset, tern_model_params params) {
 }
 
 static void test_same_logits(void **state) {
-    static const char *const layouts[] = {"t2r16", "t5r16", "tl1r16", "tl2r16"};
+    static const char *const layouts[] = {"t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"};
     size_t n = 0;
     (void)state;
     for (; tiny_presets()[n] != NULL; n++) {

@@ -11,7 +11,8 @@
 
 /* The rule for the layout, by figures of a probe. */
 static tern_layout rule(uint32_t ratio, uint32_t noise) {
-    const tern_layout_probe probe = {.threads = 2, .stream = 64, .ratio = ratio, .noise = noise};
+    const tern_layout_probe probe = {
+        .threads = 2, .stream = 64, .dense = TERN_LAYOUT_T5R16, .ratio = ratio, .noise = noise};
     return tern_layout_rule(&probe, 1);
 }
 
@@ -64,15 +65,15 @@ static void test_layout_probe(void **state) {
     const tern_estimate slow_bus = {0.8, 0.0}, busy = {0.8, 1.0}, slower = {1.3, 0.01};
     char text[TERN_LAYOUT_REASON_BYTES];
     (void)state;
-    tern_layout_probe p = tern_layout_probe_of(2, 64, &slow_bus);
+    tern_layout_probe p = tern_layout_probe_of(2, 64, TERN_LAYOUT_T5R16, &slow_bus);
     assert_int_equal(p.ratio, 800);
     assert_int_equal(p.noise, 1);
     tern_layout_reason(&p, 1, text);
     assert_non_null(strstr(text, "20.0 % less time than in t2r16"));
-    p = tern_layout_probe_of(2, 64, &busy);
+    p = tern_layout_probe_of(2, 64, TERN_LAYOUT_T5R16, &busy);
     assert_int_equal(p.noise, 1000);
     assert_int_equal(tern_layout_rule(&p, 1), TERN_LAYOUT_T2R16);
-    p = tern_layout_probe_of(2, 64, &slower);
+    p = tern_layout_probe_of(2, 64, TERN_LAYOUT_T5R16, &slower);
     assert_int_equal(p.ratio, 1300);
     tern_layout_reason(&p, 1, text);
     assert_non_null(strstr(text, "t5r16 does not save enough time"));
@@ -93,8 +94,12 @@ static void test_layout_probe(void **state) {
 
 /* A probe in which a token saves this ratio, and passes of 8 and 16 tokens take these. */
 static tern_layout_probe of_passes(uint32_t ratio, uint32_t eight, uint32_t sixteen) {
-    return (tern_layout_probe){
-        .threads = 2, .stream = 64, .ratio = ratio, .noise = 10, .passes = {eight, sixteen}};
+    return (tern_layout_probe){.threads = 2,
+                               .stream = 64,
+                               .dense = TERN_LAYOUT_T5R16,
+                               .ratio = ratio,
+                               .noise = 10,
+                               .passes = {eight, sixteen}};
 }
 
 static void check_together(tern_layout_probe p, uint32_t together, tern_layout layout,
@@ -154,6 +159,10 @@ static void test_compare(void **state) {
     if (tern_tuner_compare(tuner, 256, 512, 1, &alone)) { /* else there are no such kernels */
         assert_int_equal(alone.threads, 2);
         assert_true(alone.ratio > 0);
+        const bool tables = tern_kernel_find("tern_gemv_t5br16_16x1_avx512vbmi")->needs != 0 &&
+                            (tern_kernel_find("tern_gemv_t5br16_16x1_avx512vbmi")->needs &
+                             ~tern_cpu_features()) == 0;
+        assert_int_equal(alone.dense, tables ? TERN_LAYOUT_T5BR16 : TERN_LAYOUT_T5R16);
         assert_int_equal(alone.passes[0] + alone.passes[1], 0);
         assert_true(tern_tuner_compare(tuner, 256, 512, 16, &many));
         assert_true(tern_layout_is_enough(&many, 16));

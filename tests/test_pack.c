@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/trits.h"
 #include "tests/matmul_case.h"
 
 /* ---- the pictures -------------------------------------------------------------------------- */
@@ -44,6 +45,10 @@ static int tq_code(tern_format format, const uint8_t *block, size_t j) {
                    : digit(block[48 + j % 4], (j - 240) / 4);
 }
 
+static bool is_base3(tern_layout layout) {
+    return layout == TERN_LAYOUT_T5R16 || layout == TERN_LAYOUT_T5BR16;
+}
+
 /* The integer code that a packed layout holds for (row, col), read from the picture in kernels.h.
  */
 static int packed_code(const tern_matrix *w, size_t row, size_t col) {
@@ -55,9 +60,12 @@ static int packed_code(const tern_matrix *w, size_t row, size_t col) {
         const uint8_t *chunk = data + (g * ((w->cols + 15) / 16) + col / 16) * 64;
         return chunk[4 * r + col % 4] >> (2 * (col % 16 / 4)) & 3;
     }
-    if (w->layout == TERN_LAYOUT_T5R16) {
+    if (is_base3(w->layout)) {
         const uint8_t *chunk = data + (g * ((w->cols + 19) / 20) + col / 20) * 64;
-        return digit((uint8_t)(chunk[4 * r + col % 4] + 128), col % 20 / 4);
+        const uint8_t byte = chunk[4 * r + col % 4];
+        const int n = (int)(col % 20 / 4);
+        return w->layout == TERN_LAYOUT_T5R16 ? digit((uint8_t)(byte + 128), (size_t)n)
+                                              : (int)tern_trits_digit(byte, n);
     }
     const size_t header = w->layout == TERN_LAYOUT_Q4_1R16 ? 64 : 32;
     const uint8_t *block = data + (g * (w->cols / 32) + col / 32) * packed_block_bytes(w->layout);
@@ -105,7 +113,7 @@ static void check_codes(const matmul_case *c) {
     const bool ternary = tern_layout_input(c->matrix.layout) == TERN_INPUT_TOKEN;
     const int offset = is_tq(c->format) && !ternary ? 7 : 0; /* weight + 1 and weight + 8 */
     const int padding = ternary ? 1 : 0;
-    const size_t chunk = c->matrix.layout == TERN_LAYOUT_T5R16 ? 20 : 16;
+    const size_t chunk = is_base3(c->matrix.layout) ? 20 : 16;
     const size_t rows = (c->rows + 15) / 16 * 16;
     const size_t cols = (c->cols + chunk - 1) / chunk * chunk;
 
@@ -268,7 +276,7 @@ static void test_code_3(void **state) {
 
 /* Also in Q4_0R16, whose nibbles could hold it: no encoder writes it. */
 static void test_tq_code_3(void **state) {
-    static const tern_layout layouts[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_T5R16,
+    static const tern_layout layouts[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_T5R16, TERN_LAYOUT_T5BR16,
                                           TERN_LAYOUT_Q4_0R16};
     uint8_t file[17 * 66];
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/trits.h"
 #include "tests/matmul_case.h"
 
 static void test_worked_ternary(void **state) {
@@ -110,33 +111,76 @@ static void test_worked_base3(void **state) {
     assert_int_equal(packed[2], 0x00); /* 1 1 1 1 1: v = 121, 128 - 128 */
     assert_int_equal(packed[4], 0x00); /* row 1 */
     assert_int_equal(packed[64], 0x00);
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_I2_S, file, 4, 128, TERN_LAYOUT_T5BR16, 0, 4, packed, NULL),
+        TERN_OK);
+    assert_int_equal(packed[0], 0x0d);
+    assert_int_equal(packed[1], 0x0e);
+    assert_int_equal(packed[2], 0x00);
+    assert_int_equal(packed[4], 0x00);
 }
 
-/* Each of the 243 bytes of T5R16 in each of 16 rows: chunk c of row r holds v = 4c + r and so on.
- */
-static void test_every_base3_byte(void **state) {
-    enum { COLS = 1280, CHUNKS = COLS / 20 };
-    static const unsigned power[] = {81, 27, 9, 3, 1};
-    static uint8_t file[16 * COLS / 4 + 32];
-    static _Alignas(64) uint8_t packed[CHUNKS * 64];
+/* Every five codes as a byte of a layout of base 3, in each of 16 rows: chunk c of row r holds v =
+ * 4c + r and so on. */
+enum { BASE3_COLS = 1280, BASE3_CHUNKS = BASE3_COLS / 20 };
 
-    (void)state;
+static void pack_every_byte(tern_layout layout, uint8_t packed[BASE3_CHUNKS * 64]) {
+    static const unsigned power[] = {81, 27, 9, 3, 1};
+    static uint8_t file[16 * BASE3_COLS / 4 + 32];
+
     memset(file, 0, sizeof file);
     for (size_t r = 0; r < 16; r++)
-        for (size_t k = 0; k < COLS; k++) {
-            const size_t v = (k / 20 * 4 + k % 4 + r) % 243, e = r * COLS + k;
+        for (size_t k = 0; k < BASE3_COLS; k++) {
+            const size_t v = (k / 20 * 4 + k % 4 + r) % 243, e = r * BASE3_COLS + k;
             const unsigned code = (unsigned)v / power[k % 20 / 4] % 3;
             file[e / 128 * 32 + e % 32] |= (uint8_t)(code << (6 - 2 * (e % 128 / 32)));
         }
     assert_int_equal(
-        tern_pack_rows(TERN_FORMAT_I2_S, file, 16, COLS, TERN_LAYOUT_T5R16, 0, 16, packed, NULL),
+        tern_pack_rows(TERN_FORMAT_I2_S, file, 16, BASE3_COLS, layout, 0, 16, packed, NULL),
         TERN_OK);
+}
+
+static void test_every_base3_byte(void **state) {
+    static _Alignas(64) uint8_t packed[BASE3_CHUNKS * 64];
+
+    (void)state;
+    pack_every_byte(TERN_LAYOUT_T5R16, packed);
     for (size_t r = 0; r < 16; r++)
-        for (size_t i = 0; i < 4 * CHUNKS; i++) {
+        for (size_t i = 0; i < 4 * BASE3_CHUNKS; i++) {
             const unsigned v = (unsigned)(i + r) % 243;
             assert_int_equal(packed[i / 4 * 64 + 4 * r + i % 4],
                              (uint8_t)((256 * v + 242) / 243 - 128));
         }
+}
+
+/* Six bits of a byte give each code: bits 0 to 5, 2 to 7, or 0 to 3 with 6 and 7. */
+static void test_every_table_byte(void **state) {
+    static _Alignas(64) uint8_t packed[BASE3_CHUNKS * 64];
+    uint8_t code[5][256];
+    bool seen[256] = {false};
+
+    (void)state;
+    memset(code, 3, sizeof code);
+    pack_every_byte(TERN_LAYOUT_T5BR16, packed);
+    for (size_t r = 0; r < 16; r++)
+        for (size_t i = 0; i < 4 * BASE3_CHUNKS; i++) {
+            const unsigned v = (unsigned)(i + r) % 243, byte = packed[i / 4 * 64 + 4 * r + i % 4];
+            const unsigned codes[] = {v / 81, v / 27 % 3, v / 9 % 3, v / 3 % 3, v % 3};
+            const unsigned bits[] = {byte & 0x3f, byte & 0x3f, byte & 0xfc, byte & 0xfc,
+                                     byte & 0xcf};
+            seen[byte] = true;
+            for (int n = 0; n < 5; n++) {
+                assert_true(code[n][bits[n]] == 3 || code[n][bits[n]] == codes[n]);
+                code[n][bits[n]] = (uint8_t)codes[n];
+                assert_int_equal(tern_trits_digit(byte, n), codes[n]);
+            }
+        }
+    size_t bytes = 0;
+    for (size_t byte = 0; byte < 256; byte++)
+        bytes += seen[byte];
+    assert_int_equal(bytes, 243);
+    for (int n = 0; n < 5; n++)
+        assert_int_equal(tern_trits_digit(0, n), 1); /* padding */
 }
 
 /* TQ blocks, with codes 2 0 1 1 2 in elements 0, 32, 64, 96, 128 and 2 0 1 1 in 240, 244 ... */
@@ -251,9 +295,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worked_ternary),   cmocka_unit_test(test_worked_lookup),
         cmocka_unit_test(test_worked_int),       cmocka_unit_test(test_worked_base3),
-        cmocka_unit_test(test_every_base3_byte), cmocka_unit_test(test_worked_tq),
-        cmocka_unit_test(test_worked_q4_0),      cmocka_unit_test(test_worked_q4_1),
-        cmocka_unit_test(test_worked_q5_0),      cmocka_unit_test(test_worked_q8_0),
+        cmocka_unit_test(test_every_base3_byte), cmocka_unit_test(test_every_table_byte),
+        cmocka_unit_test(test_worked_tq),        cmocka_unit_test(test_worked_q4_0),
+        cmocka_unit_test(test_worked_q4_1),      cmocka_unit_test(test_worked_q5_0),
+        cmocka_unit_test(test_worked_q8_0),
     };
     return cmocka_run_group_tests_name("worked bytes", tests, NULL, NULL);
 }

@@ -42,6 +42,7 @@ static tern_tuning two_choices(const tern_guard *guard) {
     t.layouts = (tern_layout_probes){.n = 1,
                                      .list = {{.threads = 3,
                                                .stream = 4096,
+                                               .dense = TERN_LAYOUT_T5BR16,
                                                .ratio = 800,
                                                .noise = 7,
                                                .passes = {900, TERN_LAYOUT_RATIO_LIMIT}}}};
@@ -182,6 +183,35 @@ static void check_cores(const char *cores, uint32_t expected) {
     assert_int_equal(out.cores.n, expected);
     tern_tuning_free(&out);
     free(text);
+}
+
+/* How many probes of layouts are read from a list. */
+static void check_probes(const char *probes, size_t expected) {
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    tern_tuning out = {.n = 0};
+    const tern_tune_machine machine = tern_tune_this_machine(&guard);
+    char list[1024];
+    size_t size;
+    snprintf(list, sizeof list, "[],\"layouts\":%s", probes);
+    char *text = forge_tuning(&machine, list, strlen(list), &size);
+    assert_non_null(text);
+    check_case("%s", probes);
+    assert_int_equal(parse(text, size, &guard, &out), TERN_OK);
+    assert_int_equal(out.layouts.n, expected);
+    tern_tuning_free(&out);
+    free(text);
+}
+
+#define PROBE(dense) "[{\"threads\":2,\"stream\":4096,\"ratio\":800,\"noise\":7" dense "}]"
+
+/* A probe is of a layout of base 3. */
+static void test_probe_of_no_base3(void **state) {
+    (void)state;
+    check_probes(PROBE(",\"dense\":\"t5r16\""), 1);
+    check_probes(PROBE(",\"dense\":\"t5br16\""), 1);
+    check_probes(PROBE(",\"dense\":\"t2r16\""), 0);
+    check_probes(PROBE(",\"dense\":5"), 0);
+    check_probes(PROBE(""), 0);
 }
 
 #define SPEED(announced, measured) "{\"announced\":" #announced ",\"measured\":" #measured "}"
@@ -415,6 +445,7 @@ static void keep_noisy_probe(const char *path, uint32_t ratio, uint32_t noise) {
     assert_true(tern_tune_keys(model, 2, keys) > 0);
     const tern_layout_probe probe = {.threads = 2,
                                      .stream = keys[0].stream,
+                                     .dense = TERN_LAYOUT_T5R16,
                                      .ratio = ratio,
                                      .noise = noise,
                                      .passes = {900, 1380}};
@@ -524,12 +555,13 @@ static void test_probed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_probed),     cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_cores),      cmocka_unit_test(test_other_machine),
-        cmocka_unit_test(test_save),       cmocka_unit_test(test_one_answer),
-        cmocka_unit_test(test_first_load), cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_asked),      cmocka_unit_test(test_probed_together),
+        cmocka_unit_test(test_probed),          cmocka_unit_test(test_probe_of_no_base3),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),         cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_other_machine),   cmocka_unit_test(test_save),
+        cmocka_unit_test(test_one_answer),      cmocka_unit_test(test_first_load),
+        cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_probed_together),
     };
     return cmocka_run_group_tests_name("kept choices", tests, make_folder, remove_folder);
 }

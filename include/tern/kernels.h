@@ -146,6 +146,8 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
  * T5R16    ternary, 1.6 bits. As T2R16, but columns in chunks of 20: byte 4*r + j holds columns
  *          20c + 4n + j, n = 0..4, as the five base-3 digits of a number v (code of n = 0 first):
  *          ceil(256 v / 243) - 128. Padding is weight 0, which makes bytes 0.
+ * T5BR16   ternary, 1.6 bits. As T5R16, but the byte for five codes is one from which tables of 64
+ *          bytes give each code by six bits (kernels/trits.h). Padding makes bytes 0.
  * Q4_0R16  row groups of 16; for each 32-column block: 16 f16 d, then 4 x 64 bytes; byte 4*r + j of
  *          chunk c holds column 8c + j in its low and column 8c + 4 + j in its high nibble.
  * Q4_1R16  as Q4_0R16, with 16 f16 d, then 16 f16 m, before the codes.
@@ -188,6 +190,7 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
     X(TL1R16, "tl1r16", TOKEN)                                                                     \
     X(TL2R16, "tl2r16", TOKEN)                                                                     \
     X(T5R16, "t5r16", TOKEN)                                                                       \
+    X(T5BR16, "t5br16", TOKEN)                                                                     \
     X(Q4_0R16, "q4_0r16", BLOCK)                                                                   \
     X(Q4_1R16, "q4_1r16", BLOCK)                                                                   \
     X(Q5_0R16, "q5_0r16", BLOCK)                                                                   \

@@ -20,6 +20,8 @@
 #undef vb_trit
 #undef vb_lookup32
 
+#include "kernels/trits.h"
+
 /* Held in a register, since gcc 12 would load the codes anew for each of the four planes. */
 static inline vb vb_load(const void *p) {
     vb codes = _mm512_loadu_si512(p);
@@ -109,6 +111,18 @@ static inline vb vb_trit(vb c, int n) {
     }
     const vb digits = vb_lookup256(last_four, c);
     return n == 1 ? _mm512_and_si512(digits, _mm512_set1_epi8(3)) : vb_affine2(digits, n - 1);
+}
+
+/* Digits 0 .. 4 of layout T5BR16 (kernels/trits.h). vpermb reads the low six bits of each byte. */
+static inline vb vb_digit(vb c, int n) {
+    const vb table = _mm512_load_si512(tern_trits_table(n));
+    if (n < 2)
+        return _mm512_permutexvar_epi8(c, table);
+    if (n < 4)
+        return _mm512_permutexvar_epi8(_mm512_srli_epi16(c, 2), table);
+    /* Bits 0 to 3, 6 and 7. */
+    const vb bits = _mm512_set1_epi64(INT64_C(0x0102040840800000));
+    return _mm512_permutexvar_epi8(_mm512_gf2p8affine_epi64_epi8(c, bits, 0), table);
 }
 
 #endif

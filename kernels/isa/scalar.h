@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "kernels/trits.h"
 
 typedef float vf;
 typedef int32_t vi;
@@ -246,6 +247,11 @@ static inline vb vb_trit(vb c, int n) {
     const uint32_t even = (bytes & 0x00ff00ffu) * powers[n] & 0x00ff00ffu;
     const uint32_t odd = (bytes >> 8 & 0x00ff00ffu) * powers[n] & 0x00ff00ffu;
     return (even * 3 >> 8 & 0x00030003u) | (odd * 3 & 0x03000300u);
+}
+
+static inline vb vb_digit(vb c, int n) {
+    return tern_trits_digit(c & 255, n) | tern_trits_digit(c >> 8 & 255, n) << 8 |
+           tern_trits_digit(c >> 16 & 255, n) << 16 | tern_trits_digit(c >> 24, n) << 24;
 }
 
 static inline vb vb_nibble_lo(vb c) {

@@ -178,6 +178,15 @@ static void read_passes(const tern_json_value *list, tern_layout_probe *out) {
         out->passes[i] = (uint32_t)ratio[i];
 }
 
+/* A layout of base 3 by its name; TERN_LAYOUT_NONE: it is none. */
+static tern_layout base3_layout(const tern_json_value *v) {
+    static const tern_layout layouts[] = {TERN_LAYOUT_T5R16, TERN_LAYOUT_T5BR16};
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (tern_json_is_string(v, tern_layout_name(layouts[i])))
+            return layouts[i];
+    return TERN_LAYOUT_NONE;
+}
+
 /* Probes of layouts; those that cannot be are left out. */
 static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
     if (list == NULL || list->type != TERN_JSON_ARRAY)
@@ -185,13 +194,15 @@ static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
     const tern_json_value *v = list + 1;
     for (uint32_t i = 0; i < list->count && i < TERN_LAYOUT_PROBES; i++, v += v->size) {
         int64_t threads, stream, ratio, noise;
-        if (!number(v, "threads", UINT32_MAX, &threads) ||
+        const tern_layout dense = base3_layout(tern_json_get(v, "dense"));
+        if (dense == TERN_LAYOUT_NONE || !number(v, "threads", UINT32_MAX, &threads) ||
             !number(v, "stream", INT64_MAX, &stream) ||
             !number(v, "ratio", TERN_LAYOUT_RATIO_LIMIT, &ratio) ||
             !number(v, "noise", TERN_LAYOUT_RATIO_LIMIT, &noise))
             continue;
         tern_layout_probe probe = {.threads = (uint32_t)threads,
                                    .stream = (uint64_t)stream,
+                                   .dense = dense,
                                    .ratio = (uint32_t)ratio,
                                    .noise = (uint32_t)noise};
         read_passes(tern_json_get(v, "passes"), &probe);
@@ -274,11 +285,12 @@ static size_t print_layouts(const tern_layout_probes *probes, char *text, size_t
     size_t used = (size_t)snprintf(text, size, "],\"layouts\":[");
     for (size_t i = 0; i < probes->n; i++) {
         const tern_layout_probe *p = &probes->list[i];
-        used += (size_t)snprintf(text + used, size - used,
-                                 "%s{\"threads\":%u,\"stream\":%" PRIu64
-                                 ",\"ratio\":%u,\"noise\":%u,\"passes\":[%u,%u]}",
-                                 i > 0 ? "," : "", p->threads, p->stream, p->ratio, p->noise,
-                                 p->passes[0], p->passes[1]);
+        used +=
+            (size_t)snprintf(text + used, size - used,
+                             "%s{\"threads\":%u,\"stream\":%" PRIu64
+                             ",\"dense\":\"%s\",\"ratio\":%u,\"noise\":%u,\"passes\":[%u,%u]}",
+                             i > 0 ? "," : "", p->threads, p->stream, tern_layout_name(p->dense),
+                             p->ratio, p->noise, p->passes[0], p->passes[1]);
     }
     return used;
 }

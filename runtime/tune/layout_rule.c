@@ -11,10 +11,6 @@ tern_layout tern_layout_usual(void) {
     return tern_format_layout(TERN_FORMAT_I2_S);
 }
 
-tern_layout tern_layout_dense(void) {
-    return TERN_LAYOUT_T5R16;
-}
-
 static const uint32_t pass_tokens[TERN_LAYOUT_PASSES] = {8, 16};
 
 uint32_t tern_layout_pass_tokens(size_t i) {
@@ -45,7 +41,7 @@ static size_t slower_pass(const tern_layout_probe *p, uint32_t together) {
 
 tern_layout tern_layout_rule(const tern_layout_probe *p, uint32_t together) {
     const bool faster = saves_alone(p) && slower_pass(p, together) == tern_layout_passes(together);
-    return faster ? tern_layout_dense() : tern_layout_usual();
+    return faster ? p->dense : tern_layout_usual();
 }
 
 /* Passes decide nothing where a token saves too little. */
@@ -70,10 +66,11 @@ double tern_layout_limit(bool alone) {
     return alone ? 1.0 - TERN_LAYOUT_MARGIN / 1000.0 : 1.0;
 }
 
-tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream,
+tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, tern_layout dense,
                                        const tern_estimate *alone) {
     return (tern_layout_probe){.threads = threads,
                                .stream = stream,
+                               .dense = dense,
                                .ratio = figure(alone->ratio),
                                .noise = figure(alone->within)};
 }
@@ -88,7 +85,7 @@ void tern_layout_add_pass(tern_layout_probe *p, size_t i, const tern_estimate *p
 static void pass_reason(const tern_layout_probe *p, uint32_t together,
                         char text[TERN_LAYOUT_REASON_BYTES]) {
     const size_t i = slower_pass(p, together);
-    const char *dense = tern_layout_name(tern_layout_dense());
+    const char *dense = tern_layout_name(p->dense);
     if (p->passes[i] == 0)
         (void)snprintf(text, TERN_LAYOUT_REASON_BYTES,
                        "no pass of %u tokens, one for each sequence, was measured in %s",
@@ -103,9 +100,9 @@ static void pass_reason(const tern_layout_probe *p, uint32_t together,
 
 void tern_layout_reason(const tern_layout_probe *p, uint32_t together,
                         char text[TERN_LAYOUT_REASON_BYTES]) {
-    const tern_layout layout = tern_layout_rule(p, together);
+    const bool is_dense = tern_layout_rule(p, together) != tern_layout_usual();
     const double less = 100.0 - (double)p->ratio / 10.0, noise = (double)p->noise / 10.0;
-    if (layout == tern_layout_dense())
+    if (is_dense)
         (void)snprintf(text, TERN_LAYOUT_REASON_BYTES,
                        "memory bounds decoding: a token takes %.1f %% less time than in %s (noise "
                        "%.1f %%)",
@@ -115,7 +112,7 @@ void tern_layout_reason(const tern_layout_probe *p, uint32_t together,
     else
         (void)snprintf(text, TERN_LAYOUT_REASON_BYTES,
                        "%s does not save enough time: %.1f %% (noise %.1f %%, margin %.1f %%)",
-                       tern_layout_name(tern_layout_dense()), less > 0.0 ? less : 0.0, noise,
+                       tern_layout_name(p->dense), less > 0.0 ? less : 0.0, noise,
                        TERN_LAYOUT_MARGIN / 10.0);
 }
 

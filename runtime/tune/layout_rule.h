@@ -27,6 +27,7 @@ enum { TERN_LAYOUT_PASSES = 2 };
 typedef struct tern_layout_probe {
     uint32_t threads; /* 0: there was no probe */
     uint64_t stream;
+    tern_layout dense; /* base 3, as this machine has kernels for */
     uint32_t ratio; /* time of a token in base 3, in thousandths of the time in 2 bits; above 0 */
     uint32_t noise; /* how far from it the true one may be (tern_estimate); the largest of all
                        measured passes */
@@ -42,9 +43,8 @@ enum {
     TERN_LAYOUT_REASON_BYTES = 200
 };
 
-/* The two layouts. */
+/* The layout of 2 bits. */
 tern_layout tern_layout_usual(void);
-tern_layout tern_layout_dense(void);
 
 /* Tokens of measured pass i, from few to many: 8 and 16. */
 uint32_t tern_layout_pass_tokens(size_t i);
@@ -70,8 +70,8 @@ bool tern_layout_is_sure(const tern_layout_probe *probe);
  * share of its time in 2 bits. */
 double tern_layout_limit(bool alone);
 
-/* A probe by what a token alone takes in base 3. */
-tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream,
+/* A probe by what a token alone takes in base 3, which is layout `dense`. */
+tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, tern_layout dense,
                                        const tern_estimate *alone);
 
 /* Adds pass i: its ratio, and its noise where that is larger. */

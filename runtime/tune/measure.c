@@ -442,6 +442,12 @@ static const tern_kernel_row *row_of(const tern_tuner *t, tern_op op, tern_layou
     return row != NULL && row->needs != 0 ? row : NULL;
 }
 
+/* Base 3 as this machine has kernels for: by tables of bytes where it looks many up at once. */
+static tern_layout dense_layout(const tern_tuner *t) {
+    const bool by_tables = row_of(t, TERN_OP_GEMV, TERN_LAYOUT_T5BR16) != NULL;
+    return by_tables ? TERN_LAYOUT_T5BR16 : TERN_LAYOUT_T5R16;
+}
+
 /* The fewest rounds that may decide between layouts, and then whenever there are twice as many:
  * to look after each round would call a chance a lead. */
 enum { FIRST_LOOK = 16 };
@@ -451,7 +457,7 @@ enum { FIRST_LOOK = 16 };
 static bool compare_layouts(tern_tuner *t, tern_op op, size_t rows, size_t tokens, double limit,
                             tern_estimate *e) {
     const tern_kernel_row *two[] = {row_of(t, op, tern_layout_usual()),
-                                    row_of(t, op, tern_layout_dense())};
+                                    row_of(t, op, dense_layout(t))};
     double seconds;
     if (two[0] == NULL || two[1] == NULL || new_sample(t, two[0], rows, tokens).products == 0 ||
         !take_operands(t, t->x.cols, rows * tokens))
@@ -483,7 +489,7 @@ bool tern_tuner_compare(tern_tuner *t, size_t rows, size_t cols, uint32_t togeth
     if (usual == NULL || !compare_layouts(t, TERN_OP_GEMV, gemv_rows(t, usual, rows, cols), 1,
                                           tern_layout_limit(true), &e))
         return false;
-    *probe = tern_layout_probe_of(tern_team_size(t->team), t->stream_bytes, &e);
+    *probe = tern_layout_probe_of(tern_team_size(t->team), t->stream_bytes, dense_layout(t), &e);
     for (size_t i = 0; !tern_layout_is_enough(probe, together); i++) {
         const uint32_t tokens = tern_layout_pass_tokens(i);
         if (!compare_layouts(t, TERN_OP_GEMM, gemm_rows(t, rows, cols, tokens), tokens,

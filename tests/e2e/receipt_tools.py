@@ -108,7 +108,7 @@ SOUND = {
     "run.command": ["bench"],
     "run.isa": ["scalar", "sse41", "avx2"],
     "run.disabled": ["avx512"],
-    "run.layout": ["t2r16", "t5r16", "tl1r16", "mixed"],
+    "run.layout": ["t2r16", "t5r16", "t5br16", "tl1r16", "mixed"],
     "run.choice": ["table", "tuned", "asked"],
     "run.kv": ["f32", "f16", "q8_0"],
     "run.affinity": ["auto", "compact", "none"],

@@ -47,7 +47,7 @@ class Inference(common.TernTest):
     def test_written_and_replayed(self):
         for isa in runnable_isas():
             self.assert_replays(self.path, "--isa", isa)
-        for layout in ("t5r16", "tl1r16", "tl2r16"):
+        for layout in ("t5r16", "t5br16", "tl1r16", "tl2r16"):
             self.assert_replays(self.path, "--layout", layout, "--threads", 3, "--batch", 3)
 
     def test_says_what_must_be_said(self):

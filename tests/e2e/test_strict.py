@@ -45,6 +45,11 @@ class Strict(common.TernTest):
             for layout in ("t2r16", "t5r16", "tl1r16", "tl2r16"):
                 result = self.run_strictly(self.model, "--isa", isa, "--layout", layout)
                 self.assertEqual(result.returncode, 0, result.stderr)
+            result = self.run_strictly(self.model, "--isa", isa, "--layout", "t5br16")
+            if isa in ("scalar", "avx512vbmi", "amx"):
+                self.assertEqual(result.returncode, 0, result.stderr)
+            else:
+                self.assert_one_line_error(result, contains=[f"strict: no kernel of {isa} for gemv"])
         floats = common.synth("llama-tiny-f16", self.folder)
         run = ("run", "-m", floats, "--tokens", "1", "-n", 1)
         self.assertEqual(tern(*run).returncode, 0)

@@ -98,7 +98,7 @@ class TlFiles(common.FolderTest):
     def test_layouts(self):
         expected = self.logits(self.model)
         for kind, path in self.files.items():
-            for layout in ("t2r16", "t5r16", "tl1r16", "tl2r16"):
+            for layout in ("t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"):
                 with self.subTest(kind=kind, layout=layout):
                     options = ("--tl-tiles", TILES[kind], "--layout", layout)
                     self.assertEqual(self.logits(path, *options), expected)

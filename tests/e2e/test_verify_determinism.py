@@ -7,7 +7,7 @@ import tempfile
 import common
 from common import tern, tern_text
 
-LAYOUTS = ["t2r16", "t5r16", "tl1r16", "tl2r16"]
+LAYOUTS = ["t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"]
 
 
 def verify(*options):

@@ -442,7 +442,7 @@ static const option_spec table[OPT_PRECISION] = {
                     .help = "where passes run; auto: CUDA where it works for the model. Changes no "
                             "bit"},
     [OPT_LAYOUT] = {"layout", 0, NULL, "NAME", OPTION_CHOICE,
-                    .choices = "auto t2r16 t5r16 tl1r16 tl2r16", .fallback = "auto",
+                    .choices = "auto t2r16 t5r16 t5br16 tl1r16 tl2r16", .fallback = "auto",
                     .commands = EVALUATES | INSPECT | RECEIPTS | KERNELS,
                     .help = "packed layout of ternary matrices; changes no bit"},
     [OPT_EXACT_HEAD] = {"exact-head", 0, NULL, NULL, OPTION_SWITCH,

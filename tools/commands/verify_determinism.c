@@ -30,7 +30,7 @@ static const feeding feedings[] = {
     {1, 0, 0, false}, {2, 0, 0, false}, {3, 7, 0, false}, {1, 1, 0, false},
     {2, 1, 0, false}, {2, 0, 5, false}, {3, 5, 2, true},  {2, 1, 0, true},
 };
-static const char *const layouts[] = {"t2r16", "t5r16", "tl1r16", "tl2r16"};
+static const char *const layouts[] = {"t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"};
 
 enum {
     FEEDINGS = sizeof feedings / sizeof *feedings,
