@@ -267,7 +267,7 @@ static tern_status load_beside(tern_model *m, const tern_model_params *params, t
         status = settle_precision(&loader, m, precision, err);
     if (status == TERN_OK && !params->no_weights)
         status = tern_team_new_placed(threads, m->topology, &m->places, &loader.team, err);
-    if (status == TERN_OK && params->tune)
+    if (status == TERN_OK && params->tune && m->mirror == NULL) /* of the processor's kernels */
         status = tune(m, params, &loader, threads, err);
     m->packed = loader.bytes;
     if (status == TERN_OK && params->replicate)

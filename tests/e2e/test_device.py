@@ -192,6 +192,17 @@ class Device(common.FolderTest):
         self.assertIn("one answer", tern_text(*run, "--device", "auto", env=nowhere))
         self.assertEqual(tern(*run, *CUDA, env=nowhere).returncode, 1)
 
+    def test_untuned(self):
+        """The tuner's choices are the processor's: a layout that is the fastest there may have no kernels here."""
+        model, tuned = self.model("bitnet-tiny"), {"TERN_NO_TUNE": "0"}
+        run = ("run", "-m", model, "--tokens", "1,2,3", "-n", 2, "--threads", 1, "--json", "--cache", self.dir / "cache")
+        tern_text("tune", "-m", model, "--threads", 1, "--cache", self.dir / "cache", env=tuned)
+        before = tern_json(*run, env=tuned)
+        self.assertEqual(before["choice"], "tuned")
+        there = tern_json(*run, *CUDA, env=module() | tuned)
+        self.assertEqual(there["choice"], "table")
+        self.assertEqual(there["tokens"], before["tokens"])
+
     def test_served(self):
         serving.needs_server()
         with serving.Server("-m", common.small_model(), *CUDA, env=module()) as server:
