@@ -163,10 +163,15 @@ static void test_costs(void **state) {
     assert_true(tern_draft_costs_seconds(&c, 32) == 0.0);
     tern_draft_costs_add(&c, 1, 0.010);
     assert_true(tern_draft_costs_seconds(&c, 3) > 0.010);
+    assert_float_equal(tern_draft_costs_seconds(&c, 3), 0.015, 1e-9); /* one size is known */
     tern_draft_costs_add(&c, 5, 0.050); /* slow once: two more measurements count alone */
     tern_draft_costs_add(&c, 5, 0.014);
     assert_float_equal(tern_draft_costs_seconds(&c, 5), 0.014, 1e-9);
     assert_float_equal(tern_draft_costs_seconds(&c, 3), 0.012, 1e-9);
+    assert_float_equal(tern_draft_costs_seconds(&c, 9), 0.018, 1e-9); /* as the rows up to 5 */
+    tern_draft_costs flat = c;
+    flat.seconds[5] = 0.010;
+    assert_float_equal(tern_draft_costs_seconds(&flat, 21), 0.020, 1e-9); /* not for nothing */
     for (int i = 0; i < 20; i++)
         tern_draft_costs_add(&c, 5, 0.030);
     assert_float_equal(tern_draft_costs_seconds(&c, 5), 0.030, 1e-3);
