@@ -13,8 +13,9 @@ size_t tern_attend_state_bytes(size_t heads, size_t dim) {
  */
 size_t tern_attend_scratch_bytes(size_t heads, size_t dim) {
     const size_t blocks = tern_attend_blocks(dim);
-    const size_t tile = TERN_ATTEND_TILE * (TERN_ATTEND_CHUNK + tern_attend_state(dim));
-    const size_t lanes = TERN_ATTEND_HEADS * TERN_LANES * TERN_LANES;
+    const size_t together = heads < TERN_ATTEND_TILE ? heads : TERN_ATTEND_TILE;
+    const size_t tile = together * (TERN_ATTEND_CHUNK + tern_attend_state(dim));
+    const size_t lanes = TERN_ATTEND_MANY * TERN_LANES * TERN_LANES;
     const size_t codes = 4 * TERN_ATTEND_CHUNK * blocks + TERN_LANES;
     const size_t queries = heads * (tern_attend_padded(dim) + TERN_LANES);
     return (tile + lanes + tern_attend_wide(dim) + codes + queries) * sizeof(float);

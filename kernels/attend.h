@@ -11,8 +11,10 @@
 
 enum {
     TERN_ATTEND_HEADS = 4, /* heads that go together: what is read of the cache serves them */
-    TERN_ATTEND_TILE = 16, /* heads of a tile at most: what four of them widen serves the others */
-    TERN_ATTEND_COLUMNS = 64 /* of a chunk's values that a tile widens at once, at most */
+    TERN_ATTEND_MANY = 6,  /* heads that go together at most, where there are registers for them */
+    TERN_ATTEND_TILE = 64, /* heads of a tile at most: what is widened once serves all of them */
+    TERN_ATTEND_COLUMNS = 64, /* of a chunk's values that a tile widens at once, at most */
+    TERN_ATTEND_TURNED = 32   /* elements of keys that are turned at once */
 };
 
 /* Where the maximum and the sum of a state stand: after its values, padded to whole vectors. */
@@ -25,11 +27,11 @@ static inline size_t tern_attend_state(size_t dim) {
     return tern_attend_padded(dim) + TERN_LANES;
 }
 
-/* What a tile widens at once: the keys of 16 positions, or columns of a chunk's values. */
+/* What a tile widens at once: the keys of a chunk, or columns of its values. */
 static inline size_t tern_attend_wide(size_t dim) {
-    const size_t keys = TERN_LANES * tern_attend_padded(dim);
-    const size_t values = TERN_ATTEND_CHUNK * TERN_ATTEND_COLUMNS;
-    return keys > values ? keys : values;
+    const size_t turned = (dim + TERN_ATTEND_TURNED - 1) / TERN_ATTEND_TURNED * TERN_ATTEND_TURNED;
+    const size_t columns = turned > TERN_ATTEND_COLUMNS ? turned : TERN_ATTEND_COLUMNS;
+    return TERN_ATTEND_CHUNK * columns;
 }
 
 /* Blocks of a row of codes. */

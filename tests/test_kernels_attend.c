@@ -310,6 +310,29 @@ static void test_tokens(void **state) {
         }
 }
 
+/*
+ * More heads than a tile takes, whose last tile has few, some or many, over chunks that all of them
+ * see and chunks that tokens end in; heads of whole vectors and of others.
+ */
+static void test_tiles(void **state) {
+    static const struct {
+        size_t tokens, group, dim;
+    } shapes[] = {{16, 4, 128}, {17, 4, 128}, {11, 7, 80}, {16, 5, 100},
+                  {12, 8, 64},  {16, 1, 48},  {16, 3, 17}, {18, 8, 16}};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int kind = 0; kind < SCORES_COUNT; kind++) {
+            const attention a = {.cache = TERN_FORMAT_F16,
+                                 .positions = 40 + 16 * i + 37 * (size_t)kind,
+                                 .tokens = shapes[i].tokens,
+                                 .dim = shapes[i].dim,
+                                 .group = shapes[i].group,
+                                 .paged = (i + (size_t)kind) % 2};
+            if (!table_left_out())
+                check_attention(&a, (scores)kind);
+        }
+}
+
 /* What later tokens of a call see, infinities too, has no part in earlier ones. */
 static void test_later_tokens(void **state) {
     const attention shape = {
@@ -422,7 +445,7 @@ int main(void) {
         cmocka_unit_test(test_f32),          cmocka_unit_test(test_f16),
         cmocka_unit_test(test_q8_0),         cmocka_unit_test(test_causal_mask),
         cmocka_unit_test(test_sensitivity),  cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_later_tokens),
+        cmocka_unit_test(test_later_tokens), cmocka_unit_test(test_tiles),
     };
     table_report();
     return cmocka_run_group_tests_name("attention", tests, NULL, NULL);

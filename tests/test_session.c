@@ -173,11 +173,11 @@ static void test_bytes(void **state) {
         assert_int_equal(large - small, tern_model_kv_bytes(f->model, 512 - 64, formats[i]) +
                                             (512 - 64) * sizeof(int32_t)); /* the tokens */
         const uint64_t of_one = large - small;
-        p.threads = 2; /* which share heads: 7 more chunks have states of 4 heads for 4 tokens */
+        p.threads = 2; /* which share heads: 7 more chunks have states of 4 heads for 16 tokens */
         assert_int_equal(tern_session_bytes(f->model, &p, &large, NULL), TERN_OK);
         p.n_ctx = 64;
         assert_int_equal(tern_session_bytes(f->model, &p, &small, NULL), TERN_OK);
-        assert_int_equal(large - small, of_one + 7 * tern_attend_state_bytes(4 * 4, 64));
+        assert_int_equal(large - small, of_one + 7 * tern_attend_state_bytes(4 * 16, 64));
     }
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q8_0), 2 * 2 * 2 * 64 * 2 * 34);
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_Q4_0), 0);

@@ -128,7 +128,7 @@ typedef struct tern_device_store {
 
 /* Neighbours in a sequence whose attention the processor computes together: they read the cache
  * once. */
-enum { TERN_ATTEND_TOKENS = 4 };
+enum { TERN_ATTEND_TOKENS = 16 };
 
 /*
  * Causal attention of tokens of any number of sequences: token t sees positions 0 ..

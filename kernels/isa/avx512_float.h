@@ -112,6 +112,20 @@ static inline vf vf_round13(vf v) {
     return _mm512_mask_mul_ps(_mm512_castsi512_ps(rounded), large, v, vf_set1(INFINITY));
 }
 
+/* The same for numbers of 0 .. 2^100. */
+static inline vf vf_round13_weight(vf v) {
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 11), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x3ff)));
+    const __mmask16 some = _mm512_cmp_ps_mask(v, vf_set1(0x1p-100f), _CMP_NLT_UQ);
+    return _mm512_castsi512_ps(_mm512_maskz_and_epi32(some, up, _mm512_set1_epi32(-0x800)));
+}
+
+#define TERN_OWN_SCALE
+static inline vf vf_scale(vf p, vf n) {
+    return _mm512_scalef_ps(p, n);
+}
+
 static inline vf vf_load_fill(const float *p, size_t n, float fill) {
     return _mm512_mask_loadu_ps(vf_set1(fill), lanes_below(n), p);
 }
@@ -298,6 +312,14 @@ static inline vb vb_rows2(const int8_t *a, const int8_t *b) {
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_loadu_si256((const __m256i *)b), 1);
 }
 
+static inline vb vb_zip2_low(vb a, vb b) {
+    return _mm512_unpacklo_epi16(a, b);
+}
+
+static inline vb vb_zip2_high(vb a, vb b) {
+    return _mm512_unpackhi_epi16(a, b);
+}
+
 static inline vb vb_zip4_low(vb a, vb b) {
     return _mm512_unpacklo_epi32(a, b);
 }
@@ -312,6 +334,23 @@ static inline vb vb_zip8_low(vb a, vb b) {
 
 static inline vb vb_zip8_high(vb a, vb b) {
     return _mm512_unpackhi_epi64(a, b);
+}
+
+static inline vb vb_zip16_low(vb a, vb b) {
+    return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), b);
+}
+
+static inline vb vb_zip16_high(vb a, vb b) {
+    return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), b);
+}
+
+static inline void vb_store(void *p, vb v) {
+    _mm512_storeu_si512(p, v);
+}
+
+/* Up to 32 halves, zeros after them. */
+static inline vb vh_load_n(const void *p, size_t n) {
+    return n >= 32 ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi16((UINT32_C(1) << n) - 1, p);
 }
 
 static inline vb vb_even16(vb a, vb b) {

@@ -58,8 +58,8 @@ typedef struct tile {
     const element *by_score;  /* score asks for as many bytes here as it reads of the keys, */
     const element *by_gather; /* gather here; in the caches already where there is nothing to ask */
     float largest[TILE_HEADS], sum[TILE_HEADS];
-    float *s;     /* [TILE_HEADS][TERN_ATTEND_CHUNK] scores, then weights */
-    float *parts; /* [TILE_HEADS] states, before they are merged */
+    float *s;     /* [n][TERN_ATTEND_CHUNK] scores, then weights */
+    float *parts; /* [n] states, before they are merged */
     tile_operands own;
 } tile;
 
@@ -107,9 +107,9 @@ static inline float largest_of(float *s, size_t n) {
     return vf_hmax(m);
 }
 
-/* The weight of a score that is x beside the largest. */
+/* The weight of a score that is x <= 0 beside the largest; NaN has none. */
 static inline vf weight(vf x) {
-    return vf_exp(x);
+    return (vf_exp(x));
 }
 
 /* The weights of n scores of a chunk in place, zeros after; returns their sum. */
@@ -139,38 +139,51 @@ static inline float weigh(float *s, size_t n, float m) {
     return vf_sum16(sum0, sum1);
 }
 
-/* total = total * a + part * b */
+/* total * a + part * b */
+static inline vf mixed(vf total, vf a, vf part, vf b) {
+    return vf_add(vf_mul(total, a), vf_mul(part, b));
+}
+
 static inline void blend(float *total, float a, const float *part, float b, size_t dim) {
     const vf va = vf_set1(a);
     const vf vb_ = vf_set1(b);
-    for (size_t i = 0; i < dim; i += 8) { /* both are padded to whole vectors */
-        const vf kept = vf_mul(vf_load(total + i), va);
-        vf_store(total + i, vf_add(kept, vf_mul(vf_load(part + i), vb_)));
+    for (size_t i = 0; i < dim; i += 8) /* both are padded to whole vectors */
+        vf_store(total + i, mixed(vf_load(total + i), va, vf_load(part + i), vb_));
+}
+
+enum { FACTORS = 2 * TILE_HEADS < TERN_LANES ? TERN_LANES : 2 * TILE_HEADS };
+
+/*
+ * What n states are multiplied by, and then n that are merged into them, whose maxima stand `step`
+ * floats apart. The first ones' maxima become those of both.
+ */
+static void merge_maxima(float *total, const float *largest, size_t step, size_t n, size_t dim,
+    float *factors) {
+    const size_t stride = tern_attend_state(dim);
+    total += tern_attend_padded(dim);
+    memset(factors, 0, FACTORS * sizeof *factors);
+    for (size_t h = 0; h < n; h++) {
+        const float old = total[h * stride];
+        const float new = largest[h * step];
+        const float m = new > old ? new : old;
+        factors[h] = old - m;
+        factors[n + h] = new - m;
+        total[h * stride] = m;
     }
+    for (size_t i = 0; i < 2 * n; i += 8)
+        vf_store(factors + i, vf_exp(vf_load(factors + i)));
 }
 
 /* Merges n <= TILE_HEADS states that follow into those of the heads so far. */
 static void merge_heads(float *total, const float *part, size_t n, size_t dim) {
     const size_t stride = tern_attend_state(dim);
     const size_t at = tern_attend_padded(dim);
-    float x[2 * TILE_HEADS < TERN_LANES ? TERN_LANES : 2 * TILE_HEADS] =
-        {0.0f}; /* what exp is taken of: the old states', then the new ones' */
-    for (size_t h = 0; h < n; h++) {
-        const float old = total[h * stride + at];
-        const float new = part[h * stride + at];
-        const float m = new > old ? new : old;
-        x[h] = old - m;
-        x[n + h] = new - m;
-        total[h * stride + at] = m;
-    }
-    for (size_t i = 0; i < 2 * n; i += 8)
-        vf_store(x + i, vf_exp(vf_load(x + i)));
+    float factors[FACTORS];
+    merge_maxima(total, part + at, stride, n, dim, factors);
     for (size_t h = 0; h < n; h++) {
         float *const sum = total + h * stride + at + 1;
-        const float keep = x[h];
-        const float take = x[n + h];
-        blend(total + h * stride, keep, part + h * stride, take, dim);
-        *sum = *sum * keep + part[h * stride + at + 1] * take;
+        blend(total + h * stride, factors[h], part + h * stride, factors[n + h], dim);
+        *sum = *sum * factors[h] + part[h * stride + at + 1] * factors[n + h];
     }
 }
 
@@ -253,11 +266,13 @@ static void attend_chunk(const tern_attend_args *a, size_t chunk, tile *t, float
 
 void tern_attend_q8_0_avx2_chunks(const tern_attend_args *args, size_t first, size_t last,
     void *states, size_t stride) {
+    const size_t heads = args->heads.tokens * args->heads.group;
+    const size_t most = heads < TILE_HEADS ? heads : TILE_HEADS;
     float *const scores = args->scratch;
-    float *const parts = scores + TILE_HEADS * TERN_ATTEND_CHUNK;
+    float *const parts = scores + most * TERN_ATTEND_CHUNK;
     const size_t dim = args->heads.dim;
     tile t = {.dim = dim, .s = scores, .parts = parts};
-    t.own = share(args, parts + TILE_HEADS * tern_attend_state(dim));
+    t.own = share(args, parts + most * tern_attend_state(dim));
     ask(rows_of(args, args->v, first), TERN_ATTEND_CHUNK * row_elements(dim));
     for (size_t chunk = first; chunk < last; chunk++) {
         void *const place = (char *)states + (chunk - first) * stride;
