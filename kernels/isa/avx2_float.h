@@ -383,4 +383,8 @@ static inline vb vb_set1(int x) {
     return _mm256_set1_epi8((char)x);
 }
 
+static inline vb vb_sub(vb a, vb b) {
+    return _mm256_sub_epi8(a, b);
+}
+
 #endif
