@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define TERN_ASK_SECOND_LEVEL /* ask_ahead of vmath.h */
+
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __m512i vb;

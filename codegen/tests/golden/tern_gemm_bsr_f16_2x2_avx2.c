@@ -61,8 +61,8 @@ static void tile_2_2(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
-            __builtin_prefetch((const char *)(w0 + k) + ahead);
-            __builtin_prefetch((const char *)(w1 + k) + ahead);
+            ask_ahead((const char *)(w0 + k) + ahead);
+            ask_ahead((const char *)(w1 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf w1_0 = weights(w1 + k + 0);
@@ -123,8 +123,8 @@ static void tile_2_1(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
-            __builtin_prefetch((const char *)(w0 + k) + ahead);
-            __builtin_prefetch((const char *)(w1 + k) + ahead);
+            ask_ahead((const char *)(w0 + k) + ahead);
+            ask_ahead((const char *)(w1 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf w1_0 = weights(w1 + k + 0);
@@ -173,7 +173,7 @@ static void tile_1_2(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
-            __builtin_prefetch((const char *)(w0 + k) + ahead);
+            ask_ahead((const char *)(w0 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf x0_0 = vf_load(x0 + k + 0);
@@ -217,7 +217,7 @@ static void tile_1_1(const tern_iebs *m, size_t r, const float *x, size_t x_stri
         const size_t ahead = BLOCKS_AHEAD * m->block_bytes;
         size_t k = 0;
         for (; k + TERN_LANES <= n; k += TERN_LANES) {
-            __builtin_prefetch((const char *)(w0 + k) + ahead);
+            ask_ahead((const char *)(w0 + k) + ahead);
             const vf w0_0 = weights(w0 + k + 0);
             const vf w0_1 = weights(w0 + k + 8);
             const vf x0_0 = vf_load(x0 + k + 0);

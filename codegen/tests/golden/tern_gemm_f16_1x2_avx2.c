@@ -54,7 +54,7 @@ static void tile_1_2(const element *w, size_t cols, ahead next, const float *x, 
     const size_t whole = cols / TERN_LANES * TERN_LANES;
     size_t k = 0;
     for (; k < whole; k += TERN_LANES) {
-        __builtin_prefetch(next.at);
+        ask_ahead(next.at);
         next.at += next.step;
         const vf w0_0 = weights(w0 + k + 0);
         const vf w0_1 = weights(w0 + k + 8);
@@ -96,7 +96,7 @@ static void tile_1_1(const element *w, size_t cols, ahead next, const float *x, 
     const size_t whole = cols / TERN_LANES * TERN_LANES;
     size_t k = 0;
     for (; k < whole; k += TERN_LANES) {
-        __builtin_prefetch(next.at);
+        ask_ahead(next.at);
         next.at += next.step;
         const vf w0_0 = weights(w0 + k + 0);
         const vf w0_1 = weights(w0 + k + 8);

@@ -69,7 +69,7 @@ static void tile_4(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s3_1_0 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb c1 = vb_load(chunk + 32);
             const vb p0_0 = vb_plane2(c0, 0);
@@ -172,7 +172,7 @@ static void tile_2(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s1_1_0 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb c1 = vb_load(chunk + 32);
             const vb p0_0 = vb_plane2(c0, 0);
@@ -238,7 +238,7 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s0_1_0 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb c1 = vb_load(chunk + 32);
             const vb p0_0 = vb_plane2(c0, 0);
@@ -325,7 +325,7 @@ typedef struct scratch {
 static void unpack(const uint8_t *w, size_t chunks, scratch *part) {
     uint8_t *out = part->codes;
     for (size_t c = 0; c < chunks; c++) {
-        __builtin_prefetch(w + c * CHUNK_BYTES + PREFETCH_BYTES);
+        ask_ahead(w + c * CHUNK_BYTES + PREFETCH_BYTES);
         const vb c0 = vb_load(w + c * CHUNK_BYTES + 0);
         const vb c1 = vb_load(w + c * CHUNK_BYTES + 32);
         const vb p0_0 = vb_plane2(c0, 0);

@@ -73,7 +73,7 @@ static void tile_8(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s7_0_0 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb p0_0 = vb_plane2(c0, 0);
             const vb b0_0 = vb_splat4(x0 + c * CHUNK_COLS + 0);
@@ -191,7 +191,7 @@ static void tile_4(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s3_0_1 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb p0_0 = vb_plane2(c0, 0);
             const vb b0_0 = vb_splat4(x0 + c * CHUNK_COLS + 0);
@@ -269,7 +269,7 @@ static void tile_2(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s1_0_3 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb p0_0 = vb_plane2(c0, 0);
             const vb b0_0 = vb_splat4(x0 + c * CHUNK_COLS + 0);
@@ -323,7 +323,7 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s0_0_3 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb p0_0 = vb_plane2(c0, 0);
             const vb b0_0 = vb_splat4(x0 + c * CHUNK_COLS + 0);
@@ -445,8 +445,8 @@ static void wide_8(const tern_matrix *m, const uint8_t *w, size_t chunks, pair_a
     for (size_t c = chunks; c > 0; c--) {
         const vb c0 = vb_load(w);
         const vb c1 = vb_load(w1);
-        __builtin_prefetch(next.at);
-        __builtin_prefetch(next.at + next.second);
+        ask_ahead(next.at);
+        ask_ahead(next.at + next.second);
         {
             const vb p0 = vb_plane2(c0, 0);
             const vb p1 = vb_plane2(c1, 0);
@@ -648,8 +648,8 @@ static void wide_4(const tern_matrix *m, const uint8_t *w, size_t chunks, pair_a
     for (size_t c = chunks; c > 0; c--) {
         const vb c0 = vb_load(w);
         const vb c1 = vb_load(w1);
-        __builtin_prefetch(next.at);
-        __builtin_prefetch(next.at + next.second);
+        ask_ahead(next.at);
+        ask_ahead(next.at + next.second);
         {
             const vb p0 = vb_plane2(c0, 0);
             const vb p1 = vb_plane2(c1, 0);
@@ -785,8 +785,8 @@ static void wide_2(const tern_matrix *m, const uint8_t *w, size_t chunks, pair_a
     for (size_t c = chunks; c > 0; c--) {
         const vb c0 = vb_load(w);
         const vb c1 = vb_load(w1);
-        __builtin_prefetch(next.at);
-        __builtin_prefetch(next.at + next.second);
+        ask_ahead(next.at);
+        ask_ahead(next.at + next.second);
         {
             const vb p0 = vb_plane2(c0, 0);
             const vb p1 = vb_plane2(c1, 0);
@@ -880,8 +880,8 @@ static void wide_1(const tern_matrix *m, const uint8_t *w, size_t chunks, pair_a
     for (size_t c = chunks; c > 0; c--) {
         const vb c0 = vb_load(w);
         const vb c1 = vb_load(w1);
-        __builtin_prefetch(next.at);
-        __builtin_prefetch(next.at + next.second);
+        ask_ahead(next.at);
+        ask_ahead(next.at + next.second);
         {
             const vb p0 = vb_plane2(c0, 0);
             const vb p1 = vb_plane2(c1, 0);
@@ -971,8 +971,8 @@ static void unpack(const uint8_t *w, size_t group_bytes, size_t steps, uint8_t *
     for (size_t step = 0; step < steps; step += PLANES) {
         const vb c0 = vb_load(w);
         const vb c1 = vb_load(w + group_bytes);
-        __builtin_prefetch(w + 2 * group_bytes);
-        __builtin_prefetch(w + 3 * group_bytes);
+        ask_ahead(w + 2 * group_bytes);
+        ask_ahead(w + 3 * group_bytes);
         const vb p0_0 = vb_plane2(c0, 0);
         memcpy(codes + 0 * STEP_BYTES + 0 * sizeof(vb), &p0_0, sizeof(vb));
         const vb p0_1 = vb_plane2(c1, 0);

@@ -70,7 +70,7 @@ static void tile_8(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
     vi s3_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(next.at + c * next.step);
+        ask_ahead(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x1 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */
@@ -193,7 +193,7 @@ static void tile_4(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
     vi s1_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(next.at + c * next.step);
+        ask_ahead(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x1 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */
@@ -270,7 +270,7 @@ static void tile_2(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
     vi s0_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(next.at + c * next.step);
+        ask_ahead(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x1 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */
@@ -326,7 +326,7 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
     vi s0_1_23 = vi_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(next.at + c * next.step);
+        ask_ahead(next.at + c * next.step);
         const vb even0 = vb_load(x0 + c * CHUNK_COLS);
         const vb odd0 = vb_load(x0 + c * CHUNK_COLS);
         const vb x0_lo = vb_tokens_lo(even0, odd0); /* columns 0-7 of the chunk */

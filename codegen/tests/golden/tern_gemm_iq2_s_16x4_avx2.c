@@ -57,14 +57,14 @@ static void tile_4(const tern_matrix *m, const uint8_t *w, size_t blocks,
         const uint8_t *super = w + b / SUPER_BLOCKS * SUPER_BYTES;
         const uint8_t *block = super + CHUNK_BYTES + b % SUPER_BLOCKS * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        __builtin_prefetch(block + PREFETCH_BYTES + 384);
-        __builtin_prefetch(block + PREFETCH_BYTES + 448);
+        ask_ahead(block + PREFETCH_BYTES + 0);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES + 320);
+        ask_ahead(block + PREFETCH_BYTES + 384);
+        ask_ahead(block + PREFETCH_BYTES + 448);
         {
             const vb c0 = vb_load(codes + 0);
             const vb c1 = vb_load(codes + 64);
@@ -396,14 +396,14 @@ static void tile_2(const tern_matrix *m, const uint8_t *w, size_t blocks,
         const uint8_t *super = w + b / SUPER_BLOCKS * SUPER_BYTES;
         const uint8_t *block = super + CHUNK_BYTES + b % SUPER_BLOCKS * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        __builtin_prefetch(block + PREFETCH_BYTES + 384);
-        __builtin_prefetch(block + PREFETCH_BYTES + 448);
+        ask_ahead(block + PREFETCH_BYTES + 0);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES + 320);
+        ask_ahead(block + PREFETCH_BYTES + 384);
+        ask_ahead(block + PREFETCH_BYTES + 448);
         {
             const vb c0 = vb_load(codes + 0);
             const vb c1 = vb_load(codes + 64);
@@ -590,14 +590,14 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t blocks,
         const uint8_t *super = w + b / SUPER_BLOCKS * SUPER_BYTES;
         const uint8_t *block = super + CHUNK_BYTES + b % SUPER_BLOCKS * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        __builtin_prefetch(block + PREFETCH_BYTES + 384);
-        __builtin_prefetch(block + PREFETCH_BYTES + 448);
+        ask_ahead(block + PREFETCH_BYTES + 0);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES + 320);
+        ask_ahead(block + PREFETCH_BYTES + 384);
+        ask_ahead(block + PREFETCH_BYTES + 448);
         {
             const vb c0 = vb_load(codes + 0);
             const vb c1 = vb_load(codes + 64);

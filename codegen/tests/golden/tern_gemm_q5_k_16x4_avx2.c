@@ -77,11 +77,11 @@ static void tile_4(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
         const uint8_t *head = w + b / 8 * SUPER_BYTES;
         const uint8_t *block = head + 64 + b % 8 * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
         const vb bits0 = vb_load(codes + 256);
         vp p0_0 = vp_zero();
         vp p1_0 = vp_zero();
@@ -340,11 +340,11 @@ static void tile_2(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
         const uint8_t *head = w + b / 8 * SUPER_BYTES;
         const uint8_t *block = head + 64 + b % 8 * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
         {
             const vb bits = vb_load(codes + 256);
             vp p0 = vp_zero();
@@ -472,11 +472,11 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
         const uint8_t *head = w + b / 8 * SUPER_BYTES;
         const uint8_t *block = head + 64 + b % 8 * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
         {
             const vb bits = vb_load(codes + 256);
             vp p0 = vp_zero();
@@ -581,7 +581,7 @@ static inline void unpack(const uint8_t *w, size_t b, scratch *part, size_t i) {
     const uint8_t *block = head + 64 + b % 8 * BLOCK_BYTES;
     const uint8_t *codes = block + HEADER_BYTES;
     for (size_t ahead = 0; ahead < BLOCK_BYTES; ahead += CHUNK_BYTES)
-        __builtin_prefetch(block + PREFETCH_BYTES + ahead);
+        ask_ahead(block + PREFETCH_BYTES + ahead);
     const vb bits0 = vb_load(codes + 4 * CHUNK_BYTES + 0);
     const vb c0_0 = vb_load(codes + 0 * CHUNK_BYTES + 0);
     keep(part->codes[i][0] + 0, vb_join1(vb_nibble_lo(c0_0), bits0, 0));

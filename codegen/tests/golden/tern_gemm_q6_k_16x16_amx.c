@@ -126,7 +126,7 @@ static inline vi load_products(const int32_t *p) {
     in the second-level cache. */
 static inline void ask(const uint8_t *block) {
     for (size_t line = 0; line < 32 + BLOCK_BYTES; line += CHUNK_BYTES)
-        __builtin_prefetch(block - 32 + line, 0, 2);
+        ask_ahead(block - 32 + line);
 }
 
 /*

@@ -73,7 +73,7 @@ add_to_2(scratch *part, const uint8_t *w, size_t group_bytes, const tern_activat
     const uint8_t *block0 = head0 + 32 + b % 8 * BLOCK_BYTES;
     const uint8_t *codes0 = block0 + HEADER_BYTES;
     for (size_t ahead = 0; ahead < BLOCK_BYTES; ahead += CHUNK_BYTES)
-        __builtin_prefetch(block0 + distance + ahead);
+        ask_ahead(block0 + distance + ahead);
     const vb upper0_0 = vb_load(codes0 + 4 * CHUNK_BYTES);
     const vb upper0_1 = vb_load(codes0 + 5 * CHUNK_BYTES);
     const vb c0_0 = vb_join2(vb_nibble_lo(vb_load(codes0 + 0 * CHUNK_BYTES)), upper0_0, 0);
@@ -92,7 +92,7 @@ add_to_2(scratch *part, const uint8_t *w, size_t group_bytes, const tern_activat
     const uint8_t *block1 = head1 + 32 + b % 8 * BLOCK_BYTES;
     const uint8_t *codes1 = block1 + HEADER_BYTES;
     for (size_t ahead = 0; ahead < BLOCK_BYTES; ahead += CHUNK_BYTES)
-        __builtin_prefetch(block1 + distance + ahead);
+        ask_ahead(block1 + distance + ahead);
     const vb upper1_0 = vb_load(codes1 + 4 * CHUNK_BYTES);
     const vb upper1_1 = vb_load(codes1 + 5 * CHUNK_BYTES);
     const vb c1_0 = vb_join2(vb_nibble_lo(vb_load(codes1 + 0 * CHUNK_BYTES)), upper1_0, 0);
@@ -172,7 +172,7 @@ add_to_1(scratch *part, const uint8_t *w, size_t group_bytes, const tern_activat
     const uint8_t *block0 = head0 + 32 + b % 8 * BLOCK_BYTES;
     const uint8_t *codes0 = block0 + HEADER_BYTES;
     for (size_t ahead = 0; ahead < BLOCK_BYTES; ahead += CHUNK_BYTES)
-        __builtin_prefetch(block0 + distance + ahead);
+        ask_ahead(block0 + distance + ahead);
     const vb upper0_0 = vb_load(codes0 + 4 * CHUNK_BYTES);
     const vb upper0_1 = vb_load(codes0 + 5 * CHUNK_BYTES);
     const vb c0_0 = vb_join2(vb_nibble_lo(vb_load(codes0 + 0 * CHUNK_BYTES)), upper0_0, 0);

@@ -63,14 +63,14 @@ static void tile_4(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
     for (size_t b = 0; b < blocks; b++) {
         const uint8_t *block = w + b * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        __builtin_prefetch(block + PREFETCH_BYTES + 384);
-        __builtin_prefetch(block + PREFETCH_BYTES + 448);
+        ask_ahead(block + PREFETCH_BYTES);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES + 320);
+        ask_ahead(block + PREFETCH_BYTES + 384);
+        ask_ahead(block + PREFETCH_BYTES + 448);
         {
             vi s0_01 = vi_zero();
             vi s0_23 = vi_zero();
@@ -395,14 +395,14 @@ static void tile_2(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
     for (size_t b = 0; b < blocks; b++) {
         const uint8_t *block = w + b * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        __builtin_prefetch(block + PREFETCH_BYTES + 384);
-        __builtin_prefetch(block + PREFETCH_BYTES + 448);
+        ask_ahead(block + PREFETCH_BYTES);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES + 320);
+        ask_ahead(block + PREFETCH_BYTES + 384);
+        ask_ahead(block + PREFETCH_BYTES + 448);
         {
             vi s0_01 = vi_zero();
             vi s0_23 = vi_zero();
@@ -608,14 +608,14 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
     for (size_t b = 0; b < blocks; b++) {
         const uint8_t *block = w + b * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
-        __builtin_prefetch(block + PREFETCH_BYTES + 384);
-        __builtin_prefetch(block + PREFETCH_BYTES + 448);
+        ask_ahead(block + PREFETCH_BYTES);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES + 320);
+        ask_ahead(block + PREFETCH_BYTES + 384);
+        ask_ahead(block + PREFETCH_BYTES + 448);
         {
             vi s0_01 = vi_zero();
             vi s0_23 = vi_zero();

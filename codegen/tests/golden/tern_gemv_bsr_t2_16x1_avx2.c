@@ -59,7 +59,7 @@ static void tile_1(const tern_matrix *w, const tern_iebs *m, const tern_activati
             for (; c < stop; c++) {
                 const uint8_t *const chunk = block + c * CHUNK_BYTES;
                 const size_t k = first + c * 16;
-                __builtin_prefetch(chunk + PREFETCH_BYTES);
+                ask_ahead(chunk + PREFETCH_BYTES);
                 const vb c0 = vb_load(chunk + 0);
                 const vb c1 = vb_load(chunk + 32);
                 const vb p0_0 = vb_plane2(c0, 0);

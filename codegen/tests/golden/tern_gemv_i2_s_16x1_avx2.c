@@ -59,7 +59,7 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp o0_1 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0_0 = vb_load(chunk + 0);
             const vb c0_2 = vb_high4(c0_0);
             const vb c1_0 = vb_load(chunk + 32);

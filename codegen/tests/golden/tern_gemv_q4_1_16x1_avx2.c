@@ -61,10 +61,10 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
         }
         const uint8_t *block = w + b * BLOCK_BYTES;
         const uint8_t *codes = block + HEADER_BYTES + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
         {
             vp p0 = vp_zero();
             const vb c0 = vb_load(codes + 0);

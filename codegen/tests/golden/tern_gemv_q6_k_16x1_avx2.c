@@ -47,12 +47,12 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
         const uint8_t *head = w + b / 8 * SUPER_BYTES;
         const uint8_t *block = head + 32 + b % 8 * BLOCK_BYTES;
         const uint8_t *codes = block + 32 + 4 * lane;
-        __builtin_prefetch(block + PREFETCH_BYTES + 0);
-        __builtin_prefetch(block + PREFETCH_BYTES + 64);
-        __builtin_prefetch(block + PREFETCH_BYTES + 128);
-        __builtin_prefetch(block + PREFETCH_BYTES + 192);
-        __builtin_prefetch(block + PREFETCH_BYTES + 256);
-        __builtin_prefetch(block + PREFETCH_BYTES + 320);
+        ask_ahead(block + PREFETCH_BYTES + 0);
+        ask_ahead(block + PREFETCH_BYTES + 64);
+        ask_ahead(block + PREFETCH_BYTES + 128);
+        ask_ahead(block + PREFETCH_BYTES + 192);
+        ask_ahead(block + PREFETCH_BYTES + 256);
+        ask_ahead(block + PREFETCH_BYTES + 320);
         int32_t offsets0[8];
         offsets_of(x0 + b * TERN_BLOCK, offsets0);
         {

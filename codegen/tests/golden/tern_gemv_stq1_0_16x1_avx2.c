@@ -40,11 +40,11 @@ static void tile_1(const uint8_t *w, size_t lane, size_t blocks, const tern_acti
     for (size_t b = 0; b < blocks; b += HALF_BLOCKS) {
         const uint8_t *head = w + b / 8 * SUPER_BYTES;
         const uint8_t *half = head + 2 * TERN_ROW_GROUP + b / HALF_BLOCKS % 2 * HALF_BYTES;
-        __builtin_prefetch(half + PREFETCH_BYTES);
-        __builtin_prefetch(half + PREFETCH_BYTES + 64);
-        __builtin_prefetch(half + PREFETCH_BYTES + 128);
-        __builtin_prefetch(half + PREFETCH_BYTES + 192);
-        __builtin_prefetch(half + PREFETCH_BYTES + 256);
+        ask_ahead(half + PREFETCH_BYTES);
+        ask_ahead(half + PREFETCH_BYTES + 64);
+        ask_ahead(half + PREFETCH_BYTES + 128);
+        ask_ahead(half + PREFETCH_BYTES + 192);
+        ask_ahead(half + PREFETCH_BYTES + 256);
         {
             const uint8_t *at = half + 4 * (lane + 0);
             const vf d = vf_load_f16(head + 2 * (lane + 0));

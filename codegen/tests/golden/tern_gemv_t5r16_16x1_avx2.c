@@ -57,7 +57,7 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         vp s0_1_0 = vp_zero();
         for (; c < stop; c++) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb c1 = vb_load(chunk + 32);
             {
@@ -98,7 +98,7 @@ static void tile_1(const tern_matrix *m, const uint8_t *w, size_t chunks, ahead 
         }
         if (c == whole && left > 0) {
             const uint8_t *chunk = w + c * CHUNK_BYTES;
-            __builtin_prefetch(next.at + c * next.step);
+            ask_ahead(next.at + c * next.step);
             const vb c0 = vb_load(chunk + 0);
             const vb c1 = vb_load(chunk + 32);
             {

@@ -79,7 +79,7 @@ static void add_block(const uint8_t *w, size_t chunks, size_t next, const tables
     vs high1 = vs_zero();
     for (size_t c = 0; c < chunks; c++) {
         const uint8_t *chunk = w + c * CHUNK_BYTES;
-        __builtin_prefetch(chunk + next);
+        ask_ahead(chunk + next);
         const vt signs = vt_repeat16(chunk + 64);
         const vs signs_low = vt_zip_low(signs, signs);
         const vs signs_high = vt_zip_high(signs, signs);
