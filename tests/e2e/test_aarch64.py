@@ -144,7 +144,8 @@ class Aarch64(common.TernTest):
         for processor, sets in SETS_OF.items():
             lines = self.emulate(processor, "kernels").splitlines()
             chosen = {line.split()[0] for line in lines if line.split()[1:3] == ["yes", "yes"]}
-            self.assertEqual({name.split("_")[-1] for name in chosen}, sets, processor)
+            own = {name for name in chosen if "_t5br16_" not in name}  # needs AVX-512 VBMI, or is plain C
+            self.assertEqual({name.split("_")[-1] for name in own}, sets, processor)
 
 
 if __name__ == "__main__":
