@@ -110,19 +110,25 @@ static void test_damaged(void **state) {
 
 #define SHAPE "\"format\":\"q8_0\",\"rows\":64,\"cols\":96,\"threads\":2,\"stream\":4096"
 
-/* How many choices are read from a list; -1: the file is refused. */
-static void check_list(const char *list, int expected) {
+/* Reads a whole file of this machine with such a list of choices, and what follows it. */
+static tern_status parse_forged(const char *list, tern_tuning *out) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
-    tern_tuning out = {.n = 0};
     const tern_tune_machine machine = tern_tune_this_machine(&guard);
     size_t size;
     char *text = forge_tuning(&machine, list, strlen(list), &size);
     assert_non_null(text);
     check_case("%.200s", list);
-    assert_int_equal(parse(text, size, &guard, &out), expected < 0 ? TERN_ERR_JSON : TERN_OK);
+    const tern_status status = parse(text, size, &guard, out);
+    free(text);
+    return status;
+}
+
+/* How many choices are read from a list; -1: the file is refused. */
+static void check_list(const char *list, int expected) {
+    tern_tuning out = {.n = 0};
+    assert_int_equal(parse_forged(list, &out), expected < 0 ? TERN_ERR_JSON : TERN_OK);
     assert_int_equal(out.n, expected < 0 ? 0 : expected);
     tern_tuning_free(&out);
-    free(text);
 }
 
 /* Files that are whole, but do not say what a tuner would. */
@@ -170,36 +176,22 @@ static void test_hostile(void **state) {
 
 /* How many kinds of cores are read from a list. */
 static void check_cores(const char *cores, uint32_t expected) {
-    const tern_guard guard = tern_guard_new(tern_cpu_features());
-    const tern_tune_machine machine = tern_tune_this_machine(&guard);
     tern_tuning out = {.n = 0};
     char list[1024];
-    size_t size;
     snprintf(list, sizeof list, "[],\"speeds\":%s", cores);
-    char *text = forge_tuning(&machine, list, strlen(list), &size);
-    assert_non_null(text);
-    check_case("%s", cores);
-    assert_int_equal(parse(text, size, &guard, &out), TERN_OK);
+    assert_int_equal(parse_forged(list, &out), TERN_OK);
     assert_int_equal(out.cores.n, expected);
     tern_tuning_free(&out);
-    free(text);
 }
 
 /* How many probes of layouts are read from a list. */
 static void check_probes(const char *probes, size_t expected) {
-    const tern_guard guard = tern_guard_new(tern_cpu_features());
     tern_tuning out = {.n = 0};
-    const tern_tune_machine machine = tern_tune_this_machine(&guard);
     char list[1024];
-    size_t size;
     snprintf(list, sizeof list, "[],\"layouts\":%s", probes);
-    char *text = forge_tuning(&machine, list, strlen(list), &size);
-    assert_non_null(text);
-    check_case("%s", probes);
-    assert_int_equal(parse(text, size, &guard, &out), TERN_OK);
+    assert_int_equal(parse_forged(list, &out), TERN_OK);
     assert_int_equal(out.layouts.n, expected);
     tern_tuning_free(&out);
-    free(text);
 }
 
 #define PROBE(dense) "[{\"threads\":2,\"stream\":4096,\"ratio\":800,\"noise\":7" dense "}]"
