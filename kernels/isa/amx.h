@@ -17,6 +17,7 @@
  */
 
 #include "kernels/isa/avx512vbmi.h"
+#include "kernels/tile_tokens.h"
 
 enum {
     TILE_ROWS = 16,

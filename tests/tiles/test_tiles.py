@@ -34,6 +34,11 @@ def rows(**variables):
     return {row["name"]: row for row in json.loads(run("kernels", "--json", **variables)[0])}
 
 
+def names_of_amx():
+    """The table's rows of AMX; all are chosen where there are tiles, since none is for the same use as another."""
+    return [name for name, row in rows().items() if row["isa"] == "amx"]
+
+
 class Models(common.FolderTest):
     @classmethod
     def setUpClass(cls):
@@ -53,8 +58,8 @@ class Models(common.FolderTest):
                 self.assertEqual(found, wanted, f"{preset}, {threads} threads")
 
     def test_rows_are_chosen(self):
-        chosen = [name for name, row in rows(**SAPPHIRE).items() if row["isa"] == "amx" and row["chosen"]]
-        self.assertEqual(len(chosen), 13)
+        found = rows(**SAPPHIRE)
+        self.assertEqual([name for name in found if name in names_of_amx() and not found[name]["chosen"]], [])
         for other in ("zen5", "ice-lake"):
             found = rows(TERN_PROCESSOR=other).values()
             self.assertFalse([row["name"] for row in found if row["isa"] == "amx" and row["runnable"]])
@@ -63,7 +68,7 @@ class Models(common.FolderTest):
         model = common.synth("bitnet-tiny", self.dir)
         said, errors = run("kernels", PRETEND_TILES="refused", **SAPPHIRE)
         lines = [line for line in said.splitlines() if "_amx " in line]
-        self.assertEqual(len(lines), 13)
+        self.assertEqual(len(lines), len(names_of_amx()))
         for line in lines:
             self.assertRegex(line, r" no +no +the system refuses AMXTILE \.\.\.$")
         self.assertEqual(errors, "")

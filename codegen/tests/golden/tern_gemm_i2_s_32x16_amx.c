@@ -388,7 +388,7 @@ enum {
     PART_CHUNKS = 384 / CHUNK_COLS,   /* 12 KB, unpacked */
     PART_STEPS = PART_CHUNKS * PLANES,
     BLOCK_TOKENS = 128, /* whose sums are 16 KB */
-    LEAST_TOKENS = 16,  /* for which unpacking once is faster */
+    LEAST_TOKENS = TERN_TILE_TOKENS_TERNARY,  /* for which unpacking once is faster */
     LANES = 16,
     LONGEST = 65535 /* columns */
 };

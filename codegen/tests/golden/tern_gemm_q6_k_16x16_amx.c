@@ -47,7 +47,7 @@ enum {
     CODE_BYTES = TERN_BLOCK / 4 * TILE_ROW_BYTES,
     ROWS_AT_ONCE = 256,
         /* whose outputs stay in the second-level cache until all columns are added */
-    LEAST_TOKENS = TILE_ROWS /* in a tile; fewer are multiplied faster by vectors */
+    LEAST_TOKENS = TERN_TILE_TOKENS_HALVES /* in a tile */
 };
 
 _Static_assert((int)LANES == (int)TERN_ROW_GROUP, "a group is a vector");
