@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/own_address.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 255, MOST_DIGITS = 5, MOST_PORT = 65535 };
-
-#define DIGITS "0123456789"
-#define HEXADECIMAL DIGITS "abcdefABCDEF"
-#define NAME DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-._"
-
-/* Bytes of the name or address at the beginning; 0: there is none. */
-static size_t host_bytes(const char *host) {
-    if (host[0] != '[')
-        return strspn(host, NAME);
-    const size_t n = strspn(host + 1, HEXADECIMAL ":.");
-    return n >= 2 && host[1 + n] == ']' ? n + 2 : 0;
-}
-
-static bool is_port(const char *port) {
-    const size_t n = strspn(port, DIGITS);
-    return n >= 1 && n <= MOST_DIGITS && port[n] == '\0' && atol(port) <= MOST_PORT;
-}
+#include "base/authority.h"
 
 bool own_address_is_sound(const char *host) {
-    if (host == NULL || strlen(host) > MOST_BYTES)
-        return false;
-    const size_t n = host_bytes(host);
-    return n > 0 && (host[n] == '\0' || (host[n] == ':' && is_port(host + n + 1)));
+    tern_authority read;
+    return host != NULL && tern_authority_read(host, strlen(host), &read);
 }
 
 const char *own_address_socket(const own_address *a) {

@@ -18,19 +18,24 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class Hub:
-    """files: {"OWNER/NAME": {file: bytes}}. `large` ones are redirected to the second server, with their SHA-256."""
+    """files: {"OWNER/NAME": {file: bytes}}. `large` ones are redirected to the second server, with their SHA-256.
 
-    def __init__(self, files, token=None):
-        self.files, self.token = files, token
+    tls: the context with which both servers speak https."""
+
+    def __init__(self, files, token=None, tls=None):
+        self.files, self.token, self.tls = files, token, tls
         self.seen, self.stored = [], []  # (method, path, headers) of the two servers
         self.replies = []  # (status, headers) that the next questions of the Hub get in place of an answer
         self.cuts = []  # after how many bytes the next transfers break off
         self.wrong = set()  # files of which another hash is said
         self.whole = False  # ranges are not heeded
+        self.moves = []  # addresses at which the next files are said to be, with the same path
         self.moved = {}  # old repository: new one
         self.commit = COMMIT
         self.hub, self.store = self._serve(self._hub), self._serve(self._store)
-        self.url = f"http://127.0.0.1:{self.hub.server_port}"
+        self.scheme = "https" if tls else "http"
+        self.url = f"{self.scheme}://127.0.0.1:{self.hub.server_port}"
+        self.storing = f"{self.scheme}://127.0.0.1:{self.store.server_port}"  # where large files are said to be
 
     def stop(self):
         for server in (self.hub, self.store):
@@ -50,6 +55,8 @@ class Hub:
             do_HEAD = do_GET
 
         server = _Server(("127.0.0.1", 0), Handler)
+        if self.tls:
+            server.socket = self.tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return server
 
@@ -74,6 +81,8 @@ class Hub:
             names = [{"rfilename": name} for name in self.files[api[1]]]
             return self._send(request, 200, json.dumps({"id": api[1], "sha": self.commit, "siblings": names}).encode())
         found = re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", request.path)
+        if found and self.moves:
+            return self._send(request, 302, Location=self.moves.pop(0) + request.path)
         if found and found[1] in self.moved:
             return self._send(request, 307, Location=f"/{self.moved[found[1]]}/resolve/{found[2]}/{found[3]}")
         body = self.files.get(found[1], {}).get(found[3]) if found else None
@@ -82,7 +91,7 @@ class Hub:
         if not found[3].endswith((".gguf", ".safetensors")):
             return self._send(request, 200, body, ETag='"%s"' % hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest())
         name = hashlib.sha256(body + (b"x" if found[3] in self.wrong else b"")).hexdigest()
-        place = f"http://127.0.0.1:{self.store.server_port}/{found[1]}/{found[3]}?signature=1"
+        place = f"{self.storing}/{found[1]}/{found[3]}?signature=1"
         return self._send(request, 302, Location=place, ETag='"other"', X_Linked_ETag=f'"{name}"', X_Linked_Size=len(body),
                           X_Repo_Commit=self.commit)
 

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import ssl
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import common
 from common import tern, tern_json, tern_text
 from hub_server import COMMIT, Hub
+from test_serve_tls import make_certificate
 
 REPO = "someone/tiny-model"
 BIG = bytes(range(256)) * 1200  # what is no model is fetched as well as one
@@ -148,6 +150,89 @@ class Pull(common.TernTest):
         self.assertEqual(len(self.hub.stored), 2)
         for _, _, headers in self.hub.stored:
             self.assertNotIn("Authorization", headers)
+
+    def leaks(self):
+        """Requests that showed the token to anyone but the Hub, by the name and port that it was given."""
+        own = self.hub.url.split("/")[-1]
+        foreign = [seen for seen in self.hub.seen if seen[2]["Host"] != own] + self.hub.stored
+        return [(method, path, headers["Host"]) for method, path, headers in foreign if "Authorization" in headers]
+
+    def test_an_address_that_begins_alike_is_another(self):
+        """Scheme, host and port are compared whole: a place that only begins like the Hub's never sees the token."""
+        hub, store = self.hub.hub.server_port, self.hub.store.server_port
+        for place in (f"http://127.0.0.1:{hub}@localhost:{store}",  # the Hub's address as a user's name
+                      f"http://127.0.0.1:{hub}@127.0.0.1:{store}", f"http://127.0.0.1:{store}", f"http://localhost:{hub}",
+                      f"http://localhost.:{hub}", f"http://x@127.0.0.1:{hub}", f"http://127.0.0.1:{hub}.example.invalid",
+                      f"http://127.0.0.1:{hub}0", f"ftp://127.0.0.1:{hub}", f"http://127.0.0.1:{hub}:{store}"):
+            with self.subTest(place=place):
+                self.hub.moves = [place]
+                self.assertNotEqual(self.pull(f"{REPO}:f16", HF_TOKEN="hf_secret").returncode, 0)
+                self.assertEqual((self.hub.moves, self.leaks()), ([], []))
+        for place in (self.hub.url, self.hub.url.replace("http", "HTTP")):  # the Hub itself
+            self.hub.moves = [place]
+            self.hub.seen.clear()
+            self.assertEqual(self.pulled(f"{REPO}:f16", HF_TOKEN="hf_secret").read_bytes(), BIG)
+            self.assertEqual({h.get("Authorization") for _, _, h in self.hub.seen}, {"Bearer hf_secret"})
+
+    def test_redirections_of_lists_and_files(self):
+        """Wherever a reply points to, the token stays with the Hub, and comes back with the way back."""
+        hub, store = self.hub.hub.server_port, self.hub.store.server_port
+        path = f"/api/models/{REPO}/revision/main"
+        for place in (f"http://localhost:{hub}{path}", f"http://127.0.0.1:{hub}{path}"):
+            with self.subTest(place=place):
+                self.hub.seen.clear()
+                self.hub.replies = [(307, {"Location": place})]
+                self.pulled(f"{REPO}:f16", HF_TOKEN="hf_secret")
+                self.assertEqual(self.leaks(), [])
+                self.assertEqual("Authorization" in self.hub.seen[1][2], place == f"http://127.0.0.1:{hub}{path}")
+        self.hub.files[REPO] = {"other.gguf": BIG + b"x"}
+        self.hub.storing = f"http://127.0.0.1:{hub}@127.0.0.1:{store}"
+        self.assert_one_line_error(self.pull(REPO, HF_TOKEN="hf_secret"), 1, ["no http address"])
+        self.hub.storing = f"http://localhost:{store}"
+        self.pulled(REPO, HF_TOKEN="hf_secret")
+        self.assertEqual((len(self.hub.stored), self.leaks()), (2, []))
+
+    def test_redirections_without_end(self):
+        path = f"/api/models/{REPO}/revision/main"
+        self.hub.replies = [(302, {"Location": self.hub.url + path})] * 50
+        self.assert_one_line_error(self.pull(REPO), 1, ["points on more than 5 times"])
+        self.assertEqual(len(self.hub.seen), 6)
+        self.hub.replies = [(302, {"Location": self.hub.url + path + "?" + 5000 * "x"})]
+        self.assert_one_line_error(self.pull(REPO), 1, ["points to an address of", " bytes"])
+        for place in ("file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x"):
+            self.hub.replies = [(302, {"Location": place})]
+            self.assert_one_line_error(self.pull(REPO), 1, ["points to " + place, "no http address"])
+
+    def secure_hub(self, **limits):
+        """A Hub that speaks https, and what tern needs to know it."""
+        certificate, key = make_certificate(self.cache.parent, "hub")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        for name, value in limits.items():
+            context.set_ciphers("DEFAULT:@SECLEVEL=0")
+            setattr(context, name, value)
+        hub = Hub(self.hub.files, token="hf_secret", tls=context)
+        self.addCleanup(hub.stop)
+        return hub, ("--tls-ca", certificate), {"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_secret"}
+
+    def test_https_does_not_lead_to_http(self):
+        hub, options, env = self.secure_hub()
+        self.assertEqual(self.pulled(f"{REPO}:f16", *options, **env).read_bytes(), BIG)
+        hub.files = {REPO: {"other.gguf": BIG + b"x"}}
+        hub.storing = self.hub.storing
+        self.hub.files = hub.files
+        self.assert_one_line_error(self.pull(REPO, *options, **env), 1, ["from https to http://127.0.0.1"])
+        self.assertEqual(self.hub.stored, [])
+        hub.moves = [self.hub.url]
+        self.assertNotEqual(self.pull(REPO, *options, **env).returncode, 0)
+        self.assertEqual(self.hub.seen, [])
+
+    def test_old_tls_is_not_spoken(self):
+        _, options, env = self.secure_hub(maximum_version=ssl.TLSVersion.TLSv1_2)
+        self.assertEqual(self.pulled(f"{REPO}:f16", *options, **env).read_bytes(), BIG)
+        hub, options, env = self.secure_hub(minimum_version=ssl.TLSVersion.TLSv1, maximum_version=ssl.TLSVersion.TLSv1_1)
+        self.assertEqual(self.pull(f"{REPO}:f16", *options, **env).returncode, 1)
+        self.assertEqual(hub.seen, [])
 
     def test_a_busy_hub(self):
         self.hub.replies = [(429, {"Retry_After": 1}), (503, {})]

@@ -151,7 +151,7 @@ static int ask(fetching *f, unsigned attempt, bool *again, double *seconds) {
         *again = download_again(&reply, attempt, seconds);
         status = reply_refuse(f->d->place, reply.status, reply.retry_seconds, &reply.refusal, &err);
     } else if (status != TERN_OK) {
-        *again = attempt + 1 < MOST_ATTEMPTS;
+        *again = status == TERN_ERR_IO && attempt + 1 < MOST_ATTEMPTS;
         *seconds = (double)(1U << attempt) / 2.0;
     } else if (!reply.unwanted && f->have < f->d->bytes) {
         status = tern_fail(&err, TERN_ERR_IO,

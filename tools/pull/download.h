@@ -10,7 +10,7 @@
 
 typedef struct download {
     exchange *server;
-    const char *url;    /* of the file, after the server's base */
+    const char *url;    /* of the file, as exchange_request's path */
     const char *name;   /* of it, for messages */
     const char *place;  /* of the server, for messages */
     const char *path;   /* where it goes; path.incomplete until it is whole */

@@ -244,9 +244,8 @@ static int ask_facts(const hub *h, char url[URL_BYTES], const char *file, facts 
         text_free(&reply.refusal);
         if (status != EXIT_DONE)
             return status;
-        const size_t base = strlen(h->endpoint);
-        if (reply.status >= 300 && !f->linked && strncmp(reply.place, h->endpoint, base) == 0) {
-            (void)snprintf(url, URL_BYTES, "%s", reply.place + base);
+        if (reply.status >= 300 && !f->linked && exchange_is_own(h->server, reply.place)) {
+            (void)snprintf(url, URL_BYTES, "%s", reply.place);
             continue;
         }
         f->bytes = strtoull(f->size, &end, 10);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/authority.h"
 #include "base/late_library.h"
 #include "base/metrics.h"
 #include "tern/tern.h"
@@ -29,7 +30,7 @@ struct exchange {
     exchange_config config;
     CURLM *multi;
     CURL *easy;
-    struct curl_slist *headers;
+    struct curl_slist *headers, *with_key; /* the same, and the key if there is one */
     char why[CURL_ERROR_SIZE];
 
     /* of the exchange that is under way */
@@ -37,6 +38,7 @@ struct exchange {
     exchange_reply *reply;
     double heard; /* when the last byte came */
     bool failed;  /* no memory for a refusal */
+    bool secure;  /* it is made by https */
 };
 
 /* ---- libcurl, which is loaded for the first exchange ------------------------------------------
@@ -123,28 +125,31 @@ static size_t on_header(char *bytes, size_t one, size_t size, void *user) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static bool add_header(exchange *e, const char *line) {
-    struct curl_slist *longer = curl.slist_append(e->headers, line);
-    e->headers = longer != NULL ? longer : e->headers;
+static bool add_header(struct curl_slist **list, const char *line) {
+    struct curl_slist *longer = curl.slist_append(*list, line);
+    *list = longer != NULL ? longer : *list;
     return longer != NULL;
+}
+
+static bool add_common(struct curl_slist **list) {
+    return add_header(list, "Content-Type: application/json") &&
+           add_header(list, "Accept: text/event-stream, application/json") &&
+           add_header(list, "Expect:"); /* bodies are sent at once */
 }
 
 static bool set_headers(exchange *e) {
     char *line = NULL;
-    if (!add_header(e, "Content-Type: application/json") ||
-        !add_header(e, "Accept: text/event-stream, application/json") ||
-        !add_header(e, "Expect:")) /* bodies are sent at once */
+    if (!add_common(&e->headers) || !add_common(&e->with_key))
         return false;
     if (e->config.key == NULL)
         return true;
-    const bool made =
-        asprintf(&line, "Authorization: Bearer %s", e->config.key) >= 0 && add_header(e, line);
+    const bool made = asprintf(&line, "Authorization: Bearer %s", e->config.key) >= 0 &&
+                      add_header(&e->with_key, line);
     free(line);
     return made;
 }
 
-/* Where redirections are followed the library leaves the key away: it is shown to the server that
- * was named, and to no other. */
+/* The library follows no redirection: where one leads is looked at first, see move. */
 static bool set_options(exchange *e) {
     CURLcode code = curl.easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->why);
     const struct {
@@ -152,11 +157,11 @@ static bool set_options(exchange *e) {
         long value;
     } numbers[] = {{CURLOPT_NOSIGNAL, 1L},
                    {CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS},
-                   {CURLOPT_MAXREDIRS, MOST_MOVES},
+                   {CURLOPT_FOLLOWLOCATION, 0L},
+                   {CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2}, /* or later */
                    {CURLOPT_TCP_NODELAY, 1L}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         code |= curl.easy_setopt(e->easy, numbers[i].option, numbers[i].value);
-    code |= curl.easy_setopt(e->easy, CURLOPT_HTTPHEADER, e->headers);
     code |= curl.easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
     code |= curl.easy_setopt(e->easy, CURLOPT_WRITEDATA, e);
     code |= curl.easy_setopt(e->easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -193,22 +198,37 @@ void exchange_close(exchange **exchange_) {
     curl.easy_cleanup(e->easy);
     (void)curl.multi_cleanup(e->multi);
     curl.slist_free_all(e->headers);
+    curl.slist_free_all(e->with_key);
     free(e);
     *exchange_ = NULL;
 }
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
+bool exchange_is_own(const exchange *e, const char *url) {
+    return tern_origin_is_same(url, e->config.base);
+}
+
+/* The key goes to the server that was named, and to no other: scheme, host and port are compared
+ * whole, for each request anew. */
+static bool aim_at(exchange *e, const char *url) {
+    CURLcode code = curl.easy_setopt(e->easy, CURLOPT_URL, url); /* libcurl has a copy */
+    code |= curl.easy_setopt(e->easy, CURLOPT_HTTPHEADER,
+                             exchange_is_own(e, url) ? e->with_key : e->headers);
+    return code == CURLE_OK;
+}
+
 static bool aim(exchange *e, const exchange_request *r) {
     char *url = NULL;
     char range[32];
-    if (asprintf(&url, "%s%s", e->config.base, r->path) < 0)
-        return false;
-    CURLcode code = curl.easy_setopt(e->easy, CURLOPT_URL, url);
-    free(url); /* libcurl has a copy */
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+    if (r->path[0] != '/')
+        code = aim_at(e, r->path) ? CURLE_OK : code;
+    else if (asprintf(&url, "%s%s", e->config.base, r->path) >= 0)
+        code = aim_at(e, url) ? CURLE_OK : code;
+    free(url);
     (void)snprintf(range, sizeof range, "%" PRIu64 "-", r->from);
     code |= curl.easy_setopt(e->easy, CURLOPT_RANGE, r->from > 0 ? range : NULL);
-    code |= curl.easy_setopt(e->easy, CURLOPT_FOLLOWLOCATION, r->follow ? 1L : 0L);
     if (r->body != NULL) {
         code |= curl.easy_setopt(e->easy, CURLOPT_POST, 1L);
         code |= curl.easy_setopt(e->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(r->body));
@@ -253,26 +273,52 @@ static tern_status explain(const exchange *e, CURLcode code, tern_error *err) {
 }
 
 /* When and where the server wants to be asked again. */
-static void note_wishes(const exchange *e) {
+static tern_status note_wishes(const exchange *e, tern_error *err) {
     curl_off_t wait = 0;
-    const char *place = NULL;
+    const char *to = NULL;
     (void)curl.easy_getinfo(e->easy, CURLINFO_RETRY_AFTER, &wait);
-    (void)curl.easy_getinfo(e->easy, CURLINFO_REDIRECT_URL, &place);
+    (void)curl.easy_getinfo(e->easy, CURLINFO_REDIRECT_URL, &to);
     e->reply->retry_seconds = (long)wait;
-    (void)snprintf(e->reply->place, sizeof e->reply->place, "%s", place != NULL ? place : "");
+    const size_t size = to != NULL ? strlen(to) : 0;
+    if (size >= sizeof e->reply->place)
+        return tern_fail(err, TERN_ERR_ARG, "%s: it points to an address of %zu bytes", place(e),
+                         size);
+    (void)snprintf(e->reply->place, sizeof e->reply->place, "%s", to != NULL ? to : "");
+    return TERN_OK;
 }
 
-tern_status exchange_ask(exchange *e, const exchange_request *request, exchange_reply *reply,
-                         tern_error *err) {
+/* Whether a reply is to be followed to the place that it names. */
+static bool points_on(const exchange *e) {
+    return e->request->follow && e->reply->place[0] != '\0';
+}
+
+/* On to where the reply points, if that may be: another server gets no key, and what is asked for
+ * by https is not taken from a server that nobody can know. */
+static tern_status move(exchange *e, unsigned moves, tern_error *err) {
+    char url[sizeof e->reply->place];
+    tern_origin to;
+    (void)snprintf(url, sizeof url, "%s", e->reply->place);
+    if (moves == MOST_MOVES)
+        return tern_fail(err, TERN_ERR_ARG, "%s: it points on more than %d times", place(e),
+                         MOST_MOVES);
+    if (!tern_origin_read(url, &to))
+        return tern_fail(err, TERN_ERR_ARG, "%s: it points to %.100s, which is no http address",
+                         place(e), url);
+    if (e->secure && !to.secure)
+        return tern_fail(err, TERN_ERR_ARG, "%s: it points from https to %.*s", place(e),
+                         (int)to.size, url);
+    e->secure = to.secure;
+    text_free(&e->reply->refusal);
+    *e->reply = (exchange_reply){0};
+    return aim_at(e, url) ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
+}
+
+/* One question and its reply. */
+static tern_status ask_once(exchange *e, tern_error *err) {
     bool late = false;
-    *reply = (exchange_reply){0};
-    e->request = request;
-    e->reply = reply;
     e->heard = tern_clock_seconds();
     e->failed = false;
     e->why[0] = '\0';
-    if (!aim(e, request))
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
     const CURLcode code = transfer(e, &late);
     if (late) {
         return tern_fail(err, TERN_ERR_IO, "%s: nothing came for %u seconds (--timeout)", place(e),
@@ -280,11 +326,29 @@ tern_status exchange_ask(exchange *e, const exchange_request *request, exchange_
     }
     if (e->failed)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a reply");
-    if (reply->interrupted || reply->unwanted)
+    if (e->reply->interrupted || e->reply->unwanted)
         return TERN_OK;
     note_reply(e);
-    note_wishes(e);
-    return code == CURLE_OK ? TERN_OK : explain(e, code, err);
+    if (code != CURLE_OK)
+        return explain(e, code, err);
+    return note_wishes(e, err);
+}
+
+tern_status exchange_ask(exchange *e, const exchange_request *request, exchange_reply *reply,
+                         tern_error *err) {
+    *reply = (exchange_reply){0};
+    e->request = request;
+    e->reply = reply;
+    e->secure = strncasecmp(e->config.base, "https:", 6) == 0;
+    if (!aim(e, request))
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
+    tern_status status = ask_once(e, err);
+    for (unsigned moves = 0; status == TERN_OK && points_on(e); moves++) {
+        status = move(e, moves, err);
+        if (status == TERN_OK)
+            status = ask_once(e, err);
+    }
+    return status;
 }
 
 #else
@@ -300,6 +364,11 @@ tern_status exchange_open(const exchange_config *config, exchange **out, tern_er
 
 void exchange_close(exchange **e) {
     (void)e; /* none was opened */
+}
+
+bool exchange_is_own(const exchange *e, const char *url) {
+    (void)e, (void)url;
+    return false;
 }
 
 tern_status exchange_ask(exchange *e, const exchange_request *request, exchange_reply *reply,

@@ -28,7 +28,7 @@ typedef bool exchange_sink(void *user, const char *bytes, size_t size);
 typedef void exchange_header(void *user, const char *name, const char *value);
 
 typedef struct exchange_request {
-    const char *path;
+    const char *path;        /* after the server's base; or a whole URL */
     const char *body;        /* of JSON, for POST; NULL: GET, or HEAD */
     bool head;               /* HEAD */
     bool follow;             /* go where the server says; the key is shown to nobody else */
@@ -45,7 +45,7 @@ typedef struct exchange_reply {
     bool unwanted;      /* the sink did */
     text refusal;       /* the body of another status, its beginning; to be freed */
     long retry_seconds; /* that the server asks to wait; 0: it does not */
-    char place[1024];   /* where it points to without being followed; "": nowhere */
+    char place[4000];   /* where it points to without being followed; "": nowhere */
 } exchange_reply;
 
 /* TERN_ERR_NOMEM; TERN_ERR_IO in builds without libcurl. The config's texts must outlive it. */
@@ -53,10 +53,15 @@ TERN_MUST_CHECK tern_status exchange_open(const exchange_config *config, exchang
                                           tern_error *err);
 void exchange_close(exchange **e);
 
+/* Whether a URL is the server's that was named: the same scheme, host and port. The key is shown to
+ * no other. */
+bool exchange_is_own(const exchange *e, const char *url);
+
 /*
  * Makes a request. TERN_ERR_IO names the server and why nothing came, or no more; a reply of any
- * status is none. *reply is to be looked at when TERN_OK was returned; before the first call of the
- * sink its status and stream are set.
+ * status is none. TERN_ERR_ARG: the reply points to where no request goes, from https to http, to
+ * what is no address, or on and on; asking again does not help. *reply is to be looked at when
+ * TERN_OK was returned; before the first call of the sink its status and stream are set.
  */
 TERN_MUST_CHECK tern_status exchange_ask(exchange *e, const exchange_request *request,
                                          exchange_reply *reply, tern_error *err);

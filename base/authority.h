@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_BASE_AUTHORITY_H
+#define TERN_BASE_AUTHORITY_H
+
+/*
+ * Who is meant by HOST[:PORT] and by SCHEME://HOST[:PORT], to compare whole: a text that only
+ * begins like a host's name is another host's. Nothing is guessed: a text of another form, with a
+ * user's name, a blank, a byte above 127 or an escape, names nobody, and nobody is equal to nobody.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TERN_AUTHORITY_BYTES = 255, TERN_NO_PORT = UINT16_MAX + 1 };
+
+typedef struct tern_authority {
+    const char *host; /* [size] of the text; an IPv6 address stands in its brackets */
+    size_t size;
+    uint32_t port; /* TERN_NO_PORT: none is said */
+} tern_authority;
+
+/*
+ * Whether text[size] is HOST or HOST:PORT and nothing else: a name of letters, digits, '-', '.' and
+ * '_', an IPv4 address, or an IPv6 address in brackets, with a port in decimal digits; together at
+ * most TERN_AUTHORITY_BYTES.
+ */
+bool tern_authority_read(const char *text, size_t size, tern_authority *out);
+
+/* Whether both are the same host, in any case of letters, but for one dot at the end of a name. */
+bool tern_authority_same_host(const tern_authority *a, const tern_authority *b);
+
+/* Whether a host is this machine and no other: localhost, a name below it, 127.0.0.0/8, ::1. */
+bool tern_authority_is_loopback(const tern_authority *a);
+
+typedef struct tern_origin {
+    bool secure; /* https, not http */
+    tern_authority at;
+    size_t size; /* bytes that were read: the rest is empty, or begins with '/', '?' or '#' */
+} tern_origin;
+
+/* The origin at the beginning of a URL. The port is the scheme's where none is said. */
+bool tern_origin_read(const char *url, tern_origin *out);
+
+/* Whether two URLs have the same scheme, host and port; false where one has no sound origin. */
+bool tern_origin_is_same(const char *a, const char *b);
+
+#endif
