@@ -361,7 +361,8 @@ static struct MHD_Daemon *start(http_server *s, int fd) {
         MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, http_tls_callback(), MHD_OPTION_END);
+        tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, http_tls_callback(),
+        MHD_OPTION_HTTPS_PRIORITIES, HTTP_TLS_PRIORITIES, MHD_OPTION_END);
 }
 
 tern_status http_open(const http_config *config, http_server **out, tern_error *err) {

@@ -6,6 +6,10 @@
 
 #include "tern/status.h"
 
+/* What is spoken, as GnuTLS writes it: TLS 1.2 and 1.3. What is older has been broken or given up.
+ */
+#define HTTP_TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
 /*
  * Reads both files (PEM), and makes what they hold that of this process: handshakes from now on use
  * it, those that have begun go on with what was there before. TERN_ERR_IO names the file and what

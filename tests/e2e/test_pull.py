@@ -9,6 +9,7 @@ import signal
 import ssl
 import subprocess
 import tempfile
+import warnings
 from pathlib import Path
 
 import common
@@ -208,9 +209,11 @@ class Pull(common.TernTest):
         certificate, key = make_certificate(self.cache.parent, "hub")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        for name, value in limits.items():
-            context.set_ciphers("DEFAULT:@SECLEVEL=0")
-            setattr(context, name, value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for name, value in limits.items():
+                context.set_ciphers("ALL:@SECLEVEL=0")
+                setattr(context, name, value)
         hub = Hub(self.hub.files, token="hf_secret", tls=context)
         self.addCleanup(hub.stop)
         return hub, ("--tls-ca", certificate), {"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_secret"}

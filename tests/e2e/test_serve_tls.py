@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import time
 import unittest
+import warnings
 
 import common
 from serving import JSON, LONG, SLOW, Server, needs_server
@@ -84,6 +85,26 @@ class Tls(common.FolderTest):
             except ConnectionError:
                 received = b""
             self.assertNotIn(b"200", received)
+        self.assertEqual(server.get("/health").status, 200)
+
+    def handshake(self, server, version):
+        """The version that a client agrees on which speaks no other, however old."""
+        context = trusting(self.one[0])
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version, context.maximum_version = version, version
+        with socket.create_connection((server.host, server.port), timeout=20) as plain:
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
+                return secure.version()
+
+    def test_old_versions_are_not_spoken(self):
+        server = self.serve(self.one)
+        for version, name in ((ssl.TLSVersion.TLSv1_2, "TLSv1.2"), (ssl.TLSVersion.TLSv1_3, "TLSv1.3")):
+            self.assertEqual(self.handshake(server, version), name)
+        for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+            with self.subTest(version=version.name), self.assertRaisesRegex((ssl.SSLError, ConnectionError), "(?i)version|reset|eof"):
+                self.handshake(server, version)
         self.assertEqual(server.get("/health").status, 200)
 
     def test_a_client_that_left_ends_its_answer(self):
