@@ -35,7 +35,7 @@ struct tern_out_file {
 /* Read by signal handlers, so it holds no lock: an entry is set and cleared in one store. */
 static _Atomic(const char *) listed[LISTED];
 
-static void list(const char *temporary) {
+void tern_temporary_list(const char *temporary) {
     for (int i = 0; i < LISTED; i++) {
         const char *none = NULL;
         if (atomic_compare_exchange_strong(&listed[i], &none, temporary))
@@ -43,7 +43,7 @@ static void list(const char *temporary) {
     }
 }
 
-static void unlist(const char *temporary) {
+void tern_temporary_unlist(const char *temporary) {
     for (int i = 0; i < LISTED; i++) {
         const char *name = temporary;
         if (atomic_compare_exchange_strong(&listed[i], &name, NULL))
@@ -119,12 +119,12 @@ static bool take_name(tern_out_file *f, bool (*make)(tern_out_file *f)) {
             snprintf(f->temporary, size, "%.*s.tmp-%ld", (int)stem, f->path, (long)getpid());
         if (i > 0)
             (void)snprintf(f->temporary + n, size - (size_t)n, "-%d", i);
-        list(f->temporary);
+        tern_temporary_list(f->temporary);
         f->named = make(f);
         if (f->named)
             return true;
         const int code = errno;
-        unlist(f->temporary);
+        tern_temporary_unlist(f->temporary);
         errno = code;
         if (code != EEXIST)
             return false;
@@ -146,7 +146,7 @@ static bool link_temporary(tern_out_file *f) {
 
 static void remove_temporary(tern_out_file *f) {
     (void)unlink(f->temporary);
-    unlist(f->temporary);
+    tern_temporary_unlist(f->temporary);
     f->named = false;
 }
 
@@ -256,7 +256,7 @@ static bool rename_new(const tern_out_file *f) {
 static bool publish(tern_out_file *f) {
     if (must_be_new(f->mode) ? !rename_new(f) : rename(f->temporary, f->path) != 0)
         return false;
-    unlist(f->temporary);
+    tern_temporary_unlist(f->temporary);
     f->named = false;
     return true;
 }

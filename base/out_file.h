@@ -40,6 +40,11 @@ TERN_MUST_CHECK tern_status tern_out_file_write(tern_out_file *file, const void 
 /* Gives the file its name. Frees *file in any case; on failure nothing is left of it. */
 TERN_MUST_CHECK tern_status tern_out_file_commit(tern_out_file **file, tern_error *err);
 
+/* Other files that a program which dies by a signal removes: from here on, and no more. The path
+ * must be the same pointer, and outlive it. */
+void tern_temporary_list(const char *path);
+void tern_temporary_unlist(const char *path);
+
 /* Removes what was written and frees *file. NULL and *NULL are fine. */
 void tern_out_file_discard(tern_out_file **file);
 

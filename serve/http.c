@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/out_file.h"
 #include "serve/http_framing.h"
 #include "serve/http_internal.h"
 #include "serve/http_tls.h"
@@ -365,6 +366,13 @@ static struct MHD_Daemon *start(http_server *s, int fd) {
         MHD_OPTION_HTTPS_PRIORITIES, HTTP_TLS_PRIORITIES, MHD_OPTION_END);
 }
 
+static void remove_socket(const http_server *s) {
+    if (s->config.unix_path == NULL)
+        return;
+    tern_temporary_unlist(s->config.unix_path);
+    (void)unlink(s->config.unix_path);
+}
+
 tern_status http_open(const http_config *config, http_server **out, tern_error *err) {
     const tern_status loaded = http_library_load(err);
     if (loaded != TERN_OK)
@@ -383,6 +391,7 @@ tern_status http_open(const http_config *config, http_server **out, tern_error *
         *out = NULL;
         if (fd >= 0) {
             (void)close(fd);
+            remove_socket(s);
             (void)tern_fail(err, TERN_ERR_NOMEM, "%s: no thread or memory to serve it", s->address);
         }
         (void)pthread_mutex_destroy(&s->lock);
@@ -405,8 +414,7 @@ void http_close(http_server **server) {
     if (s == NULL)
         return;
     mhd.stop_daemon(s->daemon);
-    if (s->config.unix_path != NULL)
-        (void)unlink(s->config.unix_path);
+    remove_socket(s);
     (void)pthread_mutex_destroy(&s->lock);
     free(s);
     *server = NULL;

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/out_file.h"
 #include "serve/http_internal.h"
 
 enum { BACKLOG = 128 };
@@ -51,6 +52,7 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
             (void)close(fd);
         return -1;
     }
+    tern_temporary_list(path); /* a server that dies by a signal leaves no socket */
     (void)snprintf(address, size, "unix:%s", path);
     return fd;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/metrics.h"
+#include "base/thread_signals.h"
 #include "serve/server_internal.h"
 
 enum { READERS = 2, SEND_SECONDS = 5 };
@@ -229,14 +230,13 @@ tern_status server_open(const server_config *config, server **out, tern_error *e
     server *s = calloc(1, sizeof *s);
     if (s == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a server");
-    sigset_t all, before;
+    sigset_t before;
     s->config = *config;
     s->keys = *config->keys;
     *config->keys = (keys){0};
     (void)pthread_mutex_init(&s->keys_lock, NULL);
     s->started = time(NULL);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before); /* threads begin with what is blocked here */
+    tern_signals_block(&before); /* threads begin with what is blocked here */
     const tern_status status = open_parts(s, err);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != TERN_OK) {

@@ -5,7 +5,8 @@
 /*
  * A model that answers over HTTP: docs/serving.md says what is asked and answered. The threads: one
  * that moves bytes (serve/http.h), two that read requests (serve/desk.h), one that steps the engine
- * (serve/worker.h), and those of the engine. All block every signal.
+ * (serve/worker.h), and those of the engine. All block every signal but faults of their own
+ * (base/thread_signals.h).
  */
 
 #include "serve/http.h"

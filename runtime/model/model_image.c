@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/thread_signals.h"
 #include "runtime/model/content.h"
 #include "runtime/model/image.h"
 
@@ -144,13 +145,11 @@ static void *write_image(void *argument) {
 
 void tern_model_keep_image(tern_model *m) {
     tern_image_work *work = m->image_work;
-    sigset_t all, before;
+    sigset_t before;
     if (work == NULL)
         return;
     work->arena = m->weights.base;
-    sigfillset(&all);        /* signals are for the threads of the program */
-    sigdelset(&all, SIGBUS); /* but this one is for who reads a file that shrank */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    tern_signals_block(&before); /* signals are for the threads of the program */
     work->writing = pthread_create(&work->thread, NULL, write_image, m) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -6,8 +6,11 @@ The shim raises a signal, shortens the model or changes its time of writing at e
 in turn, so each step of loading, generating and writing is met, always at the same spot.
 """
 
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -180,6 +183,99 @@ class Changes(unittest.TestCase):
                 self.assertEqual(process.wait(30), 1, complaint)
             self.assertTrue(common.one_line(complaint), complaint)
             self.assertIn("model.gguf", complaint)
+
+FAULT_SIGNALS = [signal.SIGBUS, signal.SIGSEGV, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS]
+NO_SERVER = "made without libmicrohttpd"
+
+
+def block_all():
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
+
+def blocked(process):
+    """The signals that each thread of a process blocks, by the thread's id."""
+    found = {}
+    for task in Path(f"/proc/{process}/task").iterdir():
+        try:
+            mask = int(re.search(r"^SigBlk:\s*(\S+)", (task / "status").read_text(), re.M)[1], 16)
+        except OSError:  # it has ended meanwhile
+            continue
+        found[task.name] = {n for n in range(1, 65) if mask >> (n - 1) & 1}
+    return found
+
+
+def faults_blocked(process):
+    """Threads that block a fault whenever one looks: the C library blocks all where a thread begins or ends."""
+    wrong = None
+    for _ in range(500):
+        now = {thread for thread, signals in blocked(process).items() if signals & set(FAULT_SIGNALS)}
+        wrong = now if wrong is None else wrong & now
+        if not wrong:
+            break
+        time.sleep(0.01)
+    return wrong
+
+
+class Serving(unittest.TestCase):
+    """A server at a socket of the file system, with a model of its own."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.model, self.socket = Path(self.folder.name) / "model.gguf", Path(self.folder.name) / "socket"
+        self.model.write_bytes(common.SMALL_MODEL.read_bytes())
+
+    def serve(self, *options, **kwargs):
+        command = [FAULTS.tern, "serve", "-m", self.model, "--unix", self.socket, "--isa", "scalar", *options]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        if not process.stdout.readline():
+            complaint = process.stderr.read().decode()
+            self.skipTest(complaint) if NO_SERVER in complaint else self.fail(complaint)
+        return process
+
+    def ask(self, **fields):
+        """A connection on which a request was sent."""
+        client = socket.socket(socket.AF_UNIX)
+        self.addCleanup(client.close)
+        client.connect(str(self.socket))
+        body = json.dumps(fields).encode()
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                       b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        return client
+
+    def test_faults_are_blocked_in_no_thread(self):
+        """Not in those of the libraries either, and not when the program is started with all signals blocked."""
+        for options in ((), ("--self-audit", "--access-log", "--threads", "3")):
+            server = self.serve(*options, preexec_fn=block_all)
+            self.ask(prompt=TEXT, max_tokens=1).recv(1)
+            self.assertGreater(len(blocked(server.pid)), 4)
+            self.assertEqual(faults_blocked(server.pid), set())
+            server.kill()
+            server.wait()
+
+    def test_model_shorter_under_a_server(self):
+        server = self.serve()
+        client = self.ask(prompt=TEXT, max_tokens=-1, ignore_eos=True, stream=True)
+        while b"data:" not in client.recv(4096):  # it generates
+            pass
+        server.send_signal(signal.SIGSTOP)
+        os.truncate(self.model, 4096)
+        server.send_signal(signal.SIGCONT)
+        complaint = server.communicate(timeout=60)[1].decode()
+        self.assertEqual(server.returncode, 1, complaint)
+        self.assertTrue(common.one_line(complaint), complaint)
+        self.assertIn(f"{self.model}: cannot be read any more: {SHORTER}", complaint)
+        self.assertEqual(os.listdir(self.folder.name), ["model.gguf"])
+
+    def test_no_socket_is_left(self):
+        for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGSEGV, signal.SIGQUIT):
+            server = self.serve()
+            server.send_signal(number)
+            server.communicate(timeout=60)
+            with self.subTest(signal=number.name):
+                self.assertFalse(self.socket.exists())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/thread_signals.h"
 #include "tern/tern.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
@@ -104,6 +105,7 @@ void signals_install(void) {
         SIGSTKFLT,
 #endif
     };
+    tern_signals_unblock_faults();
     take_stack();
     ignore_file_limit();
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)

@@ -9,6 +9,7 @@
 #endif
 
 #include "base/json_tree/write.h"
+#include "base/thread_signals.h"
 #include "receipts/facts.h"
 #include "tools/cli/output.h"
 #include "tools/receipt/run_facts.h"
@@ -154,9 +155,8 @@ static void *begin(void *user) {
 }
 
 void answer_receipts_begin(answer_receipts *a) {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the thread that waits */
+    sigset_t before;
+    tern_signals_block(&before); /* signals are for the thread that waits */
     a->has_thread = pthread_create(&a->thread, NULL, begin, a) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
