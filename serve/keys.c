@@ -58,18 +58,45 @@ static tern_status add(keys *k, const char *label, size_t label_size, const char
     return TERN_OK;
 }
 
+static bool equal(const uint8_t *a, const uint8_t *b) {
+    volatile uint8_t differs = 0;
+    for (size_t i = 0; i < KEY_DIGEST_BYTES; i++)
+        differs = (uint8_t)(differs | (a[i] ^ b[i]));
+    return differs == 0;
+}
+
+static key *find(const keys *k, const uint8_t *digest) {
+    key *found = NULL;
+    for (size_t i = 0; i < k->n; i++)
+        found = equal(digest, k->at[i]->digest) ? k->at[i] : found;
+    return found;
+}
+
+/* A key that stands twice would have two labels and two limits, one of which is not heeded. */
+static bool is_new(const keys *k, const char *bytes, size_t size) {
+    uint8_t digest[KEY_DIGEST_BYTES];
+    digest_of(bytes, size, digest);
+    return find(k, digest) == NULL;
+}
+
 tern_status keys_add_list(keys *k, const char *list, tern_error *err) {
     tern_status status = TERN_OK;
-    for (const char *at = list; at != NULL && status == TERN_OK;) {
+    size_t number = 1;
+    for (const char *at = list; at != NULL && status == TERN_OK; number++) {
         const size_t size = strcspn(at, ",");
-        status = size > 0 ? add(k, "", 0, at, size, err)
-                          : tern_fail(err, TERN_ERR_ARG, "an empty text is no key");
+        if (size == 0)
+            return tern_fail(err, TERN_ERR_ARG, "an empty text is no key");
+        status = is_new(k, at, size)
+                     ? add(k, "", 0, at, size, err)
+                     : tern_fail(err, TERN_ERR_ARG, "key number %zu was given before", number);
         at = at[size] == ',' ? at + size + 1 : NULL;
     }
     return status;
 }
 
-enum { MOST_WORDS = 4 }; /* of a line: label, key, two limits */
+/* ---- lines of a file ------------------------------------------------------------------------- */
+
+enum { MOST_WORDS = 4 /* of a line: label, key, two limits */, MOST_LINE_BYTES = 4096 };
 
 typedef struct line_words {
     const char *at[MOST_WORDS];
@@ -77,18 +104,23 @@ typedef struct line_words {
     bool more; /* than MOST_WORDS */
 } line_words;
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
 static line_words split(const char *line, size_t size) {
-    static const char blanks[] = " \t\r";
     line_words w = {0};
-    for (size_t i = strspn(line, blanks); i < size && line[i] != '#' && !w.more;) {
-        const size_t word = strcspn(line + i, " \t\r\n");
-        w.more = w.n == MOST_WORDS;
-        if (!w.more) {
-            w.at[w.n] = line + i;
-            w.sizes[w.n++] = word;
+    for (size_t i = 0; i < size && !w.more;) {
+        const size_t begin = i;
+        while (i < size && !is_blank(line[i]))
+            i++;
+        w.more = i > begin && w.n == MOST_WORDS;
+        if (i > begin && !w.more) {
+            w.at[w.n] = line + begin;
+            w.sizes[w.n++] = i - begin;
         }
-        i += word;
-        i += strspn(line + i, blanks);
+        while (i < size && is_blank(line[i]))
+            i++;
     }
     return w;
 }
@@ -120,25 +152,54 @@ static bool take_limits(line_words *w, key_limits *l) {
     return sound;
 }
 
-/* A line: [label] key [limits]. */
+/* Why a line is refused: words that never quote it, because a part of it may be a key. */
+static const char *fault_of_bytes(const char *line, size_t size) {
+    if (size > MOST_LINE_BYTES)
+        return "has more than 4096 bytes";
+    for (size_t i = 0; i < size; i++)
+        if (((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == '\x7f')
+            return "has a control character";
+    return NULL;
+}
+
+static bool is_limit(const char *word, size_t size) {
+    uint32_t value;
+    return read_limit(word, size, "requests=", &value) ||
+           read_limit(word, size, "tokens-per-minute=", &value);
+}
+
+static const char *fault_of_words(const line_words *w) {
+    if (w->n > 2)
+        return "is not a key, or a label and a key";
+    if (w->n == 2 && w->sizes[0] >= KEY_LABEL_BYTES)
+        return "has a label of more than 31 bytes";
+    for (size_t i = 1; i < w->n; i++)
+        if (w->at[i][0] == '#')
+            return "has a word that begins with '#': a remark has a line of its own";
+    return is_limit(w->at[0], w->sizes[0]) || is_limit(w->at[w->n - 1], w->sizes[w->n - 1])
+               ? "has limits where its key belongs"
+               : NULL;
+}
+
+/* A line without its end: [label] key [limits]. */
 static tern_status add_line(keys *k, const char *path, size_t number, const char *line, size_t size,
                             tern_error *err) {
     line_words w = split(line, size);
     key_limits limits = {0};
-    if (w.n == 0)
+    const char *fault = fault_of_bytes(line, size);
+    if (fault == NULL && (w.n == 0 || w.at[0][0] == '#'))
         return TERN_OK;
-    if (w.more || !take_limits(&w, &limits)) {
-        return tern_fail(err, TERN_ERR_ARG,
-                         "%s: line %zu has limits other than requests=N and tokens-per-minute=N",
-                         path, number);
-    }
-    if (w.n > 2 || (w.n == 2 && w.sizes[0] >= KEY_LABEL_BYTES)) {
-        return tern_fail(err, TERN_ERR_ARG,
-                         "%s: line %zu is not a key, or a label of at most %d bytes and a key",
-                         path, number, KEY_LABEL_BYTES - 1);
-    }
+    if (fault == NULL && (w.more || !take_limits(&w, &limits)))
+        fault = "has limits other than requests=N and tokens-per-minute=N";
+    if (fault == NULL)
+        fault = fault_of_words(&w);
+    const char *text = fault == NULL ? w.at[w.n - 1] : NULL;
+    if (fault == NULL && !is_new(k, text, w.sizes[w.n - 1]))
+        fault = "has a key that was given before";
+    if (fault != NULL)
+        return tern_fail(err, TERN_ERR_ARG, "%s: line %zu %s", path, number, fault);
     const tern_status status =
-        add(k, w.at[0], w.n == 2 ? w.sizes[0] : 0, w.at[w.n - 1], w.sizes[w.n - 1], err);
+        add(k, w.at[0], w.n == 2 ? w.sizes[0] : 0, text, w.sizes[w.n - 1], err);
     if (status == TERN_OK) {
         k->at[k->n - 1]->limits = limits;
         k->at[k->n - 1]->tokens_left = limits.tokens_per_minute;
@@ -146,26 +207,44 @@ static tern_status add_line(keys *k, const char *path, size_t number, const char
     return status;
 }
 
+/* The next line, without its end, which is LF or CR LF; of a long one MOST_LINE_BYTES + 1 bytes.
+ * False: there is none. Adds the bytes that were read to *total. */
+static bool read_line(FILE *in, char line[MOST_LINE_BYTES + 2], size_t *size, size_t *total) {
+    int c = getc(in);
+    if (c == EOF)
+        return false;
+    for (*size = 0; c != EOF && c != '\n' && *total <= MOST_FILE_BYTES; c = getc(in), ++*total)
+        if (*size < MOST_LINE_BYTES + 2)
+            line[(*size)++] = (char)c;
+    *total += c == '\n';
+    *size -= *size > 0 && *size < MOST_LINE_BYTES + 2 && line[*size - 1] == '\r';
+    return true;
+}
+
+/* Where the text begins: some editors put a mark of its encoding first. */
+static size_t mark_bytes(const char *line, size_t size) {
+    return size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 tern_status keys_add_file(keys *k, const char *path, tern_error *err) {
     FILE *in = fopen(path, "re");
     if (in == NULL)
         return tern_fail(err, TERN_ERR_IO, "%s: cannot be opened", path);
     const size_t before = k->n;
-    char *line = NULL;
-    size_t capacity = 0, number = 0, total = 0;
+    char line[MOST_LINE_BYTES + 2];
+    size_t size = 0, number = 0, total = 0;
     tern_status status = TERN_OK;
-    for (ssize_t n; status == TERN_OK && (n = getline(&line, &capacity, in)) >= 0;) {
-        total += (size_t)n;
-        number++;
-        status = total > MOST_FILE_BYTES || memchr(line, '\0', (size_t)n) != NULL
-                     ? tern_fail(err, TERN_ERR_ARG, "%s: is no list of keys", path)
-                     : add_line(k, path, number, line, strcspn(line, "\n"), err);
+    while (status == TERN_OK && read_line(in, line, &size, &total)) {
+        const size_t skip = number++ == 0 ? mark_bytes(line, size) : 0;
+        status =
+            total > MOST_FILE_BYTES
+                ? tern_fail(err, TERN_ERR_ARG, "%s: has more than %d bytes", path, MOST_FILE_BYTES)
+                : add_line(k, path, number, line + skip, size - skip, err);
     }
     if (status == TERN_OK && ferror(in))
         status = tern_fail(err, TERN_ERR_IO, "%s: cannot be read", path);
     else if (status == TERN_OK && k->n == before)
         status = tern_fail(err, TERN_ERR_ARG, "%s: there is no key in it", path);
-    free(line);
     (void)fclose(in);
     return status;
 }
@@ -175,20 +254,6 @@ void keys_free(keys *k) {
         key_release(k->at[i]);
     free(k->at);
     *k = (keys){0};
-}
-
-static bool equal(const uint8_t *a, const uint8_t *b) {
-    volatile uint8_t differs = 0;
-    for (size_t i = 0; i < KEY_DIGEST_BYTES; i++)
-        differs = (uint8_t)(differs | (a[i] ^ b[i]));
-    return differs == 0;
-}
-
-static key *find(const keys *k, const uint8_t *digest) {
-    key *found = NULL;
-    for (size_t i = 0; i < k->n; i++)
-        found = equal(digest, k->at[i]->digest) ? k->at[i] : found;
-    return found;
 }
 
 key *keys_find(const keys *k, const char *given, size_t size) {

@@ -42,13 +42,16 @@ typedef struct keys {
 } keys;
 
 /* Adds the keys of a list separated by commas, with the labels key1, key2, ... TERN_ERR_ARG for an
- * empty one, TERN_ERR_NOMEM. */
+ * empty one and one that is there already, TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status keys_add_list(keys *k, const char *list, tern_error *err);
 
 /*
  * Adds those of a file: one in a line, alone or after a label, then limits such as requests=4 and
- * tokens-per-minute=6000, all separated by blanks; '#' begins a remark, empty lines do not count.
- * TERN_ERR_IO; TERN_ERR_ARG names the line that is no key, and a file without any.
+ * tokens-per-minute=6000, all separated by spaces and tabs. A line ends with LF or CR LF and has at
+ * most 4096 bytes, none of them a control character. A line whose first word begins with '#' is a
+ * remark; '#' begins no other word, since what stands before it could be taken for a label. Empty
+ * lines do not count. TERN_ERR_IO; TERN_ERR_ARG names the file and the line that is no key, that
+ * has one for the second time, and a file without any. No message has a part of the line.
  */
 TERN_MUST_CHECK tern_status keys_add_file(keys *k, const char *path, tern_error *err);
 

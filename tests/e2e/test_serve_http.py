@@ -141,7 +141,7 @@ class Framing(Served):
 class Keys(common.FolderTest):
     def test_keys(self):
         path = self.dir / "keys.txt"
-        path.write_text("# for the team\nalice key-of-alice\n\nkey-of-nobody # the second\n")
+        path.write_text("# for the team\r\nalice\tkey-of-alice\n\n  # the second\nkey-of-nobody\n")
         with Server("--api-key-file", path, "--access-log", env={"TERN_API_KEY": "one,two"}) as server:
             self.assertIn("a key is needed", server.greeting[1])
             for key in ("key-of-alice", "key-of-nobody", "one", "two"):
@@ -172,11 +172,13 @@ class Keys(common.FolderTest):
             self.assertEqual(len(set(map(tuple, digests))), 1)
 
     def test_files_that_hold_no_keys(self):
-        for text, wrong in (("", "no key"), ("# x\n\n", "no key"), ("a b c\n", "line 1"), (f"{'l' * 32} key\n", "line 1")):
+        for text, wrong in (("", "no key"), ("# x\n\n", "no key"), ("a b c\n", "line 1"), (f"{'l' * 32} key\n", "line 1"),
+                            ("# x\nalice #s3cr3t\n", "line 2"), ("a s3cr3t\nb s3cr3t\n", "line 2"), ("a s3\0cr3t\n", "line 1")):
             path = self.dir / "wrong.txt"
             path.write_text(text)
             result = common.tern("serve", "--port", 0, "--api-key-file", path)
             self.assert_one_line_error(result, contains=(wrong, str(path)))
+            self.assertNotIn(b"cr3t", result.stderr)
         self.assert_one_line_error(common.tern("serve", "--port", 0, "--api-key", "a,,b"), status=2, contains=("--api-key",))
 
 
