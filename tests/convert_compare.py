@@ -142,11 +142,12 @@ def main():
     parser.add_argument("--only", default="", help="cases that begin so")
     arguments = parser.parse_args()
     tern = arguments.tern
+    chosen = {name: case for name, case in CASES.items() if name.startswith(arguments.only)}
+    if not chosen:
+        parser.error(f"no case begins with '{arguments.only}': nothing to compare")
     transformers.logging.set_verbosity_error()
     failed = False
-    for name, (kind, config, quantization, meaning) in CASES.items():
-        if not name.startswith(arguments.only):
-            continue
+    for name, (kind, config, quantization, meaning) in chosen.items():
         for several in (False, True) if quantization is None else (False,):
             with tempfile.TemporaryDirectory() as at:
                 folder = Path(at)

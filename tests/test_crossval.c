@@ -134,20 +134,24 @@ static void test_reference(void **state) {
     assert_null(r);
 }
 
+static void assert_refused_text(const char *json, const char *message) {
+    reference *r = NULL;
+    tern_error err = {0};
+    const tern_status status = reference_parse("r.json", json, strlen(json), &r, &err);
+    assert_true(status == TERN_ERR_ARG || status == TERN_ERR_JSON);
+    assert_null(r);
+    if (strstr(err.message, message) == NULL)
+        fail_msg("%s: %s", json, err.message);
+}
+
 /* Replaces `from` in the complete reference by `to`, which must make it one that is refused. */
 static void assert_refused(const char *from, const char *to, const char *message) {
     char json[1024];
     const char *at = strstr(complete, from);
     assert_non_null(at);
-    const int n = snprintf(json, sizeof json, "%.*s%s%s", (int)(at - complete), complete, to,
-                           at + strlen(from));
-    reference *r = NULL;
-    tern_error err = {0};
-    const tern_status status = reference_parse("r.json", json, (size_t)n, &r, &err);
-    assert_true(status == TERN_ERR_ARG || status == TERN_ERR_JSON);
-    assert_null(r);
-    if (strstr(err.message, message) == NULL)
-        fail_msg("%s: %s", to, err.message);
+    (void)snprintf(json, sizeof json, "%.*s%s%s", (int)(at - complete), complete, to,
+                   at + strlen(from));
+    assert_refused_text(json, message);
 }
 
 static void test_refusals(void **state) {
@@ -156,10 +160,11 @@ static void test_refusals(void **state) {
                    "tern_reference is 2, not 1");
     assert_refused("{\"tern_reference\": 1", "{\"tern\": 1", "tern_reference is 0");
     assert_refused("\"v\"}]}", "\"v\"}]", "line 5");
-    assert_refused("[{\"name\"", "[], \"x\": [{\"name\"", "cases is not a list of 1 to 4096");
+    assert_refused_text("{\"tern_reference\": 1, \"cases\": []}",
+                        "cases is not a list of 1 to 4096");
     assert_refused("\"tokens\": [1, 2]", "\"tokens\": []", "at least one id");
     assert_refused("\"tokens\": [1, 2]", "\"tokens\": 5", "c: tokens is not a list");
-    assert_refused("\"tokens\": [1, 2]", "\"token\": [1, 2]", "c: tokens is not a list");
+    assert_refused("\"tokens\": [1, 2]", "\"token\": [1, 2]", "c: 'token' is not a key");
     assert_refused("\"tokens\": [1, 2]", "\"tokens\": [1, -2]", "list of token ids");
     assert_refused("\"tokens\": [1, 2]", "\"tokens\": [1, 4294967297]", "list of token ids");
     assert_refused("\"tokens\": [1, 2]", "\"tokens\": [1, 2.5]", "list of token ids");
@@ -180,12 +185,51 @@ static void test_refusals(void **state) {
     assert_refused("\"name\": \"e\"", "\"name\": [\"e\"]", "name is not a text");
 }
 
+/* A name that is not known would leave out what it was to compare: it is named, with its place. */
+static void test_unknown_keys(void **state) {
+    (void)state;
+    assert_refused("\"greedy\"", "\"greedi\"", "r.json: c: 'greedi' is not a key");
+    assert_refused("\"name\": \"c\", \"text\"", "\"txt\"", "r.json: case 1: 'txt' is not a key");
+    assert_refused("\"ids\": [7]", "\"id\": 1, \"ids\": [7]", "r.json: c: some: 'id' is not a key");
+    assert_refused("\"version\"", "\"versions\"", "r.json: engine: 'versions' is not a key");
+    assert_refused("{\"sha256\"", "{\"sha\"", "r.json: model: 'sha' is not a key");
+    assert_refused(" \"model\"", " \"models\"", "r.json: 'models' is not a key");
+    assert_refused("{\"name\": \"e\", \"version\": \"2\"}", "\"e\"", "engine is not an object");
+    assert_refused("[{\"name\"", "[7, {\"name\"", "case 1: a case is not an object");
+    assert_refused("[{\"position\"", "[1, {\"position\"", "c: some is not an object");
+}
+
+/* What says nothing by itself, and a case in which nothing is left. */
+static void test_nothing_to_compare(void **state) {
+    (void)state;
+    assert_refused("\"greedy\": [3, 4], ", "", "margins has 2 numbers for 0 tokens");
+    assert_refused("\"text\": \"hi\"", "\"special\": true",
+                   "special without text compares nothing");
+    assert_refused("\"text\": \"hi\"", "\"text\": \"hi\", \"special\": 1",
+                   "special is not true or");
+    assert_refused("\"logits\": \"c.f32\",", "", "c: first without logits compares nothing");
+    assert_refused(", \"values\": \"v\"", "", "c: keys without values compares nothing");
+    assert_refused("\"keys\": \"k\", ", "", "c: values without keys compares nothing");
+    assert_refused_text("{\"tern_reference\": 1, \"cases\": [{\"tokens\": [1]}]}",
+                        "r.json: case 1: nothing to compare");
+    assert_refused_text("{\"tern_reference\": 1, \"cases\": [{\"name\": \"a\", \"tokens\": [1],"
+                        " \"greedy\": [], \"some\": []}]}",
+                        "r.json: a: nothing to compare");
+    const case_result nothing = {0};
+    assert_false(crossval_passed(&nothing, 0.99));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),   cmocka_unit_test(test_kl),
-        cmocka_unit_test(test_margin),    cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_judgement), cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_kl),
+        cmocka_unit_test(test_margin),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_judgement),
+        cmocka_unit_test(test_reference),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_unknown_keys),
+        cmocka_unit_test(test_nothing_to_compare),
     };
     return cmocka_run_group_tests_name("crossval", tests, NULL, NULL);
 }

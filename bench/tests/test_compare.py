@@ -113,6 +113,17 @@ class Program(unittest.TestCase):
         self.assertIn("k takes 1.080 times as long", result.stderr)
         self.assertIn("slower", result.stdout)
 
+    def test_what_failed_in_b_fails(self) -> None:
+        """A benchmark without an answer cannot have become slower, but it is not as good as before either."""
+        a, b = self.pair(1.0)
+        data = json.loads(Path(b).read_text(encoding="utf-8"))
+        data["benchmarks"].append({"name": "n", "run_name": "n", "error_occurred": True, "error_message": "wrong"})
+        Path(b).write_text(json.dumps(data), encoding="utf-8")
+        self.assertEqual(self.compare(a, b).returncode, 0)
+        result = self.compare(a, b, "--fail-above", "5%")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("n failed: wrong", result.stderr)
+
     def test_faster_never_fails(self) -> None:
         result = self.compare(*self.pair(0.5), "--fail-above", "0")
         self.assertEqual((result.returncode, result.stderr), (0, ""))

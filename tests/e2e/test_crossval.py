@@ -210,19 +210,27 @@ class Figures(common.TernTest):
         broken = self.ours.copy()
         broken[3, 5] = np.nan
         self.refused(self.write({}, broken), "number 5 of row 3")
-        large = self.write({"tokens": [self.vocabulary]})
+        large = self.write({"tokens": [self.vocabulary], "greedy": [1]})
         self.refused(large, f"id {self.vocabulary}", f"has {self.vocabulary}")
         row = {"position": 40, "ids": [1], "logits": [0]}
         self.refused(self.write({"some": [row]}), "position 40 of 40")
         self.refused(self.write({"logits": "missing.f32"}), "missing.f32")
-        self.refused(self.write({"tokens": [1] * 100_000}), "context")
+        self.refused(self.write({"tokens": [1] * 100_000, "greedy": [1]}), "context")
         self.refused(self.path / "nothing.json", "nothing.json")
-        self.refused(self.write({}, model={"sha256": "0" * 64, "file": "x"}), "SHA-256", "not 000")
-        self.refused(self.write({}, tern_reference=7), "tern_reference is 7")
+        self.refused(self.write({"greedy": [1]}, model={"sha256": "0" * 64, "file": "x"}), "SHA-256", "not 000")
+        self.refused(self.write({"greedy": [1]}, tern_reference=7), "tern_reference is 7")
         np.zeros(7, "<f4").tofile(self.path / "k.f32")
         self.refused(self.write({"keys": "k.f32", "values": "k.f32"}), "k.f32", "rows of")
         result = tern("crossval", "-m", self.model)
         self.assert_one_line_error(result, status=2, contains=["--reference"])
+
+    def test_nothing_compared(self):
+        """Keys with a slip of the pen are named with file and case, and a case without any comparison fails."""
+        for key in ("greedi", "logit", "margin"):
+            self.refused(self.write({key: [1]}), "reference.json: one: ", f"'{key}' is not a key")
+        self.refused(self.write({}), "reference.json: one: nothing to compare")
+        self.refused(self.write({"greedy": [], "some": []}), "nothing to compare")
+        self.refused(self.write({}, self.ours, cases_=[]), "'cases_' is not a key")
 
     def test_prompt(self):
         """-p takes the case of that text, whose tokens must be tern's."""

@@ -15,7 +15,7 @@ HEAD = {
     "model": {"file": "m.gguf", "sha256": "ab"},
 }
 PARTS = {
-    "tokens": {},
+    "tokens": {"greedy": [3]},
     "text": {"name": "n", "text": "hi", "special": True},
     "greedy": {"greedy": [3, 4], "margins": [0.5, 1]},
     "logits": {"logits": "l.f32", "first": 1},

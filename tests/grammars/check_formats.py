@@ -100,7 +100,7 @@ def main():
     for (name, what), n in check.counts.items():
         print(f"{n:8} {name}: {what}")
     print(f"{len(check.differences)} differences")
-    return 1 if check.differences else 0
+    return 1 if check.differences or not check.counts else 0
 
 
 if __name__ == "__main__":

@@ -302,6 +302,12 @@ static void check_memory(const plan *p, const memory *m) {
     }
 }
 
+/* Whoever asks for a comparison gets one, or is told that there was none. */
+static void check_compared(const plan *p) {
+    if (!p->unchecked && p->tally->compared + p->tally->compared_cut == 0)
+        load_fail(p->tally, "no answer was compared");
+}
+
 static void run(plan *p, const settings *s, client *clients) {
     const size_t n = (size_t)s->clients;
     memory m = {.pid = s->pid};
@@ -314,6 +320,7 @@ static void run(plan *p, const settings *s, client *clients) {
         client_free(&clients[i]);
     const double used = check_rest(p);
     check_memory(p, &m);
+    check_compared(p);
     report(p, s, seconds, &m, start_mib, used);
     samples_free(&m.looks);
 }

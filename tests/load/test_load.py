@@ -71,6 +71,12 @@ class Load(common.FolderTest):
         self.assertGreater(report["resident_mib_last_quarter"], report["resident_mib_second_quarter"] + 4)
         self.assertGreaterEqual(report["resident_mib_most"], report["resident_mib_last_quarter"])
 
+    def test_nothing_compared(self):
+        with Server() as server:
+            report, result = load(server, "--clients", 1, "--seconds", 0, "--recipes", 1, "--tokens", 2)
+        self.assertEqual((result.returncode, report["compared"] + report["compared_cut"]), (1, 0))
+        self.assertIn(b"no answer was compared", result.stderr)
+
     def test_little_memory_and_a_short_queue(self):
         """Answers wait for pages of others, and requests that find no place are told so."""
         options = ("--parallel", 8, "--queue", 12, "--kv-memory", 2)

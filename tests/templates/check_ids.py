@@ -122,7 +122,7 @@ def main():
     cases = [("the file's own", vocabulary.template, own)] if vocabulary.template else []
     for path in sorted(options.folder.rglob("*.jinja")) if options.folder else []:
         cases.append((path.stem, path.read_text(), None))
-    differ = 0
+    differ = equal = 0
     print("| template | equal ids | refused by both | left out |\n|---|---|---|---|")
     for name, template, command in cases:
         with tempfile.TemporaryDirectory() as folder:
@@ -131,11 +131,12 @@ def main():
             command = command or [options.tern, "chat-template", "--tokenizer", Path(folder) / "tokenizer.json"]
             counts, difference = compare(command, tokenizer, control, options)
         differ += difference is not None
+        equal += counts[0]
         print(f"| {name} | {' | '.join(map(str, counts))} |{' DIFFERS' if difference else ''}", flush=True)
         if difference:
             print(difference, file=sys.stderr)
-    print(f"{len(cases)} templates, {differ} differ", file=sys.stderr)
-    return 1 if differ else 0
+    print(f"{len(cases)} templates, {differ} differ, {equal} conversations with equal ids", file=sys.stderr)
+    return 1 if differ or equal == 0 else 0
 
 
 if __name__ == "__main__":

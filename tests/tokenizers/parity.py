@@ -9,7 +9,7 @@ that tools/get-model fetches out of Python packages, and every tokenizer.json (.
 Unigram model of SentencePiece (.model) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those whose
 names contain one. Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
 single text has other ids, does not come back although the reference gives it back, or is decoded to
-another text.
+another text, or when nothing was compared.
 """
 
 import argparse
@@ -153,7 +153,7 @@ def main():
             bad += wrong + lost
             total += args.n - skipped
     print(f"{total} texts, {bad} differences")
-    return 1 if bad else 0
+    return 1 if bad or total == 0 else 0
 
 
 if __name__ == "__main__":

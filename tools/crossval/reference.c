@@ -32,6 +32,7 @@ void reference_free(reference **r) {
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json_tree/read.h"
@@ -40,6 +41,7 @@ void reference_free(reference **r) {
 typedef struct place {
     const char *path;
     const char *name; /* of the case, or "" */
+    char number[16];  /* "case 1", for cases without a name */
     tern_error *err;
 } place;
 
@@ -85,6 +87,34 @@ static tern_status read_position(const place *p, const json_t *object, const cha
     if (value != NULL && (!json_is_integer(value) || n < 0 || n >= REFERENCE_MAX_TOKENS))
         return refuse_key(p, key, "a position");
     *out = value != NULL ? (uint32_t)n : fallback;
+    return TERN_OK;
+}
+
+static tern_status read_switch(const place *p, const json_t *object, const char *key, int *out) {
+    const json_t *value = json_object_get(object, key);
+    if (value != NULL && !json_is_boolean(value))
+        return refuse_key(p, key, "true or false");
+    *out = json_is_true(value);
+    return TERN_OK;
+}
+
+/* Refuses members that are not in `known`, which NULL ends: a name with a slip of the pen would
+ * leave out what it was to compare. `what` is the object's own name, "" for a case or the file. */
+static tern_status check_members(const place *p, const json_t *object, const char *what,
+                                 const char *const *known) {
+    const char *key;
+    json_t *value;
+    if (object != NULL && !json_is_object(object))
+        return refuse_key(p, what[0] != '\0' ? what : "a case", "an object");
+    json_object_foreach(object, key, value) {
+        size_t i = 0;
+        while (known[i] != NULL && strcmp(key, known[i]) != 0)
+            i++;
+        if (known[i] == NULL) {
+            return REFUSE(p, "%s: %s%s%s%s'%.60s' is not a key of a reference", p->path, p->name,
+                          p->name[0] != '\0' ? ": " : "", what, what[0] != '\0' ? ": " : "", key);
+        }
+    }
     return TERN_OK;
 }
 
@@ -149,8 +179,11 @@ static tern_status read_numbers(const place *p, const json_t *object, const char
 /* ---- rows of some logits --------------------------------------------------------------------- */
 
 static tern_status read_row(const place *p, const json_t *object, reference_row *row) {
+    static const char *const known[] = {"position", "ids", "logits", NULL};
     double *numbers = NULL;
-    tern_status status = read_position(p, object, "position", UINT32_MAX, &row->position);
+    tern_status status = check_members(p, object, "some", known);
+    if (status == TERN_OK)
+        status = read_position(p, object, "position", UINT32_MAX, &row->position);
     if (status == TERN_OK && row->position == UINT32_MAX)
         status = refuse_key(p, "position", "there in every row of some");
     if (status == TERN_OK)
@@ -196,22 +229,56 @@ static tern_status read_sequences(const place *p, const json_t *object, referenc
     return status == TERN_OK ? read_rows(p, object, c) : status;
 }
 
-static tern_status read_case(place *p, const json_t *object, reference_case *c) {
-    tern_status status = read_text(p, object, "name", "", &c->name);
-    if (status != TERN_OK)
-        return status;
-    p->name = c->name;
-    c->special = json_is_true(json_object_get(object, "special"));
-    status = read_text(p, object, "text", NULL, &c->text);
-    if (status == TERN_OK)
-        status = read_sequences(p, object, c);
-    if (status == TERN_OK)
-        status = read_file_name(p, object, "logits", &c->logits);
+static tern_status read_files(const place *p, const json_t *object, reference_case *c) {
+    tern_status status = read_file_name(p, object, "logits", &c->logits);
     if (status == TERN_OK)
         status = read_position(p, object, "first", 0, &c->first);
     if (status == TERN_OK)
         status = read_file_name(p, object, "keys", &c->keys);
     return status == TERN_OK ? read_file_name(p, object, "values", &c->values) : status;
+}
+
+/* What is there says something only beside something else, or nothing at all is there. */
+static tern_status check_whole(const place *p, const json_t *object, const reference_case *c) {
+    static const struct {
+        const char *key, *needed;
+    } pairs[] = {{"special", "text"},
+                 {"margins", "greedy"},
+                 {"first", "logits"},
+                 {"keys", "values"},
+                 {"values", "keys"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (json_object_get(object, pairs[i].key) != NULL &&
+            json_object_get(object, pairs[i].needed) == NULL) {
+            return REFUSE(p, "%s: %s: %s without %s compares nothing", p->path, p->name,
+                          pairs[i].key, pairs[i].needed);
+        }
+    }
+    if (c->text == NULL && c->n_greedy == 0 && c->logits == NULL && c->n_rows == 0 &&
+        c->keys == NULL) {
+        return REFUSE(p, "%s: %s: nothing to compare: no text, greedy, logits, some, keys", p->path,
+                      p->name);
+    }
+    return TERN_OK;
+}
+
+static tern_status read_case(place *p, const json_t *object, reference_case *c) {
+    static const char *const known[] = {"name",   "text",  "special", "tokens", "greedy", "margins",
+                                        "logits", "first", "some",    "keys",   "values", NULL};
+    tern_status status = read_text(p, object, "name", "", &c->name);
+    if (status != TERN_OK)
+        return status;
+    p->name = c->name[0] != '\0' ? c->name : p->number;
+    status = check_members(p, object, "", known);
+    if (status == TERN_OK)
+        status = read_switch(p, object, "special", &c->special);
+    if (status == TERN_OK)
+        status = read_text(p, object, "text", NULL, &c->text);
+    if (status == TERN_OK)
+        status = read_sequences(p, object, c);
+    if (status == TERN_OK)
+        status = read_files(p, object, c);
+    return status == TERN_OK ? check_whole(p, object, c) : status;
 }
 
 static tern_status read_cases(place *p, const json_t *root, reference *r) {
@@ -224,9 +291,23 @@ static tern_status read_cases(place *p, const json_t *root, reference *r) {
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < n; i++) {
         r->n_cases = i + 1; /* what is to be freed */
+        (void)snprintf(p->number, sizeof p->number, "case %zu", i + 1);
+        p->name = p->number;
         status = read_case(p, json_array_get(list, i), &r->cases[i]);
     }
     return status;
+}
+
+static tern_status check_head(const place *p, const json_t *root) {
+    static const char *const of_file[] = {"tern_reference", "engine", "date",
+                                          "model",          "cases",  NULL};
+    static const char *const of_engine[] = {"name", "version", "settings", NULL};
+    static const char *const of_model[] = {"file", "sha256", NULL};
+    tern_status status = check_members(p, root, "", of_file);
+    if (status == TERN_OK)
+        status = check_members(p, json_object_get(root, "engine"), "engine", of_engine);
+    return status == TERN_OK ? check_members(p, json_object_get(root, "model"), "model", of_model)
+                             : status;
 }
 
 static tern_status read_head(const place *p, const json_t *root, reference *r) {
@@ -244,7 +325,7 @@ static tern_status read_head(const place *p, const json_t *root, reference *r) {
         return REFUSE(p, "%s: tern_reference is %lld, not %d: no reference of this version",
                       p->path, (long long)version, REFERENCE_VERSION);
     }
-    tern_status status = TERN_OK;
+    tern_status status = check_head(p, root);
     for (size_t i = 0; status == TERN_OK && i < sizeof texts / sizeof *texts; i++)
         status = read_text(p, texts[i].object, texts[i].key, "", texts[i].out);
     const char *slash = strrchr(p->path, '/');
@@ -254,7 +335,7 @@ static tern_status read_head(const place *p, const json_t *root, reference *r) {
 
 tern_status reference_parse(const char *path, const char *json, size_t size, reference **out,
                             tern_error *err) {
-    place p = {path, "", err};
+    place p = {.path = path, .name = "", .err = err};
     tern_error own = {0};
     json_t *root = json_read(json, size, path, &own);
     if (root == NULL)

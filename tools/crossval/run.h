@@ -64,9 +64,9 @@ void case_result_free(case_result *r);
 #define CROSSVAL_SINGLE 10.0
 
 /*
- * Whether the text has its tokens, every difference is a near-tie, and the logits, the keys and the
- * values of each layer have cosines whose mean is at least `tolerance` and each at least
- * 1 - CROSSVAL_SINGLE * (1 - tolerance).
+ * Whether something was compared, the text has its tokens, every difference is a near-tie, and the
+ * logits, the keys and the values of each layer have cosines whose mean is at least `tolerance` and
+ * each at least 1 - CROSSVAL_SINGLE * (1 - tolerance).
  */
 bool crossval_passed(const case_result *r, double tolerance);
 
