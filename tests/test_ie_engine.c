@@ -2,13 +2,17 @@
 /* The four calls of tern/ie_engine.h: what they answer, what they measure, and that they give back
  * all memory, whichever allocation fails. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file_map.h"
 #include "base/metrics.h"
 #include "tern/ie_engine.h"
 #include "tests/check.h"
 #include "tests/failing_malloc.h"
+#include "tests/tiny_model.h"
 
 enum { MOST = 20, CONTEXT = 512, TEXT_BYTES = 1024, TOO_LONG = 6000, STEP = 23 };
 
@@ -82,7 +86,8 @@ static bool on_token(int32_t token, double seconds, void *user) {
 }
 
 /* What a session and tern_generate answer; returns how many tokens the prompt has. */
-static size_t answer_by_session(const char *prompt, size_t max_new, said *out) {
+static size_t answer_by_session(const char *prompt, size_t max_new,
+                                const tern_sampler_params *sampling, said *out) {
     tern_model *model = NULL;
     tern_session *session = NULL;
     tern_sampler *sampler = NULL;
@@ -97,7 +102,7 @@ static size_t answer_by_session(const char *prompt, size_t max_new, said *out) {
     tern_model_describe(model, &info);
     assert_int_equal(tern_model_tokenizer(model, &t, NULL), TERN_OK);
     assert_int_equal(tern_session_new(model, &params, &session, NULL), TERN_OK);
-    assert_int_equal(tern_sampler_new(NULL, info.n_vocab, &sampler, NULL), TERN_OK);
+    assert_int_equal(tern_sampler_new(sampling, info.n_vocab, &sampler, NULL), TERN_OK);
     assert_int_equal(tern_text_stream_new(t, true, &l.stream, NULL), TERN_OK);
     assert_int_equal(
         tern_tokenize(t, prompt, strlen(prompt), TERN_TOKENIZE_SPECIAL, tokens, CONTEXT, &n, NULL),
@@ -124,7 +129,7 @@ static void test_answer(void **state) {
     (void)state;
     said expected, heard = {.size = 0};
     const ie_generate_params_t params = {.on_text = hear, .user = &heard};
-    const size_t n_prompt = answer_by_session(story, MOST, &expected);
+    const size_t n_prompt = answer_by_session(story, MOST, NULL, &expected);
     const size_t found = (n_prompt - 1) / 64 * 64;
     ie_engine_t *e = create();
     assert_true(found >= 64);
@@ -140,14 +145,54 @@ static void test_answer(void **state) {
     assert_string_equal(again.digest, first.digest);
     assert_int_equal(again.size, expected.size);
     assert_memory_equal(again.text, expected.text, expected.size);
-    const ie_metrics_t m = measure(e);
-    assert_int_equal(m.answers, 2);
-    assert_int_equal(m.prompt_tokens, 2 * n_prompt);
-    assert_int_equal(m.generated_tokens, 2 * first.figures.n_generated);
-    assert_int_equal(m.prefix_hits, found);
-    assert_int_equal(m.prefix_misses, 2 * n_prompt - found);
+    (void)generate(e, story, MOST, NULL);
+    const ie_metrics_t m = measure(e); /* of all answers, not of the last one */
+    assert_int_equal(m.answers, 3);
+    assert_int_equal(m.prompt_tokens, 3 * n_prompt);
+    assert_int_equal(m.generated_tokens, 3 * first.figures.n_generated);
+    assert_int_equal(m.prefix_hits, 2 * found);
+    assert_int_equal(m.prefix_misses, 3 * n_prompt - 2 * found);
     ie_engine_destroy(&e);
     assert_null(e);
+}
+
+/* Sampling is that of a session with the same sampler; every parameter of it counts. */
+static void test_sampling(void **state) {
+    (void)state;
+    tern_sampler_params ways[4];
+    said expected, before = {.size = 0};
+    for (size_t i = 0; i < 4; i++)
+        ways[i] = tern_sampler_params_default();
+    ways[1].temperature = ways[2].temperature = ways[3].temperature = 2.0f;
+    ways[2].seed = 7;
+    ways[3].top_k = 2;
+    ie_engine_t *e = create();
+    for (size_t i = 0; i < 4; i++) {
+        const ie_generate_params_t params = {.sampling = &ways[i]};
+        check_case("way %zu", i);
+        (void)answer_by_session(story, MOST, &ways[i], &expected);
+        const ie_answer_t a = generate(e, story, MOST, &params);
+        assert_int_equal(a.size, expected.size);
+        assert_memory_equal(a.text, expected.text, expected.size);
+        assert_false(before.size == expected.size &&
+                     memcmp(before.text, expected.text, before.size) == 0);
+        before = expected;
+    }
+    ie_engine_destroy(&e);
+}
+
+/* Control tokens that are written in a prompt are text: nobody can end or begin one so. */
+static void test_control_tokens(void **state) {
+    (void)state;
+    static const char prompt[] = "Once <|end_of_text|> upon <|begin_of_text|> a time";
+    said expected;
+    ie_engine_t *e = create();
+    const size_t n = answer_by_session(prompt, MOST, NULL, &expected);
+    const ie_answer_t a = generate(e, prompt, MOST, NULL);
+    assert_int_equal(a.figures.n_prompt, n);
+    assert_int_equal(a.size, expected.size);
+    assert_memory_equal(a.text, expected.text, expected.size);
+    ie_engine_destroy(&e);
 }
 
 static bool refuse(const char *text, size_t size, void *user) {
@@ -180,6 +225,24 @@ static void test_ends(void **state) {
     assert_int_equal(a.end, TERN_END_CANCELLED);
     assert_int_equal(left, 0);
     assert_true(a.figures.n_generated < MOST);
+    ie_engine_destroy(&e);
+}
+
+/* The model ends its text, unless it is to go on; the token that ends it is no text. */
+static void test_end_of_text(void **state) {
+    (void)state;
+    static const char sum[] = "Q: What is 2+2? A:";
+    ie_engine_t *e = create();
+    const ie_generate_params_t defaults = {0}, on = {.ignore_end = true};
+    const size_t ended = generate(e, sum, MOST, NULL).figures.n_generated;
+    assert_true(ended > 0 && ended < MOST);
+    const ie_answer_t a = generate(e, sum, MOST, &defaults);
+    assert_int_equal(a.end, TERN_END_OF_TEXT);
+    assert_int_equal(a.figures.n_generated, ended);
+    assert_string_equal(a.text, " 4");
+    const ie_answer_t longer = generate(e, sum, MOST, &on);
+    assert_int_equal(longer.end, TERN_END_LENGTH);
+    assert_int_equal(longer.figures.n_generated, MOST);
     ie_engine_destroy(&e);
 }
 
@@ -227,6 +290,31 @@ static void test_metrics(void **state) {
     ie_engine_destroy(&e);
 }
 
+/* Each look at the clock takes a millisecond. */
+static double passing_time(void *user) {
+    slow_text *s = user;
+    return s->now += 1e-3;
+}
+
+/* The first token's time is the mean of the answers, each from its own call on. */
+static void test_first_token(void **state) {
+    (void)state;
+    slow_text slow = {.now = 5.0};
+    running.clock = passing_time;
+    running.clock_user = &slow;
+    ie_engine_t *e = create();
+    const ie_answer_t first = generate(e, story, 3, NULL), second = generate(e, "One", 4, NULL);
+    assert_true(first.figures.first_token_seconds > 0.5e-3);
+    const double sum = first.figures.first_token_seconds + second.figures.first_token_seconds;
+    const ie_metrics_t m = measure(e);
+    assert_true(fabs(m.first_token_ms - 1e3 * sum / 2) < 1e-6);
+    /* Of two and of three gaps: each as long as the looks between two tokens. */
+    assert_true(m.p50_ms > 0.5 && m.p95_ms >= m.p50_ms);
+    assert_true(m.tokens_per_second > 1e3 / m.p95_ms - 1e-6);
+    assert_true(m.tokens_per_second < 1e3 / m.p50_ms * 1.5);
+    ie_engine_destroy(&e);
+}
+
 /* ---- what is refused ----------------------------------------------------------------------- */
 
 static void test_refused(void **state) {
@@ -259,6 +347,63 @@ static void test_refused(void **state) {
     assert_int_equal(measure(e).answers, 0);
     assert_int_equal(generate(e, story, 2, NULL).figures.n_generated, 2); /* it goes on */
     free(text);
+    ie_engine_destroy(&e);
+}
+
+/* How the model is loaded is said by who makes the engine. */
+static void test_loading(void **state) {
+    (void)state;
+    ie_engine_t *e = NULL;
+    tern_error err = {0};
+    const tern_model_params loading = {.isa = "nonsense"}, plain = {.isa = "scalar"};
+    ie_engine_config_t config = {.model = model_path, .loading = &loading, .running = &running};
+    assert_int_equal(ie_engine_create(&config, &e, &err), TERN_ERR_ISA);
+    assert_non_null(strstr(err.message, "nonsense"));
+    assert_null(e);
+    config.loading = &plain;
+    assert_int_equal(ie_engine_create(&config, &e, NULL), TERN_OK);
+    ie_engine_destroy(&e);
+}
+
+/* A copy of the model whose last norm makes every logit overflow. */
+static void write_overflowing(char path[TINY_PATH_BYTES]) {
+    tern_gguf *file = NULL;
+    tern_file_map *map = NULL;
+    const float large = 3e38f;
+    assert_int_equal(tern_file_map_open(model_path, &map, NULL), TERN_OK);
+    const size_t size = tern_file_map_size(map);
+    uint8_t *bytes = malloc(size);
+    assert_non_null(bytes);
+    memcpy(bytes, tern_file_map_bytes(map), size);
+    tern_file_map_close(&map);
+    assert_int_equal(tern_gguf_open(model_path, &file, NULL), TERN_OK);
+    const tern_gguf_tensor *norm = tern_gguf_find_tensor(file, "output_norm.weight");
+    uint8_t *at = memmem(bytes, size, norm->data, norm->bytes);
+    assert_non_null(at);
+    for (uint64_t i = 0; i < norm->ne[0]; i++)
+        memcpy(at + i * sizeof large, &large, sizeof large);
+    tern_gguf_close(&file);
+    tiny_path(path);
+    FILE *out = fopen(path, "wb");
+    assert_true(out != NULL && fwrite(bytes, 1, size, out) == size && fclose(out) == 0);
+    free(bytes);
+}
+
+/* An error that ends an answer is the call's; nothing is counted, nothing is written. */
+static void test_failed_answer(void **state) {
+    (void)state;
+    char path[TINY_PATH_BYTES];
+    ie_engine_t *e = NULL;
+    tern_error err = {0};
+    ie_answer_t answer = {.text = "before"};
+    write_overflowing(path);
+    const ie_engine_config_t config = {.model = path, .running = &running};
+    assert_int_equal(ie_engine_create(&config, &e, NULL), TERN_OK);
+    (void)unlink(path);
+    assert_int_equal(ie_engine_generate(e, story, MOST, NULL, &answer, &err), TERN_ERR_NONFINITE);
+    assert_non_null(strstr(err.message, "not finite"));
+    assert_string_equal(answer.text, "before");
+    assert_int_equal(measure(e).answers, 0);
     ie_engine_destroy(&e);
 }
 
@@ -302,8 +447,16 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_answer, begin),  cmocka_unit_test_setup(test_ends, begin),
-        cmocka_unit_test_setup(test_metrics, begin), cmocka_unit_test_setup(test_refused, begin),
+        cmocka_unit_test_setup(test_answer, begin),
+        cmocka_unit_test_setup(test_sampling, begin),
+        cmocka_unit_test_setup(test_control_tokens, begin),
+        cmocka_unit_test_setup(test_ends, begin),
+        cmocka_unit_test_setup(test_end_of_text, begin),
+        cmocka_unit_test_setup(test_metrics, begin),
+        cmocka_unit_test_setup(test_first_token, begin),
+        cmocka_unit_test_setup(test_refused, begin),
+        cmocka_unit_test_setup(test_loading, begin),
+        cmocka_unit_test_setup(test_failed_answer, begin),
         cmocka_unit_test_setup(test_memory, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
