@@ -36,17 +36,17 @@ static unsigned long long read_kib(const char *path, const char *key) {
 }
 
 double tern_peak_rss_from(const char *status_path) {
-    return (double)read_kib(status_path, "VmHWM:") / 1024.0;
-}
-
-double tern_peak_rss_mib(void) {
-    const double mib = tern_peak_rss_from("/proc/self/status");
-    if (mib > 0.0)
-        return mib;
+    const unsigned long long kib = read_kib(status_path, "VmHWM:");
+    if (kib > 0)
+        return (double)kib / 1024.0;
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) != 0)
         return 0.0;
     return (double)usage.ru_maxrss / 1024.0; /* Linux counts KiB */
+}
+
+double tern_peak_rss_mib(void) {
+    return tern_peak_rss_from("/proc/self/status");
 }
 
 uint64_t tern_resident_bytes(void) {

@@ -15,7 +15,7 @@ double tern_clock_seconds(void);
  */
 double tern_peak_rss_mib(void);
 
-/* The same from a file in the format of /proc/self/status; 0 when it has no VmHWM line. */
+/* The same with another file in the place of /proc/self/status, for tests. */
 double tern_peak_rss_from(const char *status_path);
 
 /* Bytes of memory that this process holds now (VmRSS), and seconds of processors that it has used;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -71,8 +72,34 @@ static void test_peak_rss_reads_the_status_file(void **state) {
     (void)state;
     assert_true(peak_of("Name:\tx\nVmPeak:\t  9999 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 7 kB\n") ==
                 2.0);
-    assert_true(peak_of("Name:\tx\nVmRSS:\t 7 kB\n") == 0.0);
-    assert_true(tern_peak_rss_from("/nonexistent/status") == 0.0);
+}
+
+/* A file without the line, and none at all: what getrusage says, which is the same memory. It may
+ * be more, for the system counts what was there before this program was started in the process. */
+static void test_peak_rss_without_the_status_file(void **state) {
+    struct rusage usage;
+    (void)state;
+    const double before = tern_peak_rss_mib();
+    const double by_line = peak_of("Name:\tx\nVmRSS:\t 7 kB\n");
+    const double by_file = tern_peak_rss_from("/nonexistent/status");
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    const double after = (double)usage.ru_maxrss * 1024.0 / 1048576.0;
+    assert_true(by_line > 0.9 * before && by_line <= after);
+    assert_true(by_file > 0.9 * before && by_file <= after);
+}
+
+/* What the system counts in pages, and what it says in KiB. */
+static void test_units_of_resident_memory(void **state) {
+    unsigned long whole, pages;
+    (void)state;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu %lu", &whole, &pages), 2);
+    fclose(f);
+    const double bytes = (double)pages * (double)sysconf(_SC_PAGESIZE);
+    const double resident = (double)tern_resident_bytes(), peak = tern_peak_rss_mib() * 1048576.0;
+    assert_true(resident > 0.5 * bytes && resident < 2.0 * bytes);
+    assert_true(peak > 0.9 * resident);
 }
 
 static tern_latencies *ring(void) {
@@ -133,6 +160,8 @@ int main(void) {
         cmocka_unit_test(test_clock_goes_forward),
         cmocka_unit_test(test_peak_rss_grows_with_touched_memory),
         cmocka_unit_test(test_peak_rss_reads_the_status_file),
+        cmocka_unit_test(test_peak_rss_without_the_status_file),
+        cmocka_unit_test(test_units_of_resident_memory),
         cmocka_unit_test(test_use_of_memory_and_processors),
         cmocka_unit_test(test_available_memory),
         cmocka_unit_test(test_percentiles_by_nearest_rank),

@@ -2,10 +2,13 @@
 """tern serve: figures for Prometheus, their form, and the dashboard that shows them."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
+from pathlib import Path
 
 import common
 from serving import Server
@@ -100,6 +103,21 @@ class Metrics(common.TernTest):
         self.assertAlmostEqual(parts, total("e2e_request_latency"), delta=1e-6)
         self.assertLessEqual(total("time_to_first_token") + total("inter_token_latency"), parts)
         self.assertGreater(self.value("process_resident_memory_bytes"), 1 << 20)
+
+    def test_memory_and_time_are_those_of_the_process(self):
+        """In bytes and seconds, beside what the system says of the process a moment later."""
+        pid = self.server.process.pid
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        for series, key in (("process_resident_memory_bytes", "VmRSS"), ("tern_peak_resident_bytes", "VmHWM")):
+            ratio = self.value(series) / (1024 * int(status[key].split()[0]))
+            self.assertTrue(0.5 < ratio < 2, f"{series} is {ratio} times {key}")
+        self.assertGreaterEqual(self.value("tern_peak_resident_bytes"), self.value("process_resident_memory_bytes"))
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = os.sysconf("SC_CLK_TCK")
+        used = (int(stat[11]) + int(stat[12]) + 2) / ticks  # either is rounded down
+        self.assertTrue(0 < self.value("process_cpu_seconds_total") <= used)
+        began = time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - int(stat[19]) / ticks)
+        self.assertAlmostEqual(self.value("process_start_time_seconds"), began, delta=60)
 
     def test_pages_of_windows(self):
         self.assertEqual(self.value("tern_cache_window_pages"), 0)
