@@ -295,6 +295,47 @@ static void test_other_values(void **state) {
     check_floats("halves", (const float[]){1, 0, 0, 0, 0, 0}, row, 6);
 }
 
+/* Values of halves and codes begin at the next multiple of 64 bytes, those of floats at once; and
+ * every byte before them is looked at. `strips` block rows of one block each. */
+static void check_begin(tern_format format, uint32_t kind, uint32_t strips) {
+    enum { SIDE = 4, MOST = 1 << 12 };
+    static _Alignas(64) uint8_t bytes[MOST];
+    uint32_t *words = (uint32_t *)(void *)bytes;
+    const size_t lists = 44 + 4 * (strips + 1) + 4 * strips;
+    const size_t at = kind == 0 ? lists : (lists + 63) / 64 * 64;
+    const size_t block = kind == 0 ? 64 : kind == 1 ? 32 : 4;
+    const uint32_t head[] = {0x53424549, kind == 0 ? 1 : 2, SIDE * strips, SIDE, SIDE, SIDE, strips,
+                             kind};
+    tern_iebs m;
+
+    check_case("%u blocks of %s", strips, tern_format_describe(format)->name);
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes, head, sizeof head);
+    for (uint32_t i = 0; i <= strips; i++)
+        words[11 + i] = i;
+    const size_t size = at + strips * block;
+    assert_true(size < MOST);
+    assert_int_equal(tern_iebs_check(bytes, size, &m, NULL), TERN_OK);
+    assert_int_equal(m.format, format);
+    assert_int_equal(tern_iebs_bytes(&m), size);
+    assert_int_equal((const uint8_t *)m.values - bytes, at);
+    for (size_t i = lists; i < at; i++) {
+        bytes[i] = 1;
+        assert_int_equal(tern_iebs_check(bytes, size, &m, NULL), TERN_ERR_TENSOR_DATA);
+        bytes[i] = 0;
+    }
+    assert_int_equal(tern_iebs_check(bytes, size + 64, &m, NULL), TERN_ERR_TENSOR_RANGE);
+}
+
+static void test_where_values_begin(void **state) {
+    (void)state;
+    for (uint32_t strips = 1; strips <= 20; strips++) { /* lists of 56 to 208 bytes */
+        check_begin(TERN_FORMAT_F32, 0, strips);
+        check_begin(TERN_FORMAT_F16, 1, strips);
+        check_begin(TERN_FORMAT_I2_S, 2, strips);
+    }
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Loads and writes; the status of the first call that fails. */
@@ -346,7 +387,8 @@ int main(void) {
         cmocka_unit_test(test_worked),       cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_names),        cmocka_unit_test(test_fields),
         cmocka_unit_test(test_order),        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_other_values), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_other_values), cmocka_unit_test(test_where_values_begin),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests_name("files of sparse blocks", tests, make_root, remove_root);
 }
