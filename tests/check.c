@@ -108,6 +108,18 @@ void check_buffer_free(check_buffer *buffer) {
     memset(buffer, 0, sizeof *buffer);
 }
 
+size_t check_resident(void *memory, size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (bytes + page - 1) / page;
+    unsigned char *there = malloc(n);
+    size_t count = 0;
+    assert_non_null(there);
+    assert_int_equal(mincore(memory, bytes, there), 0);
+    for (size_t i = 0; i < n; i++)
+        count += there[i] & 1;
+    free(there);
+    return count * page;
+}
+
 /* ---- comparison ---------------------------------------------------------------------------- */
 
 static uint32_t bits_of(float value) {

@@ -69,6 +69,9 @@ void check_buffer_free(check_buffer *buffer);
 void check_canary_fill(void *p, size_t bytes);
 bool check_canary_intact(const void *p, size_t bytes);
 
+/* Bytes of memory from mmap that the system has given pages for; `memory` begins a page. */
+size_t check_resident(void *memory, size_t bytes);
+
 /* ---- comparison ---------------------------------------------------------------------------- */
 
 /* The same bits, or both NaN (IEEE leaves sign and payload of a computed NaN open). */

@@ -121,6 +121,25 @@ static void test_large(void **state) {
     tern_arena_free(&arena);
 }
 
+/* Memory is reserved, and comes when it is written: a page, or a huge page. */
+static void test_pages_come_when_written(void **state) {
+    enum { BYTES = 64 << 20, HUGE_BYTES = 2 << 20 };
+    void *piece;
+    (void)state;
+    for (int huge = 0; huge <= 1; huge++) {
+        tern_arena arena;
+        check_case("%s", huge ? "huge pages" : "pages");
+        assert_int_equal(tern_arena_new(BYTES, huge, &arena, NULL), TERN_OK);
+        assert_int_equal(check_resident(arena.base, BYTES), 0);
+        assert_int_equal(tern_arena_take(&arena, BYTES, 1, &piece, NULL), TERN_OK);
+        assert_int_equal(check_resident(arena.base, BYTES), 0);
+        ((uint8_t *)piece)[BYTES / 2] = 1;
+        const size_t resident = check_resident(arena.base, BYTES);
+        assert_true(resident > 0 && resident <= HUGE_BYTES);
+        tern_arena_free(&arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces),
@@ -129,6 +148,7 @@ int main(void) {
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_empty_and_impossible),
         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_pages_come_when_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

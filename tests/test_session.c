@@ -9,6 +9,7 @@
 
 #include "authoring/synth.h"
 #include "runtime/model/model.h"
+#include "runtime/session/session.h"
 #include "tests/check.h"
 #include "tests/little_memory.h"
 #include "tests/tiny_model.h"
@@ -76,6 +77,11 @@ static void test_defaults(void **state) {
     assert_int_equal(tern_session_context(s), TRAINED);
     assert_int_equal(tern_session_position(s), 0);
     assert_true(tern_session_threads(s) >= 1);
+    tern_model trained = *f->model;
+    for (uint32_t n_ctx = 4095; n_ctx <= 4097; n_ctx++) {
+        trained.config.n_ctx = n_ctx;
+        assert_int_equal(tern_model_default_context(&trained), n_ctx < 4096 ? n_ctx : 4096);
+    }
     assert_ptr_equal(tern_session_model(s), f->model);
     assert_int_equal((uintptr_t)tern_session_logits(s) % TERN_ALIGN, 0);
     tern_session_free(&s);
@@ -222,7 +228,25 @@ static void test_no_weights(void **state) {
     assert_non_null(strstr(err.message, "without its weights"));
     assert_int_equal(tern_session_bytes(model, &defaults, &bytes, NULL), TERN_OK);
     assert_true(bytes > tern_model_kv_bytes(model, TRAINED, TERN_FORMAT_F16));
+    assert_int_equal(model->weights.size, 0);
     tern_model_free(&model);
+}
+
+/* A session of a long context holds what its tokens need, not what it may come to need. */
+static void test_memory_comes_with_tokens(void **state) {
+    enum { LONG = 1 << 17 };
+    const fixture *f = *state;
+    tern_model trained = *f->model; /* as if for more */
+    trained.config.n_ctx = LONG;
+    tern_session *s = tiny_session(
+        &trained, (tern_session_params){.n_ctx = LONG, .threads = 1, .kv = TERN_FORMAT_F32});
+    const tern_arena *cache = &s->pool.arena;
+    assert_true(cache->size > (size_t)128 << 20);
+    assert_int_equal(check_resident(cache->base, cache->size), 0);
+    eval(s, 0, CONTEXT, NULL);
+    const size_t resident = check_resident(cache->base, cache->size);
+    assert_true(resident > 0 && resident <= cache->size / 16);
+    tern_session_free(&s);
 }
 
 #ifdef LITTLE_MEMORY_WORKS
@@ -454,6 +478,7 @@ int main(void) {
         WITH_SESSION(test_bytes),
         WITH_SESSION(test_layers_share_buffers),
         cmocka_unit_test(test_no_weights),
+        WITH_SESSION(test_memory_comes_with_tokens),
         WITH_SESSION(test_full_context),
         WITH_SESSION(test_context_of_one),
         WITH_SESSION(test_refused_eval),

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/hash64.h"
@@ -286,18 +285,8 @@ static void test_rows(void **state) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Bytes of the pool that the system has given memory for. */
 static size_t resident(const tern_session *s) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = s->pool.arena.size;
-    const size_t n = (size + page - 1) / page;
-    unsigned char *there = malloc(n);
-    size_t count = 0;
-    assert_non_null(there);
-    assert_int_equal(mincore(s->pool.arena.base, size, there), 0);
-    for (size_t i = 0; i < n; i++)
-        count += there[i] & 1;
-    free(there);
-    return count * page;
+    return check_resident(s->pool.arena.base, s->pool.arena.size);
 }
 
 /* A long context takes of layers with a window what a short one takes. */
