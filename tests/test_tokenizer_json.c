@@ -10,6 +10,7 @@
 
 #include "runtime/tokenizer/normalize.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "tests/check.h"
 #include "tests/tokenizer_case.h"
 
 static tern_vocabulary *parse(const char *text, tern_error *err) {
@@ -276,6 +277,8 @@ static void refused_models(void **state) {
     refuse(DOCUMENT("\"dropout\": 0.1, " VOCAB MERGES, ""), TERN_ERR_TOKENIZER_MODEL, "dropout");
     refuse(DOCUMENT("\"end_of_word_suffix\": \"</w>\", " VOCAB MERGES, ""),
            TERN_ERR_TOKENIZER_MODEL, "end_of_word_suffix");
+    refuse(DOCUMENT("\"continuing_subword_prefix\": \"##\", " VOCAB MERGES, ""),
+           TERN_ERR_TOKENIZER_MODEL, "continuing_subword_prefix");
     refuse(DOCUMENT("\"vocab\": {\"a\": 0}", ""), TERN_ERR_TOKENIZER_DATA, "merges");
     refuse(DOCUMENT("\"vocab\": {\"a\": 0}, \"merges\": [\"a\"]", ""), TERN_ERR_TOKENIZER_DATA,
            "merge 0 is not a pair");
@@ -330,6 +333,39 @@ static void refused_parts(void **state) {
     }
 }
 
+/* Kinds that nobody knows, and those that are nearly one that is known: each by its name. */
+static void unknown_kinds(void **state) {
+    static const char *const kinds[] = {
+        "Nonsense",  "bpe",       "BPE2",       "BP",   "unigram",  "Unigram ",  "WordPieces",
+        "wordpiece", "bytelevel", "ByteLevel2", "Byte", "sequence", "Metaspaces"};
+    static const char *const parts[] = {"normalizer", "pre_tokenizer", "post_processor"};
+    char text[1024], word[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        (void)snprintf(word, sizeof word, "'%s'", kinds[i]);
+        check_case("kind %s", word);
+        (void)snprintf(text, sizeof text,
+                       "{\"model\": {\"type\": \"%s\", \"unk_token\": \"h\", " VOCAB MERGES
+                       "}, \"decoder\": {\"type\": \"ByteLevel\"}}",
+                       kinds[i]);
+        refuse(text, TERN_ERR_TOKENIZER_MODEL, word);
+        (void)snprintf(text, sizeof text,
+                       "{\"model\": {\"type\": \"BPE\", " VOCAB MERGES
+                       "}, \"decoder\": {\"type\": \"%s\"}}",
+                       kinds[i]);
+        refuse(text, TERN_ERR_TOKENIZER_MODEL, word);
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+            const tern_status status = p == 2 ? TERN_ERR_TOKENIZER_MODEL : TERN_ERR_TOKENIZER_PRE;
+            (void)snprintf(text, sizeof text,
+                           DOCUMENT(VOCAB MERGES, ", \"%s\": {\"type\": \"%s\"}"), parts[p],
+                           kinds[i]);
+            refuse(text, status, word);
+        }
+    }
+    refuse("{\"model\": {\"type\": 7, " VOCAB MERGES "}}", TERN_ERR_TOKENIZER_MODEL, "'7'");
+    refuse("{\"model\": {\"type\": \"\", " VOCAB MERGES "}}", TERN_ERR_TOKENIZER_MODEL, "''");
+}
+
 /* A text that would grow without bounds, and a pattern that would run for ever. */
 static void limits(void **state) {
     (void)state;
@@ -368,6 +404,7 @@ int main(void) {
         cmocka_unit_test(plain),
         cmocka_unit_test(refused_models),
         cmocka_unit_test(refused_parts),
+        cmocka_unit_test(unknown_kinds),
         cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
