@@ -180,6 +180,26 @@ class WholeModels(common.TernTest):
         narrow = self.logits(file, "--strict").stdout
         self.assertNotEqual(narrow.split(), self.expected.split())
 
+    def test_a_window_one_short_of_the_context(self):
+        """It hides the first position from the last one; a window as long as the context hides nothing."""
+        file = self.fresh()
+        context = 32
+        file["llama.context_length"] = u32(context)
+
+        def hashes(window):
+            file["llama.attention.sliding_window"] = u32(window)
+            self.path.write_bytes(file.to_bytes())
+            ids = common.prompt(context, 100)
+            return [tern_text("logits", "-m", self.path, "--tokens", common.comma(ids[:n]), "--all", "--sha256", "-c",
+                              str(context)) for n in (context - 1, context)]
+
+        less, full = hashes(0)
+        self.assertEqual(hashes(context), [less, full])
+        self.assertEqual(hashes(context + 1), [less, full])
+        short = hashes(context - 1)
+        self.assertEqual(short[0], less)
+        self.assertNotEqual(short[1], full)
+
     def test_joined_matrices(self):
         """q, k and v in one: of other rows, of a type without rows, beside a piece of its own."""
         qkv, up = "blk.1.attn_qkv.weight", "blk.0.ffn_up.weight"
@@ -215,6 +235,10 @@ class WholeModels(common.TernTest):
         """The context of the short factors; both tensors, a gain, and no other scaling."""
         context = "phi3.rope.scaling.original_context_length"
 
+        def scaled(file, kind):
+            file["phi3.rope.scaling.type"] = string(kind)
+            file["phi3.rope.scaling.factor"] = f32(2.0)
+
         def narrow(file):
             t = file.tensor("rope_factors_short.weight")
             t.ne[0], t.data = 8, t.data[:32]
@@ -225,14 +249,23 @@ class WholeModels(common.TernTest):
             (lambda f: f.__delitem__("phi3.rope.scaling.attn_factor"), ["attn_factor", "missing"]),
             (lambda f: f.__setitem__(context, u32(0)), [f"{context} is 0"]),
             (lambda f: f.__setitem__("phi3.rope.scale_linear", f32(2.0)), ["no other scaling"]),
+            (lambda f: scaled(f, "linear"), ["no other scaling"]),
+            (lambda f: scaled(f, "yarn"), ["no other scaling"]),
+            (lambda f: f.tensors.append(gguf_edit.Tensor("rope_freqs.weight", [12], F32, struct.pack("<12f", *[1.0] * 12))),
+             ["no other scaling"]),
+            (lambda f: f.__setitem__(context, u32(511)) or f.__delitem__("phi3.rope.scaling.attn_factor"),
+             ["attn_factor", "missing"]),
             (narrow, ["12 values"]),
         ):
             file = self.fresh("phi3-tiny")
             edit(file)
             with self.subTest(words=words):
                 self.refused(file, *words)
-        self.path.write_bytes(self.fresh("phi3-tiny").to_bytes())
-        self.assertIn("for up to 256 positions", tern_text("inspect", self.path))
+        for original in (256, 511, 512, 513):  # of a context of 512
+            file = self.fresh("phi3-tiny")
+            file[context] = u32(original)
+            self.path.write_bytes(file.to_bytes())
+            self.assertIn(f"for up to {min(original, 512)} positions", tern_text("inspect", self.path))
 
     def test_input_norms(self):
         """A file has all norms before matrices, of the widths of what these read, or none."""
