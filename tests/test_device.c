@@ -169,6 +169,28 @@ static void test_block_sparse_refused(void **state) {
     (void)state;
     sparse_fill(&s, 16, 16, &rng);
     assert_true(s.start[1] >= 2);
+    s.start[0] = 1;
+    assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &s.w, s.x, y, &err), TERN_ERR_ARG);
+    assert_string_equal(err.message, "gemv_block_sparse_f32: the blocks are missing");
+    s.start[0] = 0;
+    static const uint32_t falling[] = {0, 2, 1}, columns[] = {0, 1};
+    tern_block_sparse w = s.w;
+    w.rows = w.cols = 32;
+    w.start = falling;
+    w.column = columns;
+    assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &w, s.x, y, &err), TERN_ERR_ARG);
+    assert_string_equal(err.message, "gemv_block_sparse_f32: block row 1 ends before it starts");
+    w = s.w;
+    w.blocks = NULL;
+    assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &w, s.x, y, &err), TERN_ERR_ARG);
+    w = s.w;
+    w.column = NULL;
+    assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &w, s.x, y, &err), TERN_ERR_ARG);
+    w = s.w;
+    w.rows = 0;
+    assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &w, s.x, y, &err), TERN_ERR_ARG);
+    assert_string_equal(err.message, "gemv_block_sparse_f32: an operand is missing");
+    assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &s.w, s.x, NULL, &err), TERN_ERR_ARG);
     s.column[0] = 6; /* 0 .. 5 are there */
     assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &s.w, s.x, y, &err), TERN_ERR_ARG);
     assert_string_equal(err.message, "gemv_block_sparse_f32: block 0 is out of place");

@@ -2,6 +2,7 @@
 /* The decode loop on a small model with random weights: what it reports, where it stops, what the
  * session holds afterwards, and that it allocates nothing. */
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +55,19 @@ void *realloc(void *p, size_t size) {
     return __libc_realloc(p, size);
 }
 #endif
+
+/* ---- a clock that a test sets -------------------------------------------------------------------
+ */
+
+static long shown_seconds; /* 0: the system's own clock */
+
+/* In the place of the C library's, whose callers are the library's clock and this test. */
+int clock_gettime(clockid_t clock, struct timespec *t) {
+    if (shown_seconds == 0 || clock != CLOCK_MONOTONIC)
+        return (int)syscall(SYS_clock_gettime, clock, t);
+    *t = (struct timespec){.tv_sec = shown_seconds};
+    return 0;
+}
 
 /* ---- fixture -----------------------------------------------------------------------------------
  */
@@ -189,6 +204,42 @@ static void test_times_are_milliseconds(void **state) {
     assert_true(1e3 * g.first_token_seconds <= whole - NAPS * NAP_MS);
     tern_sampler_free(&sampler);
     tern_session_free(&session);
+}
+
+/* A model that takes five seconds for a prompt and two, four, six, ... for the tokens after it. */
+static tern_status forward_slowly(const int32_t *tokens, size_t n, float *logits, void *user,
+                                  tern_error *err) {
+    size_t *calls = user;
+    (void)tokens;
+    (void)err;
+    for (uint32_t i = 0; i < info.n_vocab; i++)
+        logits[i] = i == 7 ? 1.0F : 0.0F;
+    shown_seconds += n == N_PROMPT ? 5 : 2 * (long)++*calls;
+    return TERN_OK;
+}
+
+/* Which time counts where: the prompt, all tokens, each of them, and the first. */
+static void test_times_are_told_apart(void **state) {
+    (void)state;
+    size_t calls = 0;
+    const tern_forward_model own = {.forward = forward_slowly, .user = &calls};
+    tern_sampler *sampler = new_sampler(0.0F, 42);
+    tern_generation g;
+    seen s = {.n = 0};
+    shown_seconds = 1000;
+    const tern_status status = tern_generate_with(
+        &own, sampler, prompt, N_PROMPT,
+        &(tern_generate_params){.max_tokens = 20, .ignore_end = true}, see, &s, &g, NULL);
+    shown_seconds = 0;
+    assert_int_equal(status, TERN_OK);
+    assert_int_equal(g.n_generated, 20);
+    assert_true(fabs(g.prefill_seconds - 5.0) < 1e-6);
+    assert_true(fabs(g.first_token_seconds - 5.0) < 1e-6);
+    assert_true(fabs(g.decode_seconds - 20.0 * 21.0) < 1e-6);
+    assert_true(fabs(g.p50_ms - 20e3) < 1e-3 && fabs(g.p95_ms - 38e3) < 1e-3);
+    assert_true(fabs(s.seconds[0] - 5.0) < 1e-6 && fabs(s.seconds[1] - 7.0) < 1e-6);
+    assert_true(fabs(s.seconds[19] - (5.0 + 19.0 * 20.0)) < 1e-6);
+    tern_sampler_free(&sampler);
 }
 
 static void test_two_runs_are_identical(void **state) { /* AC:6 */
@@ -497,6 +548,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_decode_16_tokens),
         cmocka_unit_test(test_times_are_milliseconds),
+        cmocka_unit_test(test_times_are_told_apart),
         cmocka_unit_test(test_two_runs_are_identical),
         cmocka_unit_test(test_a_second_call_goes_on),
         cmocka_unit_test(test_caller_stops),

@@ -300,6 +300,23 @@ static void test_full_context(void **state) {
     free(got);
 }
 
+/* The whole context that the model was trained for, up to its last position, and no more. */
+static void test_trained_context(void **state) {
+    const fixture *f = *state;
+    const tern_session_params params = {.n_ctx = TRAINED, .threads = 1, .kv = TERN_FORMAT_F16};
+    tern_session *s = tiny_session(f->model, params);
+    int32_t tokens[TRAINED];
+    tiny_prompt(f->model, 2, tokens, TRAINED);
+    float *want = tiny_floats(f->n_vocab);
+    check_case("the trained context");
+    memcpy(want, tiny_eval(s, tokens, TRAINED), f->n_vocab * sizeof *want);
+    assert_int_equal(tern_session_rewind(s, TRAINED - 1, NULL), TERN_OK);
+    check_floats("logits", want, tiny_eval(s, tokens + TRAINED - 1, 1), f->n_vocab);
+    assert_int_equal(tern_session_eval(s, tokens, 1, TERN_LOGITS_NONE, NULL, NULL), TERN_ERR_FULL);
+    tern_session_free(&s);
+    free(want);
+}
+
 static void test_context_of_one(void **state) {
     const fixture *f = *state;
     float *want = tiny_floats(f->n_vocab);
@@ -480,6 +497,7 @@ int main(void) {
         cmocka_unit_test(test_no_weights),
         WITH_SESSION(test_memory_comes_with_tokens),
         WITH_SESSION(test_full_context),
+        WITH_SESSION(test_trained_context),
         WITH_SESSION(test_context_of_one),
         WITH_SESSION(test_refused_eval),
         WITH_SESSION(test_rewind),

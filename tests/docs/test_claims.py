@@ -35,6 +35,17 @@ def tables(text):
             yield split_row(lines[at - 1]), rows
 
 
+def limit_of(products, isa, kind, bar):
+    """The largest share of blocks up to which every sparse product was as fast as the bar says."""
+    reached = 0
+    for p in products:
+        if (p["isa"], p["type"]) == (isa, kind):
+            if p["times_as_fast"] < bar:
+                return reached
+            reached = p["stored_percent"]
+    return reached
+
+
 def split_row(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
@@ -97,6 +108,21 @@ class Claims(unittest.TestCase):
                 for problem in problems_of_rows(path, section):
                     problems.append(f"{documents.name(path)}:{section.line}: {problem}")
         self.assertEqual([], problems)
+
+    def test_limits_of_sparse_blocks(self):
+        """dispatch/sparse_limit.c: of each kind of values and each set the least that a report has, no set left out."""
+        source = (documents.ROOT / "dispatch" / "sparse_limit.c").read_text()
+        built_in = {(isa, kind.lower()): int(percent)
+                    for isa, kind, percent in re.findall(r'\{"(\w+)", TERN_FORMAT_(\w+), (\d+)\}', source)}
+        measured = {}
+        for path in sorted((documents.ROOT / "docs" / "report").glob("sparse-blocks*.json")):
+            report = json.loads(path.read_text())
+            for limit in report["limits"]:
+                key, percent = (limit["isa"], limit["type"]), limit["no_slower_percent"]
+                least, most = (limit_of(report["products"], *key, bar) for bar in (0.995, 0.985))  # 0.99, as printed
+                self.assertTrue(least <= percent <= most, f"{path.name}: {key} has {percent}, not {least} to {most}")
+                measured[key] = min(percent, measured.get(key, 100))
+        self.assertEqual(built_in, measured)
 
     def test_the_pattern_sees_claims(self):
         for text in ("12.5 tok/s", "3 tokens/s", "95 G weights/s", "31 GB/s", "2 times faster",

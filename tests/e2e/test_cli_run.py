@@ -138,7 +138,8 @@ class Json(WithModel):
         self.assertEqual(answer["generated_tokens"], 6)
         self.assertEqual(len(answer["tokens"]), 6)
         self.assertEqual(answer["seed"], 42)
-        self.assertGreater(answer["rss_mib"], 0)
+        # In MiB: the program is larger than 2, and no test's machine gives it 4000 for this model.
+        self.assertTrue(2 < answer["rss_mib"] < 4000, answer["rss_mib"])
         self.assertGreater(answer["bytes_per_token"], 0)
         self.assertLessEqual(answer["p50_ms"], answer["p95_ms"])
 
@@ -156,6 +157,7 @@ class Json(WithModel):
         """Three rates of two times, which lie around the first token and inside the run."""
         a, prefill, decode = self.timed(12)
         self.assertAlmostEqual(a["true_tps"] * (prefill + decode) / 12, 1, delta=1e-9)
+        self.assertAlmostEqual(a["bandwidth_gbs"] / (a["decode_tps"] * a["bytes_per_token"] * 1e-9), 1, delta=1e-9)
         self.assertLessEqual(1e3 * prefill, a["first_token_ms"] * (1 + 1e-9))
         self.assertLessEqual(a["first_token_ms"], 1e3 * (prefill + decode) * (1 + 1e-9))
 

@@ -111,6 +111,7 @@ class MemoryPlan(common.TernTest):
                 plan = self.plan(self.bitnet, "--kv", kv)
                 self.assertEqual(plan["n_ctx"], 4096)
                 self.assertEqual(plan["kv_cache"], 2 * 30 * 5 * 4096 * row)
+                self.assertEqual(plan["kv"], "q8_0" if kv == "int8" else kv)
                 self.assertLessEqual(plan["kv_cache"], 10**9)
         self.assertEqual(self.plan(self.bitnet)["kv_cache"], 300 * MIB)
 
@@ -120,6 +121,7 @@ class MemoryPlan(common.TernTest):
             self.assertEqual(self.plan(self.qwen, "--kv", kv)["kv_cache"], 2 * 24 * 2 * 4096 * row)
             self.assertLessEqual(self.plan(self.qwen, "--kv", kv)["kv_cache"], 512 * 10**6)
         full = self.plan(self.qwen, "-c", 32768)
+        self.assertEqual(full["n_ctx"], 32768)
         self.assertEqual(full["kv_cache"], 384 * MIB)
         self.assertLessEqual(full["kv_cache"], 512 * 10**6)
 
