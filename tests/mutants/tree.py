@@ -111,23 +111,24 @@ def functions_of(script, words):
 
 
 class Tree:
-    def __init__(self, root, work, options=(), jobs=1):
+    def __init__(self, root, work, options=(), jobs=1, build="build", launcher=None, environment=None):
         self.root, self.jobs = Path(root).resolve(), jobs
-        self.source = Path(work).resolve()
-        self.build = self.source / "build"  # as in a tree of its own, so that ccache knows its files
-        self.options = list(options)
+        self.source = Path(work).resolve()  # may be the root itself
+        self.build = self.source / build  # as in a tree of its own, so that ccache knows its files
+        self.options, self.launcher = list(options), launcher or shutil.which("ccache")
+        self.environment = environment or {}
 
     def open(self):
         """Copies what differs, and configures. Returns {name: Test}."""
-        files = tracked(self.root)
-        for file in files:
-            self._copy(file)
-        self._remove_others(set(files))
-        self.files = files
+        self.files = tracked(self.root)
+        if self.source != self.root:
+            for file in self.files:
+                self._copy(file)
+            self._remove_others(set(self.files))
         command = ["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja",
                    "-DCMAKE_BUILD_TYPE=Release", *self.options]  # fmt: skip
-        if shutil.which("ccache"):
-            command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")]
+        if self.launcher:
+            command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={self.launcher}" for language in ("C", "CXX")]
         status, output = run(command, BUILD_SECONDS, env=self._environment())
         if status:
             raise Failed(f"the unchanged source cannot be configured:\n{output[-2000:]}")
@@ -135,7 +136,7 @@ class Tree:
         return self.tests
 
     def _environment(self, **extra):
-        return {"CCACHE_BASEDIR": str(self.source), **os.environ, **ENVIRONMENT, **extra}
+        return {"CCACHE_BASEDIR": str(self.source), **os.environ, **ENVIRONMENT, **self.environment, **extra}
 
     def _copy(self, file):
         old, new = self.root / file, self.source / file
@@ -194,11 +195,16 @@ class Tree:
     def make(self, tests):
         """Builds what these need; None, or what the compiler said."""
         targets = self.targets(tests)
-        if not targets:
-            return None
-        command = ["ninja", "-C", self.build, "-j", self.jobs, *targets]
-        status, output = run(command, BUILD_SECONDS, env=self._environment())
+        return self.ninja(targets) if targets else None
+
+    def ninja(self, targets):
+        status, output = self.compile(targets)
         return None if status == 0 else output
+
+    def compile(self, targets):
+        """Status and output, with what the compiler warns of."""
+        command = ["ninja", "-C", self.build, "-j", self.jobs, *targets]
+        return run(command, BUILD_SECONDS, env=self._environment())
 
     def test(self, test, words, filter, seconds):
         """Runs a test, or those of its functions that are named, as far as it can choose."""

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries a drawn mutant: builds it, chooses the tests that may notice it, runs them until one does."""
+
+import hashlib
+import itertools
+import json
+import re
+import time
+from pathlib import Path
+
+import coverage
+import tree
+
+NOTICED, SURVIVED, CAPPED, UNREACHED = "noticed", "SURVIVED", "CAPPED", "UNREACHED"
+NO_BUILD, SAME_CODE = "does not compile", "the same code"
+LIBRARIES = ("libtern.a", "libtern_tools.a", "libtern_serve.a", "libtern_authoring.a", "libtern_receipts.a",
+             "libtern_reference.a", "libtern_json_tree.a", "tern")  # fmt: skip
+CUDA_LIBRARY = "tests/cuda/libtern_cuda_emulator.a"  # where device/cuda is compiled without CUDA
+# Warnings that show that a mutant is none that one could write without being told.
+TOLD = re.compile(r"\[-W(?:incompatible-pointer-types|int-conversion|discarded-qualifiers|"
+                  r"implicit-function-declaration|stringop-overflow=|nonnull|format=|format-security)\]")  # fmt: skip
+KERNEL_TESTS = ("kernels_sparse", "kernels_halves", "kernels_round", "kernels_activation", "kernels_hadamard",
+                "exact_products", "quotient", "lookup256", "kernels_attend", "kernels_attend_evex",
+                "kernels_matmul_evex", "kernels_matmul_some", "kernels_rows")  # fmt: skip
+TILE_TESTS = ("tiles", "kernels_matmul_amx", "tile_rows")
+MODEL_TESTS = ("codegen", "variants", "forward", "e2e_logits_hash_some", "small_model")
+PYTHON_TESTS = ("codegen_refused", "codegen", "codegen_registers")
+ARM_TESTS = ("e2e_aarch64",)
+FILTERS = 3  # changed rows that are tried first, each alone
+
+
+class Trials:
+    """In the tree `work`, whose source is the commit's; `known` is the map of tests."""
+
+    def __init__(self, work, known, folder, seconds=240):
+        self.work, self.known, self.seconds = work, known, seconds
+        self.plain_file = Path(folder) / "plain.json"  # tests of the unchanged source that have no place in the map
+        self.plain = json.loads(self.plain_file.read_text()) if self.plain_file.exists() else {}
+
+    def start(self):
+        self._build_or_fail()
+        self.objects = self._hashes()
+
+    def _build_or_fail(self):
+        status, output = self.work.compile([*LIBRARIES, CUDA_LIBRARY])
+        if status != 0:
+            raise tree.Failed(f"the unchanged source does not build:\n{output[-3000:]}")
+
+    def _hashes(self):
+        objects = self.work.build.glob("CMakeFiles/**/*.o"), self.work.build.glob("tests/cuda/**/device/**/*.o")
+        return {path: hashlib.sha256(path.read_bytes()).digest() for path in itertools.chain(*objects)}
+
+    def changed(self):
+        """Objects that differ from those of the unchanged source."""
+        now = self._hashes()
+        return sorted(path for path, digest in now.items() if self.objects.get(path) != digest)
+
+    def judge(self, mutant):
+        """{outcome, detail, tests}"""
+        path = self.work.source / mutant.file
+        text = path.read_text(encoding="utf-8")
+        self.work.write(mutant.file, mutant.apply(text))
+        try:
+            device = [CUDA_LIBRARY] if mutant.file.startswith("device/") else []
+            status, output = self.work.compile([*LIBRARIES, *device])
+            if status != 0 or TOLD.search(output):
+                return {"outcome": NO_BUILD, "detail": output[-400:]}
+            changed = self.changed()
+            elsewhere = "neon" in mutant.file or mutant.file.endswith(".py")
+            if not changed and not elsewhere:
+                return {"outcome": SAME_CODE}
+            return self.run(mutant, changed)
+        finally:
+            self.work.write(mutant.file, text)
+
+    def choose(self, mutant, changed):
+        """[(test, filter)], the quickest first; and whether a test is known to reach the place."""
+        if "neon" in mutant.file:
+            return [(test, "") for test in ARM_TESTS], True
+        rows = [path.name.removesuffix(".c.o") for path in changed if "gen/kernels" in str(path)]
+        python = mutant.file.endswith(".py")
+        plan = PYTHON_TESTS if python else coverage.tests_of(self.known, mutant.file, mutant.first, mutant.last)
+        plan, reached = [(test, "") for test in plan], bool(plan or rows)
+        if rows:
+            return plan + self._for_rows(rows), True
+        if not reached:
+            data = mutant.kind == "table"  # which no line of the map is about
+            files = [file for file in map(self._source, changed) if file]
+            wide = self._of_files(files if data else [mutant.file])
+            plan, reached = [(test, "") for test in wide], data and bool(wide)
+        return plan, reached
+
+    def _for_rows(self, rows):
+        names = [row.removeprefix("tern_") for row in rows]
+        some = names if len(names) <= FILTERS else [names[0], names[len(names) // 2], names[-1]]
+        plan = [(test, name) for name in some for test in KERNEL_TESTS if not test.endswith("evex")
+                and test not in ("exact_products", "quotient", "lookup256")]  # fmt: skip
+        if any("amx" in name for name in names):
+            plan += [(test, "") for test in TILE_TESTS]
+        return plan + [(test, "") for test in (*KERNEL_TESTS, *MODEL_TESTS)]
+
+    def _source(self, path):
+        """The file of the source that an object is of."""
+        name = re.sub(r"^.*\.dir/(__/)*", "", str(path)).removesuffix(".o")
+        return name if (self.work.source / name).is_file() else None
+
+    def _of_files(self, files):
+        found = [
+            entry for entry in self.known.values()
+            if entry["status"] == 0 and any(file in entry["lines"] for file in files)
+        ]  # fmt: skip
+        return [entry["test"] for entry in sorted(found, key=lambda entry: entry["seconds"])]
+
+    def run(self, mutant, changed):
+        plan, reached = self.choose(mutant, changed)
+        tried, start = [], time.monotonic()
+        for name, only in plan:
+            if time.monotonic() - start > self.seconds:
+                rest = len(plan) - len(tried)
+                return {"outcome": CAPPED, "detail": f"{rest} tests not run", "tests": tried, "reached": reached}
+            noticed = self.notices(name, only)
+            tried.append(name + (f" ({only})" if only else ""))
+            if noticed:
+                return {"outcome": NOTICED, "detail": f"{name}: {noticed}", "tests": len(tried)}
+        return {"outcome": SURVIVED if reached else UNREACHED, "detail": f"{len(changed)} objects differ",
+                "tests": tried, "reached": reached}  # fmt: skip
+
+    def notices(self, name, only):
+        """The function that fails, or how the test ended; None where it passes, or does not pass without a change."""
+        test = self.work.tests.get(name)
+        limit = self._limit(name, only)
+        if test is None or limit is None:
+            return None
+        status, output = self.work.compile(self.work.targets([test]) or LIBRARIES)
+        if status != 0:
+            return "does not link"
+        verdict = self.work.test(test, [], only, limit)
+        if verdict.status in (0, tree.SKIPPED):
+            return None
+        if verdict.status is not None:  # a machine with other work to do fails no test twice
+            verdict = self.work.test(test, [], only, limit)
+        return verdict.noticed_by([]) if verdict.status != tree.SKIPPED else None
+
+    def _limit(self, name, only):
+        """Seconds that the test may take; None where it does not pass without a change."""
+        entry = self.known.get(name)
+        if entry is None or only:
+            entry = self.plain.get(f"{name} {only}") or self.plain.get(name)
+        if entry is None:
+            return 900
+        return 120 + 10 * entry["seconds"] if entry["status"] == 0 else None
+
+    def learn(self, pairs):
+        """Runs tests of the unchanged source that the map lacks."""
+        for name, only in pairs:
+            key = f"{name} {only}".strip()
+            test = self.work.tests.get(name)
+            if key in self.plain or test is None or (not only and name in self.known):
+                continue
+            self.work.compile(self.work.targets([test]) or LIBRARIES)
+            verdict = self.work.test(test, [], only, coverage.LIMIT)
+            self.plain[key] = {"status": verdict.status, "seconds": verdict.seconds}
+            self.plain_file.write_text(json.dumps(self.plain, indent=1))
