@@ -18,12 +18,12 @@ enum {
     BLOCKS,
     KIND,
     SCALE,
-    FIRST_ZERO,
-    LAST_ZERO,
-    WORDS
+    BLOCK_ROW_COUNT, /* versions 1 and 2: 0, and so is the word after it, the last one */
+    PAYLOAD,         /* three u64: bytes of start, column, values */
+    WORDS = TERN_IEBS_HEADER / 4
 };
 
-enum { VERSION_FLOATS = 1, VERSION_OTHERS = 2, VALUES_ALIGN = 64 };
+enum { VERSION_FLOATS = 1, VERSION_OTHERS = 2, VERSION_SIZES = 3, VALUES_ALIGN = 64 };
 
 /* Kinds of values by their numbers. */
 static const tern_format kinds[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
@@ -51,10 +51,15 @@ static bool find_block_bytes(const tern_iebs *m, uint64_t *out) {
     return *out <= SIZE_MAX / 2;
 }
 
+static size_t header_bytes(uint32_t version) {
+    return version == VERSION_FLOATS || version == VERSION_OTHERS ? TERN_IEBS_OLDER_HEADER
+                                                                  : TERN_IEBS_HEADER;
+}
+
 /* Bytes before the values. */
 static uint64_t values_at(const tern_iebs *m) {
-    const uint64_t end =
-        TERN_IEBS_HEADER + 4 * ((uint64_t)tern_iebs_block_rows(m) + 1) + 4 * (uint64_t)m->blocks;
+    const uint64_t end = header_bytes(m->version) + 4 * ((uint64_t)tern_iebs_block_rows(m) + 1) +
+                         4 * (uint64_t)m->blocks;
     return m->format == TERN_FORMAT_F32 ? end
                                         : (end + VALUES_ALIGN - 1) / VALUES_ALIGN * VALUES_ALIGN;
 }
@@ -69,6 +74,19 @@ uint64_t tern_iebs_bytes(const tern_iebs *m) {
     return values_at(m) + bytes;
 }
 
+/* Bytes of the three parts after a header. */
+typedef struct payload {
+    uint64_t start, column, values;
+} payload;
+
+/* Of a matrix that can be (tern_iebs_bytes). */
+static payload payload_of(const tern_iebs *m) {
+    uint64_t block = 0;
+    (void)find_block_bytes(m, &block);
+    return (payload){4 * ((uint64_t)tern_iebs_block_rows(m) + 1), 4 * (uint64_t)m->blocks,
+                     block * m->blocks};
+}
+
 /* The fields of a header alone: nothing else need be there. */
 static tern_iebs read_fields(const uint32_t *words) {
     tern_iebs m = {.format = kinds[words[KIND]],
@@ -77,7 +95,8 @@ static tern_iebs read_fields(const uint32_t *words) {
                    .block_rows = words[BLOCK_ROWS],
                    .block_cols = words[BLOCK_COLS],
                    .blocks = words[BLOCKS],
-                   .scale = 1.0f};
+                   .scale = 1.0f,
+                   .version = words[VERSION]};
     uint64_t block_bytes = 0;
     if (find_block_bytes(&m, &block_bytes))
         m.block_bytes = (size_t)block_bytes;
@@ -88,36 +107,44 @@ static tern_iebs read_fields(const uint32_t *words) {
 
 tern_iebs tern_iebs_view(const void *bytes) {
     tern_iebs m = read_fields(bytes);
-    m.start = (const uint32_t *)bytes + WORDS;
+    m.start = (const uint32_t *)bytes + header_bytes(m.version) / 4;
     m.column = m.start + tern_iebs_block_rows(&m) + 1;
     m.values = (const uint8_t *)bytes + values_at(&m);
     return m;
 }
 
 void tern_iebs_write_header(const tern_iebs *m, void *out) {
-    const bool floats = m->format == TERN_FORMAT_F32, ternary = m->format == TERN_FORMAT_I2_S;
-    uint32_t words[WORDS] = {
-        TERN_IEBS_MAGIC, floats ? VERSION_FLOATS : VERSION_OTHERS,
-        m->rows,         m->cols,
-        m->block_rows,   m->block_cols,
-        m->blocks,       floats ? 0 : ternary ? KIND_TERNARY : KIND_TERNARY - 1};
-    if (ternary)
+    uint32_t kind = 0;
+    while (kinds[kind] != m->format)
+        kind++;
+    uint32_t words[WORDS] = {TERN_IEBS_MAGIC, VERSION_SIZES, m->rows,   m->cols,
+                             m->block_rows,   m->block_cols, m->blocks, kind};
+    const payload sizes = payload_of(m);
+    words[BLOCK_ROW_COUNT] = (uint32_t)tern_iebs_block_rows(m);
+    memcpy(&words[PAYLOAD], &sizes, sizeof sizes);
+    if (kind == KIND_TERNARY)
         memcpy(&words[SCALE], &m->scale, sizeof m->scale);
     memcpy(out, words, sizeof words);
 }
 
+/* Whether a version has values of a kind. */
+static bool has_kind(uint32_t version, uint32_t kind) {
+    return version == VERSION_FLOATS   ? kind == 0
+           : version == VERSION_OTHERS ? kind > 0 && kind < KINDS
+                                       : kind < KINDS;
+}
+
 /* What the words of a header say about each other, but for sizes. */
 static tern_status check_words(const uint32_t *words, tern_error *err) {
-    const bool floats = words[VERSION] == VERSION_FLOATS;
     float scale;
     if (words[MAGIC] != TERN_IEBS_MAGIC)
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "sparse blocks: begin with %08" PRIx32 ", not with IEBS", words[MAGIC]);
-    if (!floats && words[VERSION] != VERSION_OTHERS)
+    if (words[VERSION] == 0 || words[VERSION] > VERSION_SIZES)
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                         "sparse blocks: version %" PRIu32 ", only 1 and 2 are known",
+                         "sparse blocks: version %" PRIu32 ", only 1 to 3 are known",
                          words[VERSION]);
-    if (floats ? words[KIND] != 0 : words[KIND] == 0 || words[KIND] >= KINDS)
+    if (!has_kind(words[VERSION], words[KIND]))
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "sparse blocks: values of kind %" PRIu32 " in version %" PRIu32,
                          words[KIND], words[VERSION]);
@@ -127,8 +154,28 @@ static tern_status check_words(const uint32_t *words, tern_error *err) {
     if (!isfinite(scale) || scale < 0.0f)
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "sparse blocks: scale %g, must be finite and not negative", (double)scale);
-    if (words[FIRST_ZERO] != 0 || words[LAST_ZERO] != 0)
+    if (words[VERSION] != VERSION_SIZES && (words[BLOCK_ROW_COUNT] != 0 || words[PAYLOAD] != 0))
         return tern_fail(err, TERN_ERR_TENSOR_DATA, "sparse blocks: reserved words are not 0");
+    return TERN_OK;
+}
+
+/* Of a matrix that can be: what version 3 says of sizes that follow from the others. */
+static tern_status check_payload(const uint32_t *words, const tern_iebs *m, tern_error *err) {
+    const payload want = payload_of(m);
+    payload said;
+    if (m->version != VERSION_SIZES)
+        return TERN_OK;
+    memcpy(&said, &words[PAYLOAD], sizeof said);
+    if (words[BLOCK_ROW_COUNT] != tern_iebs_block_rows(m))
+        return tern_fail(err, TERN_ERR_TENSOR_RANGE,
+                         "sparse blocks: %" PRIu32 " block rows, must be %zu",
+                         words[BLOCK_ROW_COUNT], tern_iebs_block_rows(m));
+    if (said.start != want.start || said.column != want.column || said.values != want.values)
+        return tern_fail(err, TERN_ERR_TENSOR_RANGE,
+                         "sparse blocks: parts of %" PRIu64 ", %" PRIu64 " and %" PRIu64
+                         " bytes, must be %" PRIu64 ", %" PRIu64 " and %" PRIu64,
+                         said.start, said.column, said.values, want.start, want.column,
+                         want.values);
     return TERN_OK;
 }
 
@@ -184,13 +231,18 @@ static tern_status check_padding(const tern_iebs *m, tern_error *err) {
 
 tern_status tern_iebs_check(const void *bytes, size_t size, tern_iebs *out, tern_error *err) {
     *out = (tern_iebs){.format = TERN_FORMAT_F32};
-    if (size < TERN_IEBS_HEADER)
-        return tern_fail(err, TERN_ERR_TRUNCATED, "sparse blocks: %zu bytes, a header has %d", size,
-                         TERN_IEBS_HEADER);
+    const size_t header = size < TERN_IEBS_OLDER_HEADER
+                              ? TERN_IEBS_OLDER_HEADER
+                              : header_bytes(((const uint32_t *)bytes)[VERSION]);
+    if (size < header)
+        return tern_fail(err, TERN_ERR_TRUNCATED, "sparse blocks: %zu bytes, a header has %zu",
+                         size, header);
     tern_status status = check_words(bytes, err);
     if (status == TERN_OK) {
         const tern_iebs fields = read_fields(bytes);
         status = check_sizes(&fields, size, err);
+        if (status == TERN_OK)
+            status = check_payload(bytes, &fields, err);
     }
     if (status != TERN_OK)
         return status;

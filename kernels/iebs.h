@@ -7,14 +7,19 @@
  * as kernels read it. All numbers are little endian; docs/formats.md has the picture.
  *
  *   bytes  0  "IEBS"
- *          4  u32 version: 1 for floats, 2 for other values
+ *          4  u32 version: 3
  *          8  u32 rows, u32 cols, u32 h, u32 w, u32 blocks
- *         28  u32 kind of values (version 1: 0, f32; version 2: 1 f16, 2 ternary)
+ *         28  u32 kind of values: 0 f32, 1 f16, 2 ternary
  *         32  f32 scale of ternary values; else 0
- *         36  u32 0, u32 0
- *         44  u32 start[ceil(rows / h) + 1]   blocks of block row i are start[i] .. start[i + 1] -
- * 1 u32 column[blocks]              first column / w; ascending within a block row version 2: zero
- * bytes up to a multiple of 64 values[blocks][h][w]
+ *         36  u32 block rows: ceil(rows / h)
+ *         40  u64 bytes of start, u64 bytes of column, u64 bytes of values
+ *         64  u32 start[block rows + 1]   blocks of block row i are start[i] .. start[i + 1] - 1
+ *             u32 column[blocks]          first column / w; ascending within a block row
+ *             values other than f32: zero bytes up to a multiple of 64
+ *             values[blocks][h][w]
+ *
+ * Older files are read, too: version 1 (f32) and 2 (other values) have two u32 of 0 at 36, and
+ * start at 44.
  *
  * Ternary values: h and w are 4, 8 or a multiple of 16. A block is cut into strips of up to 16
  * rows, a strip into chunks of up to 16 columns: with n columns in a chunk, byte n/4 * r + j holds
@@ -30,7 +35,8 @@
 #include "tern/kernels.h"
 
 enum {
-    TERN_IEBS_HEADER = 44,
+    TERN_IEBS_HEADER = 64,
+    TERN_IEBS_OLDER_HEADER = 44,  /* of versions 1 and 2 */
     TERN_IEBS_MAGIC = 0x53424549, /* "IEBS" */
     TERN_IEBS_CHUNK = 16          /* rows and columns of the chunks of ternary values, at most */
 };
@@ -41,6 +47,7 @@ typedef struct tern_iebs {
     uint32_t rows, cols, block_rows, block_cols;
     uint32_t blocks;
     float scale;            /* of ternary values; else 1 */
+    uint32_t version;       /* of bytes that were read; 0: the one that is written */
     const uint32_t *start;  /* [block rows + 1] */
     const uint32_t *column; /* [blocks] */
     const uint8_t *values;
@@ -87,7 +94,8 @@ static inline int tern_iebs_trit(const tern_iebs *m, const uint8_t *block, size_
     return (block[at.byte] >> at.shift & 3) - 1;
 }
 
-/* The header of a matrix of which format, shape, sides, number of blocks and scale are set. */
+/* The header of a matrix of which format, shape, sides, number of blocks and scale are set, in the
+ * newest version. */
 void tern_iebs_write_header(const tern_iebs *m, void *out);
 
 /*

@@ -31,14 +31,31 @@ static int remove_root(void **state) {
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
-/* 4 x 4 in blocks of 2 x 2: block (0, 1) is [1 2; 3 4], block (1, 0) is [5 0; 0 6]. */
-enum { WORKED_WORDS = 24, WORKED_BYTES = 4 * WORKED_WORDS };
+/*
+ * 4 x 4 in blocks of 2 x 2: block (0, 1) is [1 2; 3 4], block (1, 0) is [5 0; 0 6]. In version 1,
+ * and in the newest one, which tells the block rows and the bytes of the three parts.
+ */
+enum {
+    WORKED_WORDS = 24,
+    WORKED_BYTES = 4 * WORKED_WORDS,
+    SIZED_WORDS = 29,
+    SIZED_BYTES = 4 * SIZED_WORDS
+};
+
+static const float worked_values[] = {1, 2, 3, 4, 5, 0, 0, 6};
 
 static void worked(uint32_t words[WORKED_WORDS]) {
     static const uint32_t head[] = {0x53424549, 1, 4, 4, 2, 2, 2, 0, 0, 0, 0, 0, 1, 2, 1, 0};
-    static const float values[] = {1, 2, 3, 4, 5, 0, 0, 6};
     memcpy(words, head, sizeof head);
-    memcpy(words + 16, values, sizeof values);
+    memcpy(words + 16, worked_values, sizeof worked_values);
+}
+
+static void sized(uint32_t words[SIZED_WORDS]) {
+    static const uint32_t head[] = {0x53424549, 3, 4, 4, 2,  2, 2, 0, 0, 2, /* block rows */
+                                    12,         0, 8, 0, 32, 0,             /* bytes of parts */
+                                    0,          1, 2, 1, 0};
+    memcpy(words, head, sizeof head);
+    memcpy(words + 21, worked_values, sizeof worked_values);
 }
 
 static void put(const char *name, const void *bytes, size_t size) {
@@ -49,7 +66,7 @@ static void put(const char *name, const void *bytes, size_t size) {
 }
 
 static void check_file(const char *name, const void *bytes, size_t size) {
-    uint8_t found[WORKED_BYTES + 1];
+    uint8_t found[SIZED_BYTES + 1];
     FILE *f = fopen(name, "rb");
     assert_non_null(f);
     assert_int_equal(fread(found, 1, sizeof found, f), size);
@@ -76,25 +93,59 @@ static void check_product(const tern_block_sparse *w, const float *x, const floa
     assert_true(tried > 0);
 }
 
-static void test_worked(void **state) {
+/* Bytes are read, and written again as they were. */
+static void check_worked(const void *bytes, size_t size) {
     static const float x[4] = {1, 1, 1, 1}, y[4] = {3, 7, 5, 6};
-    uint32_t words[WORKED_WORDS];
     tern_sparse_matrix m;
-
-    (void)state;
-    worked(words);
-    put("worked", words, sizeof words);
+    put("worked", bytes, size);
     assert_int_equal(tern_sparse_load("worked", &m, NULL), TERN_OK);
     assert_int_equal(m.matrix.rows, 4);
     assert_int_equal(m.matrix.block_cols, 2);
     assert_null(m.matrix.bias);
     check_product(&m.matrix, x, y);
-    assert_int_equal(tern_sparse_save(&m, "again", false, NULL), TERN_OK);
+    assert_int_equal(tern_sparse_save(&m, "again", true, NULL), TERN_OK);
     tern_sparse_free(&m);
     assert_null(m.memory);
-    check_file("again", words, sizeof words);
+    check_file("again", bytes, size);
     assert_int_equal(ie_block_sparse_load("again", &m), IE_SPARSE_OK);
     ie_block_sparse_free(&m);
+}
+
+static void test_worked(void **state) {
+    uint32_t words[WORKED_WORDS], newest[SIZED_WORDS];
+
+    (void)state;
+    worked(words);
+    sized(newest);
+    check_worked(words, sizeof words);
+    check_worked(newest, sizeof newest);
+}
+
+/* What is written anew has the newest header, whoever writes it. */
+static void test_written(void **state) {
+    static const bool stored[] = {false, true, true, false};
+    static const float dense[] = {0, 0, 1, 2, 0, 0, 3, 4, 5, 0, 0, 0, 0, 6, 0, 0};
+    const tern_iebs floats = {.format = TERN_FORMAT_F32,
+                              .rows = 4,
+                              .cols = 4,
+                              .block_rows = 2,
+                              .block_cols = 2,
+                              .blocks = 2};
+    uint32_t words[SIZED_WORDS], out[SIZED_WORDS];
+    tern_sparse_matrix m;
+
+    (void)state;
+    sized(words);
+    assert_int_equal(tern_sparse_new(4, 4, 2, 2, 2, &m, NULL), TERN_OK);
+    memcpy(tern_sparse_start(&m), words + 16, 12);
+    memcpy(tern_sparse_column(&m), words + 19, 8);
+    memcpy(tern_sparse_blocks(&m), worked_values, sizeof worked_values);
+    assert_int_equal(tern_sparse_save(&m, "made", true, NULL), TERN_OK);
+    tern_sparse_free(&m);
+    check_file("made", words, sizeof words);
+    assert_int_equal(tern_iebs_bytes(&floats), sizeof words);
+    tern_iebs_write(&floats, stored, dense, out);
+    assert_memory_equal(out, words, sizeof words);
 }
 
 /* ---- round trips ----------------------------------------------------------------------------- */
@@ -191,19 +242,20 @@ static void test_fields(void **state) {
         tern_status status;
     } wrong[] = {
         {0, 0x53424548, TERN_ERR_TENSOR_DATA},  {1, 0, TERN_ERR_TENSOR_DATA},
-        {1, 3, TERN_ERR_TENSOR_DATA},           {1, 2, TERN_ERR_TENSOR_DATA},
-        {2, 0, TERN_ERR_TENSOR_SHAPE},          {3, 0, TERN_ERR_TENSOR_SHAPE},
-        {4, 0, TERN_ERR_TENSOR_SHAPE},          {5, 0, TERN_ERR_TENSOR_SHAPE},
-        {2, 5, TERN_ERR_TENSOR_RANGE},          {2, UINT32_MAX, TERN_ERR_TENSOR_RANGE},
-        {4, UINT32_MAX, TERN_ERR_TENSOR_RANGE}, {5, 3, TERN_ERR_TENSOR_RANGE},
-        {6, 1, TERN_ERR_TENSOR_RANGE},          {6, 5, TERN_ERR_TENSOR_SHAPE},
-        {7, 1, TERN_ERR_TENSOR_DATA},           {7, UINT32_MAX, TERN_ERR_TENSOR_DATA},
-        {8, 0x3f800000, TERN_ERR_TENSOR_DATA},  {9, 1, TERN_ERR_TENSOR_DATA},
-        {10, 1, TERN_ERR_TENSOR_DATA},          {11, 1, TERN_ERR_TENSOR_DATA},
-        {12, 3, TERN_ERR_TENSOR_DATA},          {12, UINT32_MAX, TERN_ERR_TENSOR_DATA},
-        {13, 1, TERN_ERR_TENSOR_DATA},          {13, 3, TERN_ERR_TENSOR_DATA},
-        {14, 2, TERN_ERR_TENSOR_DATA},          {15, UINT32_MAX, TERN_ERR_TENSOR_DATA},
-        {16, 0x7f800000, TERN_ERR_TENSOR_DATA}, {23, 0x7fc00000, TERN_ERR_TENSOR_DATA},
+        {1, 4, TERN_ERR_TENSOR_DATA},           {1, 2, TERN_ERR_TENSOR_DATA},
+        {1, 3, TERN_ERR_TENSOR_RANGE},          {2, 0, TERN_ERR_TENSOR_SHAPE},
+        {3, 0, TERN_ERR_TENSOR_SHAPE},          {4, 0, TERN_ERR_TENSOR_SHAPE},
+        {5, 0, TERN_ERR_TENSOR_SHAPE},          {2, 5, TERN_ERR_TENSOR_RANGE},
+        {2, UINT32_MAX, TERN_ERR_TENSOR_RANGE}, {4, UINT32_MAX, TERN_ERR_TENSOR_RANGE},
+        {5, 3, TERN_ERR_TENSOR_RANGE},          {6, 1, TERN_ERR_TENSOR_RANGE},
+        {6, 5, TERN_ERR_TENSOR_SHAPE},          {7, 1, TERN_ERR_TENSOR_DATA},
+        {7, UINT32_MAX, TERN_ERR_TENSOR_DATA},  {8, 0x3f800000, TERN_ERR_TENSOR_DATA},
+        {9, 1, TERN_ERR_TENSOR_DATA},           {10, 1, TERN_ERR_TENSOR_DATA},
+        {11, 1, TERN_ERR_TENSOR_DATA},          {12, 3, TERN_ERR_TENSOR_DATA},
+        {12, UINT32_MAX, TERN_ERR_TENSOR_DATA}, {13, 1, TERN_ERR_TENSOR_DATA},
+        {13, 3, TERN_ERR_TENSOR_DATA},          {14, 2, TERN_ERR_TENSOR_DATA},
+        {15, UINT32_MAX, TERN_ERR_TENSOR_DATA}, {16, 0x7f800000, TERN_ERR_TENSOR_DATA},
+        {23, 0x7fc00000, TERN_ERR_TENSOR_DATA},
     };
     uint32_t words[WORKED_WORDS];
 
@@ -213,6 +265,39 @@ static void test_fields(void **state) {
         worked(words);
         words[wrong[i].word] = wrong[i].value;
         refuse(words, sizeof words, wrong[i].status);
+    }
+}
+
+/* What the newest header tells of sizes: each of them, in both words; and its kinds. */
+static void test_sizes(void **state) {
+    static const struct {
+        size_t word;
+        uint32_t value;
+        tern_status status;
+    } wrong[] = {
+        {1, 1, TERN_ERR_TENSOR_DATA},   {1, 2, TERN_ERR_TENSOR_DATA},
+        {2, 0, TERN_ERR_TENSOR_SHAPE},  {4, 1, TERN_ERR_TENSOR_RANGE},
+        {6, 1, TERN_ERR_TENSOR_RANGE},  {7, 3, TERN_ERR_TENSOR_DATA},
+        {7, 1, TERN_ERR_TENSOR_RANGE},  {7, 2, TERN_ERR_TENSOR_SHAPE},
+        {8, 1, TERN_ERR_TENSOR_DATA},   {9, 1, TERN_ERR_TENSOR_RANGE},
+        {9, 0, TERN_ERR_TENSOR_RANGE},  {10, 8, TERN_ERR_TENSOR_RANGE},
+        {11, 1, TERN_ERR_TENSOR_RANGE}, {12, 12, TERN_ERR_TENSOR_RANGE},
+        {13, 1, TERN_ERR_TENSOR_RANGE}, {14, 0, TERN_ERR_TENSOR_RANGE},
+        {15, 1, TERN_ERR_TENSOR_RANGE}, {16, 1, TERN_ERR_TENSOR_DATA},
+    };
+    uint32_t words[SIZED_WORDS];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        check_case("word %zu is %u", wrong[i].word, wrong[i].value);
+        sized(words);
+        words[wrong[i].word] = wrong[i].value;
+        refuse(words, sizeof words, wrong[i].status);
+    }
+    sized(words);
+    for (size_t n = 1; n < SIZED_BYTES; n++) {
+        check_case("%zu bytes", n);
+        refuse(words, n, n < TERN_IEBS_HEADER ? TERN_ERR_TRUNCATED : TERN_ERR_TENSOR_RANGE);
     }
 }
 
@@ -247,7 +332,7 @@ static void test_lengths(void **state) {
     memcpy(bytes, words, sizeof words);
     for (size_t n = 1; n < WORKED_BYTES; n++) {
         check_case("%zu bytes", n);
-        refuse(bytes, n, n < TERN_IEBS_HEADER ? TERN_ERR_TRUNCATED : TERN_ERR_TENSOR_RANGE);
+        refuse(bytes, n, n < TERN_IEBS_OLDER_HEADER ? TERN_ERR_TRUNCATED : TERN_ERR_TENSOR_RANGE);
     }
     refuse(bytes, sizeof bytes, TERN_ERR_TENSOR_RANGE);
 }
@@ -384,7 +469,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_worked),       cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_worked),       cmocka_unit_test(test_written),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_names),        cmocka_unit_test(test_fields),
         cmocka_unit_test(test_order),        cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_other_values), cmocka_unit_test(test_where_values_begin),

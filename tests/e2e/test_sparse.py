@@ -18,7 +18,7 @@ except ImportError:
 
 TOKENS = "5,17,30,2,2,33,71"
 MATRIX = "blk.1.ffn_down.weight"
-HEADER = 44
+HEADER, OLDER_HEADER = 64, 44
 
 
 def logits_hash(path, *options):
@@ -27,12 +27,21 @@ def logits_hash(path, *options):
 
 def blocks_of(raw):
     """Sides, start, column and f32 values of sparse blocks."""
-    magic, version, rows, cols, h, w, n, kind, _, _, _ = struct.unpack_from("<4s10I", raw)
-    assert (magic, version, kind) == (b"IEBS", 1, 0)
-    block_rows = -(-rows // h)
+    magic, version, rows, cols, h, w, n, kind, _, block_rows, *told = struct.unpack_from("<4s9I3Q", raw)
+    assert (magic, version, kind, block_rows) == (b"IEBS", 3, 0, -(-rows // h))
+    assert told == [4 * block_rows + 4, 4 * n, 4 * n * h * w]
     lists = np.frombuffer(raw, "<u4", block_rows + 1 + n, HEADER)
     values = np.frombuffer(raw, "<f4", n * h * w, HEADER + 4 * len(lists)).reshape(n, h, w)
     return (rows, cols, h, w), lists[: block_rows + 1], lists[block_rows + 1 :], values
+
+
+def older(raw):
+    """The same matrix as the first two versions have it: no sizes in the header."""
+    words = list(struct.unpack_from("<16I", raw))
+    kind, lists = words[7], 4 * (words[9] + 1 + words[6])
+    padded = HEADER + lists if kind == 0 else -(-(HEADER + lists) // 64) * 64
+    made = struct.pack("<11I", words[0], 2 if kind else 1, *words[2:9], 0, 0) + raw[HEADER : HEADER + lists]
+    return made + bytes(-len(made) % 64 if kind else 0) + raw[padded:]
 
 
 def cut(weights, h, w):
@@ -119,6 +128,20 @@ class Sparse(common.FolderTest):
         entry.update({"file": "down.iebs", "file_data_offset": 0})
         made.write()
         self.assertEqual(logits_hash(made.folder), logits_hash(self.floats))
+
+    def test_older_versions(self):
+        """Blocks as files have them that earlier programs wrote."""
+        for source in (self.floats, common.synth("bitnet-tiny", str(self.dir))):
+            made = self.convert(source, "--sparse", "ffn_down")
+            expected = logits_hash(made.folder)
+            for entry in made.list["tensors"]:
+                if entry["dtype"] == "iebs":
+                    raw = older(made.bytes_of(entry))
+                    (made.folder / (entry["name"] + ".iebs")).write_bytes(raw)
+                    entry.update({"file": entry["name"] + ".iebs", "file_data_offset": 0, "nbytes": len(raw)})
+                    entry.pop("xxh64", None)
+            made.write()
+            self.assertEqual(logits_hash(made.folder), expected, source.name)
 
     # ---- something dropped ----
 
@@ -249,7 +272,8 @@ class Sparse(common.FolderTest):
         raw = made.bytes_of(entry)
         data = made.folder / entry["file"]
         good, at = data.read_bytes(), entry["file_data_offset"]
-        words = {0: 1, 4: 2, 8: 7, 16: 0, 20: 63, 24: 1, 28: 1, 36: 1, 44: 1, 48: 2**31, len(raw) - 4: 0x7F800000}
+        words = {0: 1, 4: 2, 8: 7, 16: 0, 20: 63, 24: 1, 28: 1, 36: 1, 40: 1, 44: 1, 48: 2**31,
+                 56: 4, 64: 1, 68: 2**31, len(raw) - 4: 0x7F800000}
         for place, value in words.items():
             with self.subTest(place=place):
                 wrong = bytearray(good)
