@@ -3,12 +3,19 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse bench-cuda bench-build bench-model perf-receipts performance-page report receipt dist clean \
+.PHONY: all build build-cuda deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts performance-page report receipt dist clean \
         debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
 	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target tern_user
+
+# The names that harnesses use (docs/names.md).
+build: all
+
+build-cuda: deps
+	cmake --preset release -DTERN_CUDA=ON
 	cmake --build --preset release -j $(JOBS) --target tern_user
 
 deps:
@@ -48,18 +55,10 @@ MASKS ?= --output-on-failure -j $(JOBS)
 masks: test-build
 	tests/machines/run.py --build $(BUILD) -- $(MASKS)
 
-# Names that others use too: what the environment says counts when it is a number, or a file.
-without_digits = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
-ifeq ($(origin RUNS),environment)
-  ifneq ($(if $(RUNS),$(call without_digits,$(RUNS)),empty),)
-    undefine RUNS
-  endif
-endif
-ifeq ($(origin PROMPTS),environment)
-  ifeq ($(wildcard $(PROMPTS)),)
-    undefine PROMPTS
-  endif
-endif
+# Without its file, or with another number of rounds, a figure would be of something else than was asked for.
+bench-settings:
+	@test -z '$(PROMPTS)' || test -f '$(PROMPTS)' || { echo "make bench: PROMPTS: there is no file $(PROMPTS)" >&2; exit 2; }
+	@case '$(RUNS)' in ''|0*|*[!0-9]*) echo "make bench: RUNS: '$(RUNS)' is no number of rounds" >&2; exit 2;; esac
 
 # Kernels; with PROMPTS or RUNS, which are a whole model's, what bench-model does.
 bench: $(if $(PROMPTS)$(filter command environment,$(firstword $(origin RUNS))),bench-model,bench-kernels)
@@ -71,6 +70,8 @@ bench-kernels: bench-build
 bench-sparse: all
 	cmake --build --preset release -j $(JOBS) --target microbench_gemv_block_sparse
 	$(BUILD)/bench/microbench_gemv_block_sparse
+
+microbench-block-sparse: bench-sparse
 
 # With nvcc and a GPU: the operations of the CUDA device, beside what it copies (docs/cuda.md).
 bench-cuda: deps
@@ -86,9 +87,9 @@ bench-build: all
 MODEL ?= models/tern-small.gguf
 RUNS ?= 3
 PROMPTS ?=
-bench-model: all
+bench-model: bench-settings all
 	$(BUILD)/tern bench -m $(MODEL) --repeat $(RUNS) --strict
-	$(if $(PROMPTS),$(BUILD)/tern run -m $(MODEL) --prompts-file $(PROMPTS) --rounds $(RUNS) --parallel 1 --strict --json)
+	$(if $(PROMPTS),$(BUILD)/tern run -m $(MODEL) --prompts-file '$(PROMPTS)' --rounds $(RUNS) --parallel 1 --strict --json)
 
 # Everything that docs/performance.md shows, measured here into docs/receipts/MACHINE, and the page of it. SMOLLM2: a
 # GGUF file of SmolLM2-135M-Instruct, for its receipts too.

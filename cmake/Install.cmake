@@ -6,6 +6,8 @@ set(TERN_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tern)
 install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET tern_program)
   install(TARGETS tern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  list(TRANSFORM TERN_PROGRAM_NAMES PREPEND ${PROJECT_BINARY_DIR}/ OUTPUT_VARIABLE program_links)
+  install(PROGRAMS ${program_links} DESTINATION ${CMAKE_INSTALL_BINDIR}) # links, as they are
   install(PROGRAMS tools/get-model DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME tern-get-model)
   install(DIRECTORY docs/schemas/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tern/schemas)
   install(FILES models/tern-small.gguf models/generation_config.json

@@ -261,6 +261,44 @@ static void test_options_without_effect(void **state) {
     bad(COMMAND_RUN, "", "IE_PRECISION wants one of");
 }
 
+/* fp32 is the float path, unless activations are named; no other type is anything. */
+static void test_precision_fp32(void **state) {
+    (void)state;
+    const options flag = good(COMMAND_RUN, "--precision fp32");
+    assert_string_equal(options_text(&flag, OPT_ACTIVATION_PRECISION), "fp32");
+    check_remarks(&flag, "");
+    const options both = good(COMMAND_RUN, "--precision fp32 --act-prec bf16");
+    assert_string_equal(options_text(&both, OPT_ACTIVATION_PRECISION), "bf16");
+    const options other = good(COMMAND_RUN, "--precision fp16");
+    assert_false(options_given(&other, OPT_ACTIVATION_PRECISION));
+    set("PRECISION", "fp32");
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        const bool takes = option_applies(OPT_ACTIVATION_PRECISION, (command_id)c);
+        assert_int_equal(option_applies(OPT_PRECISION, (command_id)c), takes);
+    }
+    const options hint = good(COMMAND_INSPECT, "");
+    assert_string_equal(options_text(&hint, OPT_ACTIVATION_PRECISION), "fp32");
+    assert_int_equal(hint.values[OPT_ACTIVATION_PRECISION].source, OPTION_ENVIRONMENT);
+}
+
+/* Strictly, a flag that has no effect is an error; what the environment says is a hint. */
+static void test_hints(void **state) {
+    (void)state;
+    const options flag = good(COMMAND_RUN, "--strict --precision int4w");
+    assert_string_equal(options_ignored_strictly(&flag), "precision");
+    const options float_path = good(COMMAND_RUN, "--strict --precision fp32");
+    assert_null(options_ignored_strictly(&float_path));
+    const options loose = good(COMMAND_RUN, "--precision int4w");
+    assert_null(options_ignored_strictly(&loose));
+    static const char *const names[] = {"PRECISION", "IE_PRECISION", "TERN_PRECISION"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        set(names[i], "int4w");
+        const options hint = good(COMMAND_RUN, "--strict");
+        assert_string_equal(options_text(&hint, OPT_PRECISION), "int4w");
+        assert_null(options_ignored_strictly(&hint));
+    }
+}
+
 static void test_activation_precision(void **state) {
     (void)state;
     const options flag = good(COMMAND_RUN, "--act-prec fp8-e5m2");
@@ -384,6 +422,8 @@ int main(void) {
         CLEAN_TEST(test_unknown_commands_get_a_hint),
         CLEAN_TEST(test_word_distance),
         CLEAN_TEST(test_repeated),
+        CLEAN_TEST(test_precision_fp32),
+        CLEAN_TEST(test_hints),
         CLEAN_TEST(test_activation_precision),
         CLEAN_TEST(test_options_without_effect),
         CLEAN_TEST(test_table_is_consistent),

@@ -7,13 +7,10 @@ tools/dedup_extract_int4.py --model-dir FOLDER --tensor-map tensor_map.json --gr
 """
 
 import argparse
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-BUILT = Path(__file__).resolve().parents[1] / "build" / "tern"
+import known_names
 
 
 def main():
@@ -22,22 +19,14 @@ def main():
     parser.add_argument("--tensor-map", help="names of the numbers in --groups: tensor_map.json")
     parser.add_argument("--groups", default="auto", help="groups.indices.json, or auto, which finds them")
     parser.add_argument("--out-prefix", required=True, help="becomes PREFIX.defaults.bin, .masks.bin, ...")
-    parser.add_argument("--tern", help="the program; without it the built one, or that of the path")
-    parser.add_argument("options", nargs="*", help="of tern dedup")
-    given = parser.parse_args()
-    program = given.tern or (str(BUILT) if os.access(BUILT, os.X_OK) else shutil.which("tern"))
-    if program is None:
-        sys.exit("dedup_extract_int4: there is no program tern: build it with `make`, or name it with --tern")
+    given = known_names.arguments(parser, "dedup")
     try:
         Path(given.out_prefix).resolve().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         sys.exit(f"dedup_extract_int4: {error.filename}: {error.strerror}")
-    command = [program, "dedup", given.model_dir, "--out-prefix", given.out_prefix, "--groups", given.groups]
-    command += ["--tensor-map", given.tensor_map] if given.tensor_map else []
-    try:
-        sys.exit(subprocess.run(command + given.options).returncode)
-    except OSError as error:
-        sys.exit(f"dedup_extract_int4: {program}: {error.strerror}")
+    words = ["dedup", given.model_dir, "--out-prefix", given.out_prefix, "--groups", given.groups]
+    words += ["--tensor-map", given.tensor_map] if given.tensor_map else []
+    known_names.run(given, *words)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/word_list.h"
 #include "tern/tern.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
@@ -70,7 +71,52 @@ static bool has_stack(void) {
     return false;
 }
 
+static int run_command(const options *o) {
+    if (options_switch(o, OPT_HELP)) {
+        help_print_command(stdout, o->command);
+        return EXIT_DONE;
+    }
+    const char *ignored = options_ignored_strictly(o);
+    if (ignored != NULL) {
+        complain("strict: --%s would have no effect", ignored);
+        return EXIT_USAGE;
+    }
+    options_print_remarks(o, stderr);
+    if (!has_stack())
+        return EXIT_FAILED;
+    const int status = targets_check(o);
+    return status == EXIT_DONE ? functions[o->command](o) : status;
+}
+
+/*
+ * Whether the program was called by the name `inference-engine` (or `inference-engine.cuda`), with
+ * options and no command: a harness does so.
+ */
+static bool is_engine(int argc, char *const *argv) {
+    const char *name = argc > 0 ? file_base_name(argv[0]) : "";
+    if (strcmp(name, "inference-engine") != 0 && strcmp(name, "inference-engine.cuda") != 0)
+        return false;
+    return argc < 2 || (argv[1][0] == '-' && strcmp(argv[1], "--version") != 0);
+}
+
+/* `tern run` for a harness: one line of JSON, with figures of all answers. */
+static int run_engine(int argc, char *const *argv) {
+    options o;
+    tern_error err = {0};
+    if (options_parse(&o, COMMAND_RUN, argc > 0 ? argc - 1 : 0, argv + 1, &err) != TERN_OK) {
+        complain("%s", err.message);
+        return EXIT_USAGE;
+    }
+    options_default(&o, OPT_JSON, "1");
+    options_default(&o, OPT_SUMMARY, "1");
+    if (text_ends_with(argv[0], ".cuda"))
+        options_default(&o, OPT_DEVICE, "cuda");
+    return run_command(&o);
+}
+
 static int dispatch(int argc, char *const *argv) {
+    if (is_engine(argc, argv))
+        return run_engine(argc, argv);
     if (argc < 2) {
         help_print_program(stderr);
         return EXIT_USAGE;
@@ -91,20 +137,7 @@ static int dispatch(int argc, char *const *argv) {
         complain("%s: %s", argv[1], err.message);
         return EXIT_USAGE;
     }
-    if (options_switch(&o, OPT_HELP)) {
-        help_print_command(stdout, command);
-        return EXIT_DONE;
-    }
-    const char *ignored = options_ignored_strictly(&o);
-    if (ignored != NULL) {
-        complain("strict: --%s would have no effect", ignored);
-        return EXIT_USAGE;
-    }
-    options_print_remarks(&o, stderr);
-    if (!has_stack())
-        return EXIT_FAILED;
-    const int status = targets_check(&o);
-    return status == EXIT_DONE ? functions[command](&o) : status;
+    return run_command(&o);
 }
 
 /* Without /sys hwloc would print a complaint of its own; tern runs on, with what is known. */

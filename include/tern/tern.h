@@ -77,6 +77,7 @@ typedef struct tern_model_params {
     bool exact_head;           /* read all of a float head for every token: no int8 image of it */
     const char *activations;   /* their precision (docs/numerics.md): "int8", "fp8", "fp8-e5m2",
                                   "fp16", "bf16", "fp32"; NULL or "auto": the model's own */
+    bool activations_hint;     /* is a hint: the own one where it cannot be, also with `strict` */
     tern_dedup_params dedup;   /* tensors that are made of shared bytes; changes no bit */
     bool no_sidecar;    /* leave sparse layers beside a GGUF file alone (tern_gguf_add_sidecar) */
     bool long_context;  /* longrope's factors for the file's whole context, at every length;
@@ -181,8 +182,8 @@ const char *tern_model_activations(const tern_model *model);
  * several of these, in the precision in use. Static storage. */
 const char *tern_model_activation_forms(const tern_model *model);
 
-/* One line that says why the precision that was asked for is not in use: ternary weights are
- * defined with int8 activations. NULL when it is, or when none was asked for. Static storage. */
+/* One line that says why the precision that was asked for is not in use: ternary weights have int8
+ * in their definition, or a hint cannot be followed. NULL: it is in use. Lives with the model. */
 const char *tern_model_activations_note(const tern_model *model);
 
 /*

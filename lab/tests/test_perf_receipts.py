@@ -63,9 +63,22 @@ class Makefile(unittest.TestCase):
         for made in (self.commands("bench", RUNS="7", PROMPTS=prompts),
                      self.commands("bench", "RUNS=7", f"PROMPTS={prompts}")):
             self.assertIn("--repeat 7 --strict", made)
-            self.assertIn(f"--prompts-file {prompts} --rounds 7 --parallel 1", made)
+            self.assertIn(f"--prompts-file '{prompts}' --rounds 7 --parallel 1", made)
             self.assertNotIn("bench/bench_kernels\n", made)
         self.assertIn("--repeat 4", self.commands("bench", RUNS="4"))
+
+    def test_bench_refuses(self):
+        """A file that is not there, rounds that are no number: said, with the name, before anything is built."""
+        for name, value in (("PROMPTS", "no such file.txt"), ("RUNS", "many"), ("RUNS", "0")):
+            for words, variables in (((), {name: value}), ((f"{name}={value}",), {})):
+                with self.subTest(name=name, value=value, words=words):
+                    result = run("make", "bench", *words, **variables)
+                    self.assertNotEqual(result.returncode, 0)
+                    self.assertEqual(result.stdout, "")
+                    first = result.stderr.splitlines()[0]
+                    self.assertIn(f"{name}: ", first)
+                    self.assertIn(value, first)
+        self.assertIn("--prompts-file 'Makefile'", self.commands("bench", PROMPTS="Makefile"))
 
     def test_prompts(self):
         lines = (ROOT / "benchmarks" / "prompts_10.txt").read_text().splitlines()

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/word_list.h"
 #include "runtime/gguf/dedup.h"
 
 const char *const tern_dedup_fields[TERN_DEDUP_FILES] = {"defaults", "masks", "exceptions", "base"};
@@ -47,12 +49,24 @@ static tern_status read_number(const index_reading *d, const tern_json_value *ob
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Whether the index was found where a link leads to (iebin.c). Its names are those of files there;
+ * the links beside the list have the usual ones. */
+static bool is_elsewhere(const index_reading *d) {
+    const char *list = d->r->file->name, *index = index_name(d);
+    const size_t folder = (size_t)(file_base_name(list) - list);
+    return strncmp(list, index, folder) != 0 || strchr(index + folder, '/') != NULL;
+}
+
 /* Opens a file that has bytes; its length must be the one that the index tells. */
 static tern_status open_file(index_reading *d, tern_dedup_file which) {
     const tern_json_value *root = d->index->json.values;
     const tern_json_value *totals = tern_json_get(root, "totals");
+    const tern_json_value usual = {
+        .type = TERN_JSON_STRING,
+        .text = {tern_dedup_names[which], strlen(tern_dedup_names[which])}};
     const tern_json_value *name =
-        tern_json_get(tern_json_get(root, "files"), tern_dedup_fields[which]);
+        is_elsewhere(d) ? &usual
+                        : tern_json_get(tern_json_get(root, "files"), tern_dedup_fields[which]);
     char key[32];
     uint64_t size;
     tern_gguf *file;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "base/word_list.h"
@@ -257,14 +258,45 @@ bool tern_iebin_is(const char *path) {
     return list_path(path, list) && stat(list, &info) == 0;
 }
 
+/* The path of a file beside the list; false when that is too long. */
+static bool join_beside(const char *list, const char *name, char path[PATH_BYTES]) {
+    const int folder = (int)(file_base_name(list) - list);
+    return snprintf(path, PATH_BYTES, "%.*s%s", folder, list, name) < PATH_BYTES;
+}
+
+/* For the real path out/x.masks.bin of a file with the ending ".masks.bin": out/x.dedup.json. */
+static bool index_of(const char *real, const char *ending, char path[PATH_BYTES]) {
+    const int stem = (int)(strlen(real) - strlen(ending));
+    return text_ends_with(real, ending) &&
+           snprintf(path, PATH_BYTES, "%.*s.dedup.json", stem, real) < PATH_BYTES &&
+           access(path, F_OK) == 0;
+}
+
+/*
+ * The index of shared bytes, where it does not lie beside the list: beside one of its files that
+ * a link in the folder leads to.
+ */
+static bool find_linked_index(const char *list, char path[PATH_BYTES]) {
+    for (int i = 0; i < TERN_DEDUP_BASE; i++) {
+        const char *ending = tern_dedup_names[i] + strlen("model");
+        char *real = join_beside(list, tern_dedup_names[i], path) ? realpath(path, NULL) : NULL;
+        const bool found = real != NULL && index_of(real, ending, path);
+        free(real);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
 /* Opens a file beside the list, whose path `user` is. */
 static tern_status open_beside(void *user, const char *name, tern_gguf **out, tern_error *err) {
     const char *list = user;
-    const int folder = (int)(file_base_name(list) - list);
-    char path[PATH_BYTES];
-    if (snprintf(path, sizeof path, "%.*s%s", folder, list, name) >= (int)sizeof path)
+    char path[PATH_BYTES], linked[PATH_BYTES];
+    if (!join_beside(list, name, path))
         return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", list);
-    return open_raw(path, out, err);
+    const bool is_elsewhere = strcmp(name, TERN_DEDUP_INDEX) == 0 && access(path, F_OK) != 0 &&
+                              find_linked_index(list, linked);
+    return open_raw(is_elsewhere ? linked : path, out, err);
 }
 
 tern_status tern_iebin_open(const char *path, const tern_dedup_params *shared, tern_gguf **out,

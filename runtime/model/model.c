@@ -507,13 +507,36 @@ static tern_status open_asked(const char *path, const tern_model_params *params,
     return status;
 }
 
+/* As open_asked; where a precision that is only a hint cannot be, the model's own is taken. */
+static tern_status open_hinted(const char *path, const tern_model_params *params, tern_model **out,
+                               tern_error *err) {
+    tern_model_params own = *params;
+    tern_error reason = {0};
+    if (!params->activations_hint || params->activations == NULL)
+        return open_asked(path, params, out, err);
+    own.activations = NULL;
+    const tern_status status = open_asked(path, params, out, &reason);
+    if (status != TERN_ERR_STRICT && !is_of_device(status)) {
+        if (status != TERN_OK && err != NULL)
+            *err = reason;
+        return status;
+    }
+    const tern_status second = open_asked(path, &own, out, err);
+    if (second == TERN_OK) {
+        (*out)->precision_refused = tern_model_is_ternary(*out);
+        (void)snprintf((*out)->precision_note, sizeof(*out)->precision_note,
+                       "activations keep their precision: %.200s", reason.message);
+    }
+    return second;
+}
+
 tern_status tern_model_open(const char *path, const tern_model_params *params, tern_model **out,
                             tern_error *err) {
     const tern_model_params defaults = tern_model_params_default();
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL,
                          "tern_model_open needs a path and a place for the model");
-    return open_asked(path, params != NULL ? params : &defaults, out, err);
+    return open_hinted(path, params != NULL ? params : &defaults, out, err);
 }
 
 tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused, tern_error *err) {

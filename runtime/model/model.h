@@ -102,14 +102,16 @@ struct tern_model {
     char *name;         /* general.name or "" */
     bool runnable;      /* weights are loaded */
     bool strict;
-    bool pre_asked;               /* the pre-tokenizer was named when the model was opened */
-    bool exact_head;              /* no image of the head */
-    tern_precision precision;     /* of activations, where it is not the model's own */
-    bool precision_refused;       /* another one was asked for than the weights' definition fixes */
-    uint64_t packed;              /* bytes of the arena */
-    tern_reading reading;         /* of ternary tensors */
-    char doubt[TERN_DOUBT_BYTES]; /* about the meaning of codes; empty: none */
-    _Atomic uint64_t identity;    /* 0: not asked for yet; identity.c */
+    bool pre_asked;           /* the pre-tokenizer was named when the model was opened */
+    bool exact_head;          /* no image of the head */
+    tern_precision precision; /* of activations, where it is not the model's own */
+    bool precision_refused;   /* another one was asked for than the weights' definition fixes */
+    char precision_note[TERN_ERROR_MESSAGE_BYTES]; /* why a hint is not taken; empty: it is, or the
+                                                      definition fixes another */
+    uint64_t packed;                               /* bytes of the arena */
+    tern_reading reading;                          /* of ternary tensors */
+    char doubt[TERN_DOUBT_BYTES];                  /* about the meaning of codes; empty: none */
+    _Atomic uint64_t identity;                     /* 0: not asked for yet; identity.c */
 };
 
 /* What a worker at that place reads. */

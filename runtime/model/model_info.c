@@ -132,9 +132,9 @@ const char *tern_model_activations(const tern_model *m) {
 }
 
 const char *tern_model_activations_note(const tern_model *m) {
-    return m->precision_refused
-               ? "ternary weights are defined with int8 activations, which are kept"
-               : NULL;
+    if (m->precision_refused)
+        return "ternary weights are defined with int8 activations, which are kept";
+    return m->precision_note[0] != '\0' ? m->precision_note : NULL;
 }
 
 const char *tern_model_activation_forms(const tern_model *m) {

@@ -38,10 +38,11 @@ def command(*args):
     return [_options.tern, *map(str, args)]
 
 
-def tern(*args, env=None, stdin=b""):
+def tern(*args, env=None, stdin=b"", cwd=None):
     """Runs the program; stdout and stderr of the result are bytes."""
     return subprocess.run(
         command(*args),
+        cwd=cwd,
         env=clean_environment(**(env or {})),
         input=stdin,
         capture_output=True,

@@ -89,6 +89,47 @@ class Precisions(common.TernTest):
         strictly = tern("run", "-m", self.ternary, "--tokens", 1, "--strict", "--act-prec", "fp8")
         self.assert_one_line_error(strictly, contains=["strict", "int8 activations, which are kept"])
 
+    def test_hints_of_the_environment(self):
+        """They are followed where that can be; else a line says so, and the answer stays, strictly too."""
+        lookup = common.synth("llama-tiny-iq2_s", self.folder)
+        for model, name, value, why in (
+            (self.ternary, "IE_ACT_PREC", "fp8", "int8 activations, which are kept"),
+            (self.ternary, "IE_PRECISION", "fp32", "int8 activations, which are kept"),
+            (self.ternary, "TERN_ACTIVATION_PRECISION", "bf16", "int8 activations, which are kept"),
+            (lookup, "IE_ACT_PREC", "fp16", "int8 activations only, not with fp16"),
+            (self.ternary, "IE_PRECISION", "int4w", "the model's file decides"),
+        ):
+            for more in ((), ("--strict",)):
+                with self.subTest(model=model.name, name=name, value=value, more=more):
+                    run = ("run", "-m", model, "--tokens", TOKENS, "-n", 4, "--ignore-eos", *more)
+                    plain, hinted = tern(*run), tern(*run, env={name: value})
+                    self.assertEqual((plain.returncode, hinted.returncode), (0, 0), hinted.stderr)
+                    self.assertEqual(hinted.stdout, plain.stdout)
+                    self.assertEqual(len(hinted.stderr.splitlines()), 1, hinted.stderr)
+                    self.assertIn(why, hinted.stderr.decode())
+                    self.assertNotIn("activations", tern_json(*run, env={name: value}))
+        for model, value in ((lookup, "fp16"), (self.ternary, "fp8")):
+            flag = tern("run", "-m", model, "--tokens", 1, "--strict", "--act-prec", value)
+            self.assert_one_line_error(flag, contains=["int8 activations"])
+
+    def test_other_faults_are_told(self):
+        """A hint does not hide what is wrong with a model."""
+        for model, words in ((self.folder / "none.gguf", "No such file"), (self.floats, "strict")):
+            result = tern("run", "-m", model, "--tokens", 1, "--strict", env={"IE_ACT_PREC": "int8"})
+            self.assert_one_line_error(result, contains=[words])
+
+    def test_float_path(self):
+        """PRECISION=fp32, in each of its names, is the answer of --act-prec fp32; nothing else of its values is."""
+        expected, plain = digest(self.blocks, "fp32"), digest(self.blocks, None)
+        where = ("logits", "-m", self.blocks, "--tokens", TOKENS, "--all", "--sha256")
+        self.assertEqual(tern_text(*where, "--precision", "fp32"), expected)
+        for name in ("PRECISION", "IE_PRECISION", "TERN_PRECISION"):
+            self.assertEqual(tern_text(*where, env={name: "fp32"}), expected)
+            self.assertEqual(tern_text(*where, env={name: "int4w"}), plain)
+        self.assertEqual(tern_text(*where, env={"IE_PRECISION": "fp32", "IE_ACT_PREC": "fp8"}), digest(self.blocks, "fp8"))
+        run = ("run", "-m", self.blocks, "--tokens", TOKENS, "-n", 2, "--strict")
+        self.assertEqual(tern_json(*run, env={"PRECISION": "fp32"})["activations"], "fp32")
+
     def test_refusals(self):
         model = common.synth("llama-tiny-iq2_s", self.folder)
         result = tern("run", "-m", model, "--tokens", 1, "--act-prec", "fp16")

@@ -532,6 +532,20 @@ class Environment(WithModel):
             self.assert_one_line_error(tern(*where, "-m", "x"), contains=[f"{folder}/x"])
         self.assert_one_line_error(tern(*where), 2, [folder])
 
+    def test_model_folder_of_iebin(self):
+        """The list of an IEBIN folder is its model; the file of its keys is none."""
+        with tempfile.TemporaryDirectory() as parent:
+            folder = Path(parent) / "iebin"
+            tern_text("convert", self.model, folder, "--to", "iebin")
+            expected = tern_json("run", "-m", self.model, "-p", "abc", "-n", 4)["tokens"]
+            for more in ((), ("-m", "model"), ("-m", "model.ie.json")):
+                made = tern_json("run", "--model-dir", folder, "-p", "abc", "-n", 4, *more)
+                self.assertEqual((made["model"], made["tokens"]), (f"{folder}/model.ie.json", expected))
+            named = tern_json("run", "--model-dir", parent, "-m", "iebin", "-p", "abc", "-n", 4)
+            self.assertEqual(named["tokens"], expected)
+            common.synth("bitnet-tiny", folder)
+            self.assert_one_line_error(tern("run", "--model-dir", folder, "-p", "abc"), 2, ["2 models"])
+
     def test_hints_of_other_programs(self):
         """Known options without effect: a remark on standard error, the same answer."""
         plain = tern("run", "-m", self.model, "-p", "abc", "-n", 4)

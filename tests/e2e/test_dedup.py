@@ -199,6 +199,31 @@ class Dedups(common.FolderTest):
         self.assertNotEqual(self.extract(folder, folder / "model").returncode, 0)  # nothing is replaced
         shutil.rmtree(self.dir / "dedup_out")
 
+    def test_three_links(self):
+        """The index is found beside what the links lead to; a file that is missing is strictly an error."""
+        folder, expected = self.groups(self.UP)
+        out = self.dir / "elsewhere"
+        self.assertEqual(self.extract(folder, out / "tiny").returncode, 0)
+        for name in BLOBS:
+            (folder / name).symlink_to(out / name.replace("model", "tiny"))
+        strictly = ("logits", "-m", folder, "--tokens", TOKENS, "--all", "--sha256", "--dedup-strict", "--dedup-debug")
+        for cwd, where in ((None, folder), (folder, ".")):
+            made = tern(*("." if word is folder else word for word in strictly) if cwd else strictly, cwd=cwd)
+            self.assertEqual(made.stdout.decode(), expected, made.stderr)
+            self.assertIn("shared bytes: 2 tensors", made.stderr.decode())
+        for name in BLOBS:
+            target = (folder / name).resolve()
+            (folder / name).unlink()
+            self.assert_one_line_error(tern(*strictly), contains=(name, "No such file"))
+            (folder / name).symlink_to(target)
+        index = out / "tiny.dedup.json"
+        text = index.read_text()
+        index.write_text(text.replace('"DUDP"', '"X"'))
+        self.assert_one_line_error(tern(*strictly), contains=("tiny.dedup.json", "'magic'"))
+        index.unlink()
+        self.assert_one_line_error(tern(*strictly), contains=(INDEX, "No such file"))
+        shutil.rmtree(out)
+
     def test_extraction_that_cannot_begin(self):
         folder, _ = self.groups(self.UP)
         self.assert_one_line_error(self.extract(folder, folder / DATA / "out" / "model"), 1, ["out: Not a directory"])

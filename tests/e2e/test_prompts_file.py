@@ -64,6 +64,24 @@ class PromptsFile(common.TernTest):
                 ends = sum(a["stop"] == "end" for a in answers)
                 self.assertEqual(run["passes"], run["generated_tokens"] + ends)
 
+    def test_summary(self):
+        """The run's line alone, which adds up what the lines of the answers say."""
+        many = ("--prompts-file", self.file, "--rounds", 2, "--no-draft")
+        answers, run = self.lines(*many)
+        self.assertEqual(self.lines(*many, "--summary")[0], [])
+        summary = self.lines(*many, "--summary")[1]
+        self.assertEqual(set(summary), set(run))
+        for key in ("kv_hits", "kv_misses", "generated_tokens", "prompt_tokens"):
+            self.assertEqual((run[key], summary[key]), (sum(a[key] for a in answers),) * 2)
+        least, most = min(a["p50_ms"] for a in answers), max(a["p95_ms"] for a in answers)
+        self.assertLessEqual(least, run["p50_ms"])
+        self.assertLessEqual(run["p50_ms"], run["p95_ms"])
+        self.assertLessEqual(run["p50_ms"], most)
+        alone = tern_json(*self.options, "-p", PROMPTS[0], "--summary")
+        self.assertEqual(alone["tokens"], self.alone[0]["tokens"])
+        text = tern_text(*self.options, *many)
+        self.assertEqual(tern_text(*self.options, *many, "--summary"), text)
+
     def test_cache_counters(self):
         """An answer computes each position once, but not a last token that nothing follows; rounds find nothing of each other."""
         answers, _ = self.lines("--prompts-file", self.file, "--rounds", 2, "--no-draft")

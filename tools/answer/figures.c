@@ -112,6 +112,7 @@ void figures_set_process(json_t *root, const loaded *l) {
     json_object_set_new(root, "threads", json_integer(l->threads));
     json_set_loading(root, l);
     json_set_kernels(root, l);
+    json_set_activations(root, l->model);
     placement_set_json(root, l->model);
     json_object_set_new(root, "model", json_text(l->info.path, strlen(l->info.path)));
 }

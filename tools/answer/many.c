@@ -36,6 +36,8 @@ typedef struct many {
     size_t answers, failures, tokens;
     size_t begun;                                          /* answers whose text has begun */
     size_t prompt_tokens, generated_tokens, shared_tokens; /* of what was told */
+    uint64_t kv_hits, kv_misses;                           /* the same */
+    tern_latencies *latencies;                             /* from token to token of an answer */
     double begin, shown;                                   /* seconds */
     bool json, progress, broken;
 } many;
@@ -148,9 +150,11 @@ static bool go_on(void *user) {
     return !m->broken && !interrupt_seen();
 }
 
-static void on_token(void *user) {
+static void on_token(void *user, double seconds) {
     many *m = user;
     m->tokens++;
+    if (seconds >= 0.0)
+        tern_latencies_add(m->latencies, seconds);
     if (m->touch != NULL)
         touch_token(m->touch);
 }
@@ -260,9 +264,11 @@ static void tell(void *user, const together_answer *told) {
     m->prompt_tokens += a->error == NULL ? a->figures.n_prompt : 0;
     m->generated_tokens += a->error == NULL ? a->n_tokens : 0;
     m->shared_tokens += a->figures.n_shared;
-    if (m->json)
+    m->kv_hits += a->figures.n_found;
+    m->kv_misses += a->figures.n_computed;
+    if (m->json && !options_switch(m->o, OPT_SUMMARY))
         print_line(m, a, whole);
-    else
+    else if (!m->json)
         print_text(m, a);
     if (a->error == NULL && !whole)
         complain("prompt %zu: the answer ended (%s) before its text was whole",
@@ -280,6 +286,13 @@ static int print_run(const many *m, double seconds) {
                   (json_int_t)m->failures, "prompt_tokens", (json_int_t)m->prompt_tokens,
                   "generated_tokens", (json_int_t)m->generated_tokens, "shared_tokens",
                   (json_int_t)m->shared_tokens, "passes", (json_int_t)s.passes);
+    tern_latencies_sort(m->latencies);
+    json_object_set_new(root, "kv_hits", json_integer((json_int_t)m->kv_hits));
+    json_object_set_new(root, "kv_misses", json_integer((json_int_t)m->kv_misses));
+    json_object_set_new(root, "p50_ms",
+                        json_number(1e3 * tern_latencies_percentile(m->latencies, 0.50)));
+    json_object_set_new(root, "p95_ms",
+                        json_number(1e3 * tern_latencies_percentile(m->latencies, 0.95)));
     json_object_set_new(root, "parallel", json_integer(m->at_once));
     json_object_set_new(root, "seconds", json_number(seconds));
     json_object_set_new(root, "true_tps", json_number((double)m->generated_tokens / seconds));
@@ -323,6 +336,14 @@ static int answer_all(many *m) {
     return m->failures > 0 ? EXIT_FAILED : interrupt_status(EXIT_DONE);
 }
 
+/* The ids of those prompts that are texts. */
+static int tokenize_all(const options *o, const loaded *l, const prompts *p) {
+    int status = EXIT_DONE;
+    for (size_t i = 0; status == EXIT_DONE && i < p->n; i++)
+        status = p->items[i].ids != NULL ? EXIT_DONE : prompt_tokenize(o, l, &p->items[i]);
+    return status;
+}
+
 int many_answer(const options *o, loaded *l, const answer_options *how, touch *t, const prompts *p,
                 many_kept *kept) {
     many m = {.o = o,
@@ -334,17 +355,20 @@ int many_answer(const options *o, loaded *l, const answer_options *how, touch *t
               .rounds = options_integer(o, OPT_ROUNDS),
               .json = options_switch(o, OPT_JSON)};
     m.progress = isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) != 1;
-    for (size_t i = 0; i < p->n; i++) {
-        const int status =
-            p->items[i].ids != NULL ? EXIT_DONE : prompt_tokenize(o, l, &p->items[i]);
-        if (status != EXIT_DONE)
-            return status;
+    int status = tokenize_all(o, l, p);
+    if (status != EXIT_DONE)
+        return status;
+    m.latencies = calloc(1, sizeof *m.latencies);
+    if (m.latencies == NULL) {
+        complain("no memory for times of tokens");
+        return EXIT_FAILED;
     }
-    int status = form_open(o, l, p->n * m.rounds, &m.form);
+    status = form_open(o, l, p->n * m.rounds, &m.form);
     if (status == EXIT_DONE)
         status = open_engine(&m);
     if (status == EXIT_DONE)
         status = answer_all(&m);
     form_close(&m.form);
+    free(m.latencies);
     return status;
 }

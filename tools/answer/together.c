@@ -100,10 +100,11 @@ static void take_token(together *t, slot *s, const tern_event *e) {
         fail(t);
         return;
     }
+    const double since = first ? -1.0 : e->seconds - s->last;
     if (!first)
-        tern_latencies_add(&s->latencies, e->seconds - s->last);
+        tern_latencies_add(&s->latencies, since);
     s->last = e->seconds;
-    t->task->on_token(t->task->user);
+    t->task->on_token(t->task->user, since);
 }
 
 static void take_end(together *t, slot *s, const tern_event *e) {

@@ -32,9 +32,10 @@ typedef struct together_task {
     size_t live;  /* of these that the engine has at once, >= 1; its queue holds as many */
     size_t width; /* of vectors, where requests ask for those */
     void (*ask)(void *user, size_t number, tern_request *request);
-    bool (*go_on)(void *user);    /* asked before each pass; false ends what is under way */
-    void (*on_token)(void *user); /* after each token of any answer; it and say may be NULL where
-                                     no request wants tokens */
+    bool (*go_on)(void *user); /* asked before each pass; false ends what is under way */
+    /* After each token of any answer, with the seconds since the one before of the same answer, or
+     * a negative number for its first; it and say may be NULL where no request wants tokens. */
+    void (*on_token)(void *user, double seconds);
     void (*say)(void *user, size_t number, const char *bytes, size_t size);
     void (*tell)(void *user, const together_answer *answer); /* when all of its text was said */
     void *user;

@@ -342,6 +342,14 @@ static tern_status fill_in(options *o, option_id id, tern_error *err) {
     return TERN_OK;
 }
 
+/* --precision fp32 is --activation-precision fp32, unless that says something else. */
+static void settle_precision(options *o) {
+    const option_value *asked = &o->values[OPT_PRECISION];
+    if (options_given(o, OPT_PRECISION) && strcmp(asked->text, "fp32") == 0 &&
+        !options_given(o, OPT_ACTIVATION_PRECISION))
+        o->values[OPT_ACTIVATION_PRECISION] = *asked;
+}
+
 static bool wants_help(int argc, char *const *argv) {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
@@ -364,12 +372,19 @@ tern_status options_parse(options *o, command_id command, int argc, char *const 
         status = fill_in(o, (option_id)id, err);
     if (status != TERN_OK)
         return status;
+    settle_precision(o);
     const command_spec *spec = command_describe(command);
     if (o->n_operands < spec->min_operands) {
         return tern_fail(err, TERN_ERR_ARG, "missing argument: %s, see `tern %s --help`",
                          spec->operands, spec->name);
     }
     return TERN_OK;
+}
+
+void options_default(options *o, option_id id, const char *text) {
+    option_value value = {.source = OPTION_DEFAULT};
+    if (o->values[id].source <= OPTION_DEFAULT && parse_value(option_describe(id), text, &value))
+        o->values[id] = value;
 }
 
 bool options_given(const options *o, option_id id) {

@@ -220,6 +220,7 @@ typedef enum option_id {
     OPT_STRICT,
     OPT_REQUIRE_MODEL,
     OPT_JSON,
+    OPT_SUMMARY,
     OPT_VERBOSE,
     OPT_HELP,
     OPT_PRECISION, /* from here on: accepted, and without effect */
@@ -285,6 +286,7 @@ typedef struct option_spec {
     const char *word;   /* a flag of several letters after one dash ("ngl"); NULL: none */
     const char *remark; /* why an option of other programs, accepted so that scripts go on working,
                            has no effect here; NULL: the option has one */
+    const char *works;  /* with a remark: the one value that has an effect; NULL: none has */
 } option_spec;
 
 typedef enum option_source {
@@ -322,6 +324,11 @@ typedef struct options {
 const command_spec *command_describe(command_id command);
 bool command_find(const char *name, command_id *command);
 const char *command_nearest(const char *name); /* for a hint; NULL when nothing is near */
+
+/* Whether an option has no effect, whatever its value. */
+static inline bool option_is_idle(const option_spec *spec) {
+    return spec->remark != NULL && spec->works == NULL;
+}
 
 /* Rows of the table. */
 const option_spec *option_describe(option_id id);
@@ -375,9 +382,12 @@ void option_expectation(const option_spec *spec, char *text, size_t size);
 TERN_MUST_CHECK tern_status options_parse(options *o, command_id command, int argc,
                                           char *const *argv, tern_error *err);
 
+/* Makes a text the value of an option that neither a flag nor a variable has set. */
+void options_default(options *o, option_id id, const char *text);
+
 /*
- * With --strict: the name of an option of other programs that was given, asks for another way of
- * computing and has no effect here; NULL: none.
+ * With --strict: the name of an option of other programs that was given on the command line, asks
+ * for another way of computing and has no effect here; NULL: none. In the environment it is a hint.
  */
 const char *options_ignored_strictly(const options *o);
 

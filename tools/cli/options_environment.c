@@ -58,10 +58,17 @@ static void remark_variables(const options *o, FILE *out) {
             remark_ignored(option_describe((option_id)id), out);
 }
 
+/* Whether an option of other programs was given, with a value that changes nothing. */
+static bool is_without_effect(const options *o, option_id id) {
+    const option_spec *spec = option_describe(id);
+    return spec->remark != NULL && options_given(o, id) &&
+           (spec->works == NULL || strcmp(spec->works, options_text(o, id)) != 0);
+}
+
 void options_print_remarks(const options *o, FILE *out) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if (spec->remark == NULL || !options_given(o, (option_id)id))
+        if (!is_without_effect(o, (option_id)id))
             continue;
         char name[WORD_BYTES];
         if (o->values[id].source == OPTION_FLAG || option_environment(spec, name) == NULL)
@@ -77,9 +84,9 @@ const char *options_ignored_strictly(const options *o) {
     static const option_id computing[] = {OPT_PRECISION, OPT_GPU_LAYERS};
     for (size_t i = 0; i < sizeof computing / sizeof *computing; i++) {
         const option_value *v = &o->values[computing[i]];
-        const bool asks = options_given(o, computing[i]) && strcmp(v->text, "auto") != 0 &&
+        const bool asks = is_without_effect(o, computing[i]) && strcmp(v->text, "auto") != 0 &&
                           strcmp(v->text, "0") != 0;
-        if (options_switch(o, OPT_STRICT) && asks)
+        if (options_switch(o, OPT_STRICT) && asks && v->source == OPTION_FLAG)
             return option_describe(computing[i])->name;
     }
     return NULL;

@@ -67,7 +67,7 @@ static void print_ignored(FILE *out, command_id command) {
     size_t n = 0;
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if (option_applies((option_id)id, command) && spec->remark != NULL && n < sizeof text)
+        if (option_applies((option_id)id, command) && option_is_idle(spec) && n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "--%s ", spec->name);
     }
     fprintf(out,
@@ -105,9 +105,9 @@ void help_print_command(FILE *out, command_id command) {
     bool ignores = false;
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *option = option_describe((option_id)id);
-        if (option_applies((option_id)id, command) && option->remark == NULL)
+        if (option_applies((option_id)id, command) && !option_is_idle(option))
             print_option(out, option);
-        ignores |= option_applies((option_id)id, command) && option->remark != NULL;
+        ignores |= option_applies((option_id)id, command) && option_is_idle(option);
     }
     if (ignores)
         print_ignored(out, command);

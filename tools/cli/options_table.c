@@ -551,6 +551,9 @@ static const option_spec table[OPT_PRECISION] = {
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
                               IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST | DEDUP,
                   .help = "print one line of JSON and nothing else"},
+    [OPT_SUMMARY] = {"summary", 0, NULL, NULL, OPTION_SWITCH, .commands = RUN,
+                     .help = "with --json, of many prompts or rounds print the last line alone, "
+                             "which has the figures of all"},
     [OPT_VERBOSE] = {"verbose", 'v', NULL, NULL, OPTION_SWITCH,
                      .commands = RECODES | RUN | BENCH | SYNTH | PERPLEXITY | IMATRIX | TOKENIZE |
                                  TUNE | VERIFY | PULL | EMBED,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of options of other programs, which are accepted and have no effect. */
+/* The table of options of other programs, which are accepted and have no effect, or hardly any. */
 
 #include "tools/cli/options_commands.h"
 
@@ -8,9 +8,12 @@
 static const option_spec table[AT(OPT_COUNT)] = {
     [AT(OPT_PRECISION)] = {"precision", 0, NULL, "TYPE", OPTION_CHOICE,
                            .choices = "auto fp32 fp16 bf16 int8w int4w int2w ternary",
-                           .variables = "IE_PRECISION PRECISION", .commands = EVALUATES,
-                           .help = "how weights are stored",
-                           .remark = "the model's file decides how its weights are stored"},
+                           .variables = "IE_PRECISION PRECISION",
+                           .commands = EVALUATES | VERIFY | INSPECT,
+                           .help = "fp32: products of floats, as --activation-precision fp32. The "
+                                   "others have no effect: the file decides how weights are stored",
+                           .remark = "the model's file decides how its weights are stored",
+                           .works = "fp32"},
     [AT(OPT_GPU_LAYERS)] = {"n-gpu-layers", 0, "gpu-layers", "N", OPTION_INTEGER, .max = INT32_MAX,
                             .one_call = true, .commands = EVALUATES,
                             .help = "layers on a graphics processor", .word = "ngl",

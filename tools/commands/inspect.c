@@ -77,7 +77,7 @@ static void try_model(inspection *n) {
     params.tokenizer = options_text(n->o, OPT_TOKENIZER);
     params.chat_format = loader_chat_format(n->o);
     params.no_weights = true;
-    params.activations = options_text(n->o, OPT_ACTIVATION_PRECISION);
+    loader_set_activations(n->o, &params);
     loaded *l = &n->l;
     n->status = tern_model_open(n->path, &params, &l->model, &n->why);
     if (n->status != TERN_OK)

@@ -157,7 +157,7 @@ int determinism_open(const options *o, const char *path, const determinism_place
     params.isa = where->isa;
     params.layout = where->layout;
     params.device = where->device;
-    params.activations = options_text(o, OPT_ACTIVATION_PRECISION);
+    loader_set_activations(o, &params);
     params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
     params.long_context = options_switch(o, OPT_LONG_CONTEXT);
     if (loader_set_reading(o, &params, &err) != TERN_OK) {

@@ -70,21 +70,18 @@ static void print_row(FILE *out, const option_spec *spec, const char *variable) 
     fprintf(out, " | `--%s` | ", spec->name);
     print_cell(out, expected);
     print_cell(out, option_default(spec) != NULL ? option_default(spec) : "");
-    print_cell(out, spec->remark != NULL ? spec->remark : spec->help);
+    print_cell(out, spec->help);
     print_cell(out, criteria_of(spec));
     print_commands(out, spec->name);
 }
 
-static void print_table(FILE *out, bool effective) {
-    fprintf(out,
-            "| variable | older names | flag | values | default | %s | AC | commands |\n"
-            "|---|---|---|---|---|---|---|---|\n",
-            effective ? "meaning" : "why it has no effect");
+static void print_table(FILE *out) {
+    fprintf(out, "| variable | older names | flag | values | default | meaning | AC | commands |\n"
+                 "|---|---|---|---|---|---|---|---|\n");
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
         char variable[WORD_BYTES];
-        if ((spec->remark == NULL) == effective && !option_is_repeated((option_id)id) &&
-            option_variable(spec, variable, sizeof variable))
+        if (!option_is_repeated((option_id)id) && option_variable(spec, variable, sizeof variable))
             print_row(out, spec, variable);
     }
 }
@@ -116,16 +113,10 @@ void page_print_environment(FILE *out) {
             "those. Names that begin with none of `TERN_`, `BITNET_` and `IE_`\n(`PRECISION`, "
             "`AFFINITY`, `RAYON_NUM_THREADS`) are used by other programs as well: they count with "
             "a value that the flag takes;\nwith another one they are ignored, which `--verbose` "
-            "says.\n\n");
-    print_table(out, true);
+            "says. What the environment says of precision is a hint,\nalso with `--strict` "
+            "([strict.md](strict.md#hints)).\n\n");
+    print_table(out);
     print_criteria(out);
-    fprintf(out,
-            "\n## Accepted without effect\n"
-            "Variables and flags of other programs, accepted so that scripts go on working. They "
-            "change nothing at all: no precision,\nno bit, no speed. Values are checked, and a "
-            "remark on standard error says why nothing changes (for `PRECISION` with "
-            "`--verbose`).\n\n");
-    print_table(out, false);
     fprintf(out, "\n## Variables without a flag\n| variable | values | meaning |\n|---|---|---|\n");
     const environment_name *other;
     for (size_t i = 0; (other = environment_other(i)) != NULL; i++)

@@ -88,7 +88,7 @@ static void print_command(FILE *out, command_id command) {
     size_t n = 0;
     for (int id = 0; id < OPT_COUNT && n < sizeof all; id++) {
         const option_spec *option = option_describe((option_id)id);
-        if (option_applies((option_id)id, command) && option->remark == NULL) {
+        if (option_applies((option_id)id, command) && !option_is_idle(option)) {
             n += (size_t)snprintf(all + n, sizeof all - n, "%s--%s", n > 0 ? ", " : "",
                                   option->name);
         }
@@ -108,7 +108,7 @@ static void print_option(FILE *out, const option_spec *spec) {
         fprintf(out, " \\fI%s\\fR", spec->argument);
     char text[1024] = "\n";
     const size_t n = 1 + option_help(spec, text + 1, sizeof text - 1);
-    if (spec->remark != NULL)
+    if (option_is_idle(spec))
         (void)snprintf(text + n, sizeof text - n, "; without effect: %s", spec->remark);
     fputc('\n', out);
     print_words(out, text);
@@ -118,7 +118,7 @@ static void print_option(FILE *out, const option_spec *spec) {
 static void print_options(FILE *out, bool effective) {
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
-        if ((spec->remark == NULL) == effective)
+        if (option_is_idle(spec) != effective)
             print_option(out, spec);
     }
 }

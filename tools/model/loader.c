@@ -187,6 +187,11 @@ tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
     return params;
 }
 
+void loader_set_activations(const options *o, tern_model_params *params) {
+    params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
+    params->activations_hint = o->values[OPT_ACTIVATION_PRECISION].source != OPTION_FLAG;
+}
+
 /* Answers that are computed at once, at most. */
 static uint32_t expected_together(const options *o) {
     if (o->command == COMMAND_SERVE)
@@ -207,7 +212,7 @@ static tern_status running_params(const options *o, char cache[PATH_MAX], tern_m
     params->strict = options_switch(o, OPT_STRICT);
     params->cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
     params->images = image_use(o);
-    params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
+    loader_set_activations(o, params);
     params->fetch = fetch_params(o);
     params->tune_later = late_tuning_wanted(o);
     params->together = expected_together(o);

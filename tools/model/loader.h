@@ -45,6 +45,10 @@ int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ..
  * and matrices where they are in memory already. The caller frees it. The exit status. */
 int loader_open_other(const options *o, const loaded *l, tern_model **out);
 
+/* The precision of activations: what a flag says is meant, what a variable says is a hint, which
+ * harnesses set for models of any kind. */
+void loader_set_activations(const options *o, tern_model_params *params);
+
 /* An engine for an open model. What the options say of it; the caller adds sizes of its own. */
 tern_engine_params loader_engine_params(const options *o, const loaded *l);
 int loader_open_engine(const tern_engine_params *params, loaded *l);

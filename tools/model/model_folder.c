@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/word_list.h"
 #include "tools/cli/output.h"
 #include "tools/hub/hub_cache.h"
 
@@ -20,10 +21,13 @@ static bool join(const char *folder, const char *name, const char *suffix) {
     return n > 0 && (size_t)n < sizeof path;
 }
 
-/* A model, and of a split one ("-00002-of-00003.gguf") the first part. */
+/* A GGUF file, of a split one ("-00002-of-00003.gguf") the first part; or the list of an IEBIN
+ * folder, whose GGUF file (".ie.gguf") holds its keys alone. */
 static bool is_model(const char *name) {
     const size_t n = strlen(name);
-    if (n < 6 || strcmp(name + n - 5, ".gguf") != 0)
+    if (text_ends_with(name, ".ie.json"))
+        return true;
+    if (n < 6 || !text_ends_with(name, ".gguf") || text_ends_with(name, ".ie.gguf"))
         return false;
     unsigned part = 1;
     unsigned parts = 1;
@@ -43,7 +47,7 @@ static const char *only_model(const char *folder) {
             found++;
     (void)closedir(listing); /* only read */
     if (found != 1) {
-        complain("%s: it holds %u models (*.gguf): use -m NAME", folder, found);
+        complain("%s: it holds %u models (*.gguf, *.ie.json): use -m NAME", folder, found);
         return NULL;
     }
     return path;
@@ -54,8 +58,10 @@ const char *model_in_folder(const char *folder, const char *name) {
         return only_model(folder);
     if (strchr(name, '/') != NULL)
         return name;
-    if (join(folder, name, ".gguf") && access(path, R_OK) == 0)
-        return path;
+    static const char *const endings[] = {".gguf", ".ie.json"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (join(folder, name, endings[i]) && access(path, R_OK) == 0)
+            return path;
     if (!join(folder, name, "")) {
         complain("%.100s: a path that is too long", folder);
         return NULL;

@@ -3,9 +3,10 @@
 #define TERN_TOOLS_MODEL_MODEL_FOLDER_H
 
 /*
- * The path of a model in a folder: of the file `name`, with or without ".gguf", or, where name is
- * NULL, of the only model there (of a split model the first part). A name with a '/' is a path of
- * its own. NULL after a complaint. Lives until the next call.
+ * The path of a model in a folder: of the file `name`, with or without ".gguf" or ".ie.json", or,
+ * where name is NULL, of the only model there: a GGUF file (of a split model the first part), or
+ * the list of an IEBIN folder. A name with a '/' is a path of its own. NULL after a complaint.
+ * Lives until the next call.
  */
 const char *model_in_folder(const char *folder, const char *name);
 
