@@ -130,28 +130,74 @@ static void test_shapes(void **state) {
     round_trip(TERN_TL2, 320, 1024, (tern_tl_tiles){160, 96, 32});
 }
 
-/* Sizes that the table knows are possible for their shapes. */
-static void test_known_tiles(void **state) {
-    static const size_t shapes[][2] = {{1536, 4096}, {1536, 1536}, {4096, 1536},  {3200, 8640},
-                                       {3200, 3200}, {8640, 3200}, {14336, 4096}, {4096, 14336},
-                                       {1024, 4096}, {4096, 4096}};
-    tern_tl_tiles tiles;
+/*
+ * The sizes that microsoft/BitNet generates its kernels with for each published model, and so
+ * writes files with (utils/codegen_tl1.py and codegen_tl2.py as setup_env.py calls them): lists
+ * with an entry for each shape, as they stand there. bm of TL2 is 32 always.
+ */
+typedef struct published {
+    const char *model;
+    size_t n, shapes[4][2];
+    uint32_t tl1_rows[4], tl1_cols[4], tl1_block_rows[4];
+    uint32_t tl2_rows[4], tl2_cols[4];
+} published;
+
+static const published published_models[] = {
+    {.model = "bitnet_b1_58-large",
+     .n = 3,
+     .shapes = {{1536, 4096}, {1536, 1536}, {4096, 1536}},
+     .tl1_rows = {256, 128, 256},
+     .tl1_cols = {128, 64, 128},
+     .tl1_block_rows = {32, 64, 32},
+     .tl2_rows = {256, 128, 256},
+     .tl2_cols = {96, 192, 96}},
+    {.model = "bitnet_b1_58-3B",
+     .n = 3,
+     .shapes = {{3200, 8640}, {3200, 3200}, {8640, 3200}},
+     .tl1_rows = {160, 320, 320},
+     .tl1_cols = {64, 128, 64},
+     .tl1_block_rows = {32, 64, 32},
+     .tl2_rows = {160, 320, 320},
+     .tl2_cols = {96, 96, 96}},
+    {.model = "Llama3-8B-1.58",
+     .n = 4,
+     .shapes = {{14336, 4096}, {4096, 14336}, {1024, 4096}, {4096, 4096}},
+     .tl1_rows = {256, 128, 256, 128},
+     .tl1_cols = {128, 64, 128, 64},
+     .tl1_block_rows = {32, 64, 32, 64},
+     .tl2_rows = {256, 128, 256, 128},
+     .tl2_cols = {96, 96, 96, 96}},
+};
+
+static void check_known(tern_tl_kind kind, const size_t shape[2], tern_tl_tiles want) {
+    tern_error err = {0};
+    tern_tl_tiles tiles = {0, 0, 0};
     size_t bytes;
 
-    (void)state;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        for (int kind = TERN_TL1; kind <= TERN_TL2; kind++) {
-            tern_error err = {0};
-            assert_true(
-                tern_tl_tiles_known((tern_tl_kind)kind, shapes[i][0], shapes[i][1], &tiles));
-            if (tern_tl_bytes((tern_tl_kind)kind, shapes[i][0], shapes[i][1], &tiles, &bytes,
-                              &err) != TERN_OK)
-                check_fail("%s", err.message);
-        }
-    assert_false(tern_tl_tiles_known(TERN_TL1, 2560, 6912, &tiles));
+    assert_true(tern_tl_tiles_known(kind, shape[0], shape[1], &tiles));
+    assert_int_equal(tiles.rows, want.rows);
+    assert_int_equal(tiles.cols, want.cols);
+    assert_int_equal(tiles.block_rows, want.block_rows);
+    if (tern_tl_bytes(kind, shape[0], shape[1], &tiles, &bytes, &err) != TERN_OK)
+        check_fail("%s", err.message);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------ */
+static void test_known_tiles(void **state) {
+    tern_tl_tiles tiles;
+
+    (void)state;
+    for (size_t m = 0; m < sizeof published_models / sizeof *published_models; m++)
+        for (size_t i = 0; i < published_models[m].n; i++) {
+            const published *p = &published_models[m];
+            check_case("%s, %zu x %zu", p->model, p->shapes[i][0], p->shapes[i][1]);
+            check_known(TERN_TL1, p->shapes[i],
+                        (tern_tl_tiles){p->tl1_rows[i], p->tl1_cols[i], p->tl1_block_rows[i]});
+            check_known(TERN_TL2, p->shapes[i],
+                        (tern_tl_tiles){p->tl2_rows[i], p->tl2_cols[i], 32});
+        }
+    assert_false(tern_tl_tiles_known(TERN_TL1, 2560, 6912, &tiles));
+    assert_false(tern_tl_tiles_known(TERN_TL2, 4096, 1024, &tiles)); /* not the other way round */
+}
 
 static void expect_shape_error(tern_tl_kind kind, size_t rows, size_t cols, tern_tl_tiles tiles) {
     size_t bytes = 7;

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models in several files: any part opens the whole, bit for bit; what does not belong is refused."""
 
+import hashlib
+import json
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import common
 import gguf_edit
 from common import tern, tern_json, tern_text
 from split_files import cut, i32, part_name, u16
+
+
+I2_S = 36
 
 
 class SplitModels(common.TernTest):
@@ -136,9 +142,67 @@ class SplitModels(common.TernTest):
         key = "general.architecture"
         self.edited(1, lambda p: p.__setitem__(key, gguf_edit.string("llama")), name, key)
         self.edited(2, lambda p: p.__setitem__("bitnet-b1.58.logit_scale", gguf_edit.f32(2.0)), "logit_scale")
+        for own in [k for k, _, _ in self.file.keys if k.startswith("bitnet-b1.58.")]:
+            parts = cut(self.file, 3)
+            parts[2][own] = gguf_edit.string("other")
+            self.assert_one_line_error(tern("inspect", self.write(parts)[0]), contains=[part_name(2, 3), own])
         same = cut(self.file, 3)
         same[1][key] = gguf_edit.string(self.file.text(key))  # agrees: fine
         self.assertEqual(self.hash(self.write(same)[0]), self.hash(self.whole))
+
+    def changed(self, paths, number):
+        """The same part with one weight changed."""
+        part = gguf_edit.read(paths[number])
+        matrix = max(part.tensors, key=lambda t: t.ne[0] * t.ne[1] if t.kind == I2_S else 0)
+        data = bytearray(matrix.data)
+        at = matrix.ne[0] * matrix.ne[1] // 4 * 2 // 5  # no place where samples are taken
+        data[at] = data[at] & 0xFC | (0 if data[at] & 3 else 1)
+        matrix.data = bytes(data)
+        paths[number].write_bytes(part.to_bytes())
+
+
+    def test_receipts_hold_the_hash_of_each_part(self):
+        for number in range(3):
+            paths, receipt = self.write(cut(self.file, 3)), self.dir / "receipt.json"
+            tern_text("run", "-m", paths[1], "--tokens", "5,17,300,2", "-n", "2", "--receipt", receipt)
+            model = json.loads(receipt.read_text())["model_info"]
+            hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+            self.assertEqual(model["files"], [{"path": path.name, "bytes": path.stat().st_size, "sha256": h}
+                                              for path, h in zip(paths, hashes)])
+            self.assertEqual(model["sha256"], hashlib.sha256("".join(hashes).encode()).hexdigest())
+            tern_text("verify", receipt, "--replay")
+            self.changed(paths, number)
+            self.assert_one_line_error(tern("verify", receipt, "--replay"), contains=["another model"])
+            receipt.unlink()
+
+    def test_packed_weights_belong_to_every_part(self):
+        """What is remembered of files that have not been touched for a while holds for all of them."""
+        copies = []
+        for number in range(3):
+            copies.append([Path(shutil.copy(path, self.dir / f"of{number}-{path.name}")) for path in self.write(cut(self.file, 3))])
+        time.sleep(3)
+        for number, paths in enumerate(copies):
+            cache = ("--cache-dir", self.dir / "cache", "--pretranspose", "all")
+            options = ("logits", "-m", paths[0], "--tokens", "5,17,300,2", "--all", "--sha256")
+            first = tern_text(*options, *cache)
+            self.assertEqual(tern_text(*options, *cache), first)
+            self.assertEqual(len(list((self.dir / "cache").glob("source-*"))), number + 1)
+            self.changed(paths, number)
+            other = tern_text(*options, "--no-cache")
+            self.assertNotEqual(other, first)
+            self.assertEqual(tern_text(*options, *cache), other, f"part {number + 1}")
+
+    def test_sessions_belong_to_every_part(self):
+        """And to the whole model, however it is cut."""
+        for number in range(3):
+            paths, session = self.write(cut(self.file, 3)), self.dir / "kept.session"
+            options = ("--tokens", "5,17,300,2", "-n", "2", "--prompt-cache", session)
+            tern_text("run", "-m", self.whole, *options)
+            self.assertEqual(tern_json("run", "-m", paths[0], *options)["reused_tokens"], 3)
+            self.changed(paths, number)
+            result = tern("run", "-m", paths[0], *options)
+            self.assert_one_line_error(result, contains=["kept.session", "another model"])
+            session.unlink()
 
     def test_broken_part(self):
         paths = self.write(cut(self.file, 3))
