@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What kernels, threads and the work-touch ask memory for ahead. The files of the source that ask
+ * are compiled into this program a second time (noted.h), and what they ask for is noted here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/internal.h"
+#include "kernels/iebs.h"
+#include "runtime/threads/fetch.h"
+#include "tests/matmul_case.h"
+#include "tests/prefetch/noted.h"
+#include "tests/table.h"
+#include "tools/touch/touch.h"
+
+enum { MOST = 1 << 16, LINE = 64, ROWS = 64 /* whose blocks are wide */, COLS = 4096 };
+
+static struct {
+    const char *address[MOST];
+    int keep[MOST];
+    size_t n;
+} noted;
+
+void note_prefetch(const void *address, int keep) {
+    assert_true(noted.n < MOST);
+    noted.address[noted.n] = address;
+    noted.keep[noted.n++] = keep;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* Names of the generated files that are compiled here. */
+static const char *const files[] = {
+#include "noted_files.inc"
+};
+
+static const tern_kernel_row *row_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    size_t count;
+    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(rows[i].name, slash + 1, strlen(rows[i].name)) == 0 &&
+            slash[1 + strlen(rows[i].name)] == '.')
+            return &rows[i];
+    check_fail("no row for %s", path);
+    return NULL;
+}
+
+/* The number that the generated file gives the name; 0: it has none of that name. */
+static size_t constant_of(const char *path, const char *name) {
+    char line[256];
+    size_t value = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (value == 0 && fgets(line, sizeof line, file) != NULL) {
+        const char *at = strstr(line, name);
+        if (at != NULL && sscanf(at + strlen(name), " = %zu", &value) != 1)
+            value = 0;
+    }
+    (void)fclose(file);
+    return value;
+}
+
+static tern_format format_for(const tern_kernel_row *row) {
+    const tern_format sparse = tern_layout_sparse_format(row->layout);
+    if (sparse != TERN_FORMAT_NONE)
+        return sparse;
+    for (int f = 0; f < TERN_FORMAT_COUNT; f++)
+        if (row->layout == TERN_LAYOUT_ROWS ? row->format == (tern_format)f
+                                            : tern_layout_holds(row->layout, (tern_format)f))
+            return (tern_format)f;
+    return TERN_FORMAT_NONE;
+}
+
+/* The bytes that a product streams, how far ahead of them it says that it asks, and how far behind
+ * their end it may ask more: where several rows are read together, for the rows that would follow.
+ */
+typedef struct stream {
+    const char *begin;
+    size_t bytes, ahead, behind;
+} stream;
+
+static stream stream_of(const char *path, const tern_kernel_row *row, const matmul_case *c) {
+    const size_t bytes = tern_matrix_bytes(&c->matrix), said = constant_of(path, "PREFETCH_BYTES");
+    if (tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE)
+        return (stream){.begin = c->matrix.data,
+                        .bytes = bytes,
+                        .ahead = said,
+                        .behind =
+                            row->layout == TERN_LAYOUT_ROWS ? row->rows_tile * bytes / ROWS : 0};
+    const tern_iebs m = tern_iebs_view(c->matrix.data);
+    const size_t blocks = constant_of(path, "BLOCKS_AHEAD");
+    return (stream){.begin = (const char *)m.values,
+                    .bytes = m.blocks * m.block_bytes,
+                    .ahead = blocks > 0 ? blocks * m.block_bytes : said,
+                    .behind = 0};
+}
+
+/* From `ahead` on, to as far behind the end, and most lines between: what is left out is for the
+ * processor, which fetches neighbours by itself. */
+static void check_stream(const stream *s) {
+    const size_t lines = (s->bytes + LINE - 1) / LINE;
+    char *seen = calloc(lines + 1, 1);
+    const char *first = noted.address[0], *last = first;
+    size_t covered = 0;
+    assert_non_null(seen);
+    for (size_t i = 0; i < noted.n; i++) {
+        const char *a = noted.address[i];
+        first = a < first ? a : first;
+        last = a > last ? a : last;
+        if (a < s->begin || a >= s->begin + s->bytes)
+            continue;
+        covered += !seen[(a - s->begin) / LINE];
+        seen[(a - s->begin) / LINE] = 1;
+    }
+    free(seen);
+    if (first < s->begin + s->ahead || first > s->begin + s->ahead + LINE)
+        check_fail("begins %td bytes ahead, not %zu", first - s->begin, s->ahead);
+    if (last < s->begin + s->bytes + s->ahead - 3 * (ptrdiff_t)LINE ||
+        last >= s->begin + s->bytes + s->ahead + s->behind)
+        check_fail("ends %td bytes behind, not %zu", last - s->begin - (ptrdiff_t)s->bytes,
+                   s->ahead);
+    if (covered < (s->bytes - s->ahead) / LINE * 3 / 4)
+        check_fail("%zu of %zu lines were asked for", covered, (s->bytes - s->ahead) / LINE);
+}
+
+static void check_product(const char *path, const tern_kernel_row *row) {
+    check_rng rng = {3};
+    const case_shape shape = {ROWS, COLS, 1};
+    matmul_case c =
+        case_new_layout(format_for(row), row->layout, &shape, CASE_RANDOM, CHECK_END, &rng);
+    float y[ROWS];
+    noted.n = 0;
+    row->fn.matmul(&c.matrix, &c.activations, &(tern_tile){0, 1, 0, ROWS}, y, ROWS);
+    const stream s = stream_of(path, row, &c);
+    if (s.ahead == 0 || s.ahead >= s.bytes)
+        check_fail("says %zu bytes ahead in a stream of %zu", s.ahead, s.bytes);
+    if (noted.n == 0)
+        check_fail("asks for nothing");
+    check_stream(&s);
+    case_free(&c);
+}
+
+/* Every product that is compiled here asks for its weights as far ahead as its line of the table
+ * says, all the way. */
+static void test_products(void **state) {
+    size_t tried = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const tern_kernel_row *row = row_of(files[i]);
+        check_case("%s", row->name);
+        if (!table_runnable(row))
+            continue;
+        check_product(files[i], row);
+        tried++;
+    }
+    assert_true(tried >= 40);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* The lines of a part, each once, those that are not to be kept evenly among them. */
+static void test_lines(void **state) {
+    static _Alignas(LINE) char memory[40 * LINE];
+    uint64_t due = 0;
+    (void)state;
+    noted.n = 0;
+    const tern_fetching kept = {.ahead = 10 * LINE}, none = {.ahead = 0};
+    assert_int_equal(tern_fetch_ask(&kept, memory + 5, sizeof memory - 5, &due), 11);
+    assert_int_equal(noted.n, 11);
+    for (size_t i = 0; i < noted.n; i++) {
+        assert_ptr_equal(noted.address[i], memory + i * LINE);
+        assert_int_equal(noted.keep[i], 3);
+    }
+    noted.n = 0;
+    const tern_fetching quarter = {.ahead = sizeof memory, .passing = TERN_FETCH_WHOLE / 4};
+    assert_int_equal(tern_fetch_ask(&quarter, memory, sizeof memory, &due), 40);
+    for (size_t i = 0; i < 40; i++) {
+        assert_ptr_equal(noted.address[i], memory + i * LINE);
+        assert_int_equal(noted.keep[i], i % 4 == 3 ? 0 : 3);
+    }
+    noted.n = 0;
+    assert_int_equal(tern_fetch_ask(&none, memory, sizeof memory, &due), 0);
+    assert_int_equal(noted.n, 0);
+}
+
+/* ---- the work-touch -------------------------------------------------------------------------- */
+
+static void check_touch(touch_plan plan, size_t ahead, size_t every) {
+    touch t;
+    assert_true(touch_open(&t, &plan));
+    noted.n = 0;
+    touch_token(&t);
+    assert_true(touch_is_complete(&t));
+    assert_int_equal(noted.n, ahead > 0 ? plan.bytes / plan.stride : 0);
+    for (size_t i = 0; i < noted.n; i++) {
+        assert_ptr_equal(noted.address[i], (char *)t.words + i * plan.stride + ahead);
+        assert_int_equal(noted.keep[i], every > 0 && (i + 1) % every == 0 ? 0 : 3);
+    }
+    touch_free(&t);
+}
+
+/* As far ahead of each read as it is told, to keep or not to keep as it is told. */
+static void test_touch(void **state) {
+    const touch_plan plan = {.bytes = 64 * LINE, .stride = LINE, .keep_not = 100.0};
+    touch_plan p = plan;
+    (void)state;
+    p.hint = TOUCH_HINT_OFF;
+    check_touch(p, 0, 0);
+    p.ahead_is_given = true;
+    p.ahead = 512;
+    check_touch(p, 512, 0);
+    p.hint = TOUCH_HINT_ON;
+    check_touch(p, 512, 1);
+    p.keep_not = 25.0;
+    check_touch(p, 512, 4);
+    p = plan;
+    p.hint = TOUCH_HINT_ON;
+    check_touch(p, TOUCH_AHEAD, 1);
+    p.hint = TOUCH_HINT_AUTO; /* the ring has twice the bytes of a token */
+    p.cache = 2 * plan.bytes;
+    check_touch(p, 0, 0);
+    p.cache = 2 * plan.bytes - 1;
+    check_touch(p, TOUCH_AHEAD, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_touch),
+    };
+    return cmocka_run_group_tests_name("what is asked for ahead", tests, NULL, NULL);
+}
