@@ -15,7 +15,7 @@
 #include "tests/table.h"
 #include "tools/touch/touch.h"
 
-enum { MOST = 1 << 16, LINE = 64, ROWS = 64 /* whose blocks are wide */, COLS = 4096 };
+enum { MOST = 1 << 16, LINE = 64, ROWS = 64 /* whose blocks are wide */, COLS = 4096, DIM = 64 };
 
 static struct {
     const char *address[MOST];
@@ -32,8 +32,11 @@ void note_prefetch(const void *address, int keep) {
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 /* Names of the generated files that are compiled here. */
-static const char *const files[] = {
-#include "noted_files.inc"
+static const char *const products[] = {
+#include "noted_kernels.inc"
+};
+static const char *const attentions[] = {
+#include "noted_attention.inc"
 };
 
 static const tern_kernel_row *row_of(const char *path) {
@@ -148,15 +151,71 @@ static void check_product(const char *path, const tern_kernel_row *row) {
 static void test_products(void **state) {
     size_t tried = 0;
     (void)state;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const tern_kernel_row *row = row_of(files[i]);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        const tern_kernel_row *row = row_of(products[i]);
         check_case("%s", row->name);
         if (!table_runnable(row))
             continue;
-        check_product(files[i], row);
+        check_product(products[i], row);
         tried++;
     }
     assert_true(tried >= 40);
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static size_t lines_asked(const char *begin, size_t bytes) {
+    size_t covered = 0;
+    for (size_t at = 0; at < bytes; at += LINE) {
+        bool asked = false;
+        for (size_t i = 0; i < noted.n && !asked; i++)
+            asked = noted.address[i] >= begin + at && noted.address[i] < begin + at + LINE;
+        covered += asked;
+    }
+    return covered;
+}
+
+static void check_attention(const tern_kernel_row *row, size_t row_bytes) {
+    enum { POSITIONS = 8 * TERN_ATTEND_CHUNK };
+    check_buffer k = check_buffer_new(POSITIONS * row_bytes, LINE, CHECK_END);
+    check_buffer v = check_buffer_new(POSITIONS * row_bytes, LINE, CHECK_END);
+    check_buffer scratch = check_buffer_new(tern_attend_scratch_bytes(1, DIM), LINE, CHECK_END);
+    check_buffer states = check_buffer_new(8 * tern_attend_state_bytes(1, DIM), LINE, CHECK_END);
+    float q[DIM] = {1.0f}, out[DIM];
+    memset(k.data, 0, k.bytes);
+    memset(v.data, 0, v.bytes);
+    const tern_attend_args args = {
+        .heads = {.positions = POSITIONS, .tokens = 1, .group = 1, .dim = DIM},
+        .q = q,
+        .q_stride = DIM,
+        .k = k.data,
+        .v = v.data,
+        .page_stride = TERN_ATTEND_CHUNK * row_bytes,
+        .scale = 1.0f,
+        .scratch = scratch.data};
+    noted.n = 0;
+    tern_attend_all(row, &args, states.data, out, DIM);
+    assert_int_equal(lines_asked(v.data, v.bytes), v.bytes / LINE);
+    assert_int_equal(lines_asked(k.data, k.bytes),
+                     (k.bytes - TERN_ATTEND_CHUNK * row_bytes) / LINE);
+    check_buffer_free(&k);
+    check_buffer_free(&v);
+    check_buffer_free(&scratch);
+    check_buffer_free(&states);
+}
+
+/* Of each chunk of positions the values while its scores are computed, and then the keys of the
+ * next one: all memory but the keys that are read at once. */
+static void test_attention(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++) {
+        const tern_kernel_row *row = row_of(attentions[i]);
+        check_case("%s", row->name);
+        if (table_runnable(row))
+            check_attention(row, row->format == TERN_FORMAT_F32   ? DIM * 4
+                                 : row->format == TERN_FORMAT_F16 ? DIM * 2
+                                                                  : DIM / 32 * 34);
+    }
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -229,6 +288,7 @@ static void test_touch(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_attention),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_touch),
     };
