@@ -46,6 +46,8 @@ def source_of(test):
         documents.ROOT / "lab" / "tests" / f"test_{test.removeprefix('lab_')}.py",
         tests / "machines" / f"test_{test}.py",
         tests / test / f"test_{test}.py",
+        tests / test / f"test_{test}.c",
+        tests / test.removeprefix("serve_") / f"test_{test.removeprefix('serve_')}.py",
     )
     for path in places:
         if path.exists():
