@@ -69,6 +69,15 @@ void check_buffer_free(check_buffer *buffer);
 void check_canary_fill(void *p, size_t bytes);
 bool check_canary_intact(const void *p, size_t bytes);
 
+/* Releases what the pointer holds and clears it: whoever uses it afterwards sees that it is gone,
+ * and releasing it again does nothing. */
+#define check_freed(release, pointer)                                                              \
+    do {                                                                                           \
+        release(&(pointer));                                                                       \
+        assert_null(pointer);                                                                      \
+        release(&(pointer));                                                                       \
+    } while (0)
+
 /* Bytes of memory from mmap that the system has given pages for; `memory` begins a page. */
 size_t check_resident(void *memory, size_t bytes);
 

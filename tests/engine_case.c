@@ -18,7 +18,7 @@ void engine_case_open(tern_engine_params params) {
 
 void engine_case_open_in(tern_format kv, tern_engine_params params) {
     tern_error err = {0};
-    tern_engine_free(&engine_case.engine);
+    check_freed(tern_engine_free, engine_case.engine);
     params.kv = kv;
     params.clock = the_time;
     params.clock_user = &engine_case.now;
@@ -41,7 +41,7 @@ int engine_case_begin(void **state) {
 int engine_case_end(void **state) {
     (void)state;
     tern_engine_free(&engine_case.engine);
-    tern_model_free(&engine_case.model);
+    check_freed(tern_model_free, engine_case.model);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/grammar_case.h"
+#include "tests/check.h"
 
 #include <string.h>
 
@@ -33,7 +34,7 @@ int grammar_case_begin(void **state) {
 
 int grammar_case_end(void **state) {
     (void)state;
-    tern_grammar_tokens_free(&tokens);
+    check_freed(tern_grammar_tokens_free, tokens);
     tokenizer_close(&fixture);
     return 0;
 }
@@ -111,5 +112,5 @@ void expect_schema(const char *schema, const char *const *whole, const char *con
         expect_whole(g, *whole);
     for (; *wrong != NULL; wrong++)
         expect_wrong(g, *wrong);
-    tern_grammar_free(&g);
+    check_freed(tern_grammar_free, g);
 }

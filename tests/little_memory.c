@@ -23,6 +23,6 @@ tern_status opened_within(const tern_model *model, const tern_session_params *pa
     const tern_status status = tern_session_new(model, params, &s, err);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_true((s != NULL) == (status == TERN_OK));
-    tern_session_free(&s);
+    check_freed(tern_session_free, s);
     return status;
 }

@@ -25,7 +25,7 @@ schedule_world schedule_case_open(tern_schedule_params params) {
 }
 
 void schedule_case_close(schedule_world *w) {
-    tern_schedule_free(&w->schedule);
+    check_freed(tern_schedule_free, w->schedule);
     free(w->sequences);
     free(w->memory);
     free(w->window_memory);

@@ -88,7 +88,7 @@ static void test_created(void **state) {
     assert_int_equal(stat(at("a/b/c"), &info), 0);
     assert_int_equal(info.st_mode & 07777, 0700);
     assert_string_equal(tern_cache_folder_path(f), at("a/b/c"));
-    tern_cache_folder_close(&f);
+    check_freed(tern_cache_folder_close, f);
     assert_null(f);
     tern_cache_folder_close(&f);
     f = folder_open("a/b/c"); /* a second time it is there */
@@ -117,7 +117,7 @@ static void test_round_trip(void **state) {
     tern_cache_folder_remove(f, "image-1");
     tern_cache_folder_remove(f, "image-1");
     assert_memory_equal(tern_file_map_bytes(map), "weights", 7); /* still mapped here */
-    tern_file_map_close(&map);
+    check_freed(tern_file_map_close, map);
     assert_false(has("trip", "image-1"));
     assert_false(tern_cache_folder_holds(f, "image-"));
     tern_cache_folder_close(&f);

@@ -65,7 +65,7 @@ static void test_counting(void **state) {
     assert_int_equal(s.n[1], 512 + 65536 - 8);
     assert_int_equal(s.n[2], 512 + 8);
     assert_int_equal(s.n[3], 512);
-    tern_gguf_close(&file);
+    check_freed(tern_gguf_close, file);
     gguf_bytes_free(&b);
 }
 

@@ -7,6 +7,7 @@
 
 #include "device/internal.h"
 #include "kernels/reference.h"
+#include "tests/check.h"
 #include "tests/device_case.h"
 #include "tests/sparse_case.h"
 
@@ -32,7 +33,7 @@ static void test_names(void **state) {
     assert_int_equal(d->kind, TERN_DEVICE_CPU);
     assert_string_equal(d->note, "");
     assert_true(strlen(d->name) > 0);
-    tern_device_close(&d);
+    check_freed(tern_device_close, d);
     assert_null(d);
     tern_device_close(&d);
     tern_device_close(NULL);

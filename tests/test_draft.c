@@ -19,6 +19,7 @@
 #include "base/chacha.h"
 #include "runtime/draft/draft.h"
 #include "tern/tern.h"
+#include "tests/check.h"
 
 /* ---- memories ---------------------------------------------------------------------------------
  */
@@ -50,7 +51,7 @@ static void test_longest_match(void **state) {
     assert_int_equal(place.length, 4);
     assert_int_equal(tern_recall_read(r, &place, read, 4), 4);
     assert_memory_equal(read, ((int32_t[]){50, 8, 1, 2}), sizeof read);
-    tern_recall_free(&r);
+    check_freed(tern_recall_free, r);
     r = new_recall(64);
     place = follow_all(r, ((int32_t[]){4, 5, 4, 5, 4, 5}), 6); /* it repeats itself */
     assert_int_equal(tern_recall_read(r, &place, read, 4), 4);
@@ -213,7 +214,7 @@ static void test_choice(void **state) {
         tern_draft_picked(d, tokens, n);
     }
     assert_true(tern_draft_choose(d, &cheap, tern_draft_guesses(d, guesses, 7), &pass) <= 1);
-    tern_draft_free(&d);
+    check_freed(tern_draft_free, d);
 }
 
 /* ---- sessions ---------------------------------------------------------------------------------
@@ -345,7 +346,7 @@ static void generate(const setting *s, tern_draft_mode mode, outcome *o) {
 
 static void end(outcome *o) {
     tern_session_free(&o->session);
-    tern_sampler_free(&o->sampler);
+    check_freed(tern_sampler_free, o->sampler);
 }
 
 static void compare(uint64_t number, const outcome *a, const outcome *b) {

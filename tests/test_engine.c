@@ -46,7 +46,7 @@ static void test_digest(void **state) {
     }
     tern_sha256_finish(&digest, hex);
     assert_string_equal(a->digest, hex);
-    tern_runner_free(&runner);
+    check_freed(tern_runner_free, runner);
     tern_pool_close(&pool);
 }
 

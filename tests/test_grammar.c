@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tests/check.h"
 #include "tests/grammar_case.h"
 
 /* ---- GBNF ------------------------------------------------------------------------------------ */
@@ -107,7 +108,7 @@ static void expect_mask(tern_grammar *g, const int32_t *tokens, size_t n, const 
     for (size_t i = 0; i < N_TOKENS + 3; i++)
         if (is_set(allowed, i) != wanted[i])
             check_fail("token %zu: %d", i, is_set(allowed, i));
-    tern_grammar_state_free(&s);
+    check_freed(tern_grammar_state_free, s);
 }
 
 #define EXPECT_MASK(g, tokens, n, ...) expect_mask(g, tokens, n, (int32_t[]){__VA_ARGS__, -1})

@@ -23,6 +23,7 @@
 #include "runtime/sample/logit_source.h"
 #include "runtime/sample/sampler.h"
 #include "runtime/session/session.h"
+#include "tests/check.h"
 #include "tests/tiny_model.h"
 
 static double uniform(tern_chacha *c) {
@@ -111,7 +112,7 @@ static void teardown(fixture *f) {
     free(f->exact);
     free(f->q);
     tern_arena_free(&f->arena);
-    tern_team_free(&f->team);
+    check_freed(tern_team_free, f->team);
 }
 
 static float weight(const fixture *f, size_t r, size_t i) {

@@ -112,7 +112,7 @@ static size_t answer_by_session(const char *prompt, size_t max_new,
     const char *rest = tern_text_stream_flush(l.stream, &size);
     say(&l.said, rest, size);
     *out = l.said;
-    tern_text_stream_free(&l.stream);
+    check_freed(tern_text_stream_free, l.stream);
     tern_sampler_free(&sampler);
     tern_session_free(&session);
     tern_model_free(&model);
@@ -152,7 +152,7 @@ static void test_answer(void **state) {
     assert_int_equal(m.generated_tokens, 3 * first.figures.n_generated);
     assert_int_equal(m.prefix_hits, 2 * found);
     assert_int_equal(m.prefix_misses, 3 * n_prompt - 2 * found);
-    ie_engine_destroy(&e);
+    check_freed(ie_engine_destroy, e);
     assert_null(e);
 }
 

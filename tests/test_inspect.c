@@ -162,7 +162,7 @@ static void test_stages_refused(void **state) {
     assert_int_equal(tern_session_watch(NULL, stages, &err), TERN_ERR_NULL);
     assert_int_equal(tern_session_watch(session, stages, &err), TERN_ERR_ARG);
     assert_string_equal(err.message, "stages of 3 threads for a session of 2");
-    tern_stages_free(&stages);
+    check_freed(tern_stages_free, stages);
     assert_null(stages);
     tern_stages_free(&stages);
     tern_session_free(&session);
@@ -273,7 +273,7 @@ static void test_tuning(void **state) {
     assert_true(reported > 0);
     assert_int_equal(tern_tune_count(run), reported);
     assert_int_equal(tern_tune_open_folder(run, "/proc/tern", NULL), TERN_ERR_IO);
-    tern_tune_run_free(&run);
+    check_freed(tern_tune_run_free, run);
     assert_null(run);
     tern_model_free(&model);
 }

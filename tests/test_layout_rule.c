@@ -167,7 +167,7 @@ static void test_compare(void **state) {
         assert_true(tern_tuner_compare(tuner, 256, 512, 16, &many));
         assert_true(tern_layout_is_enough(&many, 16));
     }
-    tern_tuner_free(&tuner);
+    check_freed(tern_tuner_free, tuner);
     tern_team_free(&team);
 }
 

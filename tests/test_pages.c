@@ -71,7 +71,7 @@ static void test_promises(void **state) {
     expect(p, 5, 1, 0, 0);
     tern_pages_release(p, b);
     expect(p, 6, 0, 0, 0);
-    tern_pages_free(&p);
+    check_freed(tern_pages_free, p);
     assert_null(p);
 }
 

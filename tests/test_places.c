@@ -57,7 +57,7 @@ static void test_two_sockets(void **state) {
     assert_int_equal(tern_topology_threads(t), 5);
     t->quota = 500;
     assert_int_equal(tern_topology_threads(t), 16);
-    tern_topology_free(&t);
+    check_freed(tern_topology_free, t);
     assert_null(t);
 }
 

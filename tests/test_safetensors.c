@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "authoring/convert/safetensors.h"
+#include "tests/check.h"
 #include "tests/gguf_bytes.h"
 
 /* A file of that header and n bytes of data, 0, 1, 2, ... */
@@ -75,7 +76,7 @@ static void test_good(void **state) {
     assert_int_equal(safetensors_find(file, "none")->bytes, 0);
     assert_int_equal(safetensors_find(file, "new")->type, SAFETENSORS_UNKNOWN);
     assert_null(safetensors_find(file, "c"));
-    safetensors_close(&file);
+    check_freed(safetensors_close, file);
     assert_null(file);
     gguf_bytes_free(&b);
 }

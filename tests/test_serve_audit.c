@@ -95,7 +95,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    audit_free(&f.audit);
+    check_freed(audit_free, f.audit);
     tern_model_free(&f.other);
     tern_model_free(&f.model);
     return 0;
@@ -201,7 +201,7 @@ static void test_a_server_counts(void **state) {
         while (http_client_figure(port, "replays_total") < 1.0)
             (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         assert_int_equal(http_client_figure(port, "replay_mismatch_total"), i);
-        server_close(&s);
+        check_freed(server_close, s);
     }
     tern_model_free(&wrong);
     tern_model_free(&model);

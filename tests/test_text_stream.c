@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/utf8.h"
+#include "tests/check.h"
 #include "tests/tokenizer_case.h"
 
 static const char *const extra[] = {"\u0120end", "<s>", NULL};
@@ -177,7 +178,7 @@ static void text_up_to_a_stop(void **state) {
     assert_int_equal(stop, 1);
     (void)tern_answer_text_finish(t, &size);
     assert_int_equal(size, 0);
-    tern_answer_text_free(&t);
+    check_freed(tern_answer_text_free, t);
     assert_int_equal(tern_answer_text_new(f.t, &params, &t, NULL), TERN_OK);
     push_text(t, "bxy", "b");
     tern_answer_text_turn(t);

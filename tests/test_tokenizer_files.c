@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tests/check.h"
 #include "tests/tokenizer_case.h"
 
 static const char tokenizer[] =
@@ -49,7 +50,7 @@ static void files_beside(void **state) {
     assert_false(tern_token_ends_text(t, 1));
     assert_string_equal(tern_chat_format(t), "template");
     assert_string_equal(tern_tokenizer_file(t), path);
-    tern_tokenizer_free(&t);
+    check_freed(tern_tokenizer_free, t);
     assert_int_equal(tern_tokenizer_open(path, "gpt-2", &t, &err), TERN_ERR_TOKENIZER_PRE);
     (void)snprintf(path, sizeof path, "%s/%s", folder, names[3]);
     assert_int_equal(tern_tokenizer_open(path, NULL, &t, &err), TERN_ERR_TOKENIZER_MODEL);

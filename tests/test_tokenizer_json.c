@@ -29,7 +29,7 @@ static tern_tokenizer *build(const char *text) {
     tern_vocabulary *v = parse(text, &err);
     if (v == NULL || tern_tokenizer_build(v, NULL, &t, &err) != TERN_OK)
         fail_msg("%s", err.message);
-    tern_vocabulary_free(&v);
+    check_freed(tern_vocabulary_free, v);
     return t;
 }
 

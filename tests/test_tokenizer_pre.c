@@ -9,6 +9,7 @@
 #include "runtime/tokenizer/pipeline.h"
 #include "runtime/tokenizer/pre.h"
 #include "runtime/tokenizer/regex.h"
+#include "tests/check.h"
 
 typedef struct joined {
     char text[256];
@@ -42,7 +43,7 @@ static void expect_pieces(const char *pre, const char *text, const char *expecte
                      TERN_OK);
     assert_string_equal(j.text, expected);
     tern_pipeline_scratch_free(scratch);
-    tern_pipeline_free(&p);
+    check_freed(tern_pipeline_free, p);
     assert_null(p);
 }
 

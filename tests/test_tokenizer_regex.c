@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "runtime/tokenizer/regex.h"
+#include "tests/check.h"
 
 static tern_span span(const char *text) {
     return (tern_span){text, strlen(text)};
@@ -34,7 +35,7 @@ static void expect_in(const char *pattern, bool literal, const char *text, const
     strcat(out, text + at);
     assert_string_equal(out, expected);
     tern_regex_scratch_free(scratch);
-    tern_regex_free(&regex);
+    check_freed(tern_regex_free, regex);
 }
 
 static void expect(const char *pattern, const char *text, const char *expected) {

@@ -8,6 +8,7 @@ kernels are not counted: every test of kernels runs all of them.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections import defaultdict
@@ -115,10 +116,20 @@ def ranges(numbers):
     return pairs
 
 
+def words_of(name):
+    return set(re.findall(r"[a-z0-9]{3,}", str(name).lower())) - {"test", "tern", "runtime", "tools"}
+
+
+def promise(entry, file):
+    """Seconds that the test takes; it seems shorter where its name has words of the file's."""
+    return entry["seconds"] / (1 + 4 * len(words_of(entry["test"].replace("_", " ")) & words_of(file.replace("_", " "))))
+
+
 def tests_of(known, file, first, last):
-    """Tests that execute one of these lines, the quickest first."""
+    """Tests that execute one of these lines, the most promising first."""
+
     def reaches(entry):
         return any(a <= last and b >= first for a, b in entry["lines"].get(file, ()))
 
     found = [entry for entry in known.values() if entry["status"] == 0 and reaches(entry)]
-    return [entry["test"] for entry in sorted(found, key=lambda entry: entry["seconds"])]
+    return [entry["test"] for entry in sorted(found, key=lambda entry: promise(entry, file))]
