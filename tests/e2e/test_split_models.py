@@ -130,6 +130,11 @@ class SplitModels(common.TernTest):
         self.edited(2, swap, part_name(2, 3), part_name(0, 3), first.name)
         self.edited(1, lambda p: p.tensors.pop(), "split.tensors.count")
 
+        parts = cut(self.file, 4)  # the two that hold it are named, and neither is the first or the last
+        parts[1].tensors[0] = parts[2].tensors[0]
+        paths = self.write(parts)
+        self.refused(paths[0], f"{paths[2]}: tensor '{parts[2].tensors[0].name}' is also in {paths[1]}")
+
         parts = cut(self.file, 3)
         for part in parts:
             part["split.tensors.count"] = i32(len(self.file.tensors) - 1)
