@@ -2,9 +2,11 @@
 """Many prompts in one run, and rounds of them."""
 
 import json
+import re
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import common
@@ -140,6 +142,17 @@ class PromptsFile(common.TernTest):
         echoed = tern_text(*self.options, "--prompts-file", self.file, "--echo", "--parallel", 2)
         texts = [prompt + alone["text"] + "\n" for prompt, alone in zip(PROMPTS, self.alone)]
         self.assertEqual(echoed, "".join(texts))
+
+    def test_first_tokens_one_by_one(self):
+        """What an answer waited for those before it is not counted: one after the other, all fit in the run."""
+        options = ("--prompts-file", self.file, "--rounds", 4, "--parallel", 1)
+        answers, run = self.lines(*options)
+        self.assertLess(sum(a["first_token_ms"] for a in answers), 1e3 * run["seconds"])
+        start = time.monotonic()
+        told = tern(*self.options, *options, "--verbose").stderr.decode()
+        first = re.findall(r"^answer \d+: .* first after ([\d.]+) ms ", told, re.M)
+        self.assertEqual(len(first), len(answers))
+        self.assertLess(sum(map(float, first)), 1e3 * (time.monotonic() - start))
 
     def test_without_a_tokenizer(self):
         """Ids in place of text."""

@@ -113,7 +113,7 @@ def try_all(options, folder, source, journal, count):
         if old and not (options.again and old["outcome"] in options.again):
             continue
         diff = mutant.diff(source.texts[Path(mutant.file)])
-        trials.known = cover.known()  # it may grow meanwhile
+        trials.use(cover.known())
         result = trials.judge(mutant)
         journal.add({"seed": options.seed, "number": number, "commit": commit, **mutant.words(), "diff": diff, **result})
         print(f"{number} {mutant.file} {mutant.function} {mutant.operator}: {result['outcome']}"
