@@ -90,6 +90,14 @@ class Writing(WithReceipt):
         text = tern_text("verify", path, "--replay", "--isa", "scalar")
         self.assertIn("the same bits on scalar", text)
 
+    def test_memory_is_that_of_the_run(self):
+        """In MB where the run's own figure is in MiB; the tests of the receipt may have taken more after it."""
+        path = self.folder / "memory.json"
+        run = tern_json("run", "-m", self.model, "--tokens", "1,2", "-n", 2, "--receipt", path)
+        self.assertTrue(2 < run["rss_mib"] < 4000, run["rss_mib"])
+        megabytes = tools.load(path)["performance_baseline"]["memory_usage_mb"]
+        self.assertTrue(0.2 < megabytes / (1.048576 * run["rss_mib"]) < 2, (megabytes, run["rss_mib"]))
+
     def test_tokenizer_beside_the_model(self):
         """A tokenizer from another file is part of what ran."""
         path = self.folder / "beside.json"
