@@ -63,6 +63,18 @@ void tern_device_close(tern_device **device) {
     *device = NULL;
 }
 
+const tern_kernel_row *tern_device_kernel(tern_device_kind kind, tern_op op, tern_format format,
+                                          tern_layout layout) {
+    size_t n = 0;
+    const tern_kernel_row *rows = tern_kernel_rows(&n);
+    const bool packed = layout != TERN_LAYOUT_ROWS && layout != TERN_LAYOUT_NONE;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].op == op && tern_device_of_row(&rows[i]) == kind && rows[i].layout == layout &&
+            (packed || rows[i].format == format))
+            return &rows[i];
+    return NULL;
+}
+
 tern_status tern_device_gemv_block_sparse_f32(tern_device *device, const tern_block_sparse *w,
                                               const float *x, float *y, tern_error *err) {
     tern_device *cpu = NULL;

@@ -30,6 +30,11 @@ typedef struct tern_cuda_module_info {
     tern_device_opener *open;
 } tern_cuda_module_info;
 
+/* The kernel of a device for an operation, or NULL. Kernels of a packed layout serve all formats it
+ * holds. */
+const tern_kernel_row *tern_device_kernel(tern_device_kind kind, tern_op op, tern_format format,
+                                          tern_layout layout);
+
 /* ---- checks -------------------------------------------------------------------------------- */
 
 /* All return TERN_ERR_ARG and a message that begins with `what` when an operand is unusable. */

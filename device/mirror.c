@@ -169,6 +169,10 @@ tern_device *tern_mirror_device(tern_mirror *m) {
     return &m->base;
 }
 
+void tern_mirror_set_tally(tern_mirror *m, tern_tally *tally) {
+    m->tally = tally;
+}
+
 const tern_device *tern_mirror_behind(const tern_mirror *m) {
     return m->device;
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "device/tally.h"
 #include "tern/device.h"
 
 typedef struct tern_mirror tern_mirror;
@@ -34,6 +35,10 @@ void tern_mirror_close(tern_mirror **mirror);
 /* The device to call; the mirror's. Its operations ignore the stream that they are given. It has
  * those that passes call, and NULL in place of others. */
 tern_device *tern_mirror_device(tern_mirror *m);
+
+/* Kernels of the device behind it count in the tally, which is borrowed; NULL: nobody counts. Those
+ * of a recording count when it is noted, however often it is replayed. */
+void tern_mirror_set_tally(tern_mirror *m, tern_tally *tally);
 
 /* The device behind it, for its name. */
 const tern_device *tern_mirror_behind(const tern_mirror *m);

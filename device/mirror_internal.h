@@ -14,6 +14,16 @@ typedef struct tern_mirror_range {
     uint8_t *device;
 } tern_mirror_range;
 
+/* The kernel of the device for an operation, found once. */
+typedef struct tern_mirror_kernel {
+    tern_op op;
+    tern_format format;
+    tern_layout layout;
+    const tern_kernel_row *row; /* NULL: it has none in the table */
+} tern_mirror_kernel;
+
+enum { TERN_MIRROR_KERNELS = 64 }; /* that are remembered */
+
 struct tern_mirror {
     tern_device base;
     tern_device *device;
@@ -21,6 +31,9 @@ struct tern_mirror {
     const tern_mirror *first;  /* whose ranges are seen, too; NULL: none */
     tern_mirror_range *ranges; /* [n] by address */
     size_t n, capacity, bytes;
+    tern_tally *tally; /* borrowed; NULL: nobody counts */
+    tern_mirror_kernel kernels[TERN_MIRROR_KERNELS];
+    size_t n_kernels;
 };
 
 /* The operations that passes call; NULL in place of others. */

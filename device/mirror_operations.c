@@ -2,6 +2,7 @@
 
 /* The operations of a mirror: those of the device, on the counterparts of their operands. */
 
+#include "device/internal.h"
 #include "device/mirror_internal.h"
 
 /* The operands of a call. */
@@ -62,6 +63,32 @@ static tern_device_quantized quantized_at(call *c, const tern_device_quantized *
     return quantized;
 }
 
+/* The device's kernel for an operation, looked up once. */
+static const tern_kernel_row *kernel_of(tern_mirror *m, tern_op op, tern_format format,
+                                        tern_layout layout) {
+    for (size_t i = 0; i < m->n_kernels; i++) {
+        const tern_mirror_kernel *k = &m->kernels[i];
+        if (k->op == op && k->format == format && k->layout == layout)
+            return k->row;
+    }
+    const tern_kernel_row *row = tern_device_kernel(m->base.kind, op, format, layout);
+    if (m->n_kernels < TERN_MIRROR_KERNELS)
+        m->kernels[m->n_kernels++] = (tern_mirror_kernel){op, format, layout, row};
+    return row;
+}
+
+/* Counts what the device is about to run. */
+static void note(const call *c, tern_op op, tern_format format, tern_layout layout) {
+    const tern_kernel_row *row =
+        c->lost || c->m->tally == NULL ? NULL : kernel_of(c->m, op, format, layout);
+    if (row != NULL)
+        tern_tally_count(c->m->tally, row);
+}
+
+static void note_plain(const call *c, tern_op op) {
+    note(c, op, TERN_FORMAT_NONE, TERN_LAYOUT_NONE);
+}
+
 /* Ends an entry: calls the device's, if all operands are there. */
 #define FINISH(c, entry, ...)                                                                      \
     return (c).lost ? tern_fail(err, TERN_ERR_STATE, #entry ": an operand is not on the device")   \
@@ -71,6 +98,15 @@ static tern_status mirror_stream_sync(tern_device *d, tern_device_stream *stream
     const tern_mirror *m = (const tern_mirror *)d;
     (void)stream;
     return m->device->ops->stream_sync(m->device, m->stream, err);
+}
+
+static void note_products(const call *c, const tern_device_product *products, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const tern_op op = products[i].tokens == 1 ? TERN_OP_GEMV : TERN_OP_GEMM;
+        note(c, op, products[i].w->format, products[i].w->layout);
+        if (products[i].bias != NULL)
+            note_plain(c, TERN_OP_ADD);
+    }
 }
 
 static tern_status mirror_multiply(tern_device *d, tern_device_stream *stream,
@@ -91,10 +127,11 @@ static tern_status mirror_multiply(tern_device *d, tern_device_stream *stream,
         there[i].y = at(&c, products[i].y);
         there[i].bias = at(&c, products[i].bias);
     }
+    note_products(&c, products, count);
     FINISH(c, multiply, there, count);
 }
 
-#define QUANTIZE(entry)                                                                            \
+#define QUANTIZE(entry, op)                                                                        \
     static tern_status mirror_##entry(tern_device *d, tern_device_stream *stream,                  \
                                       const tern_device_rows *x, const tern_device_quantized *out, \
                                       tern_error *err) {                                           \
@@ -102,10 +139,11 @@ static tern_status mirror_multiply(tern_device *d, tern_device_stream *stream,
         const tern_device_rows rows = rows_at(&c, x);                                              \
         const tern_device_quantized to = quantized_at(&c, out);                                    \
         (void)stream;                                                                              \
+        note_plain(&c, op);                                                                        \
         FINISH(c, entry, &rows, &to);                                                              \
     }
-QUANTIZE(quantize_token)
-QUANTIZE(quantize_block)
+QUANTIZE(quantize_token, TERN_OP_QUANTIZE_TOKEN)
+QUANTIZE(quantize_block, TERN_OP_QUANTIZE_BLOCK)
 #undef QUANTIZE
 
 static tern_status mirror_rmsnorm(tern_device *d, tern_device_stream *stream,
@@ -115,6 +153,7 @@ static tern_status mirror_rmsnorm(tern_device *d, tern_device_stream *stream,
     const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
     const float *gains = at(&c, g);
     (void)stream;
+    note_plain(&c, TERN_OP_RMSNORM);
     FINISH(c, rmsnorm, &from, gains, eps, &to);
 }
 
@@ -126,6 +165,7 @@ static tern_status mirror_rope(tern_device *d, tern_device_stream *stream,
     there.c = at(&c, a->c);
     there.s = at(&c, a->s);
     (void)stream;
+    note_plain(&c, a->op);
     FINISH(c, rope, &there);
 }
 
@@ -135,6 +175,7 @@ static tern_status mirror_gate(tern_device *d, tern_device_stream *stream, tern_
     call c = begin(d);
     const tern_device_rows gate = rows_at(&c, g), up = rows_at(&c, u), to = rows_at(&c, y);
     (void)stream;
+    note_plain(&c, op);
     FINISH(c, gate, op, &gate, &up, &to);
 }
 
@@ -143,6 +184,7 @@ static tern_status mirror_add(tern_device *d, tern_device_stream *stream, const 
     call c = begin(d);
     const tern_device_rows sum = rows_at(&c, x), more = rows_at(&c, y);
     (void)stream;
+    note_plain(&c, TERN_OP_ADD);
     FINISH(c, add, &sum, &more);
 }
 
@@ -168,6 +210,7 @@ static tern_status mirror_round(tern_device *d, tern_device_stream *stream, tern
     call c = begin(d);
     const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
     (void)stream;
+    note_plain(&c, op);
     FINISH(c, round, op, &from, &to);
 }
 
@@ -190,6 +233,7 @@ static tern_status mirror_embed(tern_device *d, tern_device_stream *stream, cons
     const int32_t *numbers = at(&c, ids);
     const tern_device_rows to = rows_at(&c, y);
     (void)stream;
+    note(&c, TERN_OP_EMBED, w->format, w->layout);
     FINISH(c, embed, &matrix, numbers, factor, &to);
 }
 
@@ -201,6 +245,7 @@ static tern_status mirror_store_pages(tern_device *d, tern_device_stream *stream
     there.x = at(&c, a->x);
     there.at = at(&c, a->at);
     (void)stream;
+    note(&c, TERN_OP_STORE, a->to.format, TERN_LAYOUT_NONE);
     FINISH(c, store_pages, &there);
 }
 
@@ -214,6 +259,7 @@ static tern_status mirror_attend_pages(tern_device *d, tern_device_stream *strea
     there.q = at(&c, a->q);
     there.out = at(&c, a->out);
     (void)stream;
+    note(&c, TERN_OP_ATTEND, a->k.format, TERN_LAYOUT_NONE);
     FINISH(c, attend_pages, &there);
 }
 
@@ -222,6 +268,7 @@ static tern_status mirror_softmax(tern_device *d, tern_device_stream *stream,
     call c = begin(d);
     const tern_device_rows rows = rows_at(&c, x);
     (void)stream;
+    note_plain(&c, TERN_OP_SOFTMAX);
     FINISH(c, softmax, &rows);
 }
 
@@ -232,6 +279,7 @@ static tern_status mirror_layernorm(tern_device *d, tern_device_stream *stream,
     const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
     const float *gains = at(&c, g), *biases = at(&c, b);
     (void)stream;
+    note_plain(&c, TERN_OP_LAYERNORM);
     FINISH(c, layernorm, &from, gains, biases, eps, &to);
 }
 
@@ -243,6 +291,7 @@ static tern_status mirror_hadamard(tern_device *d, tern_device_stream *stream,
     const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
     const float *first = at(&c, before), *last = at(&c, after);
     (void)stream;
+    note_plain(&c, TERN_OP_HADAMARD);
     FINISH(c, hadamard, &from, first, last, block, &to);
 }
 

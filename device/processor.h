@@ -12,6 +12,7 @@
 
 #include "device/internal.h"
 #include "device/lane.h"
+#include "device/tally.h"
 
 /* A head and some tokens whose chunks several lanes share. All zero between two operations. */
 typedef struct tern_attend_share {
@@ -39,6 +40,7 @@ typedef struct tern_processor_device {
     /* What operations over a format take; NULL: the first kernel that the mask allows. */
     const tern_kernel_row *rows[TERN_OP_COUNT][TERN_FORMAT_COUNT + 1];
     tern_attend_scratch attend; /* heads NULL: taken from the system for each operation */
+    tern_tally *tally;          /* of the kernels that run, borrowed; NULL: nobody counts */
 } tern_processor_device;
 
 /* Makes *p such a device, without kernels and memory of its own. It owns nothing. */
@@ -47,6 +49,14 @@ void tern_processor_init(tern_processor_device *p, uint64_t mask);
 /* The kernel for it; NULL and a message where there is none. */
 const tern_kernel_row *tern_processor_row(const tern_device *d, tern_op op, tern_format format,
                                           tern_error *err);
+
+/* An operation runs a kernel for the lane of the stream: the first lane counts for all. */
+static inline void tern_processor_ran(const tern_device *d, tern_device_stream *stream,
+                                      const tern_kernel_row *row) {
+    const tern_lane *lane = tern_lane_of(stream);
+    if (lane == NULL || lane->worker.index == 0)
+        tern_tally_count(((const tern_processor_device *)d)->tally, row);
+}
 
 /* Bytes of n elements of a format, whole blocks. */
 size_t tern_elements_bytes(tern_format format, size_t n);

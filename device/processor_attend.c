@@ -225,7 +225,7 @@ static void enter(tern_lane *lane, const tern_device_attend_pages *a) {
 }
 
 /* A lane of a team has memory of the device; a stream without one takes its own. */
-static tern_status run(task *t, tern_lane *lane, tern_error *err) {
+static tern_status run(task *t, const tern_device *d, tern_lane *lane, tern_error *err) {
     tern_attend_scratch own = {.heads = NULL};
     void *memory = NULL;
 
@@ -241,6 +241,7 @@ static tern_status run(task *t, tern_lane *lane, tern_error *err) {
         t->s = &own;
     }
     enter(lane, t->a);
+    tern_processor_ran(d, tern_lane_stream(lane), t->row);
     attend(t);
     free(memory);
     return TERN_OK;
@@ -254,7 +255,7 @@ tern_status tern_processor_attend_pages(tern_device *d, tern_device_stream *stre
         return status;
     task t = {
         .a = a, .s = &p->attend, .row = tern_processor_row(d, TERN_OP_ATTEND, a->k.format, err)};
-    return t.row != NULL ? run(&t, tern_lane_of(stream), err) : TERN_ERR_KERNEL;
+    return t.row != NULL ? run(&t, d, tern_lane_of(stream), err) : TERN_ERR_KERNEL;
 }
 
 /* Keys and values one after the other: a sequence whose page p is page p. */
@@ -293,7 +294,7 @@ tern_status tern_processor_attend(tern_device *d, tern_device_stream *stream,
                                             .out = a->out,
                                             .out_stride = a->out_stride};
     task t = {.a = &pages, .s = &p->attend, .row = row};
-    const tern_status done = run(&t, tern_lane_of(stream), err);
+    const tern_status done = run(&t, d, tern_lane_of(stream), err);
     free(at);
     return done;
 }

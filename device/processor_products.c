@@ -83,6 +83,14 @@ static void fetch_part(void *argument, size_t i, tern_part part) {
                          tern_matrix_bytes(&up_to) - begin);
 }
 
+static void count_products(const tern_device *d, tern_lane *lane, const product *p, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        tern_processor_ran(d, tern_lane_stream(lane), p[i].row);
+        if (p[i].of->bias != NULL)
+            tern_processor_ran(d, tern_lane_stream(lane), p[i].add);
+    }
+}
+
 enum { TOGETHER = TERN_LANE_USES_OF_OP / 2 };
 
 /* Up to TOGETHER products, between which no lane waits. */
@@ -104,6 +112,7 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
     }
     if (fetches)
         tern_lane_parts(lane, &works, fetch_part, &(fetched){lane, products});
+    count_products(d, lane, p, count);
     tern_lane_enter(lane, uses, 2 * count);
     tern_lane_share(lane, &works, multiply_piece, p);
     return TERN_OK;
@@ -123,9 +132,10 @@ tern_status tern_processor_multiply(tern_device *d, tern_device_stream *stream,
 }
 
 /* A tile is what its caller made of it: every lane that calls computes all of it. */
-static tern_status multiply_tile(const tern_device *d, tern_op op, const tern_matrix *w,
-                                 const tern_activations *x, const tern_tile *tile, float *y,
-                                 size_t y_stride, tern_error *err) {
+static tern_status multiply_tile(const tern_device *d, tern_device_stream *stream, tern_op op,
+                                 const tern_matrix *w, const tern_activations *x,
+                                 const tern_tile *tile, float *y, size_t y_stride,
+                                 tern_error *err) {
     const tern_status status = tern_check_matmul(tern_op_name(op), w, x, tile, y, y_stride, err);
 
     if (status != TERN_OK)
@@ -133,6 +143,7 @@ static tern_status multiply_tile(const tern_device *d, tern_op op, const tern_ma
     const tern_kernel_row *row = select_product(d, op, w, err);
     if (row == NULL)
         return TERN_ERR_KERNEL;
+    tern_processor_ran(d, stream, row);
     row->fn.matmul(w, x, tile, y, y_stride);
     return TERN_OK;
 }
@@ -140,20 +151,21 @@ static tern_status multiply_tile(const tern_device *d, tern_op op, const tern_ma
 tern_status tern_processor_gemv(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
                                 const tern_activations *x, const tern_tile *tile, float *y,
                                 size_t y_stride, tern_error *err) {
-    (void)stream;
-    return multiply_tile(d, TERN_OP_GEMV, w, x, tile, y, y_stride, err);
+    return multiply_tile(d, stream, TERN_OP_GEMV, w, x, tile, y, y_stride, err);
 }
 
 tern_status tern_processor_gemm(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
                                 const tern_activations *x, const tern_tile *tile, float *y,
                                 size_t y_stride, tern_error *err) {
-    (void)stream;
-    return multiply_tile(d, TERN_OP_GEMM, w, x, tile, y, y_stride, err);
+    return multiply_tile(d, stream, TERN_OP_GEMM, w, x, tile, y, y_stride, err);
 }
 
 tern_status tern_processor_gemv_block_sparse_f32(tern_device *d, const tern_block_sparse *w,
                                                  const float *x, float *y, tern_error *err) {
     const tern_kernel_row *row = tern_processor_row(d, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, err);
 
-    return row != NULL ? tern_block_sparse_gemv(row, w, x, y, err) : TERN_ERR_KERNEL;
+    if (row == NULL)
+        return TERN_ERR_KERNEL;
+    tern_processor_ran(d, NULL, row);
+    return tern_block_sparse_gemv(row, w, x, y, err);
 }

@@ -55,6 +55,7 @@ tern_status tern_processor_quantize_token(tern_device *d, tern_device_stream *st
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_quantize(stream, x, out);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.quantize_token(row_at(x, t), x->n, out->q + t * out->q_stride, out->s + t,
                                out->sum + t);
@@ -72,6 +73,7 @@ tern_status tern_processor_quantize_block(tern_device *d, tern_device_stream *st
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_quantize(stream, x, out);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.quantize_block(row_at(x, t), x->n, out->q + t * out->q_stride,
                                out->d + t * out->d_stride, out->block_sum + t * out->d_stride);
@@ -90,6 +92,7 @@ tern_status tern_processor_rmsnorm(tern_device *d, tern_device_stream *stream,
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.rmsnorm(row_at(x, t), g, x->n, eps, row_at(y, t));
     return TERN_OK;
@@ -105,6 +108,7 @@ tern_status tern_processor_layernorm(tern_device *d, tern_device_stream *stream,
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.layernorm(row_at(x, t), g, b, x->n, eps, row_at(y, t));
     return TERN_OK;
@@ -121,6 +125,7 @@ tern_status tern_processor_hadamard(tern_device *d, tern_device_stream *stream,
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.hadamard(row_at(x, t), before, after, x->n, block, row_at(y, t));
     return TERN_OK;
@@ -135,6 +140,7 @@ tern_status tern_processor_softmax(tern_device *d, tern_device_stream *stream,
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, NULL, x);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.softmax(row_at(x, t), x->n);
     return TERN_OK;
@@ -154,6 +160,7 @@ tern_status tern_processor_gate(tern_device *d, tern_device_stream *stream, tern
                                   tern_lane_use_rows(y, y, true)};
     tern_lane_enter(lane, uses, 3);
     const tern_part part = tern_lane_rows(lane, y);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.gate(row_at(g, t), row_at(u, t), y->n, row_at(y, t));
     return TERN_OK;
@@ -169,6 +176,7 @@ tern_status tern_processor_round(tern_device *d, tern_device_stream *stream, ter
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.tanh(row_at(x, t), x->n, row_at(y, t));
     return TERN_OK;
@@ -184,6 +192,7 @@ tern_status tern_processor_add(tern_device *d, tern_device_stream *stream,
     if (row == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, y, x);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.add(row_at(x, t), row_at(y, t), x->n);
     return TERN_OK;
@@ -213,6 +222,7 @@ tern_status tern_processor_embed(tern_device *d, tern_device_stream *stream, con
         return TERN_ERR_KERNEL;
     const size_t row_bytes = tern_elements_bytes(w->format, w->cols);
     const tern_part part = enter_rows(stream, NULL, y);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++) {
         float *const x = row_at(y, t);
         row->fn.embed((const uint8_t *)w->data + (size_t)ids[t] * row_bytes, y->n, x);
@@ -243,6 +253,7 @@ tern_status tern_processor_store(tern_device *d, tern_device_stream *stream, ter
                                    .writes = true}};
     tern_lane_enter(lane, uses, 2);
     const tern_part part = tern_lane_rows(lane, x);
+    tern_processor_ran(d, stream, row);
     for (size_t t = part.begin; t < part.end; t++)
         row->fn.store(row_at(x, t), x->n, (uint8_t *)out + t * row_bytes);
     return TERN_OK;
@@ -300,6 +311,7 @@ tern_status tern_processor_rope(tern_device *d, tern_device_stream *stream,
         tern_lane_use_heads(a->x, a->stride, a->dim, a->tokens, a->heads, true)};
     tern_lane_enter(lane, uses, 3);
     const tern_part part = tern_lane_part(lane, a->tokens * a->heads);
+    tern_processor_ran(d, stream, row);
     for (size_t i = part.begin; i < part.end; i++) {
         const size_t t = i / a->heads;
         row->fn.rope(a->x + t * a->stride + i % a->heads * a->dim, a->c + t * a->half,
@@ -324,6 +336,7 @@ tern_status tern_processor_store_pages(tern_device *d, tern_device_stream *strea
     tern_lane_enter(lane, uses, 2);
     const size_t row_bytes = tern_cache_row_bytes(a->to.format, a->dim);
     const tern_part part = tern_lane_part(lane, a->tokens * a->heads);
+    tern_processor_ran(d, stream, row);
     for (size_t i = part.begin; i < part.end; i++) {
         const size_t t = i / a->heads, h = i % a->heads;
         const uint32_t position = a->at[t].position;

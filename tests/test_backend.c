@@ -263,6 +263,138 @@ static void test_refusals(void **state) {
     free(got);
 }
 
+/* ---- what has run ---------------------------------------------------------------------------- */
+
+/* The entry that runs kernels of an operation; ENTRIES: passes call none for it. */
+static int entry_of(tern_op op) {
+    static const int entries[TERN_OP_COUNT] = {[TERN_OP_GEMV] = ENTRY_multiply + 1,
+                                               [TERN_OP_GEMM] = ENTRY_multiply + 1,
+                                               [TERN_OP_QUANTIZE_TOKEN] = ENTRY_quantize_token + 1,
+                                               [TERN_OP_QUANTIZE_BLOCK] = ENTRY_quantize_block + 1,
+                                               [TERN_OP_RMSNORM] = ENTRY_rmsnorm + 1,
+                                               [TERN_OP_HADAMARD] = ENTRY_hadamard + 1,
+                                               [TERN_OP_ROPE_NORM] = ENTRY_rope + 1,
+                                               [TERN_OP_ROPE_NEOX] = ENTRY_rope + 1,
+                                               [TERN_OP_GATE_SILU] = ENTRY_gate + 1,
+                                               [TERN_OP_GATE_RELU2] = ENTRY_gate + 1,
+                                               [TERN_OP_GATE_GELU] = ENTRY_gate + 1,
+                                               [TERN_OP_ADD] = ENTRY_add + 1,
+                                               [TERN_OP_EMBED] = ENTRY_embed + 1,
+                                               [TERN_OP_STORE] = ENTRY_store_pages + 1,
+                                               [TERN_OP_ATTEND] = ENTRY_attend_pages + 1};
+    return entries[op] > 0 ? entries[op] - 1 : ENTRIES;
+}
+
+/* How often kernels of each entry have run, by the runner's own account; and that is a list of
+ * kernels that have run, each once. */
+static void read_tally(const tern_session *s, size_t ran[ENTRIES]) {
+    const tern_kernel_row *rows[64];
+    const size_t n = tern_session_kernels(s, rows, 64);
+    memset(ran, 0, ENTRIES * sizeof *ran);
+    assert_true(n <= 64);
+    for (size_t i = 0; i < n; i++) {
+        const int entry = entry_of(rows[i]->op);
+        check_case("%s", rows[i]->name);
+        assert_in_range(entry, 0, ENTRIES - 1);
+        assert_true(tern_runner_calls(s->runner, rows[i]) > 0);
+        ran[entry] += tern_runner_calls(s->runner, rows[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_ptr_not_equal(rows[k], rows[i]);
+    }
+}
+
+/* What lanes of a team do together counts once; products count one by one. */
+static void check_tally(const tern_model *model, const char *preset) {
+    const size_t n = 2 * (size_t)model->config.n_vocab, layers = model->config.n_layer;
+    size_t ran[ENTRIES];
+    float *logits = tiny_floats(n);
+    for (int without = NONE; without < ENTRIES; without++) {
+        tern_session *s = open_session(model, THREADS);
+        const size_t threads = tern_session_threads(s);
+        put_between(s);
+        tern_tally_free(&s->runner->tally); /* what the token in between ran is another matter */
+        s->runner->tally = s->runner->processor.tally = tern_tally_new();
+        left_out = without;
+        assert_int_equal(tern_session_kernels(s, NULL, 0), 0);
+        (void)answer(s, logits, NULL); /* without an operation numbers may be too large */
+        read_tally(s, ran);
+        for (int i = 0; i < ENTRIES; i++) {
+            const size_t each = i == ENTRY_multiply ? 2 * (7 * layers + 1) : calls[i] / threads;
+            check_case("%s without %s: %s", preset, without == NONE ? "nothing" : names[without],
+                       names[i]);
+            if (i != ENTRY_copy && i != ENTRY_watch && (without == NONE || i == without))
+                assert_int_equal(ran[i], i == without ? 0 : each);
+        }
+        tern_session_free(&s);
+    }
+    free(logits);
+}
+
+static void test_what_ran(void **state) {
+    static const char *const presets[] = {"bitnet-tiny", "llama-tiny-q4_0", "qwen3-tiny"};
+    (void)state;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        tern_model *model = tiny_open(presets[i], NULL);
+        check_tally(model, presets[i]);
+        tern_model_free(&model);
+    }
+}
+
+/* How often kernels of an operation have run. */
+static size_t calls_of(const tern_session *s, tern_op op) {
+    const tern_kernel_row *rows[64];
+    const size_t n = tern_session_kernels(s, rows, 64);
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += rows[i]->op == op ? tern_runner_calls(s->runner, rows[i]) : 0;
+    return sum;
+}
+
+static tern_session *after_prompt(const tern_model *model, size_t n) {
+    tern_session *s = open_session(model, THREADS);
+    int32_t prompt[PROMPT];
+    tiny_prompt(model, 3, prompt, PROMPT);
+    assert_int_equal(tern_session_eval(s, prompt, n, TERN_LOGITS_NONE, NULL, NULL), TERN_OK);
+    return s;
+}
+
+/* Experts multiply by themselves: one matrix each of those that were taken. */
+static void test_experts_ran(void **state) {
+    tern_model *model = tiny_open("qwen3moe-tiny", NULL);
+    const size_t layers = model->config.n_layer, used = model->config.n_used;
+    tern_session *one = after_prompt(model, 1), *several = after_prompt(model, PROMPT);
+    (void)state;
+    assert_int_equal(calls_of(one, TERN_OP_GEMV), layers * (4 + 1 + 3 * used)); /* and a router */
+    assert_int_equal(calls_of(one, TERN_OP_GEMM), 0);
+    assert_int_equal(calls_of(one, TERN_OP_SOFTMAX), layers);
+    /* In the last layer, where one row is wanted, all but k and v have one. */
+    assert_in_range(calls_of(several, TERN_OP_GEMM), 5 * (layers - 1) + 2 + 3, SIZE_MAX);
+    assert_in_range(calls_of(several, TERN_OP_GEMV), 3 + 3 * used, SIZE_MAX);
+    tern_session_free(&one);
+    tern_session_free(&several);
+    tern_model_free(&model);
+}
+
+/* So do picks by bounds: a scan of the head, and rows of it. */
+static void test_scans_ran(void **state) {
+    const tern_sampler_params greedy = {.top_p = 1.0f, .repetition_penalty = 1.0f};
+    tern_model *model = tiny_open("bitnet-tiny", NULL);
+    tern_session *s = after_prompt(model, 1);
+    tern_sampler *sampler = NULL;
+    int32_t token;
+    const size_t before = calls_of(s, TERN_OP_GEMV);
+    (void)state;
+    assert_int_equal(before, 7 * model->config.n_layer);
+    assert_int_equal(tern_sampler_new(&greedy, model->config.n_vocab, &sampler, NULL), TERN_OK);
+    assert_int_equal(tern_session_pick(s, sampler, &token, NULL), TERN_OK);
+    assert_int_equal(tern_session_work_done(s).scans, 1);
+    assert_int_equal(tern_runner_calls(s->runner, model->image.scan.gemv), 1);
+    assert_int_equal(calls_of(s, TERN_OP_GEMV), before + 2);
+    tern_sampler_free(&sampler);
+    tern_session_free(&s);
+    tern_model_free(&model);
+}
+
 /* ---- meetings -------------------------------------------------------------------------------- */
 
 /* One row: q k v, rope, attention, out, gate and up, down are waited for in each layer. More rows:
@@ -417,6 +549,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_passes_go_through),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_what_ran),
+        cmocka_unit_test(test_experts_ran),
+        cmocka_unit_test(test_scans_ran),
         cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_lane),
         cmocka_unit_test(test_works),

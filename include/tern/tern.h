@@ -424,9 +424,10 @@ typedef struct tern_session_work {
 tern_session_work tern_session_work_done(const tern_session *s);
 
 /*
- * Kernels that the session has executed since it was made, without duplicates, in the order of the
- * forward pass: unlike tern_model_kernels without those of gemm as long as every batch had one
- * token. Writes at most capacity, returns how many there are.
+ * Kernels that operations of the session have run since it was made, without duplicates, in the
+ * order in which they first ran: counted where they run, and so unlike tern_model_kernels without
+ * those of gemm as long as every batch had one token. Writes at most capacity, returns how many
+ * there are.
  */
 size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity);
 

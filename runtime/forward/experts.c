@@ -330,6 +330,15 @@ static void multiply_piece(void *argument, size_t product, tern_part piece) {
     }
 }
 
+/* A used expert has one choice or several. */
+static void count_experts(const pass *p, const routed *product) {
+    const tern_routes *r = product->routes;
+    for (size_t i = 0; p->lane.lane.worker.index == 0 && i < *r->n; i++) {
+        const uint32_t *begin = &r->begins[r->used[i]];
+        tern_tally_count(p->runner->tally, tern_linear_row(product->linear, begin[1] - begin[0]));
+    }
+}
+
 enum { MOST_ROUTED = 2 };
 
 /* Products that read the same rows, MOST_ROUTED at most; `reads` are these. */
@@ -351,8 +360,10 @@ static void multiply_routed(pass *p, routed *products, size_t count, const tern_
             tern_lane_use_all(product->y, choices_of(p) * product->rows * sizeof *product->y, true);
     }
     tern_lane_enter(&p->lane.lane, uses, n);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         groups[i] = *r->n * products[i].groups;
+        count_experts(p, &products[i]);
+    }
     tern_lane_share(&p->lane.lane, &(const tern_lane_works){groups, count, 1}, multiply_piece,
                     products);
 }

@@ -123,22 +123,10 @@ struct tern_runner {
     uint32_t n_batch, n_ctx, n_picks;
     int refused; /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;
-    unsigned ran;                    /* bits of tern_products */
+    tern_tally *tally;               /* of the kernels that have run */
     tern_product_observer *observer; /* NULL: there is none */
     void *observer_user;
     tern_stages *stages; /* of as many workers as the team has; NULL: no measurement */
-};
-
-/* Which products a runner has made: of one row (gemv) or several (gemm), in the blocks or in the
- * head. */
-enum tern_products {
-    TERN_RAN_GEMV = 1,
-    TERN_RAN_GEMM = 2,
-    TERN_RAN_HEAD_GEMV = 4,
-    TERN_RAN_HEAD_GEMM = 8,
-    TERN_RAN_HEAD_SCAN = 16,
-    TERN_RAN_ALL = 31,       /* that a session makes */
-    TERN_RAN_HEAD_SCANS = 32 /* of several rows */
 };
 
 /* Rows that have results. */
@@ -167,8 +155,8 @@ tern_activations tern_wanted_activations(const tern_runner *r, const tern_linear
                                          size_t row);
 
 /* Counts the head once for a product with n wanted rows, but no row twice, however often it is
- * asked; `ran` are bits of tern_products. */
-void tern_count_head(tern_runner *r, size_t first, size_t n, unsigned ran);
+ * asked. */
+void tern_count_head(tern_runner *r, size_t first, size_t n);
 
 /* The head as the worker reads it. */
 const tern_linear *tern_head_of(const tern_runner *r, tern_worker worker);

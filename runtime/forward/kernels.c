@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which kernels a runner has used, or could use. */
+/* Which kernels a runner has run, and which a model could use. */
 
 #include "runtime/forward/internal.h"
 #include "runtime/model/on_device.h"
@@ -25,18 +25,12 @@ static size_t add_row(const listing *l, const tern_kernel_row *of_processor, siz
 }
 
 /* The rows of one linear map. */
-static size_t add_linear(const listing *l, const tern_linear *linear, bool gemv, bool gemm,
-                         size_t n) {
-    if (gemv)
-        n = add_row(l, linear->gemv, n);
-    if (gemm)
-        n = add_row(l, linear->gemm, n);
-    return n;
+static size_t add_linear(const listing *l, const tern_linear *linear, size_t n) {
+    return add_row(l, linear->gemm, add_row(l, linear->gemv, n));
 }
 
-/* Rows of a forward pass with these products, bits of tern_products. */
-static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
-                        const tern_kernel_row **rows, size_t capacity) {
+size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
+                          size_t capacity) {
     const tern_row_set *r = &m->rows;
     const listing l = {m, rows, capacity};
     size_t n = add_row(&l, m->own.embedding.row, 0);
@@ -49,7 +43,7 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
             if (linear->tensor == NULL)
                 continue;
             forms |= linear->form;
-            n = add_linear(&l, linear, products & TERN_RAN_GEMV, products & TERN_RAN_GEMM, n);
+            n = add_linear(&l, linear, n);
         }
     if (forms & TERN_INPUT_TOKEN)
         n = add_row(&l, r->quantize_token, n);
@@ -67,19 +61,18 @@ static size_t list_rows(const tern_model *m, tern_format kv, unsigned products,
     n = add_row(&l, r->add, n);
     if (m->config.n_expert > 0)
         n = add_row(&l, r->softmax, n);
-    if (m->image.scan.gemv != NULL && products & TERN_RAN_HEAD_SCAN)
+    if (m->image.scan.gemv != NULL)
         n = add_row(&l, m->image.scan.gemv, n);
-    if (m->image.scan.gemm != NULL && products & TERN_RAN_HEAD_SCANS)
-        n = add_row(&l, m->image.scan.gemm, n);
-    return add_linear(&l, &m->own.head, products & TERN_RAN_HEAD_GEMV,
-                      products & TERN_RAN_HEAD_GEMM, n);
-}
-
-size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
-                          size_t capacity) {
-    return list_rows(m, kv, TERN_RAN_ALL, rows, capacity);
+    return add_linear(&l, &m->own.head, n);
 }
 
 size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity) {
-    return r->ran ? list_rows(r->model, r->batch.kv, r->ran, rows, capacity) : 0;
+    const tern_tally *t = r->tally;
+    for (size_t i = 0; i < t->n && i < capacity; i++)
+        rows[i] = t->ran[i];
+    return t->n;
+}
+
+uint64_t tern_runner_calls(const tern_runner *r, const tern_kernel_row *row) {
+    return r->tally->calls[row - r->tally->table];
 }

@@ -17,9 +17,11 @@ tern_status tern_runner_open_mirror(tern_runner *r, tern_error *err) {
     tern_status status = tern_mirror_open_beside(r->model->mirror, &r->mirror, err);
     if (status == TERN_OK)
         status = tern_mirror_add(r->mirror, r->arena.base, r->arena.size, err);
-    if (status == TERN_OK)
-        r->backend = tern_mirror_device(r->mirror);
-    return status;
+    if (status != TERN_OK)
+        return status;
+    tern_mirror_set_tally(r->mirror, r->tally);
+    r->backend = tern_mirror_device(r->mirror);
+    return TERN_OK;
 }
 
 tern_status tern_runner_hold(tern_runner *r, tern_pool *pool, tern_error *err) {

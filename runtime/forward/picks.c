@@ -82,6 +82,8 @@ static void scan_part(tern_worker worker, void *argument) {
     const tern_activations x = tern_wanted_activations(g->r, &image->scan, g->first);
     const tern_kernel_row *row = tern_linear_row(&image->scan, g->rows);
     tern_pieces pieces = tern_team_pieces(worker, m->rows, TERN_ROW_GROUP);
+    if (worker.index == 0)
+        tern_tally_count(g->r->tally, row);
     for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
         const tern_tile tile = {.t0 = 0, .t1 = g->rows, .r0 = piece.begin, .r1 = piece.end};
         row->fn.matmul(m, &x, &tile, w->lower, m->rows);
@@ -129,8 +131,7 @@ static void scan(group *g) {
     tern_runner *r = g->r;
     for (size_t i = 0; i < g->n; i++)
         if (r->slots[i].open)
-            tern_count_head(r, r->slots[i].row, 1,
-                            g->rows == 1 ? TERN_RAN_HEAD_SCAN : TERN_RAN_HEAD_SCANS);
+            tern_count_head(r, r->slots[i].row, 1);
     tern_stages_run(r->stages, r->team, scan_part, g, TERN_STAGE_SCAN);
 }
 
@@ -165,7 +166,6 @@ static void count_candidates(group *g) {
         r->work.scans += slot->open;
     }
     r->work.head_rows += g->candidates;
-    r->ran |= TERN_RAN_HEAD_GEMV;
 }
 
 /* Candidates [begin, end) of a slot; each row of the head as a matrix of its own, at its place. */
@@ -187,6 +187,8 @@ static void candidates_part(tern_worker worker, void *argument) {
     const group *g = argument;
     const tern_linear *head = tern_head_of(g->r, worker);
     const tern_part part = tern_team_split(worker, g->candidates, 1);
+    if (worker.index == 0 && g->candidates > 0)
+        tern_tally_count(g->r->tally, head->gemv);
     for (size_t i = 0; i < g->n; i++) {
         const tern_pick_slot *slot = &g->r->slots[i];
         const size_t end = slot->before + (slot->open ? slot->bounded.n : 0);

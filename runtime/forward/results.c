@@ -6,14 +6,13 @@
 #include "runtime/forward/internal.h"
 #include "runtime/forward/lane.h"
 
-void tern_count_head(tern_runner *r, size_t first, size_t n, unsigned ran) {
+void tern_count_head(tern_runner *r, size_t first, size_t n) {
     bool fresh = false;
     for (size_t i = first; i < first + n; i++) {
         fresh |= !r->counted[i];
         r->counted[i] = true;
     }
     r->work.products += fresh;
-    r->ran |= ran;
 }
 
 tern_activations tern_wanted_activations(const tern_runner *r, const tern_linear *linear,
@@ -86,7 +85,7 @@ static tern_status multiply_head(tern_runner *r, size_t first, size_t n, float *
                                  tern_error *err) {
     exact c = {.runner = r, .first = first, .n = n, .logits = logits};
     tern_stages_run(r->stages, r->team, exact_part, &c, TERN_STAGE_HEAD);
-    tern_count_head(r, first, n, n == 1 ? TERN_RAN_HEAD_GEMV : TERN_RAN_HEAD_GEMM);
+    tern_count_head(r, first, n);
     if (c.status != TERN_OK && err != NULL)
         *err = c.err;
     return c.status;

@@ -133,6 +133,7 @@ static void choose_backend(tern_runner *r) {
     const tern_attend_scratch attend = p->attend;
     tern_processor_init(p, r->model->guard.mask);
     p->attend = attend;
+    p->tally = r->tally;
     if (rows->round != NULL)
         p->rows[rows->round->op][TERN_FORMAT_NONE] = rows->round;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
@@ -200,8 +201,11 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     configure(r, model, params);
     r->refused = model->refused;
+    r->tally = tern_tally_new();
     /* Another device is driven by the thread that calls. */
-    tern_status status = start_team(r, model->mirror != NULL ? 1 : params->threads, err);
+    tern_status status = r->tally != NULL
+                             ? start_team(r, model->mirror != NULL ? 1 : params->threads, err)
+                             : tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     if (status == TERN_OK)
         status = reserve(r, params, err);
     if (status != TERN_OK) {
@@ -227,6 +231,7 @@ void tern_runner_free(tern_runner **runner) {
     tern_runner_close_mirror(*runner);
     tern_team_free(&(*runner)->team);
     tern_arena_free(&(*runner)->arena);
+    tern_tally_free(&(*runner)->tally);
     free(*runner);
     *runner = NULL;
 }
@@ -303,10 +308,6 @@ static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_sp
         add_rows(b, i, spans[i].n - spans[i].wanted, spans[i].n);
 }
 
-static unsigned product_of(size_t rows) {
-    return rows == 0 ? 0 : rows == 1 ? TERN_RAN_GEMV : TERN_RAN_GEMM;
-}
-
 /* Keeps account of a pass that was made. */
 static void note_pass(tern_runner *r) {
     const tern_batch *b = &r->batch;
@@ -316,9 +317,6 @@ static void note_pass(tern_runner *r) {
         r->work.reused += b->spans[i].position;
     r->work.products +=
         (uint64_t)r->model->config.n_layer * tern_block_linears(r->model->config.arch);
-    r->ran |= product_of(b->n) | product_of(tern_batch_wanted(b));
-    if (r->model->config.n_expert > 0) /* an expert may have one row of several */
-        r->ran |= TERN_RAN_GEMV;
     for (size_t i = 0; i < tern_batch_wanted(b); i++)
         r->counted[i] = false;
     r->buffer_row = TERN_NO_ROW;

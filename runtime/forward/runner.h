@@ -155,8 +155,10 @@ void tern_runner_foresee(tern_runner *r, size_t first, size_t n, bool exact);
  * reused. */
 tern_session_work tern_runner_work(const tern_runner *r);
 
-/* Kernels that have run, as tern_session_kernels. */
+/* Kernels that have run, as tern_session_kernels, and how often operations ran one of the table: an
+ * operation that several workers share counts once. */
 size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity);
+uint64_t tern_runner_calls(const tern_runner *r, const tern_kernel_row *row);
 
 /* From the next pass on; NULL: no observer. With an observer no row is left out. */
 void tern_runner_observe(tern_runner *r, tern_product_observer *observer, void *user);

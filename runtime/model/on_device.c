@@ -4,21 +4,13 @@
 
 #include <string.h>
 
+#include "device/internal.h"
 #include "device/mirror.h"
 #include "tern/inspect.h"
 
-/* The device's kernel for it, or NULL. Kernels of a packed layout serve all formats it holds. */
 static const tern_kernel_row *find_kernel(const tern_model *m, tern_op op, tern_format format,
                                           tern_layout layout) {
-    const tern_device_kind kind = tern_mirror_device(m->mirror)->kind;
-    size_t n = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&n);
-    const bool packed = layout != TERN_LAYOUT_ROWS && layout != TERN_LAYOUT_NONE;
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].op == op && tern_device_of_row(&rows[i]) == kind && rows[i].layout == layout &&
-            (packed || rows[i].format == format))
-            return &rows[i];
-    return NULL;
+    return tern_device_kernel(tern_mirror_device(m->mirror)->kind, op, format, layout);
 }
 
 static bool has_kernel(const tern_model *m, tern_op op, tern_format format, tern_layout layout) {
