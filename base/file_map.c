@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/sha256.h"
 #include "tern/tern.h"
 
 struct tern_file_map {
@@ -204,6 +205,26 @@ bool tern_file_map_stamp(const tern_file_map *m, tern_hash64 *hash, int64_t *new
     if (*newest < now.st_ctim.tv_sec)
         *newest = now.st_ctim.tv_sec;
     return true;
+}
+
+tern_status tern_file_map_sha256(const tern_file_map *m, char hex[65], tern_error *err) {
+    uint8_t buffer[1 << 14];
+    tern_sha256 hash;
+    tern_sha256_start(&hash);
+    for (size_t at = 0; at < m->size;) {
+        const size_t wanted = m->size - at < sizeof buffer ? m->size - at : sizeof buffer;
+        const ssize_t got = pread(m->fd, buffer, wanted, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tern_fail(err, TERN_ERR_IO, "%s: %s", m->path, strerror(errno));
+        if (got == 0) /* it became shorter, and the times say so */
+            break;
+        tern_sha256_add(&hash, buffer, (size_t)got);
+        at += (size_t)got;
+    }
+    tern_sha256_finish(&hash, hex);
+    return tern_file_map_unchanged(m, err);
 }
 
 tern_status tern_file_map_unchanged(const tern_file_map *m, tern_error *err) {

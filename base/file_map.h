@@ -43,6 +43,11 @@ void tern_file_map_drop(const void *data, uint64_t bytes);
 /* Whether a map of this process reads the file that stat told about, by whatever name. */
 bool tern_file_is_mapped(const struct stat *info);
 
+/* SHA-256 of the file, read again by the descriptor of the map: whatever has its name now.
+ * TERN_ERR_CHANGED, TERN_ERR_IO. */
+TERN_MUST_CHECK tern_status tern_file_map_sha256(const tern_file_map *map, char hex[65],
+                                                 tern_error *err);
+
 /* TERN_ERR_CHANGED when length or time of the last change are not what they were at opening. */
 TERN_MUST_CHECK tern_status tern_file_map_unchanged(const tern_file_map *map, tern_error *err);
 

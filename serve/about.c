@@ -46,9 +46,22 @@ void page_home(server *s, http_exchange *x) {
     reply_with(x, 200, "text/plain; charset=utf-8", &t);
 }
 
+/* Whether the model's files are what they were; else that is the reply. */
+static bool model_is_whole(const server *s, http_exchange *x) {
+    tern_error err = {0};
+    refusal r;
+    if (tern_model_unchanged(s->config.model, &err) == TERN_OK)
+        return true;
+    (void)refuse_error(&r, NULL, &err);
+    r.status = 503;
+    refusal_reply(&r, x);
+    return false;
+}
+
 void page_health(server *s, http_exchange *x) {
     text t = {0};
-    (void)s;
+    if (!model_is_whole(s, x))
+        return;
     text_print(&t, "{\"status\":\"ok\"}");
     reply_with(x, 200, json, &t);
 }
@@ -64,6 +77,8 @@ void page_ready(server *s, http_exchange *x) {
         refusal_reply(&r, x);
         return;
     }
+    if (!model_is_whole(s, x))
+        return;
     text t = {0};
     text_print(&t, "{\"status\":\"ready\"}");
     reply_with(x, 200, json, &t);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/word_list.h"
+
 static const char *type_of(unsigned status) {
     switch (status) {
     case 401:
@@ -40,9 +42,19 @@ static bool is_about_request(tern_status status) {
            status == TERN_ERR_CONTEXT || status == TERN_ERR_EMPTY || status == TERN_ERR_GRAMMAR;
 }
 
+/* A file of the model became another one: its name, without its folder, and what changed. */
+static bool refuse_changed(refusal *r, const tern_error *err) {
+    (void)refuse(r, 500, NULL, "the model cannot be used any more: %s",
+                 file_base_name(err->message));
+    r->code = "model_changed";
+    return false;
+}
+
 bool refuse_error(refusal *r, const char *param, const tern_error *err) {
     if (is_about_request(err->status))
         return refuse(r, 400, param, "%s", err->message);
+    if (err->status == TERN_ERR_CHANGED)
+        return refuse_changed(r, err);
     const bool memory = err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_CACHE_MEMORY ||
                         err->status == TERN_ERR_SCRATCH_MEMORY;
     return refuse(r, memory ? 503 : 500, param, "%s", tern_status_str(err->status));

@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/logprob.h"
 #include "base/sha256.h"
 #include "runtime/forward/runner.h"
+#include "runtime/gguf/internal.h"
 #include "tests/check.h"
 #include "tests/engine_case.h"
 #include "tests/tiny_model.h"
@@ -411,6 +413,31 @@ static void test_threads(void **state) {
                     engine_case.answers[i].n == 3);
 }
 
+/* What was computed while a file of the model was written to is no answer, and says why; what was
+ * not computed to its end anyway says that. */
+static void test_changed_file(void **state) {
+    (void)state;
+    const int file = tern_file_map_descriptor(engine_case.model->file->map);
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct stat info;
+    engine_case_open((tern_engine_params){.threads = 2});
+    const tern_request request = engine_case_request(5);
+    assert_int_equal(engine_case_run(&request)->end, TERN_END_LENGTH);
+    assert_int_equal(fstat(file, &info), 0);
+    const uint64_t changed = engine_case_submit(&request), given_up = engine_case_submit(&request);
+    engine_case_step();
+    assert_int_equal(futimens(file, long_ago), 0);
+    tern_engine_cancel(engine_case.engine, given_up);
+    engine_case_finish();
+    const answer *a = engine_case_answer(changed, 0);
+    assert_int_equal(a->end, TERN_END_ERROR);
+    assert_int_equal(a->error, TERN_ERR_CHANGED);
+    assert_non_null(strstr(a->message, "was written to while it was in use"));
+    assert_int_equal(engine_case_answer(given_up, 0)->end, TERN_END_CANCELLED);
+    assert_int_equal(futimens(file, (const struct timespec[]){info.st_atim, info.st_mtim}), 0);
+    assert_int_equal(engine_case_run(&request)->end, TERN_END_LENGTH);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_digest),
@@ -427,6 +454,7 @@ int main(void) {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_changed_file),
     };
     return cmocka_run_group_tests(tests, engine_case_begin, engine_case_end);
 }

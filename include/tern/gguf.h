@@ -155,6 +155,13 @@ typedef struct tern_gguf_part {
 size_t tern_gguf_part_count(const tern_gguf *file); /* 1 for a file that is a whole model */
 tern_gguf_part tern_gguf_part_at(const tern_gguf *file, size_t index);
 
+/*
+ * SHA-256 of a part's file, in hexadecimal digits: of the one that was opened, also where another
+ * one has its name now. TERN_ERR_CHANGED as tern_gguf_unchanged, TERN_ERR_IO.
+ */
+TERN_MUST_CHECK tern_status tern_gguf_part_sha256(const tern_gguf *file, size_t index, char hex[65],
+                                                  tern_error *err);
+
 size_t tern_gguf_value_count(const tern_gguf *file);
 const tern_gguf_value *tern_gguf_value_at(const tern_gguf *file, size_t index);
 const tern_gguf_value *tern_gguf_find(const tern_gguf *file, const char *key); /* NULL if absent */

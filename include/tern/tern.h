@@ -194,9 +194,10 @@ const char *tern_model_activations_note(const tern_model *model);
 size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **refusals);
 
 /*
- * TERN_ERR_CHANGED when the model's file was written to since it was opened. Some weights are read
- * where the file is mapped, so results that were computed since then mean nothing. tern_model_open
- * asks this itself when it has loaded everything.
+ * TERN_ERR_CHANGED when one of the model's files was written to since it was opened. Some weights
+ * are read where files are mapped, so results that were computed since then mean nothing.
+ * tern_model_open asks this itself when it has loaded everything, tern_generate and engines when an
+ * answer ends. A file that another one takes the place of, by its name, stays mapped as it was.
  */
 TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_error *err);
 

@@ -319,8 +319,18 @@ static void report_last(tern_event *event, const tern_branch *b) {
     event->n_likeliest = b->last.n_likeliest;
 }
 
+/* An answer counts while the model's files are what they were when they were mapped: weights are
+ * read from there. */
+static void check_model(const tern_engine *e, tern_branch *b) {
+    const bool answers =
+        b->end != TERN_END_ERROR && b->end != TERN_END_CANCELLED && b->end != TERN_END_DEADLINE;
+    if (answers && tern_model_unchanged(e->model, &b->error) != TERN_OK)
+        b->end = TERN_END_ERROR;
+}
+
 /* Tells of a branch that is over, and takes it from the schedule. */
 static void finish(tern_engine *e, tern_branch *b) {
+    check_model(e, b);
     tern_event *event = tern_engine_event(e, b, TERN_EVENT_END);
     if (b->is_scheduled)
         tern_schedule_remove(e->schedule, &b->job);

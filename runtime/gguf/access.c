@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/sha256.h"
 #include "runtime/gguf/internal.h"
 
 const char *tern_gguf_name(const tern_gguf *file) {
@@ -26,6 +27,18 @@ size_t tern_gguf_part_count(const tern_gguf *file) {
 tern_gguf_part tern_gguf_part_at(const tern_gguf *file, size_t index) {
     const tern_gguf *part = index == 0 ? file : file->others[index - 1];
     return (tern_gguf_part){part->name, part->size, part->n_own};
+}
+
+tern_status tern_gguf_part_sha256(const tern_gguf *file, size_t index, char hex[65],
+                                  tern_error *err) {
+    const tern_gguf *part = index == 0 ? file : file->others[index - 1];
+    if (part->map != NULL)
+        return tern_file_map_sha256(part->map, hex, err);
+    tern_sha256 hash;
+    tern_sha256_start(&hash);
+    tern_sha256_add(&hash, part->bytes, part->size);
+    tern_sha256_finish(&hash, hex);
+    return TERN_OK;
 }
 
 size_t tern_gguf_value_count(const tern_gguf *file) {

@@ -554,7 +554,10 @@ const tern_topology *tern_model_topology(const tern_model *m) {
 }
 
 tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
-    return tern_gguf_unchanged(model->file, err);
+    const tern_status status = tern_gguf_unchanged(model->file, err);
+    return status == TERN_OK && model->packed_image != NULL
+               ? tern_file_map_unchanged(model->packed_image, err)
+               : status;
 }
 
 tern_dedup_info tern_model_dedup(const tern_model *model) {

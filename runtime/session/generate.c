@@ -167,6 +167,8 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
                        .user = user};
     if (status == TERN_OK)
         status = generate(&g, prompt, n_prompt, err);
+    if (status == TERN_OK) /* weights are read from the model's files */
+        status = tern_model_unchanged(tern_session_model(session), err);
     tern_draft_free(&o.drafts.draft);
     session->n_ahead = 0;
     g.result.n_drafted = o.drafts.n_drafted;

@@ -42,6 +42,11 @@ def hash_ids(ids):
     return hashlib.sha256(struct.pack(f"<{len(ids)}i", *ids)).hexdigest()
 
 
+def hash_file(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
 def leaves(value, path=()):
     """Paths of everything that is neither an object nor a list with elements."""
     if isinstance(value, dict) and value:

@@ -303,6 +303,8 @@ int cmd_bench(const options *o) {
     if (status == EXIT_DONE)
         status = measure(b);
     if (status == EXIT_DONE)
+        status = loader_check_file(&b->l);
+    if (status == EXIT_DONE)
         status = report(b);
     close_all(b);
     free(b);

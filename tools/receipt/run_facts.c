@@ -28,13 +28,15 @@ static json_t *base_name(const char *path) {
 
 json_t *facts_files(const tern_model *model, char hex[RECEIPT_HEX]) {
     const tern_gguf *file = tern_model_file(model);
+    tern_error err = {0};
     const size_t n = tern_gguf_part_count(file);
     json_t *list = json_array();
     tern_sha256 all;
     tern_sha256_start(&all);
     for (size_t i = 0; list != NULL && i < n; i++) {
         const tern_gguf_part part = tern_gguf_part_at(file, i);
-        if (file_sha256(part.name, hex) != EXIT_DONE) {
+        if (tern_gguf_part_sha256(file, i, hex, &err) != TERN_OK) {
+            (void)complain_error(&err);
             json_decref(list);
             return NULL;
         }

@@ -123,7 +123,12 @@ json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer) 
 }
 
 static char *make(void *user, const receipt_answer *answer) {
+    const answer_receipts *a = user;
     json_t *receipt = answer_receipts_build(user, answer);
+    if (receipt != NULL && loader_check_file(a->l) != EXIT_DONE) {
+        json_decref(receipt);
+        return NULL;
+    }
     if (receipt == NULL)
         return NULL;
     receipt_seal(receipt);

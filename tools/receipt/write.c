@@ -228,7 +228,9 @@ int receipt_write(const receipt_run *run, const json_t *benchmark) {
             complain("no memory for the receipt");
         return EXIT_FAILED;
     }
-    const int status = receipt_finish(receipt, run->o, options_text(run->o, OPT_RECEIPT));
+    int status = loader_check_file(run->l); /* the tests computed with it, too */
+    if (status == EXIT_DONE)
+        status = receipt_finish(receipt, run->o, options_text(run->o, OPT_RECEIPT));
     json_decref(receipt);
     return status;
 }
