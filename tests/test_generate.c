@@ -2,7 +2,6 @@
 /* The decode loop on a small model with random weights: what it reports, where it stops, what the
  * session holds afterwards, and that it allocates nothing. */
 
-#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,8 +18,6 @@
 
 #include "authoring/synth.h"
 #include "base/metrics.h"
-#include "tern/gguf.h"
-#include "tern/inspect.h"
 #include "tern/tern.h"
 
 /* ---- counting allocations ----------------------------------------------------------------------
@@ -548,41 +544,6 @@ static void test_no_allocation(void **state) {
 #endif
 }
 
-/* An answer counts while the model's file is what it was; a file that takes its name changes
- * nothing. */
-static void test_changed_file(void **state) {
-    (void)state;
-    const tern_generate_params params = {.max_tokens = 2, .ignore_end = true};
-    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    tern_session *session = new_session(64, 1);
-    tern_sampler *sampler = new_sampler(0.0f, 1);
-    char hex[65], now[65], kept[sizeof path + 8];
-    struct stat was;
-    tern_error err = {0};
-    assert_int_equal(stat(path, &was), 0);
-    assert_int_equal(tern_gguf_part_sha256(tern_model_file(model), 0, hex, NULL), TERN_OK);
-    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
-    assert_int_equal(
-        tern_generate(session, sampler, prompt, N_PROMPT, &params, NULL, NULL, NULL, &err),
-        TERN_ERR_CHANGED);
-    assert_memory_equal(err.message, path, strlen(path));
-    assert_int_equal(tern_gguf_part_sha256(tern_model_file(model), 0, now, &err), TERN_ERR_CHANGED);
-    const struct timespec before[2] = {was.st_atim, was.st_mtim};
-    assert_int_equal(utimensat(AT_FDCWD, path, before, 0), 0);
-
-    (void)snprintf(kept, sizeof kept, "%s.kept", path);
-    assert_int_equal(rename(path, kept), 0);
-    assert_int_equal(tern_synth("bitnet-tiny", path, TERN_OUT_NEW, 2, NULL, NULL, &err), TERN_OK);
-    assert_int_equal(
-        tern_generate(session, sampler, prompt, N_PROMPT, &params, NULL, NULL, NULL, &err),
-        TERN_OK);
-    assert_int_equal(tern_gguf_part_sha256(tern_model_file(model), 0, now, &err), TERN_OK);
-    assert_string_equal(now, hex);
-    assert_int_equal(rename(kept, path), 0);
-    tern_sampler_free(&sampler);
-    tern_session_free(&session);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_decode_16_tokens),
@@ -598,7 +559,6 @@ int main(void) {
         cmocka_unit_test(test_own_forward_ends),
         cmocka_unit_test(test_errors_leave_the_session_alone),
         cmocka_unit_test(test_no_allocation),
-        cmocka_unit_test(test_changed_file),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

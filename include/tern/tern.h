@@ -195,9 +195,8 @@ size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **
 
 /*
  * TERN_ERR_CHANGED when one of the model's files was written to since it was opened. Some weights
- * are read where files are mapped, so results that were computed since then mean nothing.
- * tern_model_open asks this itself when it has loaded everything, tern_generate and engines when an
- * answer ends. A file that another one takes the place of, by its name, stays mapped as it was.
+ * are read where files are mapped, so what was computed since then means nothing. tern_model_open
+ * asks this itself when all is loaded, tern_generate and engines when an answer ends.
  */
 TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_error *err);
 
@@ -425,10 +424,9 @@ typedef struct tern_session_work {
 tern_session_work tern_session_work_done(const tern_session *s);
 
 /*
- * Kernels that operations of the session have run since it was made, without duplicates, in the
- * order in which they first ran: counted where they run, and so unlike tern_model_kernels without
- * those of gemm as long as every batch had one token. Writes at most capacity, returns how many
- * there are.
+ * Kernels that have run in the session, each once, in the order in which they first did: counted
+ * where they run, and so, unlike tern_model_kernels, without gemm while every batch had one token.
+ * Writes at most capacity, returns how many there are.
  */
 size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity);
 
