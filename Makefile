@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all build build-cuda deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts performance-page report receipt dist clean \
-        debug clang asan ubsan tsan masks scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -34,13 +34,16 @@ test-build: test-deps
 	cmake --preset release -DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)"
 	cmake --build --preset release -j $(JOBS)
 
+# What tests print is kept, since tests/summary.py counts their functions by it.
+COUNTED = --test-output-size-passed 4000000 --test-output-size-failed 4000000
+
 # A few minutes: every kernel row, every unit, the program end to end.
 test: test-build
-	ctest --preset release -j $(JOBS) -LE long --output-junit tests-short.xml
+	ctest --preset release -j $(JOBS) -LE long $(COUNTED) --output-junit tests-short.xml
 
 # The rest: fuzzing, each failure of each command, ARM, packages, the commands of all pages.
 test-long: test-build
-	ctest --preset release -j $(JOBS) -L long --output-junit tests-long.xml
+	ctest --preset release -j $(JOBS) -L long $(COUNTED) --output-junit tests-long.xml
 
 # Breaks the source in small ways and says which test notices: `make mutants MUTANTS="--row M257"`
 # (docs/building.md). An hour or more of two cores, less when its journal knows most of them.
@@ -50,9 +53,14 @@ mutants: deps
 	tests/mutants/mutants.py -j $(JOBS) --ninja 2 --cmake=-DTERN_CUDA=OFF \
 	  --cmake=-DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)" $(MUTANTS)
 
-# The whole suite on each machine that this one can pretend to be (docs/building.md): an hour or two.
-MASKS ?= --output-on-failure -j $(JOBS)
+# Every processor that this one can pretend to be: a short list on each, a longer one on another each day
+# (docs/building.md).
 masks: test-build
+	tests/machines/run.py --build $(BUILD) --short
+
+# The whole suite on each of them: hours.
+MASKS ?= --output-on-failure -j $(JOBS)
+masks-all: test-build
 	tests/machines/run.py --build $(BUILD) -- $(MASKS)
 
 # Without its file, or with another number of rounds, a figure would be of something else than was asked for.

@@ -39,6 +39,11 @@ void check_fail(const char *format, ...) {
     fail_msg("%s: %s", current_case, message);
 }
 
+void check_skip(const char *reason) {
+    print_message("skipped: %s\n", reason);
+    skip();
+}
+
 /* ---- random numbers ------------------------------------------------------------------------ */
 
 uint64_t check_random(check_rng *rng) {

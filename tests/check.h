@@ -25,6 +25,9 @@ void check_case(const char *format, ...) TERN_PRINTF(1, 2);
 /* Fails the test with a message that starts with the running case. */
 void check_fail(const char *format, ...) TERN_PRINTF(1, 2);
 
+/* Leaves the test out; tests/summary.py finds the reason in tests/skips.md, or fails. */
+void check_skip(const char *reason);
+
 /* ---- random numbers ------------------------------------------------------------------------ */
 
 /* splitmix64: the same sequence on every machine. Initialise with any seed. */

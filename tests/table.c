@@ -52,6 +52,8 @@ void table_report(void) {
         else
             printf("skipped: %s\n", rows[i].name);
     printf("%zu of %zu kernel rows run on this machine\n", runnable, count);
-    if (runnable == 0)
+    if (runnable == 0) {
+        printf("skipped: none of these kernels can run on this machine\n");
         exit(TABLE_SKIPPED);
+    }
 }

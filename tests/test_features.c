@@ -132,7 +132,7 @@ static void two_words_of_this_machine(void **state) {
     (void)state;
     uint64_t features, silent;
     if (!tern_cpu_cpuinfo_word(&features, &silent))
-        skip();
+        check_skip("cpuinfo cannot start here");
     assert_true(features == (tern_cpu_own_word() & ~silent));
     unsetenv("TERN_PROCESSOR");
     assert_true(tern_cpu_announced() == tern_cpu_own_word());

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "authoring/gguf_writer.h"
+#include "tests/check.h"
 
 /* An empty folder of our own, and a path in it. */
 typedef struct folder {
@@ -335,7 +336,7 @@ static void test_bad_paths(void **state) {
 static void test_read_only_folder(void **state) {
     const folder *f = *state;
     if (geteuid() == 0)
-        skip(); /* permissions do not bind root */
+        check_skip("permissions do not bind root");
     tern_error err = {0};
     tern_gguf_writer *w = NULL;
     chmod(f->path, 0500);

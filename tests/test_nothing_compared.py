@@ -11,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 from unittest import mock
 
+import suite
+
 TESTS = Path(__file__).resolve().parent
 PACKAGES = ["numpy", "torch", "transformers", "safetensors", "safetensors.torch", "jinja2", "jsonschema", "llguidance"]
 OWN = ["oracle", "gguf_edit", "gguf_tokenizer", "checkers", "generate", "tool"]
@@ -68,4 +70,4 @@ class Scripts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

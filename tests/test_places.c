@@ -36,7 +36,7 @@ static tern_topology *machine(const char *variable, const char *value) {
 
 static void need_hwloc(void) {
     if (!tern_topology_supported())
-        skip();
+        check_skip("built without hwloc");
 }
 
 static void test_two_sockets(void **state) {

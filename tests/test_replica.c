@@ -276,7 +276,7 @@ static void check_model(const char *preset, const char *description, tern_model_
 
 static void need_hwloc(void) {
     if (!tern_topology_supported())
-        skip();
+        check_skip("built without hwloc");
 }
 
 static void test_models(void **state) {
@@ -442,7 +442,7 @@ static void test_real_nodes(void **state) {
     const bool here = !t->foreign && tern_topology_threads(t) >= nodes;
     tern_topology_free(&t);
     if (nodes < 2 || !here)
-        skip();
+        check_skip("this machine has one node of memory, or fewer processors than nodes");
     check_pages((tern_places){.affinity = TERN_AFFINITY_AUTO});
     check_pages((tern_places){.affinity = TERN_AFFINITY_SCATTER});
     check_pages((tern_places){.numa = TERN_NUMA_INTERLEAVE});

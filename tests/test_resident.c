@@ -151,7 +151,7 @@ static bool has_flag(const void *address, const char *flag) {
 static void test_huge_pages(void **state) {
     (void)state;
     if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0)
-        skip();
+        check_skip("this system has no huge pages");
     tern_model *model = open_preset("bitnet-tiny");
     assert_true(has_flag(model->own.head.tensor->data, " nh"));
     tern_model_free(&model);
@@ -166,7 +166,7 @@ static void test_huge_pages_of_a_cache(void **state) {
     tern_pool pool;
     int refused = 0;
     if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0)
-        skip();
+        check_skip("this system has no huge pages");
     tern_model *model = open_preset("bitnet-tiny");
     const tern_pool_size size = {.pages = 1024};
     assert_int_equal(tern_pool_open(model, TERN_FORMAT_F32, size, &pool, &refused, NULL), TERN_OK);
@@ -185,7 +185,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_huge_pages_of_a_cache, make_path, remove_path),
     };
     pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (pages < 0)
-        return 77; /* a system that does not tell */
+    if (pages < 0) {
+        printf("skipped: this system does not tell which pages are in memory\n");
+        return 77;
+    }
     return cmocka_run_group_tests_name("resident", tests, NULL, NULL);
 }

@@ -232,7 +232,7 @@ static void metaspace(void **state) {
 static void normal_forms(void **state) {
     (void)state;
     if (!tern_can_normalize())
-        skip();
+        check_skip("built without utf8proc");
     tern_tokenizer *t = build(
         "{\"model\": {\"vocab\": {\"\\u00e9\": 0, \"e\": 1, \"\\u0301\": 2}, \"merges\": []}, "
         "\"decoder\": {\"type\": \"Fuse\"}, \"normalizer\": {\"type\": \"NFC\"}}");

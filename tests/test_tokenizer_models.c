@@ -12,6 +12,7 @@
 
 #include "runtime/tokenizer/charsmap.h"
 #include "runtime/tokenizer/normalize.h"
+#include "tests/check.h"
 #include "tests/tokenizer_case.h"
 
 enum { DOCUMENT_BYTES = 1 << 16 };
@@ -305,7 +306,7 @@ static void long_texts_take_no_quadratic_time(void **state) {
 static void longest_tokens_of_words(void **state) {
     (void)state;
     if (!tern_can_normalize())
-        skip();
+        check_skip("built without utf8proc");
     tern_tokenizer *t = build(WORDS("", "", ""));
     assert_string_equal(tern_tokenizer_kind(t), "WordPiece");
     EXPECT_IDS(t, SENTENCE, 0, 2, 3, 6, 6, 9, 9, 10, 6);
@@ -323,7 +324,7 @@ static void longest_tokens_of_words(void **state) {
 static void flags_of_words(void **state) {
     (void)state;
     if (!tern_can_normalize())
-        skip();
+        check_skip("built without utf8proc");
     tern_tokenizer *t = build(WORDS(", \"lowercase\": false", "", ""));
     EXPECT_IDS(t, SENTENCE, 0, 0, 0, 6, 9, 9, 10, 6);
     tern_tokenizer_free(&t);
@@ -344,7 +345,7 @@ static void flags_of_words(void **state) {
 static void bad_words(void **state) {
     (void)state;
     if (!tern_can_normalize())
-        skip();
+        check_skip("built without utf8proc");
     refuse(WORDS("", ", \"unk_token\": \"<unk>\"", ""), TERN_ERR_TOKENIZER_DATA, "'<unk>'");
     refuse(WORDS("", ", \"max_input_chars_per_word\": 1025", ""), TERN_ERR_TOKENIZER_DATA,
            "max_input_chars_per_word");
@@ -365,7 +366,7 @@ static const int32_t word_types[] = {3, 3, 3, 1, 1, 1, 1, 1, 1};
 static void words_of_gguf(void **state) {
     (void)state;
     if (!tern_can_normalize())
-        skip();
+        check_skip("built without utf8proc");
     tokenizer_case c = {.model = "bert",
                         .tokens = words,
                         .types = word_types,
@@ -388,7 +389,7 @@ static void words_of_gguf(void **state) {
 static void tokens_around_words(void **state) {
     (void)state;
     if (!tern_can_normalize())
-        skip();
+        check_skip("built without utf8proc");
     enum { MANY = 104 };
     static char names[MANY][8];
     static const char *many[MANY + 1];

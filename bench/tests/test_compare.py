@@ -13,9 +13,11 @@ import unittest
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(BENCH))
 import results  # noqa: E402
 import stats  # noqa: E402
+import suite  # noqa: E402
 
 
 class Statistics(unittest.TestCase):
@@ -208,4 +210,4 @@ class Program(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

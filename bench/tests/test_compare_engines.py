@@ -13,10 +13,12 @@ import unittest
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(BENCH))
 import sealing  # noqa: E402
 import stats  # noqa: E402
 import turns  # noqa: E402
+import suite  # noqa: E402
 
 # Prints the next speed of a list, as tern bench does or as another engine might; notes its turn.
 ENGINE = """
@@ -153,4 +155,4 @@ class Program(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -8,6 +8,11 @@ import re
 import subprocess
 import sys
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+import suite  # noqa: E402
 
 WRONG = ["tern_gemv_bsr_f16_1x1_scalar", "tern_gemv_bsr_f32_1x1_scalar", "tern_gemv_bsr_t2_16x1_scalar",
          "tern_rmsnorm_scalar"]
@@ -90,4 +95,4 @@ if __name__ == "__main__":
     for name in ("sparse", "wrong-sparse", "kernels", "wrong-kernels", "device", "wrong-device"):
         parser.add_argument(f"--{name}", required=True)
     programs, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    suite.main([sys.argv[0], *rest])

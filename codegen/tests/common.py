@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "codegen"))
+sys.path[:0] = [str(ROOT / "codegen"), str(ROOT / "tests")]
 
 # What the tests edit; kernels/kernels.toml may change without them.
 FIXTURE = Path(__file__).resolve().parent / "table.toml"

@@ -19,6 +19,7 @@ from common import FIXTURE, ROOT, TABLE, InFolder
 import gen
 import isas
 import spec as table
+import suite
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
@@ -434,4 +435,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--update"]:
         update_golden()
     else:
-        unittest.main()
+        suite.main()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from common import FIXTURE, ROOT, TABLE, InFolder
 import spec as table
+import suite
 
 # What is replaced in the table (the first occurrence), by what, and what the complaint says.
 REFUSED = {
@@ -380,4 +381,4 @@ class Refused(InFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -18,6 +18,7 @@ from pathlib import Path
 from common import ROOT, InFolder
 import gen
 import spec as table
+import suite
 
 # Templates whose tiles are made for the registers that there are.
 TEMPLATES = ("matmul_ternary_wide", "matmul_block_wide")
@@ -122,4 +123,4 @@ class Registers(InFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

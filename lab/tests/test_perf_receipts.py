@@ -13,6 +13,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+import suite  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 TERN = ""
 
@@ -90,4 +94,4 @@ if __name__ == "__main__":
     parser.add_argument("--tern", required=True)
     args, rest = parser.parse_known_args()
     TERN = str(Path(args.tern).resolve())
-    unittest.main(argv=[sys.argv[0], *rest])
+    suite.main([sys.argv[0], *rest])

@@ -14,6 +14,10 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+import suite  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "bench"), str(ROOT / "tests" / "docs")]
 import page_tables  # noqa: E402
@@ -147,4 +151,4 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

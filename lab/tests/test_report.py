@@ -15,6 +15,10 @@ import unittest
 from html.parser import HTMLParser
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+import suite  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "bench")]
 import known_numbers  # noqa: E402
@@ -241,4 +245,5 @@ class ProgramTests(InFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.folder_of_caches("MPLCONFIGDIR")  # matplotlib finds fonts once
+    suite.main()

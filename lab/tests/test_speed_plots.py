@@ -12,6 +12,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+import suite  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 RECEIPTS = ROOT / "docs" / "receipts" / "amd-epyc-zen3-avx2"
 CONTEXTS = RECEIPTS / "bitnet-2b-contexts-f16.json"
@@ -75,4 +79,5 @@ class SpeedPlots(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.folder_of_caches("MPLCONFIGDIR")  # matplotlib finds fonts once
+    suite.main()

@@ -17,6 +17,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import suite  # noqa: E402
+
 FATBIN_MAGIC = 0xBA55ED50
 PTX, ELF = 1, 2  # kinds of entries
 
@@ -125,4 +129,4 @@ class Sass(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    suite.main(sys.argv[:1])

@@ -7,10 +7,12 @@ they print; everything else is no command.
 """
 
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
 
 
 class Block(NamedTuple):

@@ -7,6 +7,7 @@ import re
 import unittest
 
 import documents
+import suite
 
 # Figures with a unit of speed, and comparisons.
 _UNITS = r"tok/s|tokens?/s\b|tokens (?:a|per) second|[GM]B/s|GiB/s|[GM] ?(?:weights|multiply-accumulates|MACs?|FLOPS?)/s|[GM]/s"
@@ -133,4 +134,4 @@ class Claims(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -18,6 +18,7 @@ import unittest
 from pathlib import Path
 
 import documents
+import suite
 
 SECONDS = 300  # for one document
 
@@ -137,10 +138,7 @@ def commands_of_tern():
 
 def smollm2():
     """What get-model has fetched, or the small model where it has not: nothing is downloaded here."""
-    cache = os.environ.get("TERN_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tern"
-    )
-    found = sorted(Path(cache, "models").glob("SmolLM2*.gguf"))
+    found = sorted(suite.fetched_models().glob("SmolLM2*.gguf"))
     return found[0] if found else documents.ROOT / "models" / "tern-small.gguf"
 
 
@@ -282,7 +280,7 @@ def main():
     parser.add_argument("--build", required=True, type=lambda value: Path(value).resolve())
     _, rest = parser.parse_known_args(namespace=_options)
     add_pages()
-    unittest.main(argv=[sys.argv[0], *rest])
+    suite.main([sys.argv[0], *rest])
 
 
 if __name__ == "__main__":

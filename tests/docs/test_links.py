@@ -5,6 +5,7 @@ import re
 import unittest
 
 import documents
+import suite
 
 REQUIREMENTS = 382  # M1 to this one
 
@@ -29,7 +30,7 @@ def known_tests():
     patterns += ["e2e_" + path.stem.removeprefix("test_") for path in tests.glob("e2e/test_*.py")]
     for path in [*tests.rglob("CMakeLists.txt"), documents.ROOT / "bench" / "CMakeLists.txt"]:
         text = path.read_text()
-        names = re.findall(r"(?:add_test\(NAME|tern_(?:python_)?test\() *([\w${}]+)", text)
+        names = re.findall(r"tern_(?:add_|python_)?test(?:_again)?\(([\w${}]+)", text)
         names += " ".join(re.findall(r"foreach\(\w+ IN ITEMS ([\w ]+)\)", text)).split()
         patterns += [re.sub(r"\$\{\w+\}", r"\\w+", name) for name in names if not name.startswith("$")]
     return patterns
@@ -211,4 +212,4 @@ class Links(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -7,10 +7,12 @@ ends with "{", and a "}" in the first column; in Python by the parser.
 
 import ast
 import re
+import shutil
 import subprocess
 import unittest
 
 from documents import ROOT, is_source
+import suite
 
 FUNCTION_LINES, FILE_LINES = 60, 600
 C_NAMES = (".c", ".h", ".cc", ".cu", ".cuh", ".j2")
@@ -22,10 +24,11 @@ EXCEPT = {
 
 def listed():
     """What git tracks or would; all that lies there in a source package, which git does not know."""
-    git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=False,
-                         capture_output=True, text=True)
-    if git.returncode == 0:
-        return git.stdout.splitlines()
+    if shutil.which("git"):
+        git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=False,
+                             capture_output=True, text=True)
+        if git.returncode == 0:
+            return git.stdout.splitlines()
     return [str(p.relative_to(ROOT)) for p in sorted(ROOT.rglob("*")) if is_source(p)]
 
 
@@ -135,4 +138,4 @@ class Sizes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

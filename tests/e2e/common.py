@@ -15,11 +15,12 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL_MODEL = ROOT / "models" / "tern-small.gguf"
-SKIPPED = 77
-TIMEOUT = 120  # seconds for one run of the program; far above what any needs
+sys.path.insert(0, str(ROOT / "tests"))
 
-PRETENDED = ("TERN_PROCESSOR",)  # of the machine that the whole suite is to believe in
+import suite  # noqa: E402
+
+SMALL_MODEL = ROOT / "models" / "tern-small.gguf"
+TIMEOUT = 120  # seconds for one run of the program; far above what any needs
 
 _options = argparse.Namespace(tern=None, model=None)
 
@@ -27,11 +28,10 @@ FLOATS = ["llama-tiny-f16", "llama-tiny-bf16", "llama-tiny-f32"]
 
 
 def clean_environment(**extra):
-    """The caller's environment without what would configure tern, and without its tuner: what runs
-    does not depend on timings, and nothing is left in the user's folders."""
-    prefixes = ("TERN_", "BITNET_", "RAYON_", "IE_", "PRECISION", "AFFINITY", "HWLOC_")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(prefixes) or k in PRETENDED}
-    return kept | {"LC_ALL": "C.UTF-8", "TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | extra
+    """The environment without tern's tuner: what runs does not depend on timings. What ctest gives to a
+    test (tests/CMakeLists.txt) is the test's own, not the program's."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TERN_") or k == "TERN_PROCESSOR"}
+    return kept | {"TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | extra
 
 
 def command(*args):
@@ -105,13 +105,6 @@ def small_model():
     return SMALL_MODEL
 
 
-def fetched_models():
-    """Where get-model keeps what it fetches."""
-    base = os.environ.get("TERN_CACHE")
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "models" if base else Path(cache) / "tern" / "models"
-
-
 def smollm2():
     """--model, else $TERN_TEST_SMOLLM2 (either must exist), else what get-model has cached."""
     named = _options.model or os.environ.get("TERN_TEST_SMOLLM2")
@@ -119,7 +112,7 @@ def smollm2():
         if not Path(named).exists():
             raise AssertionError(f"{named} does not exist")
         return Path(named)
-    path = fetched_models() / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    path = suite.fetched_models() / "SmolLM2-135M-Instruct.Q4_1.gguf"
     if not path.exists():
         raise unittest.SkipTest("SmolLM2 is not at hand: run tools/get-model smollm2")
     return path
@@ -166,14 +159,5 @@ def main(module="__main__"):
         sys.exit(f"{_options.tern} is not a program")
     loader = unittest.TestLoader()
     names, target = _options.names, sys.modules[module]
-    suite = (
-        loader.loadTestsFromNames(names, target) if names else loader.loadTestsFromModule(target)
-    )
-    result = unittest.TextTestRunner(verbosity=2 if _options.verbose else 1).run(suite)
-    for test, reason in result.skipped:
-        print(f"skipped {test}: {reason}")
-    if not result.wasSuccessful():
-        sys.exit(1)
-    # A class that skips as a whole is reported, but none of its tests counts as run.
-    ran = result.testsRun - sum(isinstance(t, unittest.TestCase) for t, _ in result.skipped)
-    sys.exit(0 if ran else SKIPPED)
+    tests = loader.loadTestsFromNames(names, target) if names else loader.loadTestsFromModule(target)
+    suite.run(tests, 2 if _options.verbose else 0)

@@ -9,6 +9,7 @@ import unittest.mock
 from pathlib import Path
 
 import common
+import suite
 import gguf_edit
 from common import comma, prompt, tern, tern_text
 
@@ -367,8 +368,7 @@ if __name__ == "__main__":
         import gguf  # noqa: F401
         import numpy as np
     except ImportError as missing:
-        print(f"skipped: {missing} (pip install -r tests/oracle/requirements.txt)")
-        sys.exit(common.SKIPPED)
+        suite.skip(f"{missing} (pip install -r tests/oracle/requirements.txt)")
     sys.path[:0] = [str(common.ROOT / "lab" / "reference"), str(common.ROOT / "tests" / "oracle")]
     import forward
     import reference

@@ -6,6 +6,7 @@ import math
 import unittest
 
 import common
+import suite
 from common import tern_text
 
 GOLDEN = common.ROOT / "tests" / "golden" / "vectors" / "minilm.json"
@@ -19,7 +20,7 @@ class Minilm(common.FolderTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        folder = common.fetched_models() / "all-MiniLM-L6-v2"
+        folder = suite.fetched_models() / "all-MiniLM-L6-v2"
         if not (folder / "model.safetensors").exists():
             raise unittest.SkipTest("all-MiniLM-L6-v2 is not at hand: run tools/get-model minilm")
         cls.model = cls.dir / "minilm.gguf"

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import common
+import suite
 import gguf_edit
 from common import comma, prompt, tern_text
 
@@ -286,6 +287,5 @@ if __name__ == "__main__":
         import gguf  # noqa: F401
         import numpy as np
     except ImportError as missing:
-        print(f"skipped: {missing} (pip install -r tests/oracle/requirements.txt)")
-        sys.exit(common.SKIPPED)
+        suite.skip(f"{missing} (pip install -r tests/oracle/requirements.txt)")
     common.main()

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import common
+import suite
 from common import comma, tern, tern_json, tern_text
 
 PIECES = re.compile(r"\d| ?[A-Za-z]+| ?[^\sA-Za-z\d]+|\s+(?!\S)|\s+")  # smollm's rule, for ASCII
@@ -150,6 +151,5 @@ if __name__ == "__main__":
         sys.path.insert(0, str(common.ROOT / "tests" / "oracle"))
         from container import Container
     except ImportError as missing:
-        print(f"skipped: {missing} (pip install -r tests/oracle/requirements.txt)")
-        sys.exit(common.SKIPPED)
+        suite.skip(f"{missing} (pip install -r tests/oracle/requirements.txt)")
     common.main()

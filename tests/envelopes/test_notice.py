@@ -6,6 +6,11 @@ import re
 import subprocess
 import sys
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import suite  # noqa: E402
 
 COMMAND = sys.argv[1:]
 LINE = re.compile(
@@ -51,4 +56,4 @@ class Notice(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    suite.main(sys.argv[:1])

@@ -20,11 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import suite  # noqa: E402
+
 SMALL_MODEL = ROOT / "models" / "tern-small.gguf"
 OLD = b"what stood here before\n"
 TIMEOUT = 60
 ALLOC, SYSTEM = 0, 1
-SKIPPED = 77
 # Keys of what is measured, or belongs to the moment.
 TIMED = re.compile(r"tps|_ms|seconds|gbs|rss|fraction|spread|percent|watt|joule|time|available|nodes_online", re.I)
 
@@ -387,10 +390,5 @@ def from_arguments():
     parser.add_argument("--shim", required=True)
     options, rest = parser.parse_known_args()
     if not SMALL_MODEL.exists():
-        skip("the small model is not in this source tree")
+        suite.skip("the small model is not in this source tree")
     return Faults(options.tern, options.shim), [sys.argv[0], *rest]
-
-
-def skip(reason):
-    print(f"skipped: {reason}")
-    sys.exit(SKIPPED)

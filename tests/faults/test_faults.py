@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 import common
+import suite
 from common import ALLOC, Case, Faults, Symbols
 
 sys.path.append(str(common.ROOT / "tests" / "e2e"))
@@ -185,7 +186,7 @@ class Sweep:
         self.faults, self.case, self.symbols, self.seen = faults, case, symbols, seen
         self.good = faults.run(case)
         if self.good.status == 77:
-            common.skip("system calls cannot be trapped here")
+            suite.skip("system calls cannot be trapped here")
         if "it was made without" in self.good.stderr:
             raise LeftOut(self.good.stderr.strip())
         if self.good.status != case.status or self.good.report is None:
@@ -315,7 +316,7 @@ def main():
     parser.add_argument("case", nargs="*")
     options = parser.parse_args()
     if not common.SMALL_MODEL.exists():
-        common.skip("the small model is not in this source tree")
+        suite.skip("the small model is not in this source tree")
     scratch = tempfile.TemporaryDirectory()
     faults = Faults(options.tern, options.shim, Path(scratch.name))
     prepare(faults)

@@ -17,6 +17,7 @@ import unittest
 from pathlib import Path
 
 import common
+import suite
 from common import OLD, Case
 
 TEXT = "Q: What is 17+25? A:"
@@ -252,4 +253,4 @@ class Disks(unittest.TestCase):
 
 if __name__ == "__main__":
     FAULTS, arguments = common.from_arguments()
-    unittest.main(argv=arguments)
+    suite.main(arguments)

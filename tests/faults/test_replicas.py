@@ -11,6 +11,7 @@ import sys
 import unittest
 
 import common
+import suite
 from common import Case, Symbols
 
 RUN = ["run", "-p", "Q: What is 17+25? A:", "--threads", "2", "--replicate"]
@@ -70,4 +71,4 @@ class Replicas(unittest.TestCase):
 
 if __name__ == "__main__":
     FAULTS, arguments = common.from_arguments()
-    unittest.main(argv=arguments)
+    suite.main(arguments)

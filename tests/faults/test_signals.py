@@ -18,6 +18,7 @@ import unittest
 from pathlib import Path
 
 import common
+import suite
 from common import OLD, Case
 
 TEXT = "Q: What is 17+25? A:"
@@ -37,7 +38,7 @@ FAULTS = None  # set by main
 def first_events(case):
     good = FAULTS.run(case)
     if good.status == 77:
-        common.skip("system calls cannot be trapped here")
+        suite.skip("system calls cannot be trapped here")
     assert good.status == 0, good.stderr
     return good, sorted({p.first for p in good.report.places.values()})
 
@@ -280,4 +281,4 @@ class Serving(unittest.TestCase):
 
 if __name__ == "__main__":
     FAULTS, arguments = common.from_arguments()
-    unittest.main(argv=arguments)
+    suite.main(arguments)

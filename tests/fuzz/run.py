@@ -20,16 +20,14 @@ from pathlib import Path
 
 import found
 
-ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-SKIPPED = 77
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE.parent))
+
+import suite  # noqa: E402
+
 PROCESSOR_SECONDS = 5  # that one input may take, with the sanitizers
 STATS = {"executions": r"stat::number_of_executed_units:\s+(\d+)", "coverage": r"cov: (\d+)"}
-
-
-def skip(reason):
-    print(f"fuzz: skipped: {reason}")
-    sys.exit(SKIPPED)
 
 
 def has_libfuzzer(clang, folder):
@@ -69,9 +67,9 @@ def build(folder, names, generator_python):
     folder.mkdir(parents=True, exist_ok=True)
     clang = shutil.which("clang")
     if clang is None:
-        skip("clang is not here, see tools/install-deps --fuzz")
+        suite.skip("clang is not here, see tools/install-deps --fuzz")
     if not has_libfuzzer(clang, folder):
-        skip("this clang cannot link with libFuzzer and its sanitizers")
+        suite.skip("this clang cannot link with libFuzzer and its sanitizers")
     options = [f"-DTERN_PYTHON={generator_python}"] if generator_python else []
     requests = [name for name in names if name in found.OF_REQUESTS]
     files = [name for name in names if name not in found.OF_REQUESTS]
@@ -155,7 +153,7 @@ def print_table(rows, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, required=True, help="folder for build, corpus and findings")
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("TERN_FUZZ_SECONDS") or 20))
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("TERN_TEST_FUZZ_SECONDS") or 20))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at a time")
     parser.add_argument("--generator-python", help="a Python with Jinja2, for the build")
     parser.add_argument("targets", nargs="*", help="fuzz_X; without any: all")

@@ -58,11 +58,34 @@ def known(program):
     return found[1].split(", ") if found else []
 
 
+def rows(program, environment):
+    """The rows that run, {name: instruction set}, in the table's order."""
+    said = subprocess.run([program, "kernels", "--json"], env=environment, capture_output=True, check=True)
+    return {row["name"]: row["isa"] for row in json.loads(said.stdout) if row["device"] == "cpu" and row["runnable"]}
+
+
 def runnable(program, environment):
     """The instruction sets of rows that run, in the table's order."""
-    said = subprocess.run([program, "kernels", "--json"], env=environment, capture_output=True, check=True)
-    rows = [row for row in json.loads(said.stdout) if row["device"] == "cpu" and row["runnable"]]
-    return list(dict.fromkeys(row["isa"] for row in rows))
+    return list(dict.fromkeys(rows(program, environment).values()))
+
+
+def groups(program, environment):
+    """{name: (its rows as in `rows`, the other names of which the same rows run)}, of the names that the program
+    knows; the first of each group stands for it."""
+    found = {}
+    for name in known(program):
+        of_it = rows(program, environment | {"TERN_PROCESSOR": name})
+        found.setdefault(tuple(of_it), (name, of_it, []))[2].append(name)
+    return {name: (of_it, names[1:]) for name, of_it, names in found.values()}
+
+
+def own_sets(program, environment):
+    """{name: the instruction sets that no group with fewer rows has}, for the first of each group."""
+    found = groups(program, environment)
+    smaller = {name: {isa for rows_of, _ in found.values() if rows_of.keys() < mine.keys() for isa in rows_of.values()}
+               for name, (mine, _) in found.items()}  # fmt: skip
+    return {name: [isa for isa in dict.fromkeys(mine.values()) if isa not in smaller[name]]
+            for name, (mine, _) in found.items()}  # fmt: skip
 
 
 def classes(here):

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the whole suite once on each machine that this one can pretend to be (`make masks`).
+"""Runs tests on every machine that this one can pretend to be (`make masks`, `make masks-all`).
 
+    tests/machines/run.py --build build --short [--day N]
     tests/machines/run.py --build build [--only NAME] [--list] [-- CTEST ARGUMENT...]
 
-A machine is a processor (TERN_PROCESSOR), one for each set of kernels that can run here, or this
-one without cpuinfo, or with one core. What a machine's run said is kept in BUILD/masks/NAME.log and
-what came of it in BUILD/masks/NAME.json; a machine that was green with the same program, tests and
-arguments is not run again, so the command goes on where it was stopped. Fails unless all are
-green.
+--short: on every processor of dispatch/processors.c what is in tests/machines/lists.py. Names of which the same
+kernels run are one group: its first runs the tests of its own kernels and whole models, the others what chooses
+kernels. One machine a day, a different one each, runs all that could depend on a processor.
+
+Without it: the whole suite once on each machine, a processor (TERN_PROCESSOR) for each group, or this one without
+cpuinfo, or with one core. What a machine's run said is kept in BUILD/masks/NAME.log and what came of it in
+BUILD/masks/NAME.json; a machine that was green with the same program, tests and arguments is not run again, so the
+command goes on where it was stopped. Fails unless all are green.
 """
 
 import argparse
+import datetime
 import hashlib
 import json
 import os
@@ -19,24 +24,58 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import lists
 import machines
 
 FAILED = re.compile(r"^\s*\d+ - (\S+) \((?!Not Run|Disabled|Skipped)", re.M)
 SUMMARY = re.compile(r"^(\d+)% tests passed, (\d+) tests failed out of (\d+)$", re.M)
+PLAIN = {k: v for k, v in os.environ.items() if k != "TERN_PROCESSOR"}
+
+
+@dataclass
+class Machine:
+    """A machine, and what ctest is told there."""
+
+    name: str
+    variables: dict = field(default_factory=dict)
+    before: list = field(default_factory=list)
+    ctest: list = field(default_factory=list)
 
 
 def pretended(build):
-    """Name, environment, and what stands before the command."""
-    program = build / "tern"
+    """Every one for which other kernels run, and two whose system differs."""
+    for name in machines.groups(build / "tern", PLAIN):
+        yield Machine(name, {"TERN_PROCESSOR": name})
     shim = build / "tests" / "machines" / "libtern_machine.so"
-    plain = {k: v for k, v in os.environ.items() if k != "TERN_PROCESSOR"}
-    for name in machines.classes(machines.runnable(program, plain)):
-        yield name, plain | {"TERN_PROCESSOR": name}, []
-    yield "no-cpuinfo", plain | {"LD_PRELOAD": str(shim), "PRETEND_CPUINFO": "0"}, []
-    first = str(min(os.sched_getaffinity(0)))
-    yield "one-core", plain, ["taskset", "-c", first]
+    yield Machine("no-cpuinfo", {"LD_PRELOAD": str(shim), "PRETEND_CPUINFO": "0"})
+    yield Machine("one-core", {}, ["taskset", "-c", str(min(os.sched_getaffinity(0)))])
+
+
+def short(build):
+    """Every processor, with its part of the lists."""
+    jobs = ["-j", str(os.cpu_count() or 1)]
+    own = machines.own_sets(build / "tern", PLAIN)
+    for name, (rows, others) in machines.groups(build / "tern", PLAIN).items():
+        variables = {"TERN_PROCESSOR": name}
+        yield Machine(name, variables, [], [*jobs, "-R", lists.pattern(*lists.CHOICE, *lists.MODELS)])
+        for isa in own[name]:
+            thinned = {"TERN_TEST_FILTER": f"_{isa}", "TERN_TEST_EVERY": str(lists.EVERY)}
+            yield Machine(f"{name}: {isa}", variables | thinned, [], [*jobs, "-R", lists.pattern(*lists.KERNELS)])
+        # Names of another architecture have none of this one's features, and "scalar" has none.
+        for other in others if set(rows.values()) > {"scalar"} else []:
+            yield Machine(other, {"TERN_PROCESSOR": other}, [], [*jobs, "-R", lists.pattern(*lists.CHOICE)])
+
+
+def of_the_day(build, day):
+    """The machine whose turn it is, with all that could depend on a processor."""
+    every = list(pretended(build))
+    machine = every[day % len(every)]
+    machine.ctest = ["-j", str(os.cpu_count() or 1), "-R", lists.pattern(*lists.DAILY)]
+    machine.name += ", today"
+    return machine
 
 
 def stamp(build, arguments):
@@ -50,12 +89,17 @@ def stamp(build, arguments):
     return digest.hexdigest()
 
 
-def run(build, name, environment, before, arguments):
+def file_of(build, machine, kind):
+    return build / "masks" / f"{re.sub(r'[^a-z0-9]+', '-', machine.name)}.{kind}"
+
+
+def run(build, machine):
     """Runs ctest; what came of it."""
-    log = build / "masks" / f"{name}.log"
+    log = file_of(build, machine, "log")
     start = time.monotonic()
     with log.open("w") as out:
-        command = [*before, "ctest", "--test-dir", str(build), *arguments]
+        command = [*machine.before, "ctest", "--test-dir", str(build), "--output-on-failure", *machine.ctest]
+        environment = PLAIN | machine.variables
         status = subprocess.run(command, env=environment, stdout=out, stderr=subprocess.STDOUT).returncode
     said = log.read_text(errors="replace")
     found = SUMMARY.findall(said)
@@ -67,37 +111,48 @@ def run(build, name, environment, before, arguments):
     }
 
 
-def row(name, result, note=""):
+def row(machine, result, note=""):
     good = result["status"] == 0 and result["tests"] > 0
     words = "green" if good else "FAILED: " + (", ".join(result["failed"]) or f"ctest {result['status']}")
-    print(f"{name:<18}{result['tests']:>6}{result['seconds']:>9}  {words}{note}", flush=True)
+    print(f"{machine.name:<28}{result['tests']:>6}{result['seconds']:>9}  {words}{note}", flush=True)
     return good
+
+
+def whole(build, machine, mark):
+    """One machine of the long run, or what is known of it."""
+    kept = file_of(build, machine, "json")
+    old = json.loads(kept.read_text()) if kept.exists() else {}
+    if old.get("stamp") == mark and old["status"] == 0:
+        return row(machine, old, " (before)")
+    result = run(build, machine)
+    kept.write_text(json.dumps(result | {"stamp": mark}))
+    return row(machine, result)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=Path("build"))
+    parser.add_argument("--short", action="store_true", help="the short lists on every processor")
+    parser.add_argument("--day", type=int, default=datetime.date.today().toordinal(), help="for another day's machine")
     parser.add_argument("--only", action="append", help="this machine alone; may be repeated")
     parser.add_argument("--list", action="store_true", help="name the machines, run nothing")
     parser.add_argument("ctest", nargs="*", help="arguments of ctest, behind --")
     options = parser.parse_args()
     build = options.build.resolve()
     (build / "masks").mkdir(exist_ok=True)
-    mark = stamp(build, options.ctest)
-    good = True
-    print(f"{'MACHINE':<18}{'TESTS':>6}{'SECONDS':>9}  RESULT")
-    for name, environment, before in pretended(build):
-        kept = build / "masks" / f"{name}.json"
-        if options.list or (options.only and name not in options.only):
-            print(name) if options.list else None
-            continue
-        old = json.loads(kept.read_text()) if kept.exists() else {}
-        if old.get("stamp") == mark and old["status"] == 0:
-            row(name, old, " (before)")
-            continue
-        result = run(build, name, environment, before, options.ctest)
-        kept.write_text(json.dumps(result | {"stamp": mark}))
-        good &= row(name, result)
+    every = [*short(build), of_the_day(build, options.day)] if options.short else list(pretended(build))
+    chosen = [machine for machine in every if not options.only or machine.name in options.only]
+    if options.list:
+        print(*(machine.name for machine in every), sep="\n")
+        return 0
+    print(f"{'MACHINE':<28}{'TESTS':>6}{'SECONDS':>9}  RESULT")
+    mark, good = stamp(build, options.ctest), True
+    for machine in chosen:
+        if options.short:
+            good &= row(machine, run(build, machine))
+        else:
+            machine.ctest = options.ctest
+            good &= whole(build, machine, mark)
     if not good:
         print(f"what failed said why in {build / 'masks'}/MACHINE.log")
     return 0 if good else 1

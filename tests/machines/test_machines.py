@@ -97,6 +97,20 @@ class Processors(Machine):
         """The program's list is the one that is expected here."""
         self.assertEqual(machines.known(common.command()[0]), list(machines.PROCESSORS))
 
+    def test_groups(self):
+        """Of `make masks`: every name is in one group, with the names of the same kernels; each set is some group's own."""
+        plain = common.clean_environment()
+        plain.pop("TERN_PROCESSOR", None)
+        groups = machines.groups(common.command()[0], plain)
+        names = [name for first, (_, others) in groups.items() for name in (first, *others)]
+        self.assertEqual(sorted(names), sorted(machines.PROCESSORS))
+        for first, (rows, others) in groups.items():
+            for name in (first, *others):
+                self.assertEqual(set(rows.values()), machines.PROCESSORS[name] & self.here, name)
+        own = machines.own_sets(common.command()[0], plain)
+        wanted = set().union(*machines.PROCESSORS.values()) & self.here
+        self.assertEqual({isa for sets in own.values() for isa in sets}, wanted)
+
     def test_every_processor(self):
         """Kernels that run, and the bits of two models' logits, under each name."""
         for name, has in machines.PROCESSORS.items():

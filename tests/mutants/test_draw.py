@@ -9,12 +9,13 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import coverage  # noqa: E402
 import draw  # noqa: E402
 import drawing  # noqa: E402
 import operators  # noqa: E402
+import suite  # noqa: E402
 import tokens  # noqa: E402
 import tree  # noqa: E402
 
@@ -182,4 +183,4 @@ class Report(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -9,11 +9,13 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(HERE))
 
 import listing  # noqa: E402
 import places  # noqa: E402
 import tree  # noqa: E402
+import suite  # noqa: E402
 
 CMAKE = """
 cmake_minimum_required(VERSION 3.20)
@@ -227,4 +229,4 @@ class Parts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

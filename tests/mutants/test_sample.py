@@ -14,9 +14,12 @@ import sys
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import suite  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SKIPPED = 77
 QUICK = (
     "formats", "generate", "gguf", "gguf_hostile", "i2s_detect", "import_i2s", "import_lookup", "metrics",
     "pack_worked", "penalties", "places", "quantize_weights", "refusals", "rope", "sampler", "session", "team",
@@ -56,6 +59,5 @@ if __name__ == "__main__":
     parser.add_argument("--build", required=True)
     _, rest = parser.parse_known_args(namespace=_options)
     if not (ROOT / ".git").exists() or not shutil.which("ninja") or not shutil.which("git"):
-        print("skipped: no checkout, or no git or ninja")
-        sys.exit(SKIPPED)
-    unittest.main(argv=[sys.argv[0], *rest])
+        suite.skip("no checkout, or no git or ninja")
+    suite.main([sys.argv[0], *rest])

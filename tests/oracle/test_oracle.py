@@ -7,13 +7,17 @@ import os
 import sys
 import tempfile
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import suite  # noqa: E402
 
 try:
     import gguf
     import numpy as np
 except ImportError as error:
-    print(f"skipped: {error} (pip install -r tests/oracle/requirements.txt)")
-    sys.exit(77)
+    suite.skip(f"{error} (pip install -r tests/oracle/requirements.txt)")
 
 import forward
 import oracle
@@ -378,4 +382,4 @@ class Comparison(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -10,8 +10,13 @@ import random
 import sys
 import time
 import unittest
+from pathlib import Path
 
 import oracle
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import suite  # noqa: E402
 
 TOOL = ""
 JOB = {
@@ -199,7 +204,7 @@ def main():
     parser.add_argument("--tool", required=True)
     args, rest = parser.parse_known_args()
     TOOL = args.tool
-    unittest.main(argv=[sys.argv[0], *rest])
+    suite.main([sys.argv[0], *rest])
 
 
 if __name__ == "__main__":

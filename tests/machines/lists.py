@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tests run on pretended processors: names of ctest's tests as regular expressions."""
+
+# What chooses rows and counts them; a second or less each.
+CHOICE = ("features", "select", "layout_rule", "guard", "strict", "tune", "blocks", "pack_groups", "quotient", "lookup256",
+          "exact_products", "tile_rows", "kernels_matmul_amx", "bench_kernels_answers", "microbench_block_sparse",
+          "bench_device_answers")  # fmt: skip
+# What runs them, together and in models.
+MODELS = ("engine", "engine_prompts", "session", "attention", "head", "variants", "bench", "e2e_strict")
+# Every row of a set by itself: with TERN_TEST_FILTER, and of the matrix products with TERN_TEST_EVERY.
+KERNELS = ("kernels_(activation|attend|hadamard|halves|matmul|round|rows|sparse)",)
+EVERY = 16
+# Every row of every set, and the engine with its schedules, on one machine a day. `make masks-all` runs the whole suite.
+DAILY = (*CHOICE, *MODELS, "kernels_(activation|attend|hadamard|halves|matmul_some|round|rows|sparse)",
+         "engine_(cancel|pooled|saved|window)", "forward", "parity", "runner", "tune_.*", "device", "no_staging",
+         "e2e_logits_hash_some", "e2e_(tune|sparse|hadamard|int4|experts|receipt_formats|quantize)")  # fmt: skip
+
+
+def pattern(*names):
+    return f"^({'|'.join(names)})$"

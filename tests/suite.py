@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every test in Python shares: the environment that it sees, its functions as lines that tests/summary.py
+counts, and patience, which ends when nothing happens any more, not after a time."""
+
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SKIPPED = 77  # exit status that ctest reports as skipped
+
+
+def _start_like_ctest():
+    """Of a test that is called by hand: nothing in it, and nothing that it starts, sees what the caller has
+    set for tern. tests/start knows what that is."""
+    if "TERN_TEST_STARTED" in os.environ:
+        return
+    said = subprocess.run([ROOT / "tests" / "start", "env", "-0"], capture_output=True, check=True).stdout
+    os.environ.clear()
+    os.environ.update(line.split("=", 1) for line in os.fsdecode(said).split("\0") if line)
+
+
+_start_like_ctest()
+
+
+def fetched_models():
+    """Where tools/get-model keeps what it fetches for the caller."""
+    return Path(os.environ["TERN_TEST_MODELS"])
+
+
+def folder_of_caches(variable):
+    """A folder for what a library of a test, and the programs that it starts, want to keep; gone when the test ends."""
+    folder = tempfile.TemporaryDirectory(prefix="tern-test-")
+    atexit.register(folder.cleanup)
+    os.environ[variable] = folder.name
+
+
+def skip(reason):
+    """Ends a test that cannot run at all."""
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+class Result(unittest.TextTestResult):
+    """Names each function and what came of it, as tests/summary.py reads it."""
+
+    def startTest(self, test):
+        self.bad = False
+        super().startTest(test)
+
+    def addSubTest(self, test, subtest, error):
+        self.bad = self.bad or error is not None
+        super().addSubTest(test, subtest, error)
+
+    def addError(self, test, error):
+        self.bad = True
+        super().addError(test, error)
+
+    def addFailure(self, test, error):
+        self.bad = True
+        super().addFailure(test, error)
+
+    def stopTest(self, test):
+        reasons = [reason for other, reason in self.skipped if getattr(other, "test_case", other) is test]
+        tell(name_of(test), self.bad, reasons)
+        super().stopTest(test)
+
+
+def tell(name, bad, reasons):
+    """The lines that tests/summary.py reads."""
+    if reasons:
+        print(f"skipped: {'; '.join(dict.fromkeys(reasons))}")
+    print(f"[{'FAILED' if bad else 'SKIPPED' if reasons else 'OK'}] {name}")
+
+
+def name_of(test):
+    return test.id().removeprefix("__main__.").partition(" ")[0]
+
+
+def run(suite, verbosity=0):
+    """Runs a unittest.TestSuite and ends the program: 0, 1, or 77 when none of it could run."""
+    result = unittest.TextTestRunner(sys.stdout, verbosity=verbosity, resultclass=Result).run(suite)
+    # A class or module that skips, or fails, as a whole: none of its tests counts as run.
+    groups = [(test, reason) for test, reason in result.skipped if not isinstance(test, unittest.TestCase)]
+    for test, reason in groups:
+        tell(group_of(test), False, [reason])
+    for test, _ in result.errors:
+        if not isinstance(test, unittest.TestCase):
+            tell(group_of(test), True, [])
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(0 if result.testsRun > len(result.skipped) - len(groups) else SKIPPED)
+
+
+def group_of(holder):
+    """Class, of "setUpClass (__main__.Class)"."""
+    return holder.id().partition("(")[2].rstrip(")").removeprefix("__main__.") or holder.id()
+
+
+def main(argv=None, module="__main__"):
+    """unittest.main for these tests: arguments are names of functions; -v tells more."""
+    words = (sys.argv if argv is None else argv)[1:]
+    names = [word for word in words if not word.startswith("-")]
+    loader, target = unittest.TestLoader(), sys.modules[module]
+    suite = loader.loadTestsFromNames(names, target) if names else loader.loadTestsFromModule(target)
+    run(suite, 2 if "-v" in words else 0)
