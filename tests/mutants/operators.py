@@ -17,6 +17,7 @@ KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "else", "do", "c
             "defined", "alignof"}  # fmt: skip
 NOT_CALLS = KEYWORDS | {"defined", "alignof"}
 ENDS = {",", ";", ")", "]", "}", "?", ":"}
+BEGINS = {",", ";", "(", "[", "{", "}", "?", ":"}
 
 
 class Place:
@@ -136,16 +137,17 @@ def _arms(place, i):
     last = _side(place, middle + 1, 1, ENDS)
     if last:
         first, second = place.part(i + 1, middle), place.part(middle + 2, last)
-        yield place.tokens[i + 1].start, place.tokens[last].end, f"({second}) : ({first})"
+        between = place.text[place.tokens[middle].end : place.tokens[middle + 2].start]
+        yield place.tokens[i + 1].start, place.tokens[last].end, f"({second}){between}({first})"
 
 
 def dropped_operand(place):
     """a && b becomes a, or b."""
     words = ("and", "or") if place.python else ("&&", "||")
-    ends = ENDS | {"&&", "||", "and", "or", "=", "return", "if", "else", "while", "elif", "{"}
+    ends = {"&&", "||", "and", "or", "=", "return", "if", "else", "while", "elif"}
     for i, token in enumerate(place.tokens):
         if token.text in words:
-            left, right = _side(place, i, -1, ends), _side(place, i, 1, ends)
+            left, right = _side(place, i, -1, ends | BEGINS), _side(place, i, 1, ends | ENDS | {"{"})
             if right:
                 yield place.kept_lines(place.tokens[i - 1].end, place.tokens[right].end, "")
             if left:

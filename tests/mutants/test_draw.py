@@ -109,6 +109,12 @@ class Operators(unittest.TestCase):
         self.check(operators.off_by_one, "put({{ at }}, (4 + 1));", "put({{ at }}, (4 - 1));", "put(n, (5 + 1));",
                    "put(n, (5 - 1));", **where)  # fmt: skip
 
+    def test_operands(self):
+        text = "bool f(int a) {\n    return g(a) != 0 || a == 1 ||\n           (b && c);\n}\n"
+        where = {"name": "f", "text": text}
+        self.check(operators.dropped_operand, "return a == 1 ||", "return g(a) != 0 ||", "return g(a) != 0 || a == 1 ;",
+                   "(c);", "(b);", "return g(a) != 0 || (b && c);", **where)  # fmt: skip
+
     def test_lines_stay(self):
         """A statement of three lines leaves three."""
         text = "void f(void) {\n    call(a,\n         b,\n         c);\n    next();\n}\n"
@@ -140,7 +146,7 @@ class Drawing(unittest.TestCase):
 
     def test_lines(self):
         """Nothing moves, so that lines of the map are those of the mutant."""
-        for mutant in self.drawn("lines"):
+        for mutant in self.drawn("lines", 1000):
             text = self.source.texts[Path(mutant.file)]
             self.assertNotEqual(mutant.apply(text), text)
             self.assertEqual(mutant.apply(text).count("\n"), text.count("\n"), mutant)
