@@ -83,6 +83,10 @@ bool tern_authority_is_loopback(const tern_authority *a) {
     return (n == 5 && memcmp(a->host, "[::1]", 5) == 0) || is_loopback_v4(a->host, n);
 }
 
+static uint32_t usual_port(bool secure) {
+    return secure ? 443 : 80;
+}
+
 bool tern_origin_read(const char *url, tern_origin *out) {
     const bool secure = strncasecmp(url, "https://", 8) == 0;
     if (!secure && strncasecmp(url, "http://", 7) != 0)
@@ -93,8 +97,17 @@ bool tern_origin_read(const char *url, tern_origin *out) {
     if (!tern_authority_read(at, size, &out->at))
         return false;
     if (out->at.port == TERN_NO_PORT)
-        out->at.port = secure ? 443 : 80;
+        out->at.port = usual_port(secure);
     return true;
+}
+
+bool tern_origin_is_of(const tern_origin *origin, const char *host) {
+    tern_authority named;
+    if (!tern_authority_read(host, strlen(host), &named))
+        return false;
+    if (named.port == TERN_NO_PORT)
+        named.port = usual_port(origin->secure);
+    return named.port == origin->at.port && tern_authority_same_host(&named, &origin->at);
 }
 
 bool tern_origin_is_same(const char *a, const char *b) {

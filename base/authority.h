@@ -42,6 +42,10 @@ typedef struct tern_origin {
 /* The origin at the beginning of a URL. The port is the scheme's where none is said. */
 bool tern_origin_read(const char *url, tern_origin *out);
 
+/* Whether a Host line names an origin's host, and its port, which a line may leave away where it is
+ * the scheme's. */
+bool tern_origin_is_of(const tern_origin *origin, const char *host);
+
 /* Whether two URLs have the same scheme, host and port; false where one has no sound origin. */
 bool tern_origin_is_same(const char *a, const char *b);
 

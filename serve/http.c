@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/authority.h"
 #include "base/metrics.h"
 #include "base/out_file.h"
 #include "serve/http_framing.h"
@@ -53,9 +54,18 @@ void http_release(http_exchange *x) {
 
 /* Of a whole address, which a client may send too, what follows the host. */
 static const char *without_host(const char *path) {
-    const char *host = strncasecmp(path, "http://", 7) == 0 ? path + 7 : NULL;
-    const char *rest = host != NULL ? strchr(host, '/') : NULL;
-    return host == NULL ? path : rest != NULL ? rest : "/";
+    tern_origin at;
+    if (!tern_origin_read(path, &at))
+        return path;
+    return path[at.size] == '/' ? path + at.size : "/";
+}
+
+/* Whether a whole address names the host that the Host line names. */
+static bool names_host(const char *path, const char *host) {
+    tern_origin at;
+    if (path[0] == '/' || strstr(path, "://") == NULL)
+        return true;
+    return host != NULL && tern_origin_read(path, &at) && tern_origin_is_of(&at, host);
 }
 
 static http_exchange *new_exchange(http_server *s, struct MHD_Connection *connection,
@@ -136,11 +146,13 @@ static http_result note_header(void *user, enum MHD_ValueKind kind, const char *
     return MHD_YES;
 }
 
-static http_verdict judge(const http_exchange *x, const char *version) {
+static http_verdict judge(const http_exchange *x, const char *path, const char *version) {
     http_framing f = {0};
     (void)mhd.get_connection_values(x->connection, MHD_HEADER_KIND, note_header, &f);
     if (!http_framing_is_sound(&f, version))
         return HTTP_FRAMING;
+    if (!http_framing_has_one_host(&f) || !names_host(path, http_request_header(x, "Host")))
+        return HTTP_HOST;
     return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
 }
 
@@ -152,6 +164,8 @@ static void refuse(http_exchange *x) {
     } kinds[] = {
         [HTTP_FRAMING] = {400, "the header does not say once, and only once, how long the body is",
                           "invalid_request_error"},
+        [HTTP_HOST] = {400, "the header does not say once, and as HOST or HOST:PORT, who is asked",
+                       "invalid_request_error"},
         [HTTP_TOO_LONG] = {413, "the body is longer than", "invalid_request_error"},
         [HTTP_NO_MEMORY] = {503, "no memory for the body at the moment", "unavailable_error"},
     };
@@ -202,8 +216,8 @@ static http_result begin(http_server *s, struct MHD_Connection *connection, cons
         return MHD_NO;
     *slot = x;
     begin_exchange(s, x);
-    x->verdict = judge(x, version);
-    if (x->verdict == HTTP_FRAMING || x->verdict == HTTP_TOO_LONG) {
+    x->verdict = judge(x, path, version);
+    if (x->verdict != HTTP_SOUND) {
         refuse(x);
         return http_proceed(x); /* what follows is not read: the library ends the connection */
     }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/authority.h"
+
 static bool is_token(const char *name) {
     static const char marks[] = "!#$%&'*+-.^_`|~";
     for (const char *c = name; *c != '\0'; c++) {
@@ -32,10 +34,20 @@ void http_framing_note(http_framing *f, const char *name, const char *value) {
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         f->codings++;
         f->unsound = f->unsound || strcasecmp(value, "chunked") != 0;
+    } else if (strcasecmp(name, "Host") == 0) {
+        tern_authority host;
+        f->hosts++;
+        f->stranger = f->stranger || !tern_authority_read(value, strlen(value), &host);
+    } else if (strcasecmp(name, "Origin") == 0) {
+        f->origins++;
     }
 }
 
 bool http_framing_is_sound(const http_framing *f, const char *version) {
     const bool old = strcmp(version, "HTTP/1.1") != 0;
     return !f->unsound && f->lengths + f->codings <= 1 && !(old && f->codings > 0);
+}
+
+bool http_framing_has_one_host(const http_framing *f) {
+    return f->hosts <= 1 && f->origins <= 1 && !f->stranger;
 }

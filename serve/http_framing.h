@@ -6,7 +6,8 @@
  * How a request says where its body ends. Two readers of a connection that understand this
  * differently take the rest of one request for the next one, so whatever can be understood in two
  * ways is refused: Content-Length and Transfer-Encoding together or twice, lengths that are not
- * digits alone, codings other than "chunked", and fields whose names are no tokens.
+ * digits alone, codings other than "chunked", and fields whose names are no tokens. Likewise who is
+ * asked, and by which page: Host and Origin stand once at most, and Host has one host and its port.
  */
 
 #include <stdbool.h>
@@ -17,6 +18,8 @@ typedef struct http_framing {
     unsigned lengths, codings; /* how many fields of either kind */
     bool unsound;              /* a field cannot be understood, or not in one way only */
     uint64_t length;           /* of the body, where a sound field said it; else 0 */
+    unsigned hosts, origins;   /* fields that say who is asked, and by which page */
+    bool stranger;             /* a Host that is no HOST or HOST:PORT */
 } http_framing;
 
 /* Takes a field of the header; value NULL is an empty one. */
@@ -24,5 +27,8 @@ void http_framing_note(http_framing *f, const char *name, const char *value);
 
 /* Whether all readers agree about the end of the body. Only HTTP/1.1 has codings. */
 bool http_framing_is_sound(const http_framing *f, const char *version);
+
+/* Whether all readers agree about who is asked. */
+bool http_framing_has_one_host(const http_framing *f);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/metrics.h"
 #include "base/thread_signals.h"
+#include "serve/gate.h"
 #include "serve/server_internal.h"
 
 enum { READERS = 2, SEND_SECONDS = 5 };
@@ -59,6 +60,33 @@ static bool check_key(server *s, http_exchange *x, bool open, refusal *r) {
     return v != NULL || refuse(r, 503, NULL, "no memory for the request");
 }
 
+/* Whether a request is one that a page of elsewhere has made a browser send. Only where no key is
+ * asked for: pages do not have it. OPTIONS asks whether a page may, and hears that. */
+static bool check_gate(server *s, http_exchange *x, refusal *r) {
+    const char *host = http_request_header(x, "Host"), *origin = http_request_header(x, "Origin");
+    const gate g = {.listening = http_address(s->http),
+                    .allowed = s->config.allowed_hosts,
+                    .origin = s->config.http.origin};
+    if (server_needs_key(s))
+        return true;
+    if (!gate_takes_host(&g, host)) {
+        (void)refuse(r, 403, NULL,
+                     "this server has no keys, and is not asked by the name %.100s "
+                     "(--allowed-host)",
+                     host);
+        r->code = "host_not_allowed";
+        return false;
+    }
+    if (strcmp(http_method(x), "OPTIONS") != 0 && !gate_takes_origin(&g, host, origin)) {
+        (void)refuse(
+            r, 403, NULL,
+            "this server has no keys, and is not asked by pages of other origins (--cors)");
+        r->code = "origin_not_allowed";
+        return false;
+    }
+    return true;
+}
+
 /* Why a request is refused by its header alone. */
 static bool check(server *s, http_exchange *x, const route *found, const char *methods,
                   refusal *r) {
@@ -101,9 +129,10 @@ static bool admit(void *user, http_exchange *x) {
     refusal r = {0};
     server *s = user;
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
-    if (reply_options(s, x, methods))
+    const bool open = check_gate(s, x, &r);
+    if (open && reply_options(s, x, methods))
         return false;
-    if (check(s, x, found, methods, &r))
+    if (open && check(s, x, found, methods, &r))
         return true;
     refusal_reply(&r, x);
     return false;

@@ -27,6 +27,7 @@ typedef struct server_config {
     const char *name;              /* of the model, as clients call it */
     bool any_model;                /* any other name is the model's too */
     keys *keys;                    /* that clients may show, taken over; n is 0: none is needed */
+    const char *allowed_hosts;     /* where none is needed, as gate.h has them; NULL: none */
     tern_sampler_params sampling;  /* where a request says nothing */
     bool seeded;                   /* so does the seed */
     size_t max_tokens;             /* 0: until the context is full */

@@ -145,11 +145,36 @@ static void test_origins(void **state) {
     assert_false(tern_origin_is_same("http://x:80", "https://x:80"));
 }
 
+static void test_hosts_of_origins(void **state) {
+    (void)state;
+    static const struct {
+        const char *origin, *host;
+        bool same;
+    } rows[] = {{"http://x", "x", true},
+                {"http://x", "X.:80", true},
+                {"https://x", "x:443", true},
+                {"https://x", "x", true},
+                {"https://x", "x:80", false},
+                {"http://x:81", "x", false},
+                {"http://x:81/p", "x:81", true},
+                {"http://x", "xx", false},
+                {"http://[::1]:9", "[::1]:9", true},
+                {"http://x", "x:", false},
+                {"http://x", "", false},
+                {"http://x", "u@x", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tern_origin o;
+        if (!tern_origin_read(rows[i].origin, &o) ||
+            tern_origin_is_of(&o, rows[i].host) != rows[i].same)
+            check_fail("%s and %s", rows[i].origin, rows[i].host);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),    cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_loopback), cmocka_unit_test(test_same_host),
-        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_origins),  cmocka_unit_test(test_hosts_of_origins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

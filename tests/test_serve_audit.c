@@ -179,7 +179,7 @@ static void ask_for_tokens(uint16_t port) {
     static const char body[] = "{\"prompt\":[1,2,3],\"max_tokens\":4,\"ignore_eos\":true}";
     char request[512];
     const int n = snprintf(request, sizeof request,
-                           "POST /completions HTTP/1.1\r\nHost: a\r\nContent-Type: "
+                           "POST /completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                            "application/json\r\nContent-Length: %zu\r\n\r\n%s",
                            sizeof body - 1, body);
     const int fd = http_client_dial(port);

@@ -106,10 +106,48 @@ static void test_nothing_mends_it(void **state) {
         }
 }
 
+typedef struct asked {
+    const char *what;
+    field fields[MOST_FIELDS];
+    bool sound;
+} asked;
+
+static const asked askeds[] = {
+    {"nobody", {{"Accept", "x"}}, true},
+    {"one", {{"Host", "localhost:8080"}}, true},
+    {"in other letters, with its page", {{"hOST", "[::1]:1"}, {"Origin", "null"}}, true},
+    {"two", {{"Host", "x"}, {"Host", "x"}}, false},
+    {"two, apart", {{"Host", "x"}, {"Accept", "y"}, {"host", "z"}}, false},
+    {"an empty one", {{"Host", ""}}, false},
+    {"no value", {{"Host", NULL}}, false},
+    {"a user", {{"Host", "user@x"}}, false},
+    {"a list", {{"Host", "x, y"}}, false},
+    {"a path", {{"Host", "x/y"}}, false},
+    {"a blank", {{"Host", "x y"}}, false},
+    {"a port of nothing", {{"Host", "x:"}}, false},
+    {"a large port", {{"Host", "x:65536"}}, false},
+    {"an address without brackets", {{"Host", "::1"}}, false},
+    {"a wrong one before a sound one", {{"Host", "x@y"}, {"Accept", "y"}}, false},
+    {"two pages", {{"Host", "x"}, {"Origin", "null"}, {"origin", "null"}}, false},
+};
+
+static void test_who_is_asked(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof askeds / sizeof *askeds; i++) {
+        http_framing f = {0};
+        for (size_t k = 0; k < MOST_FIELDS && askeds[i].fields[k].name != NULL; k++)
+            http_framing_note(&f, askeds[i].fields[k].name, askeds[i].fields[k].value);
+        if (http_framing_has_one_host(&f) != askeds[i].sound)
+            check_fail("%s", askeds[i].what);
+        assert_true(http_framing_is_sound(&f, "HTTP/1.1")); /* a body's end is another matter */
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_nothing_mends_it),
+        cmocka_unit_test(test_who_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

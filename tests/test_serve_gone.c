@@ -162,7 +162,7 @@ static size_t write_request(char *out, size_t size, size_t n, bool stream) {
     }
     used += (size_t)snprintf(body + used, sizeof body - used, "]}");
     return (size_t)snprintf(out, size,
-                            "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+                            "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                             used, body);
 }
@@ -304,7 +304,7 @@ static void test_in_the_queue(void **state) {
 static void test_at_the_end(void **state) {
     (void)state;
     static const char request[] =
-        "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         "Content-Length: 29\r\n\r\n{\"prompt\":\"a\",\"max_tokens\":1}";
     const double before = http_client_figure(f.port, "requests_total");
     for (int i = 0; i < 8; i++) {

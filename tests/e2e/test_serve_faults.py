@@ -16,7 +16,7 @@ from test_serve import QUESTION, Served, streamed
 setUpModule = needs_server
 
 BODY = b'{"prompt": "Once upon", "max_tokens": 4, "temperature": 0}'
-HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 QUICK = ("--idle-timeout", 1, "--request-timeout", 1)
 
 
@@ -58,21 +58,21 @@ class Malformed(Served):
             "noise": bytes(range(256)) * 8 + b"\r\n\r\n",
             "TLS": bytes.fromhex("16030100c8010000c40303") + b"a" * 200 + b"\r\n\r\n",
             "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-            "no version": b"GET /health\r\nHost: a\r\n\r\n",
-            "another version": b"GET /health HTTP/3.1\r\nHost: a\r\n\r\n",
-            "no method": b" /health HTTP/1.1\r\nHost: a\r\n\r\n",
-            "an unknown method": b"FETCH /health HTTP/1.1\r\nHost: a\r\n\r\n",
+            "no version": b"GET /health\r\nHost: localhost\r\n\r\n",
+            "another version": b"GET /health HTTP/3.1\r\nHost: localhost\r\n\r\n",
+            "no method": b" /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "an unknown method": b"FETCH /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "no colon": b"GET /health HTTP/1.1\r\nHost a\r\n\r\n",
             "a blank before the colon": HEAD + b"Content-Length : %d\r\n\r\n" % n + BODY,
             "a NUL in a name": HEAD + length + b"X\0Y: b\r\n\r\n" + BODY,
-            "a NUL in a path": b"GET /hea\0lth HTTP/1.1\r\nHost: a\r\n\r\n",
-            "a NUL in a path, escaped": b"GET /health%00x HTTP/1.1\r\nHost: a\r\n\r\n",
+            "a NUL in a path": b"GET /hea\0lth HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "a NUL in a path, escaped": b"GET /health%00x HTTP/1.1\r\nHost: localhost\r\n\r\n",
             "a NUL in a body": HEAD + b"Content-Length: 18\r\n\r\n" + b'{"prompt": "a\0bc"}',
             "no UTF-8 in a body": HEAD + b"Content-Length: 16\r\n\r\n" + b'{"prompt": "\xff"}' + b" ",
             "half a character": HEAD + b"Content-Length: 16\r\n\r\n" + b'{"prompt": "\xc3"}' + b" ",
-            "a long path": b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
-            "a long header": b"GET /health HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 100000 + b"\r\n\r\n",
-            "many headers": b"GET /health HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
+            "a long path": b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "a long header": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100000 + b"\r\n\r\n",
+            "many headers": b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
             "length and coding": HEAD + length + coding + b"\r\n" + chunks((b"%x" % n, BODY)),
             "two lengths": HEAD + length + length + b"\r\n" + BODY,
             "a chunk without a size": HEAD + coding + b"\r\n" + chunks((b"", BODY)),
@@ -92,7 +92,7 @@ class Malformed(Served):
         length = b"Content-Length: %d\r\n\r\n" % len(BODY)
         for name, request in {
             "HTTP/1.0": HEAD.replace(b"1.1", b"1.0") + length + BODY,
-            "an absolute address": HEAD.replace(b"/v1", b"http://a/v1") + length + BODY,
+            "an absolute address": HEAD.replace(b"/v1", b"http://localhost/v1") + length + BODY,
             "a lower case name": HEAD.replace(b"Content-Type", b"content-type") + length + BODY,
             "a question": HEAD.replace(b"completions", b"completions?a=b") + length + BODY,
         }.items():
@@ -304,7 +304,7 @@ class Signals(common.TernTest):
             try:
                 with socket.create_connection(("127.0.0.1", port), 5) as sock:
                     for _ in range(3):
-                        sock.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+                        sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                         if not sock.recv(4096).startswith(b"HTTP/1.1 200"):
                             return False
                     return True

@@ -2,7 +2,9 @@
 """tern serve as an HTTP server: framing, limits, keys."""
 
 import json
+import tempfile
 import time
+from pathlib import Path
 
 import common
 from serving import JSON, LONG, SLOW, Server, needs_server
@@ -112,7 +114,8 @@ class Framing(Served):
 
     def test_pages_of_other_origins_hear_nothing(self):
         headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-        for reply in (self.server.get("/health", **headers), self.server.ask("OPTIONS", "/v1/completions", None, headers)):
+        for reply, status in ((self.server.get("/health", **headers), 403), (self.server.ask("OPTIONS", "/v1/completions", None, headers), 204)):
+            self.assertEqual(reply.status, status)
             self.assertEqual([name for name in reply.headers if name.startswith("access-control")], [])
         with Server("--cors", "https://example.org") as server:
             reply = server.ask("OPTIONS", "/v1/completions", None, headers)
@@ -136,6 +139,89 @@ class Framing(Served):
                 self.assertEqual(server.get("/health").status, 200)
                 self.assertLess(time.monotonic() - began, 5)
             self.assertGreater(server.metrics()["tern_answers_running"], 0)
+
+
+class Gate(Served):
+    """A browser does what pages of elsewhere tell it to: where no key is asked for, names and pages are looked at."""
+
+    def code(self, reply, status):
+        self.refused(reply, status)
+        return reply.json()["error"]["code"]
+
+    def every_route(self):
+        for path in ("/", "/page/main.js", "/health", "/v1/models", "/props", "/metrics", "/nothing"):
+            yield lambda path=path, **headers: self.server.get(path, **headers)
+        yield lambda **headers: self.server.ask("POST", "/v1/chat/completions", BODY, JSON | headers)
+        yield lambda **headers: self.server.ask("POST", "/tokenize", {"content": "x"}, JSON | headers)
+        yield lambda **headers: self.server.ask("DELETE", "/v1/models", None, headers)
+
+    def test_names_that_lead_here(self):
+        port = self.server.port
+        for ask in self.every_route():
+            for host in (f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", f"localhost.evil:{port}", "10.0.0.1"):
+                self.assertEqual(self.code(ask(Host=host), 403), "host_not_allowed")
+        self.assertEqual(self.code(self.server.ask("OPTIONS", "/v1/models", None, {"Host": "evil.example"}), 403), "host_not_allowed")
+        for host in (f"localhost:{port}", "LocalHost.", f"tern.localhost:{port}", "127.0.0.2", "[::1]:81"):
+            self.assertEqual(self.server.ask("POST", "/v1/chat/completions", BODY, JSON | {"Host": host}).status, 200, host)
+        self.assertIn(b"200 OK", self.server.raw(b"GET /health HTTP/1.0\r\n\r\n"))
+
+    def test_pages_of_elsewhere(self):
+        own = f"http://127.0.0.1:{self.server.port}"
+        for ask in self.every_route():
+            for origin in ("http://evil.example", "null", f"{own}.evil.example", f"{own}@evil.example", own[:-1], "http://127.0.0.1"):
+                self.assertEqual(self.code(ask(Origin=origin), 403), "origin_not_allowed")
+        for origin in (own, own.upper()):
+            self.assertEqual(self.server.ask("POST", "/v1/chat/completions", BODY, JSON | {"Origin": origin}).status, 200)
+
+    def test_hosts_that_are_none(self):
+        for lines in ("", "Host: a\r\nHost: a\r\n", "Host: localhost\r\nhost: evil\r\n", "Host: user@localhost\r\n", "Host:\r\n",
+                      "Host: localhost:x\r\n", "Host: localhost:99999\r\n", "Host: [::1\r\n", "Host: localhost/\r\n",
+                      "Host: localhost, evil\r\n", "Host: localhost\r\nOrigin: null\r\nOrigin: null\r\n"):
+            reply = self.server.raw(f"GET /health HTTP/1.1\r\n{lines}\r\n".encode())
+            self.assertTrue(reply.startswith(b"HTTP/1.1 400 "), (lines, reply))
+        for place, status in (("http://localhost/health", 200), ("http://localhost:80/health", 200), ("http://LOCALHOST?x", 200),
+                              ("http://evil.example/health", 400), ("http://localhost@evil/health", 400), ("https://localhost/health", 200),
+                              ("http://localhost:81/health", 400), ("ftp://localhost/health", 400)):
+            reply = self.server.raw(f"GET {place} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            self.assertTrue(reply.startswith(b"HTTP/1.1 %d " % status), (place, reply))
+
+    def test_names_that_are_allowed(self):
+        allowed = {"TERN_ALLOWED_HOSTS": "models.example.org,10.0.0.5:81"}
+        for options, env in (((), allowed), (("--allowed-host", "models.example.org", "--allowed-host", "x,10.0.0.5:81"), {})):
+            with Server(*options, env=env) as server:
+                for host, status in (("models.example.org", 200), ("models.example.org:444", 200), ("10.0.0.5:81", 200),
+                                     ("10.0.0.5:82", 403), ("evil.example", 403), ("localhost", 200)):
+                    self.assertEqual(server.get("/props", Host=host).status, status, host)
+                proxied = {"Origin": "https://models.example.org"}
+                self.assertEqual(server.ask("POST", "/v1/chat/completions", BODY, JSON | proxied).status, 200)
+        with Server("--allowed-host", "*") as server:
+            self.assertEqual(server.get("/props", Host="evil.example").status, 200)
+            self.assertEqual(server.get("/props", Origin="http://evil.example").status, 403)
+        for wrong in ("http://x", "x/", "a b", "x,,y", ""):
+            self.assert_one_line_error(common.tern("serve", "--allowed-host", wrong), status=2, contains=("--allowed-host",))
+
+    def test_pages_that_are_allowed(self):
+        for cors, taken in (("https://app.example", ("https://app.example",)), ("*", ("http://evil.example", "null")), ("null", ("null",))):
+            with Server("--cors", cors) as server:
+                for origin in taken:
+                    self.assertEqual(server.ask("POST", "/v1/chat/completions", BODY, JSON | {"Origin": origin}).status, 200)
+                if cors != "*":
+                    self.assertEqual(server.get("/props", Origin="https://app.example.evil").status, 403)
+
+    def test_other_addresses(self):
+        with Server("--host", "0.0.0.0") as server:
+            for host, status in (("192.168.3.4:8080", 200), ("box", 200), ("box.local", 200), ("evil.example", 403)):
+                self.assertEqual(server.get("/props", Host=host).status, status, host)
+        with tempfile.TemporaryDirectory() as folder, Server(unix=str(Path(folder, "s"))) as server:
+            self.assertEqual(server.get("/props", Host="anything.example").status, 200)
+            self.assertEqual(server.get("/props", Origin="http://evil.example").status, 403)
+
+    def test_a_key_decides_where_there_is_one(self):
+        with Server(env={"TERN_API_KEY": "one"}) as server:
+            elsewhere = {"Host": "models.example.org", "Origin": "http://evil.example"}
+            self.assertEqual(server.ask("GET", "/props", None, elsewhere).status, 401)
+            self.assertEqual(server.ask("GET", "/props", None, elsewhere | {"x-api-key": "one"}).status, 200)
+            self.assertEqual(server.get("/", Host="user@x").status, 400)
 
 
 class Keys(common.FolderTest):

@@ -79,7 +79,7 @@ class Tls(common.FolderTest):
     def test_plain_http_gets_nothing(self):
         server = self.serve(self.one)
         with socket.create_connection((server.host, server.port), timeout=20) as sock:
-            sock.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try:
                 received = sock.recv(1000)
             except ConnectionError:

@@ -242,7 +242,7 @@ class Serving(unittest.TestCase):
         self.addCleanup(client.close)
         client.connect(str(self.socket))
         body = json.dumps(fields).encode()
-        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                        b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
         return client
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of a request's header, a line each, as `name:value`, which say where its body ends. A
- * second reading, written the other way round, must find the same header sound; and a header that
- * is not sound does not become so by a field that follows.
+ * The fields of a request's header, a line each, as `name:value`, which say where its body ends,
+ * and who is asked. A second reading, written the other way round, must find the same header sound;
+ * and a header that is not sound does not become so by a field that follows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +36,31 @@ static bool says_length(const char *name) {
     return strcasecmp(name, "content-length") == 0 || strcasecmp(name, "transfer-encoding") == 0;
 }
 
+/* HOST or HOST:PORT, read from its end. */
+static bool host_is_sound(const char *value) {
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    char host[256];
+    if (strlen(value) >= sizeof host)
+        return false;
+    (void)strcpy(host, value);
+    char *port = strrchr(host, ':');
+    if (port != NULL && (host[0] != '[' || port[-1] == ']')) {
+        *port++ = '\0';
+        if (!all_of(port, "0123456789") || strlen(port) > 5 || atol(port) > 65535)
+            return false;
+    }
+    const size_t n = strlen(host);
+    if (host[0] != '[')
+        return all_of(host, name);
+    host[n - 1] = host[n - 1] == ']' ? '\0' : '!';
+    return n > 3 && all_of(host + 1, "0123456789abcdefABCDEF:.");
+}
+
 /* The lines one after the other. */
 static void read_header(char *text, const char *version) {
     http_framing f = {0};
-    bool sound = true, said = false;
+    bool sound = true, said = false, one = true;
+    unsigned hosts = 0, origins = 0;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         char *colon = strchr(line, ':');
         char *value = colon ? colon + 1 : NULL;
@@ -47,7 +68,12 @@ static void read_header(char *text, const char *version) {
             *colon = '\0';
         sound = sound && field_is_sound(line, value ? value : "") && !(said && says_length(line));
         said = said || says_length(line);
+        hosts += strcasecmp(line, "host") == 0;
+        origins += strcasecmp(line, "origin") == 0;
+        one = one && hosts < 2 && origins < 2 &&
+              (strcasecmp(line, "host") != 0 || host_is_sound(value ? value : ""));
         http_framing_note(&f, line, value);
+        require(http_framing_has_one_host(&f) == one);
         require(http_framing_is_sound(&f, "HTTP/1.1") == sound);
         require(f.length < 1000000000000000000 && (f.length == 0 || f.lengths > 0));
     }

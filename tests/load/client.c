@@ -24,15 +24,15 @@ static const struct {
     unsigned status;
     const char *request;
 } nonsense[] = {
-    {404, "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"},
-    {405, "DELETE /health HTTP/1.1\r\nHost: a\r\n\r\n"},
-    {400, "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    {404, "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+    {405, "DELETE /health HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+    {400, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
           "Content-Length: 1\r\n\r\n{"},
-    {400, "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    {400, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
           "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"},
-    {415, "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n"
+    {415, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
           "Content-Length: 2\r\n\r\n{}"},
-    {404, "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    {404, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
           "Content-Length: 30\r\n\r\n{\"model\":\"other\",\"prompt\":\"a\"}"},
 };
 enum { N_NONSENSE = sizeof nonsense / sizeof *nonsense };

@@ -81,6 +81,7 @@ typedef enum option_id {
     OPT_API_KEY,
     OPT_API_KEY_FILE,
     OPT_CORS,
+    OPT_ALLOWED_HOST,
     OPT_PARALLEL,
     OPT_RUN_PARALLEL,
     OPT_SCHEDULES,

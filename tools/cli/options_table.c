@@ -100,6 +100,11 @@ static const option_spec table[OPT_PRECISION] = {
                  "chat: one key alone"},
     [OPT_CORS] = {"cors", 0, NULL, "ORIGIN", OPTION_TEXT, .commands = SERVE,
                   .help = "let pages of this origin ask, in a browser; * lets all"},
+    [OPT_ALLOWED_HOST] = {"allowed-host", 0, "allowed-hosts", "HOSTS", OPTION_TEXT,
+                          .repeats = true, .variables = "TERN_ALLOWED_HOSTS", .commands = SERVE,
+                          .help = "names or addresses that clients may ask a server without keys "
+                                  "by, besides its own, separated by commas, each maybe with its "
+                                  "port; * lets any"},
     [OPT_PARALLEL] = {"parallel", 0, NULL, "N", OPTION_INTEGER, .min = 1, .max = 1024,
                       .fallback = "16", .commands = SERVE,
                       .help = "answers that are computed at once, others wait (run: of many "

@@ -15,7 +15,9 @@
 
 #ifdef TERN_HAVE_MICROHTTPD
 
+#include "base/json_tree/text.h"
 #include "base/metrics.h"
+#include "serve/gate.h"
 #include "serve/http_tls.h"
 #include "serve/server.h"
 #include "tools/embed/pooling.h"
@@ -27,6 +29,7 @@ typedef struct serving {
     const options *o;
     loaded l;
     keys keys;
+    text allowed_hosts; /* of all options, separated by commas */
     char name[NAME_BYTES];
     bool needs_key;
     answer_receipts receipts;
@@ -45,6 +48,20 @@ static int read_keys(const options *o, keys *k) {
     if (path != NULL && keys_add_file(k, path, &err) != TERN_OK)
         return complain_error(&err);
     return EXIT_DONE;
+}
+
+static int read_allowed_hosts(const options *o, text *all) {
+    const option_value *value;
+    for (unsigned i = 0; (value = options_nth(o, OPT_ALLOWED_HOST, i)) != NULL; i++) {
+        if (!gate_list_is_sound(value->text)) {
+            complain("--allowed-host: '%.100s' is not HOST or HOST:PORT, or several of them with "
+                     "commas between them, or *",
+                     value->text);
+            return EXIT_USAGE;
+        }
+        text_print(all, "%s%s", i > 0 ? "," : "", value->text);
+    }
+    return all->failed ? EXIT_FAILED : EXIT_DONE;
 }
 
 /* The certificate and its key, if any. */
@@ -114,6 +131,7 @@ static int open_server(serving *s) {
         .name = s->name,
         .any_model = options_switch(o, OPT_ANY_MODEL),
         .keys = &s->keys,
+        .allowed_hosts = s->allowed_hosts.bytes,
         .sampling = tern_sampler_params_default(),
         .seeded = options_given(o, OPT_SEED),
         .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
@@ -210,6 +228,8 @@ int cmd_serve(const options *o) {
     int status = read_keys(o, &s.keys);
     s.needs_key = s.keys.n > 0;
     if (status == EXIT_DONE)
+        status = read_allowed_hosts(o, &s.allowed_hosts);
+    if (status == EXIT_DONE)
         status = read_certificate(o);
     if (status == EXIT_DONE)
         status = loader_open_model(o, true, &s.l);
@@ -236,6 +256,7 @@ int cmd_serve(const options *o) {
     answer_receipts_close(&s.receipts);
     tern_model_free(&s.other);
     keys_free(&s.keys);
+    text_free(&s.allowed_hosts);
     http_tls_free();
     loader_close(&s.l);
     return status;
