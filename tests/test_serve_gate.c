@@ -14,76 +14,77 @@ static const gate with_list = {.listening = "http://127.0.0.1:8080",
                                .allowed = "models.example.org,10.0.0.5:81,[fe80::1]"};
 static const gate any = {.listening = "http://127.0.0.1:8080", .allowed = "x,*"};
 
+static const struct {
+    const gate *g;
+    const char *host;
+    bool taken;
+} hosts[] = {
+    {&local, "127.0.0.1:8080", true},
+    {&local, "127.0.0.1", true},
+    {&local, "127.9.9.9:1", true},
+    {&local, "localhost:9000", true}, /* a port that leads here, as of a container */
+    {&local, "LOCALHOST.", true},
+    {&local, "tern.localhost:8080", true},
+    {&local, "[::1]:8080", true},
+    {&local, NULL, true},
+    {&local, "evil.example:8080", false},
+    {&local, "localhost.evil.example", false},
+    {&local, "127.0.0.1.evil.example:8080", false},
+    {&local, "xlocalhost", false},
+    {&local, "127.0.0.1@evil.example", false},
+    {&local, "127.0.0.1:8080:1", false},
+    {&local, "127.0.0.1:", false},
+    {&local, "[::1", false},
+    {&local, "192.168.0.2:8080", false},
+    {&local, "0.0.0.0:8080", false},
+    {&local, "box", false},
+    {&local, "box.local", false},
+    {&local, "", false},
+    {&local6, "localhost:8080", true},
+    {&local6, "evil.example", false},
+    {&named, "localhost:8443", true},
+    {&named, "evil.example:8443", false},
+
+    {&all, "192.168.0.2:8080", true},
+    {&all, "[fe80::1]:8080", true},
+    {&all, "localhost", true},
+    {&all, "box:8080", true},
+    {&all, "box.:8080", false}, /* a point, so that it could be anybody's */
+    {&all, "box.local", true},
+    {&all, "box.LOCAL.:1", true},
+    {&all, "host.docker.internal:8080", true},
+    {&all, "box.home.arpa", true},
+    {&all, "evil.example", false},
+    {&all, "local.evil.example", false},
+    {&all, "xlocal.example", false},
+    {&all, ".local", false},
+    {&all, "192.168.0.2.evil.example", false},
+    {&all6, "box", true},
+    {&all6, "evil.example", false},
+    {&outer, "BOX.example.org:8080", true},
+    {&outer, "box.example.org.", true},
+    {&outer, "example.org", false},
+    {&outer, "10.0.0.1", true},
+
+    {&in_files, "evil.example", true},
+    {&in_files, "localhost", true},
+    {&with_list, "models.example.org", true},
+    {&with_list, "Models.Example.Org.:444", true},
+    {&with_list, "10.0.0.5:81", true},
+    {&with_list, "10.0.0.5", false},
+    {&with_list, "10.0.0.5:82", false},
+    {&with_list, "[fe80::1]:7", true},
+    {&with_list, "example.org", false},
+    {&with_list, "xmodels.example.org", false},
+    {&any, "evil.example", true},
+    {&any, "user@evil.example", false},
+};
+
 static void test_hosts(void **state) {
     (void)state;
-    static const struct {
-        const gate *g;
-        const char *host;
-        bool taken;
-    } rows[] = {
-        {&local, "127.0.0.1:8080", true},
-        {&local, "127.0.0.1", true},
-        {&local, "127.9.9.9:1", true},
-        {&local, "localhost:9000", true}, /* a port that leads here, as of a container */
-        {&local, "LOCALHOST.", true},
-        {&local, "tern.localhost:8080", true},
-        {&local, "[::1]:8080", true},
-        {&local, NULL, true},
-        {&local, "evil.example:8080", false},
-        {&local, "localhost.evil.example", false},
-        {&local, "127.0.0.1.evil.example:8080", false},
-        {&local, "xlocalhost", false},
-        {&local, "127.0.0.1@evil.example", false},
-        {&local, "127.0.0.1:8080:1", false},
-        {&local, "127.0.0.1:", false},
-        {&local, "[::1", false},
-        {&local, "192.168.0.2:8080", false},
-        {&local, "0.0.0.0:8080", false},
-        {&local, "box", false},
-        {&local, "box.local", false},
-        {&local, "", false},
-        {&local6, "localhost:8080", true},
-        {&local6, "evil.example", false},
-        {&named, "localhost:8443", true},
-        {&named, "evil.example:8443", false},
-
-        {&all, "192.168.0.2:8080", true},
-        {&all, "[fe80::1]:8080", true},
-        {&all, "localhost", true},
-        {&all, "box:8080", true},
-        {&all, "box.:8080", false}, /* a point, so that it could be anybody's */
-        {&all, "box.local", true},
-        {&all, "box.LOCAL.:1", true},
-        {&all, "host.docker.internal:8080", true},
-        {&all, "box.home.arpa", true},
-        {&all, "evil.example", false},
-        {&all, "local.evil.example", false},
-        {&all, "xlocal.example", false},
-        {&all, ".local", false},
-        {&all, "192.168.0.2.evil.example", false},
-        {&all6, "box", true},
-        {&all6, "evil.example", false},
-        {&outer, "BOX.example.org:8080", true},
-        {&outer, "box.example.org.", true},
-        {&outer, "example.org", false},
-        {&outer, "10.0.0.1", true},
-
-        {&in_files, "evil.example", true},
-        {&in_files, "localhost", true},
-        {&with_list, "models.example.org", true},
-        {&with_list, "Models.Example.Org.:444", true},
-        {&with_list, "10.0.0.5:81", true},
-        {&with_list, "10.0.0.5", false},
-        {&with_list, "10.0.0.5:82", false},
-        {&with_list, "[fe80::1]:7", true},
-        {&with_list, "example.org", false},
-        {&with_list, "xmodels.example.org", false},
-        {&any, "evil.example", true},
-        {&any, "user@evil.example", false},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (gate_takes_host(rows[i].g, rows[i].host) != rows[i].taken)
-            check_fail("%s, asked as %s", rows[i].g->listening, rows[i].host);
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        if (gate_takes_host(hosts[i].g, hosts[i].host) != hosts[i].taken)
+            check_fail("%s, asked as %s", hosts[i].g->listening, hosts[i].host);
 }
 
 static const gate shared = {.listening = "http://127.0.0.1:8080", .origin = "https://app.example"};
