@@ -244,6 +244,27 @@ static void one_leading_space_is_dropped(void **state) {
     EXPECT_TEXT(f.t, true, " he he", S_SPACE, S_SPACE_HE, S_SPACE_HE);
     EXPECT_TEXT(f.t, false, "<s> he", S_BOS, S_SPACE_HE);
     tokenizer_close(&f);
+    assert_int_equal(tokenizer_open(&f, &bpe, NULL), TERN_OK); /* here a space is a space */
+    EXPECT_TEXT(f.t, true, " wll", SPACE_W, LL);
+    EXPECT_TEXT(f.t, true, " he", ' ', HE);
+    tokenizer_close(&f);
+}
+
+/* Marks for the model, the unknown token and ids that are not used are no text; names that users
+ * gave are. */
+static void silent_tokens(void **state) {
+    (void)state;
+    int32_t types[] = {2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6};
+    tokenizer_case c = spm;
+    tokenizer_fixture f;
+    c.types = types;
+    types[S_HELL] = 5;
+    types[S_LL] = 4;
+    assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+    EXPECT_TEXT(f.t, true, "hhe", S_BOS, S_UNK, S_H, S_EOS, S_HELL, S_HE);
+    EXPECT_TEXT(f.t, false, "<s><unk>h</s>hellhe", S_BOS, S_UNK, S_H, S_EOS, S_HELL, S_HE);
+    EXPECT_TEXT(f.t, true, "hllh", S_H, S_LL, S_H);
+    tokenizer_close(&f);
 }
 
 static void long_words_take_no_quadratic_time(void **state) {
@@ -276,6 +297,7 @@ int main(void) {
         cmocka_unit_test(sentencepiece),
         cmocka_unit_test(bytes_stand_in),
         cmocka_unit_test(one_leading_space_is_dropped),
+        cmocka_unit_test(silent_tokens),
         cmocka_unit_test(long_words_take_no_quadratic_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
