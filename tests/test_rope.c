@@ -182,6 +182,13 @@ static void test_angles(void **state) {
     tern_rope_angles(frequency, 1.0, MAX_HALF, 0, c, s);
     for (size_t i = 0; i < MAX_HALF; i++)
         assert_true(c[i] == 1.0f && s[i] == 0.0f);
+    /* A gain multiplies both before they are rounded. */
+    tern_rope_angles(frequency, 1.25, MAX_HALF, 4095, c, s);
+    for (size_t i = 0; i < MAX_HALF; i++) {
+        double sine, cosine;
+        tern_sincos(4095.0 * frequency[i], &sine, &cosine);
+        assert_true(c[i] == (float)(cosine * 1.25) && s[i] == (float)(sine * 1.25));
+    }
 }
 
 /* ---- rotation ----------------------------------------------------------------------------------
