@@ -145,6 +145,7 @@ static void test_percentiles_by_nearest_rank(void **state) {
 static void test_ring_keeps_the_newest(void **state) {
     (void)state;
     tern_latencies *l = ring();
+    assert_int_equal(TERN_LATENCY_RING, 4096); /* as tern/ie_engine.h says */
     for (size_t i = 0; i < TERN_LATENCY_RING + 1000; i++)
         tern_latencies_add(l, (double)i);
     tern_latencies_sort(l);

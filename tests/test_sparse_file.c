@@ -364,8 +364,11 @@ static void test_other_values(void **state) {
     ((uint8_t *)words)[60] = 1; /* before the values */
     assert_int_equal(tern_iebs_check(words, 80, &m, NULL), TERN_ERR_TENSOR_DATA);
     words[15] = 0;
-    words[8] = 0xbf800000; /* a scale of -1 */
-    assert_int_equal(tern_iebs_check(words, 80, &m, NULL), TERN_ERR_TENSOR_DATA);
+    static const uint32_t scales[] = {0xbf800000, 0x7f800000, 0x7fc00000}; /* -1, infinite, none */
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        words[8] = scales[i];
+        assert_int_equal(tern_iebs_check(words, 80, &m, NULL), TERN_ERR_TENSOR_DATA);
+    }
     words[8] = 0x40000000;
     words[4] = 6; /* no side of ternary blocks */
     assert_int_equal(tern_iebs_check(words, 80, &m, NULL), TERN_ERR_TENSOR_SHAPE);
