@@ -41,6 +41,8 @@ class Iebins(common.FolderTest):
                 expected = logits_hash(source)
                 self.assertEqual(logits_hash(folder), expected)
                 self.assertEqual(logits_hash(folder / LIST), expected)
+                for tensor in json.loads((folder / LIST).read_text())["tensors"]:
+                    self.assertEqual(tensor["file_data_offset"] % 64, 0, tensor["name"])
                 back = self.dir / "back.gguf"
                 tern_text("convert", folder, back, "--force")
                 self.assertEqual(logits_hash(back), expected)

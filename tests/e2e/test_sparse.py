@@ -293,6 +293,22 @@ class Sparse(common.FolderTest):
                 made = Iebin(made.folder)
                 entry = made.tensor(MATRIX)
 
+    def test_blocks_begin_at_multiples_of_64(self):
+        """In the file that the list names; a writer's own do."""
+        made = self.convert(self.floats, "--sparse", "ffn_down")
+        for entry in made.list["tensors"]:
+            self.assertEqual(entry["file_data_offset"] % 64, 0, entry["name"])
+        entry = made.tensor(MATRIX)
+        raw, moved = made.bytes_of(entry), made.folder / "moved.iebs"
+        for before in (0, 32, 60, 64):
+            moved.write_bytes(bytes(before) + raw)
+            entry.update({"file": moved.name, "file_data_offset": before})
+            made.write()
+            if before % 64 == 0:
+                self.assertEqual(logits_hash(made.folder), logits_hash(self.floats))
+            else:
+                self.refuse("logits", "-m", made.folder, "--tokens", TOKENS, contains=[MATRIX, "multiple of 64"])
+
     def test_blocks_of_another_shape(self):
         """Sound blocks, but of a matrix that is longer than the list says, and than the model needs."""
         made = self.convert(self.floats, "--sparse", MATRIX)
