@@ -153,6 +153,8 @@ static http_verdict judge(const http_exchange *x, const char *path, const char *
         return HTTP_FRAMING;
     if (!http_framing_has_one_host(&f) || !names_host(path, http_request_header(x, "Host")))
         return HTTP_HOST;
+    if (f.bytes > x->server->config.limits.header_bytes)
+        return HTTP_HEADER;
     return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
 }
 
@@ -166,13 +168,16 @@ static void refuse(http_exchange *x) {
                           "invalid_request_error"},
         [HTTP_HOST] = {400, "the header does not say once, and as HOST or HOST:PORT, who is asked",
                        "invalid_request_error"},
+        [HTTP_HEADER] = {431, "the header is longer than", "invalid_request_error"},
         [HTTP_TOO_LONG] = {413, "the body is longer than", "invalid_request_error"},
         [HTTP_NO_MEMORY] = {503, "no memory for the body at the moment", "unavailable_error"},
     };
     char limit[48] = "";
     char *body = NULL;
-    if (x->verdict == HTTP_TOO_LONG)
-        (void)snprintf(limit, sizeof limit, " %zu bytes", x->server->config.limits.body_bytes);
+    const http_limits *l = &x->server->config.limits;
+    if (x->verdict == HTTP_TOO_LONG || x->verdict == HTTP_HEADER)
+        (void)snprintf(limit, sizeof limit, " %zu bytes",
+                       x->verdict == HTTP_HEADER ? l->header_bytes : l->body_bytes);
     else if (x->verdict == HTTP_NO_MEMORY)
         http_reply_header(x, "Retry-After", "5");
     const int n = asprintf(
@@ -363,6 +368,10 @@ static size_t unescape(void *user, struct MHD_Connection *connection, char *text
     return (size_t)(out - text);
 }
 
+/* The library keeps a header, its cookies once more, and a list of its lines in this memory, and
+ * lays the reply there too: without room it ends the connection without a word. */
+enum { COPIES = 4 };
+
 /* By poll, not epoll: the library asks epoll for changes only, and so it misses that a client has
  * closed its side when the news comes together with a piece of a request. Options are those that
  * version 0.9.71 knows: the library that is loaded may be older than the header. */
@@ -372,7 +381,7 @@ static struct MHD_Daemon *start(http_server *s, int fd) {
     return mhd.start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0, NULL,
         NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, l->header_bytes,
+        l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, COPIES * l->header_bytes,
         MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,

@@ -28,6 +28,7 @@ static bool read_length(const char *value, uint64_t *length) {
 void http_framing_note(http_framing *f, const char *name, const char *value) {
     value = value != NULL ? value : "";
     f->unsound = f->unsound || !is_token(name);
+    f->bytes += strlen(name) + strlen(": \r\n") + strlen(value);
     if (strcasecmp(name, "Content-Length") == 0) {
         f->lengths++;
         f->unsound = !read_length(value, &f->length) || f->unsound;

@@ -18,6 +18,7 @@ typedef struct http_framing {
     unsigned lengths, codings; /* how many fields of either kind */
     bool unsound;              /* a field cannot be understood, or not in one way only */
     uint64_t length;           /* of the body, where a sound field said it; else 0 */
+    uint64_t bytes;            /* of all names and values, with what separates them */
     unsigned hosts, origins;   /* fields that say who is asked, and by which page */
     bool stranger;             /* a Host that is no HOST or HOST:PORT */
 } http_framing;

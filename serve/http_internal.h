@@ -46,6 +46,7 @@ typedef enum http_verdict {
     HTTP_SOUND,
     HTTP_FRAMING,   /* 400, and the connection ends, because what follows cannot be told apart */
     HTTP_HOST,      /* 400, likewise, because who is asked cannot be told */
+    HTTP_HEADER,    /* 431, likewise */
     HTTP_TOO_LONG,  /* 413 */
     HTTP_NO_MEMORY, /* 503 */
     HTTP_UNWANTED   /* by the hook: the body is not kept */

@@ -73,7 +73,7 @@ static bool add_headers(const http_exchange *x, struct MHD_Response *response) {
         added = added && add(response, "Cache-Control", "no-cache") &&
                 add(response, "X-Accel-Buffering", "no");
     }
-    if (x->verdict == HTTP_FRAMING || x->verdict == HTTP_HOST)
+    if (x->verdict == HTTP_FRAMING || x->verdict == HTTP_HOST || x->verdict == HTTP_HEADER)
         added = added && add(response, "Connection", "close");
     if (origin != NULL) {
         added = added && add(response, "Access-Control-Allow-Origin", origin) &&

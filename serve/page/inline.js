@@ -226,7 +226,7 @@ class Reader {
             this.asText();
             return;
         }
-        while (this.openers.some((o) => o.c === "["))
+        while (this.count["["] > 0)
             this.drop(); /* no link is in another one */
         this.out[opener.place] = "";
         this.wrap(opener.place, {type: "link", href, depth: opener.deep + 1});
@@ -262,14 +262,18 @@ class Reader {
     }
 
     address() {
+        if (this.count["["] > 0 || !this.text.startsWith("http", this.at)) {
+            this.asText();
+            return;
+        }
         ADDRESS.lastIndex = this.at;
         const before = this.text[this.at - 1];
         const found = before !== undefined && /[\p{L}\p{N}]/u.test(before) ? null : ADDRESS.exec(this.text);
         let text = found ? trimMarks(found[0], AFTER_ADDRESS) : "";
         if (!text.includes("("))
             text = trimMarks(text, `${AFTER_ADDRESS})`);
-        const href = safeAddress(text);
-        if (!href || this.count["["] > 0) {
+        const href = text === "" ? null : safeAddress(text);
+        if (!href) {
             this.asText();
             return;
         }

@@ -104,6 +104,18 @@ class Framing(Served):
         self.assertIn(status, (400, 413, 414, 431, 494))
         self.assertEqual(self.server.get("/health").status, 200)
 
+    def test_long_lines_of_a_header(self):
+        """Up to 64 KiB a header is taken, cookies too, which the library reads a second time; beyond that the client hears why."""
+        for name in ("Cookie", "X-Long"):
+            for size, status in ((30000, 200), (60000, 200), (65000, 200), (66000, 431), (100000, 431)):
+                with self.subTest(name=name, size=size):
+                    reply = self.server.get("/health", **{name: "a=" + "x" * size})
+                    self.assertEqual(reply.status, status)
+                    if status == 431:
+                        self.assertIn("longer than 65536 bytes", reply.json()["error"]["message"])
+        cookies = "; ".join(f"c{i}=v" for i in range(1000))
+        self.assertEqual(self.server.get("/health", Cookie=cookies).status, 200)
+
     def test_options(self):
         """What a path takes; no key is needed to ask that."""
         with Server(env={"TERN_API_KEY": "one"}) as server:
