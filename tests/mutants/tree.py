@@ -29,12 +29,17 @@ def tracked(root):
     return [Path(name) for name in sorted(set(names)) if name and (Path(root) / name).is_file()]
 
 
+def take_interrupts():
+    """Jobs in the background of a shell ignore the signal, and what they start does, too; tests send it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run(command, seconds, **options):
     """Status and output; the status is None where it took too long. Nothing it started stays."""
     process = subprocess.Popen(
         [str(part) for part in command],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, **options,
+        start_new_session=True, preexec_fn=take_interrupts, **options,
     )  # fmt: skip
     try:
         output, _ = process.communicate(timeout=seconds)
