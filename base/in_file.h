@@ -21,4 +21,19 @@ typedef enum tern_in_kind {
 TERN_MUST_CHECK tern_status tern_in_file_open(const char *path, tern_in_kind kind, FILE **out,
                                               tern_error *err);
 
+/* Whether it could be opened so, for libraries that open files themselves. */
+TERN_MUST_CHECK tern_status tern_in_file_check(const char *path, tern_in_kind kind,
+                                               tern_error *err);
+
+/*
+ * All of a regular file of at most limit bytes, with a terminator behind it: settings, keys,
+ * certificates, which may be read again while a program runs. TERN_ERR_IO names the file and says
+ * what is wrong with it; TERN_ERR_NOMEM. The caller frees *bytes.
+ */
+TERN_MUST_CHECK tern_status tern_in_file_read(const char *path, size_t limit, char **bytes,
+                                              size_t *size, tern_error *err);
+
+/* Wipes and frees bytes[size] of it; NULL is fine. */
+void tern_in_file_forget(char *bytes, size_t size);
+
 #endif

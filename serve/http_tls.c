@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/in_file.h"
 #include "base/late_library.h"
 #include "serve/http_library.h"
 
-enum { MOST_CERTIFICATES = 16, KEY_ID_BYTES = 64 };
+enum { MOST_CERTIFICATES = 16, KEY_ID_BYTES = 64, MOST_FILE_BYTES = 1 << 20 };
 
 typedef struct identity {
     struct identity *before; /* handshakes that began with it may still use it */
@@ -24,12 +25,8 @@ typedef struct identity {
     gnutls_privkey_t key;
 } identity;
 
-/* What is used of GnuTLS, which is loaded with the first certificate; gnutls.free is the place of a
- * pointer. */
+/* What is used of GnuTLS, which is loaded with the first certificate. */
 #define FUNCTIONS(X)                                                                               \
-    X(free)                                                                                        \
-    X(load_file)                                                                                   \
-    X(memset)                                                                                      \
     X(pcert_deinit)                                                                                \
     X(pcert_list_import_x509_raw)                                                                  \
     X(privkey_deinit)                                                                              \
@@ -75,14 +72,27 @@ static tern_status fail(tern_error *err, const char *path, const char *what, int
     return tern_fail(err, TERN_ERR_IO, "%s: %s: %s", path, what, gnutls.strerror(code));
 }
 
+static tern_status read_file(const char *path, gnutls_datum_t *out, tern_error *err) {
+    char *bytes;
+    size_t size;
+    const tern_status status = tern_in_file_read(path, MOST_FILE_BYTES, &bytes, &size, err);
+    if (status == TERN_OK)
+        *out = (gnutls_datum_t){(unsigned char *)bytes, (unsigned)size};
+    return status;
+}
+
+static void forget(gnutls_datum_t *bytes) {
+    tern_in_file_forget((char *)bytes->data, bytes->size);
+}
+
 static tern_status read_chain(identity *i, const char *path, tern_error *err) {
-    gnutls_datum_t bytes = {0};
-    int code = gnutls.load_file(path, &bytes);
-    if (code != GNUTLS_E_SUCCESS)
-        return fail(err, path, "cannot be read", code);
+    gnutls_datum_t bytes;
+    const tern_status status = read_file(path, &bytes, err);
+    if (status != TERN_OK)
+        return status;
     unsigned n = MOST_CERTIFICATES;
-    code = gnutls.pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
-    (*gnutls.free)(bytes.data);
+    const int code = gnutls.pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
+    forget(&bytes);
     if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "is no chain of certificates", code);
     i->n = n;
@@ -90,15 +100,14 @@ static tern_status read_chain(identity *i, const char *path, tern_error *err) {
 }
 
 static tern_status read_key(identity *i, const char *path, tern_error *err) {
-    gnutls_datum_t bytes = {0};
-    int code = gnutls.load_file(path, &bytes);
-    if (code != GNUTLS_E_SUCCESS)
-        return fail(err, path, "cannot be read", code);
-    code = gnutls.privkey_init(&i->key);
+    gnutls_datum_t bytes;
+    const tern_status status = read_file(path, &bytes, err);
+    if (status != TERN_OK)
+        return status;
+    int code = gnutls.privkey_init(&i->key);
     if (code == GNUTLS_E_SUCCESS)
         code = gnutls.privkey_import_x509_raw(i->key, &bytes, GNUTLS_X509_FMT_PEM, NULL, 0);
-    gnutls.memset(bytes.data, 0, bytes.size);
-    (*gnutls.free)(bytes.data);
+    forget(&bytes);
     return code == GNUTLS_E_SUCCESS ? TERN_OK : fail(err, path, "is no private key", code);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/in_file.h"
 #include "base/sha256.h"
 
 enum { MOST_FILE_BYTES = 1 << 20 };
@@ -207,18 +208,12 @@ static tern_status add_line(keys *k, const char *path, size_t number, const char
     return status;
 }
 
-/* The next line, without its end, which is LF or CR LF; of a long one MOST_LINE_BYTES + 1 bytes.
- * False: there is none. Adds the bytes that were read to *total. */
-static bool read_line(FILE *in, char line[MOST_LINE_BYTES + 2], size_t *size, size_t *total) {
-    int c = getc(in);
-    if (c == EOF)
-        return false;
-    for (*size = 0; c != EOF && c != '\n' && *total <= MOST_FILE_BYTES; c = getc(in), ++*total)
-        if (*size < MOST_LINE_BYTES + 2)
-            line[(*size)++] = (char)c;
-    *total += c == '\n';
-    *size -= *size > 0 && *size < MOST_LINE_BYTES + 2 && line[*size - 1] == '\r';
-    return true;
+/* Bytes of a line, without its end, which is LF or CR LF; *whole: with it. */
+static size_t line_bytes(const char *bytes, size_t left, size_t *whole) {
+    const char *end = memchr(bytes, '\n', left);
+    const size_t size = end != NULL ? (size_t)(end - bytes) : left;
+    *whole = size + (end != NULL);
+    return size - (size > 0 && bytes[size - 1] == '\r');
 }
 
 /* Where the text begins: some editors put a mark of its encoding first. */
@@ -227,25 +222,18 @@ static size_t mark_bytes(const char *line, size_t size) {
 }
 
 tern_status keys_add_file(keys *k, const char *path, tern_error *err) {
-    FILE *in = fopen(path, "re");
-    if (in == NULL)
-        return tern_fail(err, TERN_ERR_IO, "%s: cannot be opened", path);
     const size_t before = k->n;
-    char line[MOST_LINE_BYTES + 2];
-    size_t size = 0, number = 0, total = 0;
-    tern_status status = TERN_OK;
-    while (status == TERN_OK && read_line(in, line, &size, &total)) {
-        const size_t skip = number++ == 0 ? mark_bytes(line, size) : 0;
-        status =
-            total > MOST_FILE_BYTES
-                ? tern_fail(err, TERN_ERR_ARG, "%s: has more than %d bytes", path, MOST_FILE_BYTES)
-                : add_line(k, path, number, line + skip, size - skip, err);
+    char *bytes = NULL;
+    size_t size = 0, number = 0;
+    tern_status status = tern_in_file_read(path, MOST_FILE_BYTES, &bytes, &size, err);
+    size_t at = status == TERN_OK ? mark_bytes(bytes, size) : 0;
+    for (size_t whole; status == TERN_OK && at < size; at += whole) {
+        const size_t n = line_bytes(bytes + at, size - at, &whole);
+        status = add_line(k, path, ++number, bytes + at, n, err);
     }
-    if (status == TERN_OK && ferror(in))
-        status = tern_fail(err, TERN_ERR_IO, "%s: cannot be read", path);
-    else if (status == TERN_OK && k->n == before)
+    if (status == TERN_OK && k->n == before)
         status = tern_fail(err, TERN_ERR_ARG, "%s: there is no key in it", path);
-    (void)fclose(in);
+    tern_in_file_forget(bytes, size);
     return status;
 }
 

@@ -30,10 +30,11 @@ struct access_log {
     pthread_t thread;
     bool torn; /* a line was begun where it could not be taken back */
     bool told; /* that lines are dropped */
+    int fd;    /* of the thread alone: lines need no other descriptor, also when none is left */
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wanted;
-    int fd;
+    int fresh;    /* opened by log_reopen, which takes the place of fd; -1: there is none */
     text waiting; /* whole lines */
     uint64_t dropped;
     bool stop;
@@ -156,7 +157,8 @@ static void tell(access_log *l, int why) {
 }
 
 /* Writes whole lines; those that could not be written are dropped. */
-static void write_lines(access_log *l, int fd, const char *bytes, size_t size) {
+static void write_lines(access_log *l, const char *bytes, size_t size) {
+    const int fd = l->fd;
     if (l->torn && put(l, fd, "\n", 1) == 1)
         l->torn = false;
     const size_t done = put(l, fd, bytes, size);
@@ -177,20 +179,29 @@ static void write_lines(access_log *l, int fd, const char *bytes, size_t size) {
     tell(l, why);
 }
 
+/* With the lock held: the file that log_reopen opened. */
+static void take_fresh(access_log *l) {
+    if (l->fresh < 0)
+        return;
+    (void)close(l->fd);
+    l->fd = l->fresh;
+    l->fresh = -1;
+    l->torn = l->told = false;
+}
+
 static void *run(void *user) {
     access_log *l = user;
     (void)pthread_mutex_lock(&l->lock);
     while (l->waiting.size > 0 || !l->stop) {
+        take_fresh(l);
         if (l->waiting.size == 0) {
             (void)pthread_cond_wait(&l->wanted, &l->lock);
             continue;
         }
         text lines = l->waiting;
-        const int fd = dup(l->fd); /* log_reopen may close it meanwhile */
         l->waiting = (text){0};
         (void)pthread_mutex_unlock(&l->lock);
-        write_lines(l, fd, lines.bytes, lines.size);
-        (void)close(fd);
+        write_lines(l, lines.bytes, lines.size);
         text_free(&lines);
         (void)pthread_mutex_lock(&l->lock);
     }
@@ -200,14 +211,19 @@ static void *run(void *user) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* A descriptor for the lines; -1 with the error set. */
+/* A descriptor for the lines; -1 with the error set. Neither opening nor writing waits for the
+ * reader of a pipe, or for a terminal. */
 static int open_place(const log_config *c, tern_error *err) {
-    const int fd = c->path != NULL
-                       ? open(c->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)
-                       : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    const int fd = c->path != NULL ? open(c->path, flags, S_IRUSR | S_IWUSR)
+                                   : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    struct stat info;
+    const char *why = strerror(errno);
+    if (fd < 0 && errno == ENXIO && stat(c->path, &info) == 0 && S_ISFIFO(info.st_mode))
+        why = "a pipe that nobody reads";
     if (fd < 0) {
         (void)tern_fail(err, TERN_ERR_IO, "%s: cannot be opened: %s",
-                        c->path != NULL ? c->path : "standard error", strerror(errno));
+                        c->path != NULL ? c->path : "standard error", why);
     }
     return fd;
 }
@@ -217,6 +233,7 @@ tern_status log_open(const log_config *config, access_log **out, tern_error *err
     if (l == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a log");
     l->config = *config;
+    l->fresh = -1;
     l->fd = open_place(config, err);
     if (l->fd < 0) {
         free(l);
@@ -240,8 +257,10 @@ tern_status log_reopen(access_log *l, tern_error *err) {
     if (fd < 0)
         return TERN_ERR_IO;
     (void)pthread_mutex_lock(&l->lock);
-    (void)close(l->fd);
-    l->fd = fd;
+    if (l->fresh >= 0)
+        (void)close(l->fresh);
+    l->fresh = fd;
+    (void)pthread_cond_signal(&l->wanted);
     (void)pthread_mutex_unlock(&l->lock);
     return TERN_OK;
 }
@@ -264,6 +283,8 @@ void log_close(access_log **log) {
     (void)pthread_mutex_unlock(&l->lock);
     (void)pthread_join(l->thread, NULL);
     (void)close(l->fd);
+    if (l->fresh >= 0)
+        (void)close(l->fresh);
     text_free(&l->waiting);
     (void)pthread_cond_destroy(&l->wanted);
     (void)pthread_mutex_destroy(&l->lock);

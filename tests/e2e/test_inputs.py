@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read: pipes that nobody writes to, devices without an end, folders; and the pipes of a shell."""
 
+import json
 import os
+import re
 import socket
 import subprocess
 import unittest
@@ -25,6 +27,13 @@ class Inputs(FolderTest):
         os.mkfifo(cls.hf / "config.json")
         cls.key = cls.dir / "key"
         tern("keygen", cls.key)
+        cls.map = cls.dir / "map"
+        tensors = [{"index": 0, "name": "output_norm.weight", "nbytes": 4}]
+        cls.map.write_text(json.dumps({"tensors": tensors}))
+        cls.text = cls.dir / "text"
+        cls.text.write_text("a\n")
+        cls.signed = cls.dir / "signed"
+        tern("run", "-m", cls.model, "-p", "a", "-n", 1, "--receipt", cls.signed, "--sign-key", cls.key)
 
     def assert_refused(self, arguments, *words, status=1):
         result = subprocess.run(
@@ -54,7 +63,42 @@ class Inputs(FolderTest):
             ("verify", path),
             ("crossval", *small, "--reference", path),
             ("verify-determinism", "-m", path),
+            ("verify", self.signed, "--public-key", path),
+            ("run", *small, "-p", "a", "--json-schema", path),
+            ("run", *small, "-p", "a", "--grammar", path),
+            ("chat-template", *small, "--messages", path),
+            ("imatrix", *small, "-f", path, "-o", self.dir / "out"),
+            ("quantize", self.model, self.dir / "out", "--type", "q4_0", "--imatrix", path),
+            ("quantize", self.model, self.dir / "out", "--to", "iebin", "--q4-map", path),
+            ("dedup", self.model, self.dir / "out", "--base", path),
+            ("dedup", self.model, self.dir / "out", "--groups", path, "--tensor-map", self.map),
+            ("dedup", self.model, self.dir / "out", "--groups", self.text, "--tensor-map", path),
+            *self.over_the_net(path),
         ]
+
+    def over_the_net(self, path):
+        """The same of a server and of its clients, where this build has them."""
+        lines = []
+        if self.builds_without("serve", "--api-key-file", "/nonexistent/keys", word=b"libmicrohttpd") is False:
+            lines += [("serve", "-m", self.model, "--port", 0, "--api-key-file", path)]
+            lines += [("serve", "-m", self.model, "--port", 0, "--tls-cert", path, "--tls-key", self.text)]
+        ask = ("run", "--server", "https://127.0.0.1:1", "-p", "a")
+        if self.builds_without(*ask, word=b"libcurl") is False:
+            lines += [(*ask, "--tls-ca", path), (*ask, "--api-key-file", path)]
+        return lines
+
+    @staticmethod
+    def builds_without(*arguments, word):
+        return b"made without " + word in tern(*arguments).stderr
+
+    def test_no_option_is_left_out(self):
+        """Every option of the table that names a file which is read; --tls-key has its test beside certificates."""
+        used = {str(word) for line in self.everything("x") for word in line}
+        used |= {"--tls-cert", "--tls-key", "--tls-ca", "--api-key-file", "--model", "--file"}
+        table = "".join(path.read_text() for path in (common.ROOT / "tools/cli").glob("options_table*.c"))
+        named = re.findall(r'\{"([a-z0-9-]+)",[^{}]*?OPTION_TEXT, \.file = FILE_READ', table)
+        self.assertGreater(len(named), 15)
+        self.assertEqual({f"--{name}" for name in named} - used, set())
 
     def test_named_pipes(self):
         for arguments in self.everything(self.pipe):

@@ -25,6 +25,13 @@ def wait_until(condition, seconds=20):
         time.sleep(0.02)
 
 
+def read_some(pipe):
+    try:
+        return os.read(pipe, 65536)
+    except BlockingIOError:
+        return b""
+
+
 class Log(common.FolderTest):
     def setUp(self):
         self.path = self.dir / f"{self.id()}.log"
@@ -121,6 +128,67 @@ class Log(common.FolderTest):
             began = time.monotonic()
             self.assertEqual(server.stop(), 0)
             self.assertLess(time.monotonic() - began, 8)
+
+    def test_a_pipe_without_a_reader(self):
+        """It is not waited for: not at the start, and not when the log is opened again."""
+        path = self.dir / "unread"
+        os.mkfifo(path)
+        result = common.tern("serve", "--port", 0, "--log-file", path)
+        self.assert_one_line_error(result, contains=(f"{path}: cannot be opened: a pipe that nobody reads",))
+        with Server("--log-file", self.path) as server:
+            self.path.unlink()
+            os.mkfifo(self.path)
+            server.signal(signal.SIGHUP)
+            wait_until(lambda: "the log stays in the old file" in server.log())
+            self.assertEqual(server.get("/health").status, 200)
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_pipe_whose_reader_comes_back(self):
+        """Lines without a reader are lost, counted and told once; those after it are written."""
+        path = self.dir / "left"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with Server("--log-file", path) as server:
+            server.get("/health")
+            wait_until(lambda: b"/health" in read_some(reader))
+            os.close(reader)
+            server.wait_for(lambda m: m["tern_log_dropped_lines_total"] >= 2)
+            reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, reader)
+            server.get("/props")
+            wait_until(lambda: b"/props" in read_some(reader))
+        self.assertEqual(server.log().count(f"{path}: cannot be written: Broken pipe"), 1)
+
+    def test_no_descriptor_is_left(self):
+        """The log needs none while it is written, and goes on when there are some again."""
+        with Server("--log-file", self.path) as server:
+            connection = server.connect()
+            self.addCleanup(connection.close)
+
+            def ask(path):
+                connection.request("GET", path)
+                return connection.getresponse().read()
+
+            ask("/health")
+            wait_until(lambda: "/health" in self.path.read_text())
+            pid = server.process.pid
+            _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))  # fewer than it has: none is given
+            ask("/props")
+            wait_until(lambda: "/props" in self.path.read_text())
+            server.signal(signal.SIGHUP)
+            wait_until(lambda: "the log stays in the old file" in server.log())
+            self.assertIn("Too many open files", server.log())
+            ask("/slots")
+            wait_until(lambda: "/slots" in self.path.read_text())
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (hard, hard))
+            moved = self.path.with_suffix(".1")
+            self.path.rename(moved)
+            server.signal(signal.SIGHUP)
+            wait_until(self.path.exists)
+            ask("/models")
+            wait_until(lambda: "/models" in self.path.read_text())
+            self.assertEqual(server.metrics()["tern_log_dropped_lines_total"], 0)
 
     def test_a_log_that_cannot_be_opened(self):
         missing = self.dir / "missing" / "log"
@@ -220,6 +288,25 @@ class Keys(common.FolderTest):
             self.assertEqual(server.stop(), 0)  # a reply may be there before its line in the log
             self.assertIn(" someone POST ", server.log())
             self.assertIn(f"{self.path}: line 1", server.log())
+
+    def test_sighup_with_a_pipe_in_place_of_the_keys(self):
+        """It is not waited for: the old keys count, and the server ends when it is asked to."""
+        for replace in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+            self.path.write_text("alice key-a\n")
+            with self.subTest(replace=replace), Server("--api-key-file", self.path) as server:
+                self.path.unlink()
+                replace(self.path)
+                server.signal(signal.SIGHUP)
+                wait_until(lambda: "the keys stay those that were read before" in server.log())
+                self.assertIn(f"{self.path}: not a regular file", server.log())
+                self.assertEqual(self.ask(server, "key-a").status, 200)
+                self.assertEqual(server.stop(), 0)
+            self.path.unlink()
+
+    def test_a_file_of_keys_has_a_limit(self):
+        self.path.write_text("# remark\n" * 150000)
+        result = common.tern("serve", "--port", 0, "--api-key-file", self.path)
+        self.assert_one_line_error(result, contains=(str(self.path), "has more than 1048576 bytes"))
 
     def test_a_key_that_is_gone_while_it_is_used(self):
         self.path.write_text("alice key-a requests=2\n")

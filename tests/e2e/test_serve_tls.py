@@ -2,6 +2,7 @@
 """tern serve over https, with certificates that the test makes."""
 
 import json
+import os
 import shutil
 import signal
 import socket
@@ -151,12 +152,16 @@ class Tls(common.FolderTest):
         self.assertEqual(kept.getresponse().status, 200)
 
     def test_files_that_are_no_identity(self):
-        text, missing = self.dir / "text", self.dir / "missing"
+        text, missing, pipe = self.dir / "text", self.dir / "missing", self.dir / "pipe"
+        os.mkfifo(pipe)
         text.write_text("no certificate\n")
         for certificate, key, wrong in (
-            (missing, self.one[1], (missing, "cannot be read")),
+            (missing, self.one[1], (missing, "No such file or directory")),
             (text, self.one[1], (text, "is no chain of certificates")),
-            (self.one[0], missing, (missing, "cannot be read")),
+            (pipe, self.one[1], (pipe, "not a regular file")),
+            (self.one[0], pipe, (pipe, "not a regular file")),
+            (self.one[0], "/dev/zero", ("/dev/zero", "not a regular file")),
+            (self.one[0], missing, (missing, "No such file or directory")),
             (self.one[0], text, (text, "is no private key")),
             (self.one[0], self.two[1], (self.two[1], "is not the key")),
         ):

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/in_file.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 
@@ -70,10 +71,15 @@ static bool open_history(editor *e, const char *path) {
     (void)history(e->history, &event, H_SETSIZE, HISTORY_LINES);
     (void)history(e->history, &event, H_SETUNIQUE, 1);
     (void)el_set(e->line, EL_HIST, history, e->history);
-    if (path != NULL) {
-        e->path = strdup(path);
-        (void)history(e->history, &event, H_LOAD, path);
+    tern_error err = {0};
+    if (path == NULL)
+        return true;
+    if (access(path, F_OK) == 0 && tern_in_file_check(path, TERN_IN_FILE, &err) != TERN_OK) {
+        complain("%s; the history is not kept", err.message);
+        return true;
     }
+    e->path = strdup(path);
+    (void)history(e->history, &event, H_LOAD, path);
     return true;
 }
 

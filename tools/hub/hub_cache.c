@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/folders.h"
+#include "base/in_file.h"
 #include "base/out_file.h"
 
 enum { DEEPEST = 8 /* folders of a file in a repository */ };
@@ -197,8 +198,8 @@ static bool find_commit(const hub_name *name, char commit[41]) {
     if (hub_cache_repository(name->repo, repository, NULL) != TERN_OK)
         return false;
     const int n = snprintf(path, sizeof path, "%s/refs/%s", repository, name->revision);
-    FILE *file = n > 0 && n < PATH_MAX ? fopen(path, "re") : NULL;
-    if (file == NULL)
+    FILE *file;
+    if (n <= 0 || n >= PATH_MAX || tern_in_file_open(path, TERN_IN_FILE, &file, NULL) != TERN_OK)
         return false;
     const bool read = fgets(said, sizeof said, file) != NULL;
     (void)fclose(file); /* only read */

@@ -226,12 +226,18 @@ int download_file(const download *d) {
         complain("%.100s: a path that is too long", d->path);
         return EXIT_FAILED;
     }
-    f.fd = open(f.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (f.fd < 0) {
+    f.fd = open(f.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    struct stat info;
+    if (f.fd < 0 || fstat(f.fd, &info) != 0) {
         complain("%s: %s", f.path, strerror(errno));
+        if (f.fd >= 0)
+            (void)close(f.fd);
         return EXIT_FAILED;
     }
-    const int status = fetch_whole(&f);
+    const bool regular = S_ISREG(info.st_mode);
+    if (!regular)
+        complain("%s: not a regular file", f.path);
+    const int status = regular ? fetch_whole(&f) : EXIT_FAILED;
     (void)close(f.fd); /* what counts was brought to the disk */
     return status;
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/in_file.h"
 #include "base/json_tree/read.h"
 #include "base/json_tree/write.h"
 #include "tools/cli/interrupt.h"
@@ -68,9 +69,14 @@ static void read_token_file(hub *h) {
         (void)snprintf(path, sizeof path, "%s/huggingface/token", cache);
     else
         (void)snprintf(path, sizeof path, "%s/.cache/huggingface/token", own != NULL ? own : "");
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
+    FILE *file;
+    tern_error err = {0};
+    if (access(path, F_OK) != 0)
         return;
+    if (tern_in_file_open(path, TERN_IN_FILE, &file, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return;
+    }
     if (fgets(h->token, sizeof h->token, file) == NULL)
         h->token[0] = '\0';
     (void)fclose(file); /* only read */

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "base/authority.h"
+#include "base/in_file.h"
 #include "base/late_library.h"
 #include "base/metrics.h"
 #include "tern/tern.h"
@@ -177,6 +178,11 @@ tern_status exchange_open(const exchange_config *config, exchange **out, tern_er
         tern_late_library_load(TERN_CURL, symbols, sizeof symbols / sizeof *symbols, err);
     if (loaded != TERN_OK)
         return loaded;
+    if (config->ca_path != NULL) { /* libcurl would wait for a pipe's writer */
+        const tern_status sound = tern_in_file_check(config->ca_path, TERN_IN_FILE, err);
+        if (sound != TERN_OK)
+            return sound;
+    }
     exchange *e = calloc(1, sizeof *e);
     if (e != NULL && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
         e->config = *config;
