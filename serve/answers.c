@@ -13,6 +13,34 @@ void reply_with(http_exchange *x, unsigned status, const char *type, text *t) {
     http_reply(x, status, type, bytes, size);
 }
 
+enum { MOST_REPLY_BYTES = 16 << 20 }; /* of routes below that write what they were sent */
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* Called by the tokenizer: a client that has left, and a server that ends, want nothing more. */
+static bool goes_on(void *user, size_t bytes) {
+    const reading *in = user;
+    (void)atomic_fetch_add(&in->s->tokenized_bytes, bytes);
+    return !atomic_load(&in->s->stopping) && !http_gone(in->x);
+}
+
+/* A prompt that is somewhat too long is counted to its end, so that its client hears by how much;
+ * then it is enough to know that it is. */
+void reading_open(reading *in, server *s, http_exchange *x, bool answers) {
+    enum { COUNTED_CONTEXTS = 4 };
+    *in = (reading){.s = s, .x = x, .rules = s->rules};
+    const bool by_tokens = answers && tern_tokenizer_reach(s->tokenizer) > 0;
+    in->rules.limits = (tern_tokenize_limits){
+        .most_tokens = answers ? COUNTED_CONTEXTS * (size_t)s->rules.n_ctx : 0,
+        .most_bytes = by_tokens ? 0 : s->text_bytes,
+        .goes_on = goes_on,
+        .user = in};
+}
+
+static bool refuse_reply(refusal *r) {
+    return refuse(r, 400, NULL, "the reply would be longer than %d bytes", MOST_REPLY_BYTES);
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static void answer(server *s, http_exchange *x, ask_kind kind) {
@@ -30,7 +58,10 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
         refusal_reply(&r, x);
         return;
     }
-    if (!ask_read(&a, kind, &s->rules, body, size, &r) || !visit_enter(http_mark(x), &r)) {
+    reading in;
+    reading_open(&in, s, x, true);
+    if (!visit_enter(http_mark(x), &r) || !ask_read(&a, kind, &in.rules, body, size, &r)) {
+        visit_leave(http_mark(x));
         refusal_reply(&r, x);
         ask_free(&a);
         return;
@@ -57,9 +88,10 @@ static void count(server *s, http_exchange *x, ask_kind kind) {
     ask a = {0};
     size_t size;
     const char *body = http_body(x, &size);
-    ask_rules rules = s->rules;
-    rules.n_ctx = UINT32_MAX; /* also of what would not fit */
-    if (!ask_read(&a, kind, &rules, body, size, &r)) {
+    reading in;
+    reading_open(&in, s, x, false);
+    in.rules.n_ctx = UINT32_MAX; /* also of what would not fit */
+    if (!ask_read(&a, kind, &in.rules, body, size, &r)) {
         refusal_reply(&r, x);
     } else {
         text out = {0};
@@ -137,8 +169,12 @@ static const json_t *read_field(http_exchange *x, const char *name, json_t **bod
     return field;
 }
 
-static void write_pieces(const server *s, const int32_t *ids, size_t n, bool pieces, text *out) {
+/* False after a refusal. */
+static bool write_pieces(const server *s, const int32_t *ids, size_t n, bool pieces, text *out,
+                         refusal *r) {
     for (size_t i = 0; i < n; i++) {
+        if (out->size > MOST_REPLY_BYTES)
+            return refuse_reply(r);
         if (pieces) {
             size_t size;
             const char *bytes = tern_token_bytes(s->tokenizer, ids[i], true, &size);
@@ -149,6 +185,7 @@ static void write_pieces(const server *s, const int32_t *ids, size_t n, bool pie
             text_print(out, "%s%d", i > 0 ? "," : "", (int)ids[i]);
         }
     }
+    return true;
 }
 
 static bool says_no(const json_t *value) {
@@ -157,7 +194,7 @@ static bool says_no(const json_t *value) {
 
 /* Of a text in the form of llama.cpp ("content") or of vLLM ("prompt"), where control tokens are
  * understood, and added unless the body says otherwise. NULL after a refusal. */
-static int32_t *tokenize(const server *s, const json_t *body, size_t *n, refusal *r) {
+static int32_t *tokenize(const reading *in, const json_t *body, size_t *n, refusal *r) {
     const json_t *prompt = json_object_get(body, "prompt");
     const char *name = prompt != NULL ? "prompt" : "content";
     const json_t *given = prompt != NULL ? prompt : json_object_get(body, name);
@@ -168,7 +205,7 @@ static int32_t *tokenize(const server *s, const json_t *body, size_t *n, refusal
         (void)refuse(r, 400, name, given != NULL ? "%s must be a text" : "%s is missing", name);
         return NULL;
     }
-    return ask_tokenize(s->tokenizer, json_string_value(given), json_string_length(given),
+    return ask_tokenize(&in->rules, json_string_value(given), json_string_length(given),
                         (special ? TERN_TOKENIZE_SPECIAL : 0U) | (parse ? TERN_TOKENIZE_PARSE : 0U),
                         n, name, r);
 }
@@ -176,18 +213,21 @@ static int32_t *tokenize(const server *s, const json_t *body, size_t *n, refusal
 void answer_tokenize(server *s, http_exchange *x) {
     refusal r = {0};
     size_t size, n = 0;
+    text out = {0};
+    reading in;
+    reading_open(&in, s, x, false);
     const char *bytes = http_body(x, &size);
     json_t *body = ask_parse(bytes, size, "the body", &r);
-    int32_t *ids = body != NULL ? tokenize(s, body, &n, &r) : NULL;
-    if (ids == NULL) {
-        refusal_reply(&r, x);
-    } else {
-        text out = {0};
-        text_print(&out, "{\"tokens\":[");
-        write_pieces(s, ids, n, json_is_true(json_object_get(body, "with_pieces")), &out);
+    int32_t *ids = body != NULL ? tokenize(&in, body, &n, &r) : NULL;
+    text_print(&out, "{\"tokens\":[");
+    if (ids != NULL &&
+        write_pieces(s, ids, n, json_is_true(json_object_get(body, "with_pieces")), &out, &r)) {
         text_print(&out, "],\"count\":%zu,\"max_model_len\":%" PRIu32 "}", n, s->rules.n_ctx);
         reply_with(x, 200, "application/json", &out);
+    } else {
+        refusal_reply(&r, x);
     }
+    text_free(&out);
     free(ids);
     json_decref(body);
 }
@@ -198,6 +238,9 @@ static bool write_content(const server *s, const int32_t *ids, size_t n, text *o
     size_t size = 0;
     if (tern_detokenize(s->tokenizer, ids, n, false, NULL, 0, &size, &err) != TERN_OK)
         return refuse_error(r, "tokens", &err);
+    if (size > s->text_bytes)
+        return refuse(r, 400, "tokens", "their text has %zu bytes; at most %zu are told", size,
+                      s->text_bytes);
     char *bytes = malloc(size + 1);
     if (bytes == NULL)
         return refuse(r, 503, "tokens", "no memory for %zu bytes of text", size);
@@ -240,12 +283,14 @@ void answer_template(server *s, http_exchange *x) {
     json_t *body = NULL;
     toolset tools = {0};
     ask_prompt read = {0};
+    text prompt = {0}, out = {0};
+    reading in;
+    reading_open(&in, s, x, false);
     const json_t *messages = read_field(x, "messages", &body, &r);
     const bool sound = messages != NULL && ask_read_tools(&tools, ASK_CHAT, body, &s->rules, &r);
-    if (!sound || !ask_tokenize_talk(&s->rules, ASK_CHAT, body, tools.told, &read, &r)) {
+    if (!sound || !ask_tokenize_talk(&in.rules, ASK_CHAT, body, tools.told, &read, &r)) {
         refusal_reply(&r, x);
     } else {
-        text prompt = {0}, out = {0};
         for (size_t i = 0; i < read.n; i++) {
             size_t size;
             const char *bytes = tern_token_bytes(s->tokenizer, read.ids[i], true, &size);
@@ -254,12 +299,16 @@ void answer_template(server *s, http_exchange *x) {
         text_print(&out, "{\"prompt\":");
         text_quote(&out, prompt.bytes, prompt.size);
         text_print(&out, ",\"tokens\":[");
-        write_pieces(s, read.ids, read.n, false, &out);
+        const bool fits = write_pieces(s, read.ids, read.n, false, &out, &r);
         text_print(&out, "]}");
         out.failed = out.failed || prompt.failed;
-        text_free(&prompt);
-        reply_with(x, 200, "application/json", &out);
+        if (fits)
+            reply_with(x, 200, "application/json", &out);
+        else
+            refusal_reply(&r, x);
     }
+    text_free(&prompt);
+    text_free(&out);
     free(read.ids);
     tools_free(&tools);
     json_decref(body);

@@ -9,7 +9,11 @@
 #include "base/json_tree/read.h"
 #include "serve/fields.h"
 
-enum { MOST_VALUES = 1 << 20, MOST_NUMBERS = 1 << 22 /* of a reply, each of up to 16 bytes */ };
+enum {
+    MOST_VALUES = 1 << 20,
+    MOST_ECHO = 4 << 20,
+    MOST_NUMBERS = 1 << 22 /* of a reply, each of up to 16 bytes */
+};
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -47,6 +51,15 @@ json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) 
 /* ---- fields ------------------------------------------------------------------------------------
  */
 
+/* Each reply tells them, so a client cannot make it as long as it likes. */
+static void note_ignored(ask *a, const char *name) {
+    enum { MOST_BYTES = 4096 };
+    if (a->ignored.size + strlen(name) > MOST_BYTES)
+        return;
+    text_add(&a->ignored, ",", a->ignored.size > 0);
+    text_quote(&a->ignored, name, strlen(name));
+}
+
 /* Null says no more than a field that is not there. */
 static bool read_fields(ask *a, const ask_rules *rules, refusal *r) {
     const char *name;
@@ -54,8 +67,7 @@ static bool read_fields(ask *a, const ask_rules *rules, refusal *r) {
     json_object_foreach(a->body, name, value) {
         const field_reading in = {a, rules, field_find(name, a->kind), r};
         if (in.at == NULL) {
-            text_add(&a->ignored, ",", a->ignored.size > 0);
-            text_quote(&a->ignored, name, strlen(name));
+            note_ignored(a, name);
         } else if (!json_is_null(value) && !in.at->read(&in, value)) {
             return false;
         }
@@ -69,6 +81,14 @@ static uint64_t draw_seed(void) {
     while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
     }
     return seed >> 12;
+}
+
+/* Of prompts that are told with each of their choices. */
+static size_t echoed_bytes(const ask *a) {
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_prompts; i++)
+        n += a->prompts[i].given != NULL ? a->n * strlen(a->prompts[i].given) : 0;
+    return n;
 }
 
 static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
@@ -92,6 +112,10 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
         return refuse(r, 400, "top_logprobs", "top_logprobs needs %s",
                       a->kind == ASK_CHAT ? "\"logprobs\": true"
                                           : "\"include\": [\"message.output_text.logprobs\"]");
+    }
+    if (a->echo && echoed_bytes(a) > MOST_ECHO) {
+        return refuse(r, 400, "echo", "the prompts would be told in %zu bytes; at most %d are",
+                      echoed_bytes(a), MOST_ECHO);
     }
     if (a->receipt && (a->n * a->n_prompts > 1 || a->prompt_only || rules->most_choices < 2))
         return refuse(r, 400, "receipt", "a receipt is of one answer, which is computed twice");

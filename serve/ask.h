@@ -43,6 +43,7 @@ typedef struct ask_rules {
     uint32_t n_embd;           /* numbers of one */
     call_style call_style;     /* of the chat template */
     grammars *grammars;
+    tern_tokenize_limits limits; /* of the texts of a request; what is over them is refused */
 } ask_rules;
 
 enum { ASK_ROLE_BYTES = 16 };
@@ -62,7 +63,13 @@ typedef struct ask_form {
     const char *grammar;  /* in GBNF; NULL: there is none */
 } ask_form;
 
-enum { ASK_MOST_CHOICES = 128, ASK_MOST_TEXTS = 2048, ASK_MOST_STOPS = 16, ASK_MOST_LOGPROBS = 20 };
+enum {
+    ASK_MOST_CHOICES = 128,
+    ASK_MOST_TEXTS = 2048,
+    ASK_MOST_STOPS = 16,
+    ASK_MOST_LOGPROBS = 20,
+    ASK_MOST_STOP_BYTES = 8192 /* of all stops of a request */
+};
 
 typedef struct ask {
     ask_kind kind;
@@ -86,7 +93,7 @@ typedef struct ask {
     toolset tools;
     tern_grammar *grammar; /* of answers in a form, or with calls; NULL: any text */
     json_t *form_record;   /* what it was made of, where a receipt is wanted (serve/receipt.h) */
-    text ignored;          /* names of fields that mean nothing here: `"a","b"` */
+    text ignored;          /* names of fields that mean nothing here: `"a","b"`; the first ones */
 } ask;
 
 /* Reads bytes[size]. False after a refusal. Call ask_free in any case. */
@@ -113,9 +120,13 @@ const char *ask_prompt_field(ask_kind kind);
 /* The prompts of a body whose other fields have been read. */
 bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r);
 
-/* Tokens of a text; NULL after a refusal, which names `param`. The caller frees them. */
-int32_t *ask_tokenize(const tern_tokenizer *t, const char *bytes, size_t size, unsigned flags,
+/* Tokens of a text, within the limits of the rules; NULL after a refusal, which names `param`. The
+ * caller frees them. */
+int32_t *ask_tokenize(const ask_rules *rules, const char *bytes, size_t size, unsigned flags,
                       size_t *n, const char *param, refusal *r);
+
+/* What is said of a text that is over the limits, or whose tokens nobody wants any more. */
+bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status status, refusal *r);
 
 /* Ids of an array; NULL after a refusal. The caller frees them. */
 int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,

@@ -20,21 +20,29 @@ bool ask_refuse_text(refusal *r, const char *param, const tern_error *err) {
                             : tern_status_str(err->status));
 }
 
-int32_t *ask_tokenize(const tern_tokenizer *t, const char *bytes, size_t size, unsigned flags,
+bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status status, refusal *r) {
+    if (status == TERN_ERR_STATE)
+        return refuse(r, 503, param, "the server is ending, or the client has left");
+    if (rules->limits.most_tokens == 0) {
+        return refuse(r, 400, param,
+                      "%s is longer than %zu bytes, which is as much as is tokenized", param,
+                      rules->limits.most_bytes);
+    }
+    return refuse_long(r, rules->limits.most_tokens, rules->n_ctx);
+}
+
+int32_t *ask_tokenize(const ask_rules *rules, const char *bytes, size_t size, unsigned flags,
                       size_t *n, const char *param, refusal *r) {
     tern_error err = {0};
-    if (tern_tokenize(t, bytes, size, flags, NULL, 0, n, &err) != TERN_OK) {
+    int32_t *ids = NULL;
+    const tern_status status =
+        tern_tokenize_within(rules->tokenizer, bytes, size, flags, &rules->limits, &ids, n, &err);
+    if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
+        (void)ask_refuse_limits(rules, param, status, r);
+    else if (status != TERN_OK)
         (void)ask_refuse_text(r, param, &err);
-        return NULL;
-    }
-    int32_t *ids = malloc((*n + 1) * sizeof *ids);
-    if (ids == NULL) {
-        (void)refuse(r, 503, param, "no memory for %zu tokens", *n);
-    } else if (*n > 0 && tern_tokenize(t, bytes, size, flags, ids, *n, n, &err) != TERN_OK) {
-        (void)ask_refuse_text(r, param, &err);
-        free(ids);
-        ids = NULL;
-    }
+    else if (ids == NULL && (ids = malloc(sizeof *ids)) == NULL) /* of no tokens */
+        (void)refuse(r, 503, param, "no memory for the request");
     return ids;
 }
 
@@ -129,6 +137,8 @@ static bool append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) 
 static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *parts,
                          refusal *r) {
     for (size_t i = 0; i < json_array_size(parts); i++) {
+        if (p->n > rules->n_ctx)
+            return refuse_length(r, p->n, rules->n_ctx);
         const json_t *part = json_array_get(parts, i);
         int32_t id;
         size_t n = 1;
@@ -137,9 +147,8 @@ static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, co
                 return false;
             continue;
         }
-        int32_t *ids =
-            ask_tokenize(rules->tokenizer, json_string_value(part), json_string_length(part),
-                         text_flags(a, i == 0), &n, "prompt", r);
+        int32_t *ids = ask_tokenize(rules, json_string_value(part), json_string_length(part),
+                                    text_flags(a, i == 0), &n, "prompt", r);
         const bool appended = ids != NULL && append_ids(p, ids, n, r);
         free(ids);
         if (!appended)
@@ -162,8 +171,8 @@ static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, con
     given = unwrap(a, given);
     if (json_is_string(given)) {
         p->given = json_string_value(given);
-        p->ids = ask_tokenize(rules->tokenizer, p->given, json_string_length(given),
-                              text_flags(a, true), &p->n, param, r);
+        p->ids = ask_tokenize(rules, p->given, json_string_length(given), text_flags(a, true),
+                              &p->n, param, r);
     } else if (json_is_array(given) && a->kind == ASK_NATIVE) {
         (void)read_mixture(a, p, rules, given, r);
     } else if (json_is_array(given)) {

@@ -324,12 +324,16 @@ static size_t count_parts(const json_t *messages) {
 
 /* Tokens of messages that were read. What the model would see nothing of is told to those who wrote
  * it. */
-static bool tokenize_chat(const tern_tokenizer *tokenizer, const talk *t, const char *tools,
+static bool tokenize_chat(const ask_rules *rules, const talk *t, const char *tools,
                           ask_prompt *out) {
     tern_error err = {0};
     tern_rendering seen;
     const tern_conversation c = {.messages = t->history.list, .n = t->history.n, .tools = tools};
-    if (tern_conversation_render(tokenizer, &c, &seen, &err) != TERN_OK)
+    const tern_status status =
+        tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
+    if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
+        return ask_refuse_limits(rules, t->form->field, status, t->r);
+    if (status != TERN_OK)
         return ask_refuse_text(t->r, t->form->field, &err);
     if (seen.unseen < c.n)
         (void)snprintf(out->unseen, sizeof out->unseen, "%s", c.messages[seen.unseen].role);
@@ -361,7 +365,7 @@ bool ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body
         history_open(&read.history, count_parts(messages), form->field, r) &&
         read_talk(&read, form->system != NULL ? json_object_get(body, form->system) : NULL,
                   messages) &&
-        check_calls(&read, rules->call_style) && tokenize_chat(rules->tokenizer, &read, tools, out);
+        check_calls(&read, rules->call_style) && tokenize_chat(rules, &read, tools, out);
     history_free(&read.history);
     return sound;
 }

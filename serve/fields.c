@@ -84,8 +84,14 @@ static bool read_stops(const field_reading *in, const json_t *value) {
                       "%s must be a text, or an array of at most %d texts", in->at->name,
                       ASK_MOST_STOPS);
     }
+    size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const json_t *stop = one ? value : json_array_get(value, i);
+        bytes += json_string_length(stop);
+        if (bytes > ASK_MOST_STOP_BYTES) {
+            return refuse(in->r, 400, in->at->name, "%s: texts have at most %d bytes together",
+                          in->at->name, ASK_MOST_STOP_BYTES);
+        }
         if (json_string_length(stop) == 0) {
             return refuse(in->r, 400, in->at->name, "%s: a text that is not empty is needed",
                           in->at->name);
@@ -173,8 +179,11 @@ static bool add_named_bias(const field_reading *in, const char *name, const json
         return add_biases(in, &id, n, amount);
     if (in->a->kind != ASK_NATIVE)
         return refuse_bias(in);
-    int32_t *ids =
-        ask_tokenize(in->rules->tokenizer, name, strlen(name), 0, &n, "logit_bias", in->r);
+    ask_rules rules = *in->rules;
+    rules.limits.most_tokens = MOST_BIASES;
+    int32_t *ids = ask_tokenize(&rules, name, strlen(name), 0, &n, "logit_bias", in->r);
+    if (ids == NULL && in->r->n_ctx > 0)
+        return refuse_bias(in);
     const bool added = ids != NULL && add_biases(in, ids, n, amount);
     free(ids);
     return added;
@@ -305,9 +314,28 @@ static bool read_thinking(const field_reading *in, const json_t *value) {
            unsupported(in, "only {\"type\": \"disabled\"} is supported by this server");
 }
 
+/* Replies and events repeat it, so it has the limits that OpenAI's interface gives it. */
 static bool read_metadata(const field_reading *in, const json_t *value) {
-    return json_is_object(value) ||
-           refuse(in->r, 400, in->at->name, "%s must be an object", in->at->name);
+    enum { MOST_PAIRS = 16, NAME_BYTES = 64, VALUE_BYTES = 512 };
+    const char *name;
+    json_t *one;
+    bool sound = json_is_object(value) && json_object_size(value) <= MOST_PAIRS;
+    json_object_foreach(value, name, one) sound = sound && strlen(name) <= NAME_BYTES &&
+                                                  json_is_string(one) &&
+                                                  json_string_length(one) <= VALUE_BYTES;
+    return sound || refuse(in->r, 400, in->at->name,
+                           "%s must be an object of at most %d texts, with names of at most %d and "
+                           "values of at most %d bytes",
+                           in->at->name, MOST_PAIRS, NAME_BYTES, VALUE_BYTES);
+}
+
+/* They are read with the prompt; replies and events repeat them, whether the model sees them or
+ * not. */
+static bool read_instructions(const field_reading *in, const json_t *value) {
+    enum { MOST_BYTES = 1 << 20 };
+    return json_string_length(value) <= MOST_BYTES ||
+           refuse(in->r, 400, in->at->name, "%s have %zu bytes; at most %d are taken", in->at->name,
+                  json_string_length(value), MOST_BYTES);
 }
 
 static bool read_modalities(const field_reading *in, const json_t *value) {
@@ -357,7 +385,7 @@ static const field fields[] = {
     {"encoding_format", VECTORS, "\"float\"|\"base64\"", read_encoding, 0, 0, 0},
     {"dimensions", VECTORS, "i", read_dimensions, 1, INT32_MAX, IN(dimensions)},
     {"embd_normalize", ASK_NATIVE_EMBEDDING, "i", read_neutral, 2, 2, 0},
-    {"instructions", RESPONSE, "s", read_later, 0, 0, 0},
+    {"instructions", RESPONSE, "s", read_instructions, 0, 0, 0},
     {"prompt", TEXT, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
     {"prompt", NATIVE, "s|{prompt_string:s}|[s|i|{prompt_string:s}|[s|i]]", read_later, 0, 0, 0},
     {"stream", ALL, "b", read_truth, 0, 0, IN(stream)},

@@ -19,6 +19,7 @@ http_limits http_limits_default(void) {
     return (http_limits){.header_bytes = 64 << 10,
                          .body_bytes = 16 << 20,
                          .all_bodies_bytes = 256 << 20,
+                         .all_replies_bytes = 256 << 20,
                          .unread_bytes = 1 << 20,
                          .connections = 512,
                          .idle_seconds = 60,
@@ -45,6 +46,7 @@ void http_release(http_exchange *x) {
     if (x->mark != NULL)
         x->server->config.hooks.forget(x->server->config.hooks.user, x->mark);
     drop_body(x);
+    (void)atomic_fetch_sub(&x->server->replies, x->held);
     free(x->method);
     free(x->path);
     free(x->reply);

@@ -28,6 +28,7 @@ typedef struct http_limits {
     size_t header_bytes;      /* of all header lines */
     size_t body_bytes;        /* of a request */
     size_t all_bodies_bytes;  /* of all requests together */
+    size_t all_replies_bytes; /* of all replies and streams that clients have not read */
     size_t unread_bytes;      /* of a stream, which its client has not read yet */
     unsigned connections;     /* at once */
     unsigned idle_seconds;    /* without a byte, before a connection is closed */

@@ -26,7 +26,8 @@ struct http_server {
     http_config config;
     struct MHD_Daemon *daemon;
     char address[256];
-    atomic_size_t bodies; /* bytes of all bodies that are held */
+    atomic_size_t bodies;  /* bytes of all bodies that are held */
+    atomic_size_t replies; /* bytes of all replies that are held */
     atomic_uint active;
     pthread_mutex_t lock;         /* of what follows */
     http_connection *connections; /* all that are open */
@@ -72,6 +73,7 @@ struct http_exchange {
     const char *type;
     char *reply; /* of a whole reply, until it is queued; of a stream what is not sent yet */
     size_t reply_size, reply_capacity, reply_sent;
+    size_t held; /* of the server's replies */
     uint64_t given;
     bool stream, ended;
     double written; /* when the stream was written to last */

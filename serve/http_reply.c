@@ -107,13 +107,18 @@ http_result http_proceed(http_exchange *x) {
 
 /* ---- any thread ------------------------------------------------------------------------------ */
 
-void http_reply_header(http_exchange *x, const char *name, const char *value) {
-    (void)pthread_mutex_lock(&x->lock);
+/* With the lock held. */
+static void add_header(http_exchange *x, const char *name, const char *value) {
     if (x->n_headers < HTTP_MOST_HEADERS && x->status == 0) {
         http_header *h = &x->headers[x->n_headers++];
         h->name = name;
         (void)snprintf(h->value, sizeof h->value, "%s", value);
     }
+}
+
+void http_reply_header(http_exchange *x, const char *name, const char *value) {
+    (void)pthread_mutex_lock(&x->lock);
+    add_header(x, name, value);
     (void)pthread_mutex_unlock(&x->lock);
 }
 
@@ -131,8 +136,38 @@ static void wait_for_reader(http_exchange *x, size_t bytes) {
     (void)pthread_mutex_unlock(&x->server->lock);
 }
 
+/* With the exchange's lock held: whether so many bytes more may be held until a client reads them.
+ * A short reply always may, so that clients hear of errors. */
+static bool hold(http_exchange *x, size_t size) {
+    enum { SHORT_BYTES = 4096 };
+    http_server *s = x->server;
+    if (atomic_fetch_add(&s->replies, size) + size > s->config.limits.all_replies_bytes &&
+        size > SHORT_BYTES) {
+        (void)atomic_fetch_sub(&s->replies, size);
+        return false;
+    }
+    x->held += size;
+    return true;
+}
+
+/* In place of a reply that finds no room. */
+static char *busy(size_t *size) {
+    static const char text[] = "{\"error\":{\"message\":\"clients have not read too many replies "
+                               "yet\",\"type\":\"unavailable_error\",\"param\":null,"
+                               "\"code\":\"replies_full\"}}";
+    *size = sizeof text - 1;
+    return strdup(text);
+}
+
 void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes, size_t size) {
     (void)pthread_mutex_lock(&x->lock);
+    if (x->status == 0 && bytes != NULL && !hold(x, size)) {
+        free(bytes);
+        bytes = busy(&size);
+        status = 503;
+        type = "application/json";
+        add_header(x, "Retry-After", "5");
+    }
     if (x->status != 0) {
         free(bytes);
     } else {
@@ -202,7 +237,7 @@ static bool make_room(http_exchange *x, size_t size) {
     }
     if (left + size > x->reply_capacity) {
         const size_t capacity = 2 * (left + size) + 1024;
-        char *grown = realloc(x->reply, capacity);
+        char *grown = hold(x, capacity - x->reply_capacity) ? realloc(x->reply, capacity) : NULL;
         if (grown == NULL)
             return false;
         x->reply = grown;

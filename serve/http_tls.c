@@ -91,7 +91,8 @@ static tern_status read_chain(identity *i, const char *path, tern_error *err) {
     if (status != TERN_OK)
         return status;
     unsigned n = MOST_CERTIFICATES;
-    const int code = gnutls.pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
+    const int code =
+        gnutls.pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
     forget(&bytes);
     if (code != GNUTLS_E_SUCCESS)
         return fail(err, path, "is no chain of certificates", code);

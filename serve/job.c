@@ -11,7 +11,7 @@
 #include "serve/form.h"
 #include "serve/job_text.h"
 
-enum { MOST_REPLY_BYTES = 64 << 20 }; /* of one that is no stream */
+enum { MOST_REPLY_BYTES = 16 << 20 }; /* of one that is no stream */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

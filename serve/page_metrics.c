@@ -107,6 +107,11 @@ static void write_replies(server *s, text *t) {
     }
     counter(t, "tern_log_dropped_lines_total", "Lines of the access log that could not be written.",
             s->log != NULL ? (double)log_dropped(s->log) : 0.0);
+    counter(t, "tern_http_tokenized_bytes_total", "Bytes of texts that tokens were looked for in.",
+            (double)atomic_load(&s->tokenized_bytes));
+    counter(t, "tern_http_unread_requests_total",
+            "Requests that were refused because too many waited to be read.",
+            (double)atomic_load(&s->unread_requests));
     gauge(t, "tern_http_requests_active", "Requests that are not over.", http_active(s->http));
 }
 

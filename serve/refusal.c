@@ -62,16 +62,24 @@ bool refuse_error(refusal *r, const char *param, const tern_error *err) {
     return refuse(r, memory ? 503 : 500, param, "%s", tern_status_str(err->status));
 }
 
-bool refuse_length(refusal *r, size_t n_prompt, size_t n_ctx) {
+static bool refuse_tokens(refusal *r, const char *than, size_t n_prompt, size_t n_ctx) {
     (void)refuse(r, 400, NULL,
-                 "the prompt has %zu tokens, and the context %zu positions, of which an answer "
+                 "the prompt has %s%zu tokens, and the context %zu positions, of which an answer "
                  "needs one",
-                 n_prompt, n_ctx);
+                 than, n_prompt, n_ctx);
     r->type = "exceed_context_size_error";
     r->code = "context_length_exceeded";
     r->n_prompt = n_prompt;
     r->n_ctx = n_ctx;
     return false;
+}
+
+bool refuse_length(refusal *r, size_t n_prompt, size_t n_ctx) {
+    return refuse_tokens(r, "", n_prompt, n_ctx);
+}
+
+bool refuse_long(refusal *r, size_t than, size_t n_ctx) {
+    return refuse_tokens(r, "more than ", than, n_ctx);
 }
 
 static void write_or_null(text *out, const char *name, const char *value) {

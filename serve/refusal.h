@@ -28,6 +28,9 @@ bool refuse_error(refusal *r, const char *param, const tern_error *err);
 /* A prompt that does not fit. */
 bool refuse_length(refusal *r, size_t n_prompt, size_t n_ctx);
 
+/* The same of one that has more tokens, nobody knows how many. */
+bool refuse_long(refusal *r, size_t than, size_t n_ctx);
+
 /* {"error": {...}}, and parts of it: its one member, and of that `"message":`, param and code. */
 void refusal_write(const refusal *r, text *out);
 void refusal_write_error(const refusal *r, text *out);

@@ -138,9 +138,37 @@ static bool admit(void *user, http_exchange *x) {
     return false;
 }
 
+/* A client that has left is not worked for. */
+static bool is_wanted(const server *s, http_exchange *x) {
+    refusal r;
+    if (!atomic_load(&s->stopping) && !http_gone(x))
+        return true;
+    (void)refuse(&r, 503, NULL, "the server is ending, or the client has left");
+    refusal_reply(&r, x);
+    return false;
+}
+
 static void at_desk(void *user, http_exchange *x) {
     char methods[64];
-    route_find(http_method(x), http_path(x), methods, sizeof methods)->handle(user, x);
+    if (is_wanted(user, x))
+        route_find(http_method(x), http_path(x), methods, sizeof methods)->handle(user, x);
+}
+
+/* A body waits for a thread that reads it. */
+static void put(server *s, http_exchange *x) {
+    refusal r;
+    const visit *v = http_mark(x);
+    const desk_answer answer = desk_put(s->desk, at_desk, s, x, v != NULL ? v->key : NULL);
+    if (answer == DESK_TAKEN)
+        return;
+    if (answer == DESK_FULL) {
+        (void)atomic_fetch_add(&s->unread_requests, 1);
+        (void)refuse(&r, 429, NULL, "too many requests wait to be read");
+        r.code = "queue_full";
+    } else {
+        (void)refuse(&r, 503, NULL, "the server is ending, or has no memory");
+    }
+    refusal_reply(&r, x);
 }
 
 static void handle(void *user, http_exchange *x) {
@@ -151,10 +179,8 @@ static void handle(void *user, http_exchange *x) {
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
     if (!found->at_desk) {
         found->handle(s, x);
-    } else if (!desk_put(s->desk, at_desk, s, x)) {
-        refusal r;
-        (void)refuse(&r, 503, NULL, "the server is ending, or has no memory");
-        refusal_reply(&r, x);
+    } else {
+        put(s, x);
     }
 }
 
@@ -199,7 +225,10 @@ static void forget(void *user, void *mark) {
 
 static void set_rules(server *s) {
     const server_config *c = &s->config;
+    enum { LEAST_TEXT = 1 << 20, BYTES_OF_A_TOKEN = 8 };
     const uint32_t n_ctx = tern_engine_now(s->engine).n_ctx;
+    const size_t longest = (size_t)n_ctx * BYTES_OF_A_TOKEN;
+    s->text_bytes = longest > LEAST_TEXT ? longest : LEAST_TEXT;
     const uint32_t queue = c->engine.n_queue;
     s->rules = (ask_rules){.tokenizer = s->tokenizer,
                            .model = c->name,
@@ -328,6 +357,7 @@ void server_close(server **server_) {
     if (s == NULL)
         return;
     atomic_store(&s->draining, true);
+    atomic_store(&s->stopping, true);
     desk_stop(s->desk); /* all requests that came are with the worker, or refused */
     worker_stop(s->worker);
     wait_sent(s);

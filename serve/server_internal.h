@@ -25,6 +25,10 @@ struct server {
     grammars *grammars;
     time_t started;
     atomic_bool draining;
+    atomic_bool stopping;                   /* nothing is worked on any more */
+    atomic_ullong tokenized_bytes;          /* of texts that tokens were looked for in */
+    atomic_ullong unread_requests;          /* refused because too many wait to be read */
+    size_t text_bytes;                      /* of texts that are tokenized, but not answered */
     atomic_ullong replies[SERVER_STATUSES]; /* sent, by status - 100; [0]: none was sent */
     pthread_mutex_t keys_lock;              /* of keys */
     keys keys;
@@ -98,6 +102,16 @@ route_handler answer_chat, answer_completion, answer_response, answer_message, a
 route_handler answer_count_chat, answer_count_response, answer_count_message;
 route_handler answer_embeddings, answer_native_embedding;
 route_handler answer_tokenize, answer_detokenize, answer_template;
+
+/* A request that is read: rules whose limits know its client. Do not copy it. */
+typedef struct reading {
+    server *s;
+    http_exchange *x;
+    ask_rules rules;
+} reading;
+
+/* answers: its prompts have to fit into the context; else they are only counted or shown. */
+void reading_open(reading *in, server *s, http_exchange *x, bool answers);
 
 /* Replies with a document. Empties t. */
 void reply_with(http_exchange *x, unsigned status, const char *type, text *t);

@@ -20,6 +20,27 @@ static size_t end_of(const tern_stops *s, const char *text, size_t size, size_t 
     return size;
 }
 
+/* The same with a finder, which has to agree at every byte. */
+static void check_finder(const tern_stops *s, const char *text, size_t size) {
+    tern_stop_finder *f = tern_stop_finder_new(s);
+    assert_non_null(f);
+    for (size_t n = 1; n <= size; n++) {
+        size_t found = 0, which = 0;
+        const size_t matched = tern_stops_match(s, text, n);
+        assert_int_equal(tern_stop_finder_add(f, text[n - 1], &found, &which), matched > 0);
+        assert_int_equal(found, matched);
+        if (matched > 0) {
+            assert_int_equal(strlen(s->texts[which]), matched);
+            assert_memory_equal(s->texts[which], text + n - matched, matched);
+            for (size_t i = 0; i < which; i++)
+                assert_true(strcmp(s->texts[i], s->texts[which]) != 0);
+            break;
+        }
+        assert_int_equal(tern_stop_finder_held(f), tern_stops_held(s, text, n));
+    }
+    tern_stop_finder_free(f);
+}
+
 /* The definition: the first end of any occurrence; of those that end there the longest. */
 static size_t end_by_search(const tern_stops *s, const char *text, size_t size) {
     size_t end = size + 1;
@@ -41,6 +62,7 @@ static size_t end_by_search(const tern_stops *s, const char *text, size_t size) 
 static void check_text(const tern_stops *s, const char *text, size_t size) {
     size_t given;
     const size_t end = end_of(s, text, size, &given);
+    check_finder(s, text, size);
     assert_int_equal(end, end_by_search(s, text, size));
     assert_true(given <= end);
 }

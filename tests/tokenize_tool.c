@@ -22,6 +22,8 @@ static int handle_line(const tern_tokenizer *t, char *line, unsigned flags, tern
     size_t n, text_size;
     if (tern_tokenize(t, line, size, flags, NULL, 0, &n, err) != TERN_OK)
         return fail(err->message);
+    if (tern_tokenizer_reach(t) > 0 && n * tern_tokenizer_reach(t) < size)
+        return fail("a text with fewer tokens than tern_tokenizer_reach says it must have");
     int32_t *ids = malloc((n + 1) * sizeof *ids);
     if (ids == NULL || tern_tokenize(t, line, size, flags, ids, n, &n, err) != TERN_OK ||
         tern_detokenize(t, ids, n, false, NULL, 0, &text_size, err) != TERN_OK)

@@ -143,6 +143,7 @@ void expect_ids(const tern_tokenizer *t, const char *text, size_t size, unsigned
     assert_int_equal(count, n);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(got[i], ids[i]);
+    assert_true(tern_tokenizer_reach(t) == 0 || n * tern_tokenizer_reach(t) >= size);
 }
 
 void expect_text(const tern_tokenizer *t, bool skip_special, size_t n, const int32_t *ids,

@@ -46,6 +46,32 @@ TERN_MUST_CHECK tern_status tern_tokenize(const tern_tokenizer *t, const char *t
                                           unsigned flags, int32_t *ids, size_t capacity, size_t *n,
                                           tern_error *err);
 
+/* Where tokenizing ends before all of a text is done. Zero what does not count. */
+typedef struct tern_tokenize_limits {
+    size_t most_tokens; /* of all texts of a call; more are TERN_ERR_CONTEXT, before any work where
+                           the text's bytes say so (tern_tokenizer_reach) */
+    size_t most_bytes;  /* likewise, before any work */
+    /* Called with the bytes that are worked on next, 32 KiB or more at a time, and with 0 in
+     * between. False ends it: TERN_ERR_STATE. */
+    bool (*goes_on)(void *user, size_t bytes);
+    void *user;
+} tern_tokenize_limits;
+
+/* tern_tokenize in one pass, within limits (NULL: there are none). *ids[*n] come from malloc (NULL
+ * for none); they are set when it succeeds. */
+TERN_MUST_CHECK tern_status tern_tokenize_within(const tern_tokenizer *t, const char *text,
+                                                 size_t size, unsigned flags,
+                                                 const tern_tokenize_limits *limits, int32_t **ids,
+                                                 size_t *n, tern_error *err);
+
+/*
+ * The most bytes of a text that one token can stand for: n tokens are of n times as many bytes at
+ * most. 0 where there is no such number, because text may vanish or become one unknown token: all
+ * of WordPiece, Unigram without tokens for bytes, normalizers and added tokens that drop white
+ * space or characters.
+ */
+size_t tern_tokenizer_reach(const tern_tokenizer *t);
+
 /*
  * Bytes of one token. special: control tokens give their text instead of nothing. The returned
  * pointer lives as long as the tokenizer. An id out of range gives an empty piece.
@@ -143,6 +169,11 @@ typedef struct tern_rendering {
 TERN_MUST_CHECK tern_status tern_conversation_render(const tern_tokenizer *t,
                                                      const tern_conversation *c,
                                                      tern_rendering *out, tern_error *err);
+/* The same within limits, of which the template's own work knows nothing; NULL: there are none. */
+TERN_MUST_CHECK tern_status tern_conversation_render_within(const tern_tokenizer *t,
+                                                            const tern_conversation *c,
+                                                            const tern_tokenize_limits *limits,
+                                                            tern_rendering *out, tern_error *err);
 void tern_rendering_free(tern_rendering *r); /* leaves it empty; NULL is fine */
 
 /* tern_conversation_tokenize of messages alone. */

@@ -181,9 +181,15 @@ tern_status tern_conversation_drops(const tern_tokenizer *t, const tern_conversa
 
 tern_status tern_conversation_render(const tern_tokenizer *t, const tern_conversation *c,
                                      tern_rendering *out, tern_error *err) {
+    return tern_conversation_render_within(t, c, NULL, out, err);
+}
+
+tern_status tern_conversation_render_within(const tern_tokenizer *t, const tern_conversation *c,
+                                            const tern_tokenize_limits *limits, tern_rendering *out,
+                                            tern_error *err) {
     if (t == NULL || c == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_conversation_render: NULL argument");
-    tern_encoder e = {.t = t, .grows = true};
+    tern_encoder e = {.t = t, .grows = true, .limits = limits};
     tern_marked_text text = {0};
     *out = (tern_rendering){0};
     const tern_status status = write_both(c, &e, &text, &out->n, err);

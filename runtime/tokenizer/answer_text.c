@@ -9,35 +9,32 @@
 
 struct tern_answer_text {
     tern_text_stream *stream;
-    tern_stops stops; /* own copies */
-    char *text;       /* what was given since the last turn, then what is held */
+    tern_stop_finder *stops;
+    char *text; /* what was given since the last turn, then what is held */
     size_t size, given;
     bool drop_space; /* still to be done */
     bool stopped;    /* a stop text is complete */
     size_t stop;     /* which one */
 };
 
-/* Own copies of the stop strings in one block; *longest is the length of the longest. */
-static tern_status copy_stops(tern_answer_text *t, const char *const *stops, size_t n,
+/* *longest is the length of the longest one. */
+static tern_status take_stops(tern_answer_text *t, const char *const *stops, size_t n,
                               size_t *longest, tern_error *err) {
-    size_t bytes = n * sizeof(char *);
+    enum { MOST_BYTES = 1 << 30 };
+    size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t size = stops[i] != NULL ? strlen(stops[i]) : 0;
         if (size == 0)
             return tern_fail(err, TERN_ERR_ARG, "stop text %zu is empty", i);
         *longest = size > *longest ? size : *longest;
-        bytes += size + 1;
+        bytes += size;
     }
-    const char **texts = malloc(bytes ? bytes : 1);
-    if (texts == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu stop texts", n);
-    char *end = (char *)(texts + n);
-    for (size_t i = 0; i < n; i++) {
-        texts[i] = end;
-        end = stpcpy(end, stops[i]) + 1;
-    }
-    t->stops = (tern_stops){.texts = texts, .n = n};
-    return TERN_OK;
+    if (bytes > MOST_BYTES)
+        return tern_fail(err, TERN_ERR_ARG, "stop texts of %zu bytes; at most %d are supported",
+                         bytes, MOST_BYTES);
+    t->stops = tern_stop_finder_new(&(tern_stops){.texts = stops, .n = n});
+    return t->stops != NULL ? TERN_OK
+                            : tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu stop texts", n);
 }
 
 size_t tern_tokenizer_longest(const tern_tokenizer *t) {
@@ -57,7 +54,7 @@ static tern_status open_text(tern_answer_text *t, const tern_tokenizer *tokenize
     const size_t each = TERN_UTF8_REPLACEMENT_BYTES * (TERN_UTF8_MAX_BYTES + piece);
     const size_t most = p->most > 0 ? p->most : 1;
     size_t longest = 0;
-    tern_status status = copy_stops(t, p->stops, p->n_stops, &longest, err);
+    tern_status status = take_stops(t, p->stops, p->n_stops, &longest, err);
     if (status == TERN_OK)
         status = tern_text_stream_new(tokenizer, false, &t->stream, err);
     if (status != TERN_OK)
@@ -90,7 +87,7 @@ void tern_answer_text_free(tern_answer_text **text) {
     if (t == NULL)
         return;
     tern_text_stream_free(&t->stream);
-    free((void *)t->stops.texts);
+    tern_stop_finder_free(t->stops);
     free(t->text);
     free(t);
     *text = NULL;
@@ -109,14 +106,6 @@ void tern_answer_text_turn(tern_answer_text *t) {
     t->given = 0;
 }
 
-/* The stop string that text[size] is. */
-static size_t which(const tern_stops *s, const char *text, size_t size) {
-    for (size_t i = 0; i < s->n; i++)
-        if (strlen(s->texts[i]) == size && memcmp(s->texts[i], text, size) == 0)
-            return i;
-    return 0;
-}
-
 /* Appends bytes up to a stop string, which is cut off again together with all that follows. */
 static void append(tern_answer_text *t, const char *bytes, size_t size) {
     if (t->drop_space && size > 0) {
@@ -126,11 +115,10 @@ static void append(tern_answer_text *t, const char *bytes, size_t size) {
         t->drop_space = false;
     }
     for (size_t i = 0; i < size && !t->stopped; i++) {
+        size_t matched = 0;
         t->text[t->size++] = bytes[i];
-        const size_t matched = tern_stops_match(&t->stops, t->text + t->given, t->size - t->given);
+        t->stopped = tern_stop_finder_add(t->stops, bytes[i], &matched, &t->stop);
         t->size -= matched;
-        t->stopped = matched > 0;
-        t->stop = t->stopped ? which(&t->stops, t->text + t->size, matched) : 0;
     }
 }
 
@@ -146,9 +134,7 @@ const char *tern_answer_text_push(tern_answer_text *t, int32_t token, size_t *si
     size_t n;
     const char *bytes = tern_text_stream_push(t->stream, token, &n);
     append(t, bytes, n);
-    const size_t held =
-        t->stopped ? 0 : tern_stops_held(&t->stops, t->text + t->given, t->size - t->given);
-    return give(t, held, size);
+    return give(t, t->stopped ? 0 : tern_stop_finder_held(t->stops), size);
 }
 
 const char *tern_answer_text_finish(tern_answer_text *t, size_t *size) {

@@ -134,7 +134,8 @@ tern_status tern_bpe_encode(tern_encoder *e, tern_span piece) {
     if (!tern_merger_begin(&e->merger, piece.size))
         return TERN_ERR_NOMEM;
     add_symbols(&e->merger, e->t, piece);
-    tern_merger_run(&e->merger, judge, e->t);
+    if (!tern_merger_run(&e->merger, judge, e->t))
+        return TERN_ERR_STATE;
     for (int32_t i = e->merger.n_symbols > 0 ? 0 : -1; i >= 0; i = e->merger.symbols[i].next)
         emit_symbol(e, piece, &e->merger.symbols[i]);
     return TERN_OK;

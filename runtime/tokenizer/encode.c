@@ -38,7 +38,47 @@ void tern_encoder_emit(tern_encoder *e, int32_t id) {
     e->n++;
 }
 
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+tern_status tern_encoder_take(tern_encoder *e, size_t bytes) {
+    const tern_tokenize_limits *l = e->limits;
+    if (l == NULL)
+        return TERN_OK;
+    e->taken += bytes;
+    if (l->most_bytes > 0 && e->taken > l->most_bytes)
+        return TERN_ERR_CONTEXT;
+    if (l->most_tokens == 0)
+        return TERN_OK;
+    const size_t left = l->most_tokens > e->n ? l->most_tokens - e->n : 0;
+    return e->t->reach > 0 && bytes / e->t->reach > left ? TERN_ERR_CONTEXT : TERN_OK;
+}
+
+static bool goes_on(const tern_encoder *e, size_t bytes) {
+    return e->limits == NULL || e->limits->goes_on == NULL ||
+           e->limits->goes_on(e->limits->user, bytes);
+}
+
+bool tern_encoder_goes_on(void *encoder) {
+    return goes_on(encoder, 0);
+}
+
+tern_status tern_encoder_pass(tern_encoder *e, size_t bytes) {
+    enum { TOLD_BYTES = 1 << 15 };
+    if (e->limits == NULL)
+        return TERN_OK;
+    if (e->limits->most_tokens > 0 && e->n > e->limits->most_tokens)
+        return TERN_ERR_CONTEXT;
+    e->untold += bytes;
+    if (e->untold < TOLD_BYTES)
+        return TERN_OK;
+    const size_t told = e->untold;
+    e->untold = 0;
+    return goes_on(e, told) ? TERN_OK : TERN_ERR_STATE;
+}
+
 tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, tern_error *err) {
+    if (e->untold > 0)
+        (void)goes_on(e, e->untold); /* all is counted */
     tern_merger_free(&e->merger);
     tern_pipeline_scratch_free(e->scratch);
     free(e->paths);
@@ -145,6 +185,9 @@ static tern_status cut_specials(const tern_tokenizer *t, tern_fragments *list, b
 
 static tern_status encode_piece(void *user, tern_span piece) {
     tern_encoder *e = user;
+    const tern_status status = tern_encoder_pass(e, piece.size);
+    if (status != TERN_OK)
+        return status;
     switch (e->t->kind) {
     case TERN_VOCABULARY_GREEDY:
         return tern_greedy_encode(e, piece);
@@ -199,8 +242,11 @@ static tern_piece_sink sink_of(tern_encoder *e, bool parse) {
 
 /* prefix: the text begins, or a special token lies before it. */
 static tern_status encode_fragment(tern_encoder *e, tern_span text, bool prefix) {
-    if (e->t->kind == TERN_VOCABULARY_SCORES)
-        return tern_spm_encode(e, text, prefix && e->t->add_space_prefix);
+    if (e->t->kind == TERN_VOCABULARY_SCORES) {
+        const tern_status passed = tern_encoder_pass(e, text.size);
+        return passed == TERN_OK ? tern_spm_encode(e, text, prefix && e->t->add_space_prefix)
+                                 : passed;
+    }
     tern_span valid;
     const tern_status status = make_valid(e, text, &valid);
     const tern_piece_sink sink = sink_of(e, false);
@@ -271,18 +317,40 @@ static tern_status encode_by_place(tern_encoder *e, tern_span text, const uint8_
     return status;
 }
 
-tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
+/* What all texts begin with. */
+static tern_status begin_text(tern_encoder *e, tern_span text) {
     if (text.size > TERN_TOKENIZER_MAX_TEXT)
         return TERN_ERR_ARG;
+    e->merger.goes_on = e->limits != NULL ? tern_encoder_goes_on : NULL;
+    e->merger.user = e;
+    return tern_encoder_take(e, text.size);
+}
+
+tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse) {
+    const tern_status status = begin_text(e, text);
+    if (status != TERN_OK)
+        return status;
     return e->t->leftmost_added ? encode_by_place(e, text, NULL, parse)
                                 : encode_by_length(e, text, NULL, parse);
 }
 
 tern_status tern_encode_marked(tern_encoder *e, tern_span text, const uint8_t *marks) {
-    if (text.size > TERN_TOKENIZER_MAX_TEXT)
-        return TERN_ERR_ARG;
+    const tern_status status = begin_text(e, text);
+    if (status != TERN_OK)
+        return status;
     return e->t->leftmost_added ? encode_by_place(e, text, marks, true)
                                 : encode_by_length(e, text, marks, true);
+}
+
+static tern_status encode_all(tern_encoder *e, tern_span text, unsigned flags) {
+    const tern_tokenizer *t = e->t;
+    const bool special = (flags & TERN_TOKENIZE_SPECIAL) != 0;
+    if (special && t->add_bos && t->bos >= 0)
+        tern_encoder_emit(e, t->bos);
+    const tern_status status = tern_encode_text(e, text, (flags & TERN_TOKENIZE_PARSE) != 0);
+    if (special && t->add_eos && t->eos >= 0)
+        tern_encoder_emit(e, t->eos);
+    return status;
 }
 
 tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size, unsigned flags,
@@ -292,13 +360,22 @@ tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size
     if (size > TERN_TOKENIZER_MAX_TEXT)
         return tern_fail(err, TERN_ERR_ARG, "%s: a text of %zu bytes is too long, at most %d",
                          t->file, size, (int)TERN_TOKENIZER_MAX_TEXT);
-    const bool special = (flags & TERN_TOKENIZE_SPECIAL) != 0;
     tern_encoder e = {.t = t, .ids = ids, .capacity = capacity};
-    if (special && t->add_bos && t->bos >= 0)
-        tern_encoder_emit(&e, t->bos);
-    const tern_span all = {text != NULL ? text : "", size};
-    const tern_status status = tern_encode_text(&e, all, (flags & TERN_TOKENIZE_PARSE) != 0);
-    if (special && t->add_eos && t->eos >= 0)
-        tern_encoder_emit(&e, t->eos);
+    const tern_status status = encode_all(&e, (tern_span){text != NULL ? text : "", size}, flags);
     return tern_encoder_finish(&e, status, n, err);
+}
+
+tern_status tern_tokenize_within(const tern_tokenizer *t, const char *text, size_t size,
+                                 unsigned flags, const tern_tokenize_limits *limits, int32_t **ids,
+                                 size_t *n, tern_error *err) {
+    if (t == NULL || (text == NULL && size > 0) || ids == NULL || n == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_tokenize_within: NULL argument");
+    tern_encoder e = {.t = t, .grows = true, .limits = limits};
+    tern_status status = encode_all(&e, (tern_span){text != NULL ? text : "", size}, flags);
+    status = tern_encoder_finish(&e, status, n, err);
+    if (status != TERN_OK)
+        free(e.ids);
+    else
+        *ids = e.ids;
+    return status;
 }

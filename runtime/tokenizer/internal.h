@@ -16,7 +16,8 @@ enum {
     /* Limits that keep every offset of an encoding below 2^31: a byte of text becomes at most three
      * (U+FFFD, U+2581) and each of those at most two (the byte alphabet). */
     TERN_TOKENIZER_MAX_TEXT = 1 << 28,
-    TERN_TOKENIZER_NAME_BYTES = 32
+    TERN_TOKENIZER_NAME_BYTES = 32,
+    TERN_LONGEST_CHARACTER = 4 /* bytes */
 };
 
 /* Tokens of words by what they are in a text, without the marks that say which they are. */
@@ -48,6 +49,7 @@ struct tern_tokenizer {
     char *text_bytes;  /* texts that are in no file */
     char *piece_bytes; /* bytes of the pieces that differ from the text */
     size_t max_piece;  /* bytes of the longest piece or token */
+    size_t reach;      /* bytes of text that a token can stand for; 0: no number is known */
     tern_span_index by_text;
     int32_t byte_tokens[256]; /* token of each byte, -1: none */
 
@@ -94,6 +96,9 @@ TERN_MUST_CHECK tern_status tern_tokenizer_set_words(tern_tokenizer *t, const te
                                                      tern_error *err);
 void tern_word_pieces_free(tern_word_pieces *words);
 
+/* tern_tokenizer_reach, worked out when all else is there. */
+size_t tern_tokenizer_find_reach(const tern_tokenizer *t);
+
 /* ---- encoding ---------------------------------------------------------------------------------
  */
 
@@ -110,6 +115,9 @@ typedef struct tern_encoder {
     int32_t *ids;
     size_t capacity, n; /* n counts on when ids is full */
     bool grows;         /* ids is from realloc and grows; finish says when memory is short */
+    const tern_tokenize_limits *limits; /* NULL: there are none */
+    size_t taken;                       /* bytes of texts so far */
+    size_t untold;                      /* of pieces, since the last call of limits->goes_on */
     tern_merger merger;
     tern_best_path *paths; /* UNIGRAM; bytes in paths_capacity */
     size_t paths_capacity;
@@ -119,6 +127,16 @@ typedef struct tern_encoder {
 } tern_encoder;
 
 void tern_encoder_emit(tern_encoder *e, int32_t id);
+
+/* A text is going to be worked on: TERN_ERR_CONTEXT when its length says that it is too long. */
+TERN_MUST_CHECK tern_status tern_encoder_take(tern_encoder *e, size_t bytes);
+
+/* So many bytes of it are worked on now: TERN_ERR_CONTEXT with too many tokens, TERN_ERR_STATE when
+ * nobody wants them any more. */
+TERN_MUST_CHECK tern_status tern_encoder_pass(tern_encoder *e, size_t bytes);
+
+/* Whether somebody still wants it; for the inside of long pieces. */
+bool tern_encoder_goes_on(void *encoder);
 
 /* Grows *buffer to at least need bytes; its contents are lost. False when memory is short. */
 bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need);

@@ -144,10 +144,21 @@ static void join(tern_merger *m, int32_t left, int32_t id) {
         m->symbols[a->next].previous = left;
 }
 
-void tern_merger_run(tern_merger *m, tern_merge_judge *judge, const void *user) {
-    for (int32_t i = 0; (size_t)i < m->n_symbols; i++)
+/* Asked at each step; looks up at one of many. */
+static bool goes_on(const tern_merger *m, size_t step) {
+    enum { STEPS = 4096 };
+    return m->goes_on == NULL || step % STEPS != STEPS - 1 || m->goes_on(m->user);
+}
+
+bool tern_merger_run(tern_merger *m, tern_merge_judge *judge, const void *user) {
+    for (int32_t i = 0; (size_t)i < m->n_symbols; i++) {
         consider(m, judge, user, i);
-    while (m->n_heap > 0) {
+        if (!goes_on(m, (size_t)i))
+            return false;
+    }
+    for (size_t step = 0; m->n_heap > 0; step++) {
+        if (!goes_on(m, step))
+            return false;
         const tern_merge_candidate best = heap_pop(m);
         if (!is_current(m, best))
             continue;
@@ -155,6 +166,7 @@ void tern_merger_run(tern_merger *m, tern_merge_judge *judge, const void *user) 
         consider(m, judge, user, m->symbols[best.left].previous);
         consider(m, judge, user, best.left);
     }
+    return true;
 }
 
 void tern_merger_free(tern_merger *m) {

@@ -57,6 +57,8 @@ typedef struct tern_merger {
     tern_symbol *symbols;
     tern_merge_candidate *heap;
     size_t symbol_capacity, n_symbols, n_heap;
+    bool (*goes_on)(void *user); /* asked now and then while it works; NULL: it goes on */
+    void *user;
 } tern_merger;
 
 /*
@@ -70,8 +72,8 @@ typedef bool tern_merge_judge(const void *user, const tern_symbol *left, const t
 bool tern_merger_begin(tern_merger *m, size_t n);
 void tern_merger_add(tern_merger *m, size_t start, size_t size, int32_t id); /* size >= 1 */
 
-/* Joins until nothing can be joined, leftmost among equals. O(n log n). */
-void tern_merger_run(tern_merger *m, tern_merge_judge *judge, const void *user);
+/* Joins until nothing can be joined, leftmost among equals. O(n log n). False: it was stopped. */
+TERN_MUST_CHECK bool tern_merger_run(tern_merger *m, tern_merge_judge *judge, const void *user);
 void tern_merger_free(tern_merger *m);
 
 #endif

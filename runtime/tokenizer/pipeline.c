@@ -79,6 +79,43 @@ void tern_pipeline_free(tern_pipeline **p) {
     *p = NULL;
 }
 
+/* Of all texts the one that a normal form shortens most: letters of mathematics (four bytes) become
+ * letters of ASCII; composed, U+0390 has two bytes of seven. Lower case: U+212A becomes k. */
+enum { SHORTEST_NORMAL = 4, SHORTEST_LOWERCASE = 3 };
+
+static size_t step_shrinks(const tern_step *s) {
+    switch (s->kind) {
+    case TERN_STEP_NORMALIZE:
+        return SHORTEST_NORMAL;
+    case TERN_STEP_CHARACTERS:
+        return s->map == TERN_MAP_LOWERCASE ? SHORTEST_LOWERCASE : s->map == TERN_MAP_SPACE_HAN;
+    case TERN_STEP_REPLACE:
+        return s->literal && s->content.size > 0
+                   ? (s->pattern.size + s->content.size - 1) / s->content.size
+                   : 0;
+    case TERN_STEP_SPACES:
+        return !s->fewer;
+    case TERN_STEP_SPLIT:
+        return s->behavior != TERN_SPLIT_REMOVED;
+    case TERN_STEP_PREPEND:
+    case TERN_STEP_ADDED:
+    case TERN_STEP_BYTES:
+        return 1;
+    case TERN_STEP_CHARSMAP:
+    case TERN_STEP_STRIP:
+    case TERN_STEP_WORDS:
+        break;
+    }
+    return 0;
+}
+
+size_t tern_pipeline_shrinks(const tern_pipeline *p) {
+    size_t times = 1;
+    for (size_t i = 0; i < p->n && times < SIZE_MAX >> 16; i++)
+        times *= step_shrinks(&p->stages[i].step);
+    return times < SIZE_MAX >> 16 ? times : 0;
+}
+
 tern_pipeline_scratch *tern_pipeline_scratch_new(void) {
     tern_pipeline_scratch *s = calloc(1, sizeof *s);
     if (s == NULL)

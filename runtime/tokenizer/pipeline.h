@@ -19,6 +19,9 @@ TERN_MUST_CHECK tern_status tern_pipeline_new(const tern_step *steps, size_t n, 
                                               char *why);
 void tern_pipeline_free(tern_pipeline **p);
 
+/* How many times shorter a text can become, before it is cut into tokens; 0: nothing may be left. */
+size_t tern_pipeline_shrinks(const tern_pipeline *p);
+
 tern_pipeline_scratch *tern_pipeline_scratch_new(void); /* NULL when memory is short */
 void tern_pipeline_scratch_free(tern_pipeline_scratch *scratch);
 

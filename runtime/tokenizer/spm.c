@@ -81,7 +81,8 @@ tern_status tern_spm_encode(tern_encoder *e, tern_span fragment, bool prefix) {
         tern_merger_add(&e->merger, at, size, -1);
     }
     const tern_spm_text user = {e->t, text.data};
-    tern_merger_run(&e->merger, judge, &user);
+    if (!tern_merger_run(&e->merger, judge, &user))
+        return TERN_ERR_STATE;
     for (int32_t i = 0; i >= 0; i = e->merger.symbols[i].next) {
         const tern_symbol *s = &e->merger.symbols[i];
         emit_symbol(e, (tern_span){text.data + s->start, (size_t)s->size});

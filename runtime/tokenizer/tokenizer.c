@@ -300,7 +300,10 @@ static tern_status build(tern_tokenizer *t, const tern_vocabulary *v, tern_error
         status = set_model(t, v, err);
     if (status == TERN_OK)
         status = t->leftmost_added ? set_added(t, v, err) : set_special(t, v, err);
-    return status == TERN_OK ? tern_tokenizer_set_pieces(t, err) : status;
+    if (status == TERN_OK)
+        status = tern_tokenizer_set_pieces(t, err);
+    t->reach = status == TERN_OK ? tern_tokenizer_find_reach(t) : 0;
+    return status;
 }
 
 tern_status tern_tokenizer_build(const tern_vocabulary *v, const char *architecture,

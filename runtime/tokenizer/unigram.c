@@ -144,9 +144,14 @@ tern_status tern_unigram_encode(tern_encoder *e, tern_span piece) {
     for (size_t i = 1; i <= piece.size; i++)
         e->paths[i].start = -1;
     e->paths[0] = (tern_best_path){0.0, 0, TERN_TOKEN_NONE};
+    enum { CHARACTERS = 4096 }; /* between two looks whether it is still wanted */
+    size_t n = 0;
     for (size_t at = 0; at < piece.size;
-         at += tern_utf8_next(piece.data + at, piece.size - at).size)
+         at += tern_utf8_next(piece.data + at, piece.size - at).size) {
         offer_tokens(e->t, e->paths, piece, at);
+        if (++n % CHARACTERS == 0 && !tern_encoder_goes_on(e))
+            return TERN_ERR_STATE;
+    }
     emit_path(e, piece);
     return TERN_OK;
 }
