@@ -77,11 +77,12 @@ static void add_text(tern_stop_finder *f, const char *text, uint32_t which) {
 
 /* From a node with one more byte: the longest end that is in the tree. */
 static uint32_t step(const tern_stop_finder *f, uint32_t at, unsigned char byte) {
-    for (;; at = f->nodes[at].shorter) {
-        const uint32_t child = child_of(f, at, byte);
-        if (child != 0 || at == 0)
-            return child;
+    uint32_t child = child_of(f, at, byte);
+    while (child == 0 && at != 0) {
+        at = f->nodes[at].shorter;
+        child = child_of(f, at, byte);
     }
+    return child;
 }
 
 /* Shorter beginnings first, so that what a node refers to is known. queue[f->n]. */
