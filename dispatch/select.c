@@ -101,11 +101,14 @@ const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format
     return tern_kernel_select_layout(mask, op, format, default_layout(op, format));
 }
 
+bool tern_kernel_is_native(uint64_t mask, const tern_kernel_row *row) {
+    return strcmp(row->isa, "scalar") != 0 || strcmp(tern_isa_of_mask(mask), "scalar") == 0;
+}
+
 bool tern_has_native_kernel(uint64_t mask, tern_op op, tern_format format) {
     const tern_kernel_row *row =
         (unsigned)op < TERN_OP_COUNT ? tern_kernel_select(mask, op, format) : NULL;
-    return row != NULL &&
-           (strcmp(row->isa, "scalar") != 0 || strcmp(tern_isa_of_mask(mask), "scalar") == 0);
+    return row != NULL && tern_kernel_is_native(mask, row);
 }
 
 const char *tern_isa_of_mask(uint64_t mask) {

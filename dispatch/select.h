@@ -39,6 +39,10 @@ static inline const tern_kernel_row *tern_kernel_scalar(tern_op op, tern_format 
 /* The strongest built instruction set whose needs are all in mask ("scalar" at least). */
 const char *tern_isa_of_mask(uint64_t mask);
 
+/* Whether a kernel is one of the instruction set in use: any but a scalar one, which is only where
+ * the mask allows no other set. */
+bool tern_kernel_is_native(uint64_t mask, const tern_kernel_row *row);
+
 /*
  * The mask that `isa` allows on a machine with these features. TERN_ERR_ISA for an unknown name
  * and for one that is not built or not in `features`; the message lists the valid names.

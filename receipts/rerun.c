@@ -64,6 +64,18 @@ tern_status receipt_rerun(tern_session *session, const rerun_plan *plan, rerun_r
     return status;
 }
 
+uint32_t receipt_other_threads(uint32_t threads) {
+    return threads == 1 ? 2 : 1;
+}
+
+uint32_t receipt_other_batch(uint32_t batch, uint64_t n) {
+    enum { OTHER = 7 };                                     /* divides no usual prompt */
+    const uint32_t first = batch < n ? batch : (uint32_t)n; /* rows of the first pass */
+    if (n > OTHER && first != OTHER)
+        return OTHER;
+    return first > 2 ? first / 2 + 1 : first == 2 ? 1 : 2;
+}
+
 void rerun_describe(const rerun_result *r, char *text, size_t size) {
     if (r->part == RERUN_TOKEN) {
         (void)snprintf(text, size, "output.ids[%" PRIu64 "]: recorded %d, this run picks %d",

@@ -35,6 +35,11 @@ typedef struct rerun_result {
 TERN_MUST_CHECK tern_status receipt_rerun(tern_session *session, const rerun_plan *plan,
                                           rerun_result *out, tern_error *err);
 
+/* What a second repetition has in place of a run's threads and batch, for a prompt of n tokens: a
+ * batch that divides the prompt otherwise, wherever there is something to divide. */
+uint32_t receipt_other_threads(uint32_t threads);
+uint32_t receipt_other_batch(uint32_t batch, uint64_t n);
+
 /* "token 17 is 300, recorded was 512" and the like, without a newline. */
 void rerun_describe(const rerun_result *r, char *text, size_t size);
 

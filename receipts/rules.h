@@ -55,6 +55,7 @@ void rules_origin(const json_t *r, receipt_findings *f);   /* rules_samples.c */
 void rules_tokens(const json_t *r, receipt_findings *f);   /* rules.c: prompt, output, sampler */
 void rules_accuracy(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_kernel_names(const json_t *r, receipt_findings *f); /* rules_kernels.c */
+void rules_machine(const json_t *r, receipt_findings *f);      /* rules_kernels.c */
 void rules_nodes(const json_t *r, receipt_findings *f);        /* rules_places.c */
 void rules_sweeps(const json_t *r, receipt_findings *f);       /* rules_sweeps.c */
 

@@ -28,6 +28,8 @@ static void check_form(const json_t *r, receipt_findings *f) {
 void rules_answer(const json_t *r, receipt_findings *f) {
     rules_header(r, f);
     rules_model(r, f);
+    rules_places(r, f);
+    rules_machine(r, f);
     rules_tokens(r, f);
     rules_accuracy(r, f);
     check_form(r, f);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "receipts/accuracy.h"
+#include "receipts/rerun.h"
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
@@ -139,6 +140,39 @@ static void check_measured(const json_t *r, receipt_findings *f) {
     }
 }
 
+static void check_repetition(const json_t *r, size_t i, int64_t threads, int64_t batch,
+                             receipt_findings *f) {
+    static const char at[] = "test_results.determinism_tests.repetitions";
+    const json_t *one = json_array_get(receipt_at(r, at), i);
+    if (rule_count(one, "threads") != threads)
+        receipt_find(f, "%s[%zu].threads: is %" PRId64 ", must be %" PRId64, at, i,
+                     rule_count(one, "threads"), threads);
+    if (rule_count(one, "batch") != batch)
+        receipt_find(f, "%s[%zu].batch: is %" PRId64 ", must be %" PRId64, at, i,
+                     rule_count(one, "batch"), batch);
+    if (!rule_flag(one, "same"))
+        receipt_find(f, "%s[%zu].same: is false", at, i);
+}
+
+/* The run once more as it was, then with other threads and another division of the prompt. Earlier
+ * versions did not say how. */
+static void check_repetitions(const json_t *r, receipt_findings *f) {
+    const json_t *list = receipt_at(r, "test_results.determinism_tests.repetitions");
+    const int64_t threads = rule_count(r, "run.threads"), batch = rule_count(r, "run.batch");
+    const int64_t n = rule_count(r, "prompt.tokens");
+    const int64_t room = n + rule_count(r, "test_results.determinism_tests.tokens_per_run");
+    if (list == NULL || threads > UINT32_MAX || batch > UINT32_MAX || n > INT32_MAX)
+        return; /* the last were reported */
+    if (json_array_size(list) != 2) {
+        receipt_find(f, "test_results.determinism_tests.repetitions: has %zu, must have 2",
+                     json_array_size(list));
+        return;
+    }
+    check_repetition(r, 0, threads, batch < room ? batch : room, f);
+    check_repetition(r, 1, receipt_other_threads((uint32_t)threads),
+                     receipt_other_batch((uint32_t)batch, (uint64_t)n), f);
+}
+
 static void check_determinism(const json_t *r, receipt_findings *f) {
     const int64_t n = rule_count(r, "output.tokens");
     if (!rule_flag(r, "test_results.determinism_tests.identical_sequences")) {
@@ -150,6 +184,7 @@ static void check_determinism(const json_t *r, receipt_findings *f) {
     rule_equal_counts(r, f, "test_results.determinism_tests.tokens_per_run",
                       n < RECEIPT_TEST_TOKENS ? n : RECEIPT_TEST_TOKENS,
                       "the output's first tokens");
+    check_repetitions(r, f);
     if (!rule_flag(r, "test_results.kv_cache_tests.prefill_decode_parity"))
         receipt_find(f, "test_results.kv_cache_tests.prefill_decode_parity: is false");
     rule_equal_counts(r, f, "test_results.kv_cache_tests.positions",

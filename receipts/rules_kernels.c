@@ -193,7 +193,7 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
     }
 }
 
-static void check_machine(const json_t *r, receipt_findings *f) {
+void rules_machine(const json_t *r, receipt_findings *f) {
     const json_t *sets = receipt_at(r, "machine.instruction_sets");
     for (size_t i = 0; i < json_array_size(sets); i++) {
         const char *name = json_string_value(json_array_get(sets, i));
@@ -249,7 +249,7 @@ static void check_names(const json_t *r, const named *k, receipt_findings *f) {
     if (rule_known(r, "run.layout"))
         check_layout(r, k, f);
     if (rule_known(r, "machine.instruction_sets"))
-        check_machine(r, f);
+        rules_machine(r, f);
 }
 
 /* Passes on another device take no kernel of the processor. */

@@ -164,6 +164,23 @@ static void test_refused_rows(void **state) {
     tern_model_free(&model);
 }
 
+/* A scalar kernel is one of its own only where there is nothing above it, for every set. */
+static void test_what_is_native(void **state) {
+    size_t count;
+    const tern_isa_info *isas = tern_isas(&count);
+    const tern_kernel_row *scalar = tern_kernel_find("tern_add_scalar");
+    (void)state;
+    assert_true(tern_kernel_is_native(0, scalar));
+    for (size_t i = 0; i < count; i++) {
+        const tern_kernel_row *row =
+            tern_kernel_select(isas[i].needs, TERN_OP_ADD, TERN_FORMAT_NONE);
+        const bool above = isas[i].built && strcmp(isas[i].name, "scalar") != 0;
+        check_case("%s", isas[i].name);
+        assert_int_equal(tern_kernel_is_native(isas[i].needs, scalar), !above);
+        assert_true(tern_kernel_is_native(isas[i].needs, row));
+    }
+}
+
 /* Every format of weights has kernels of its own on every set; what is none has none. */
 static void test_native_kernels(void **state) {
     size_t count;
@@ -192,6 +209,7 @@ int main(void) {
         cmocka_unit_test(test_one_float_matrix),      cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_unknown_type),          cmocka_unit_test(test_weak_rows),
         cmocka_unit_test(test_refused_rows),          cmocka_unit_test(test_native_kernels),
+        cmocka_unit_test(test_what_is_native),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

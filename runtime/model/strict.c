@@ -74,8 +74,7 @@ static tern_status check_tokenizer(const tern_model *m, const tern_model_params 
 
 /* A scalar kernel where the instruction set in use has others. */
 static bool is_weak(const tern_model *m, const tern_kernel_row *row) {
-    return strcmp(row->isa, "scalar") == 0 &&
-           strcmp(tern_isa_of_mask(m->guard.mask), "scalar") != 0;
+    return !tern_kernel_is_native(m->guard.mask, row);
 }
 
 static tern_status weak_row(const tern_model *m, const tern_kernel_row *row, tern_error *err) {

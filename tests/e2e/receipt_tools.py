@@ -4,7 +4,10 @@
 import copy
 import hashlib
 import json
+import re
 import struct
+
+import common
 
 FREE = object()  # a change that no rule can notice
 
@@ -124,6 +127,8 @@ SOUND = {
     "model_info.pre_tokenizer_from": ["model", "asked"],
     "model_info.quantization_type": ["F16", "F32"],
     "machine.architecture": ["aarch64", "x86_64", "other"],
+    "benchmark.peak_unit": ["f32", "int8 codes", "int8 signed"],
+    "benchmark.peak_isa": ["scalar", "sse41", "avx2", "neon"],
     "output.stop": ["end", "length", "context", "stop", "interrupted"],
     "output.stop_tokens": [[1]],
     "output.stop_texts": [["x"]],
@@ -138,7 +143,41 @@ def others(receipt, path):
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         near = [value - 1] if isinstance(value, int) else [value * 0.999, value * 1.000001]
         yield from (v for v in near if v != value)
+    if path[-1] in ("model_path", "path"):
+        yield f"elsewhere/{value}"
+    if isinstance(value, str) and value.startswith("tern_"):  # what other sets have for it
+        stem = value.rpartition("_")[0]
+        yield from (f"{stem}_{isa}" for isa in receipt["machine"]["instruction_sets"] if f"{stem}_{isa}" != value)
     yield from (v for v in SOUND.get(dotted(path), []) if v != value)
+
+
+KEPT = ("digest", "signature")  # what is made anew
+
+
+def forgeries(receipt, *parts):
+    """{(path as the page lists it, number): the receipt with another value there}, of these parts or all."""
+    found = {}
+    for path in leaves(receipt):
+        if path[0] not in KEPT and (not parts or path[0] in parts):
+            for value in others(receipt, path):
+                found[listed_as(path), len(found)] = seal(put(receipt, path, value))
+    return found
+
+
+def listed_as(path):
+    """A path with [] for each place in a list, and * for the name of a test of accuracy."""
+    steps = ["[]" if isinstance(step, int) else f".{step}" for step in path]
+    if path[:2] == ("test_results", "accuracy_tests"):
+        steps[2] = ".*"
+    return "".join(steps).lstrip(".")
+
+
+def unprotected(kind):
+    """What docs/receipts.md lists as held by a signature alone, of receipts of runs or of answers."""
+    section = (common.ROOT / "docs" / "receipts.md").read_text().partition("## What only a signature")[2].partition("\n## ")[0]
+    table = section.partition(f"### Of {kind}")[2].partition("\n### ")[0]
+    rows = re.findall(r"(?m)^\| (`.*?) \|", table)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
 
 
 def dotted(path):

@@ -176,7 +176,7 @@ class Tampering(WithReceipt):
             changed[tools.dotted(path)] = tools.seal(tools.put(r, path, wrong))
         for path in (p for p in tools.members(r) if p[0] != "digest" and p != ("$schema",)):
             if path[-1] not in ("text_sha256", "choice", "affinity", "numa", "nodes_online",
-                                "pre_tokenizer_from", "commit", "numerics", "inputs"):
+                                "pre_tokenizer_from", "commit", "numerics", "inputs", "repetitions"):
                 changed[f"drop {tools.dotted(path)}"] = tools.seal(tools.drop(r, path))
         changed["another field"] = tools.seal(r | {"remarks": ""})
         self.assertEqual(set(changed), self.refusals(changed))
@@ -185,48 +185,36 @@ class Tampering(WithReceipt):
 class Unprotected(WithReceipt):
     """Changes with a digest made anew: what rules and replay do not find is what the page lists."""
 
-    KEPT = ("digest", "signature")
-
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         small = ["-m", common.small_model()]
         text = [*small, "-p", "Once upon a time", "-n", 4, "--temp", 0.5]
         bench = ["bench", "-m", cls.model, "-p", 20, "-n", 6, "--repeat", 2]
-        runs = {"text": ["run", *text], "chat": ["run", *text, "--chat"], "bench": bench}
+        runs = {"text": ["run", *text], "chat": ["run", *text, "--chat"], "bench": bench,
+                "ended": ["run", *small, "-p", "Q: What is 2+2? A:", "-n", 9]}
         cls.receipts = {"tokens": cls.receipt}
         for name, words in runs.items():
             path = cls.folder / f"{name}.json"
             tern_text(*words, "--receipt", path)
             cls.receipts[name] = tools.load(path)
 
-    def unnoticed(self, receipt, changed, model):
+    def unnoticed(self, changed, model):
         """Names of changes that pass."""
-        sealed = {name: tools.seal(content) for name, content in changed.items()}
-        refused = self.refusals(sealed, "--replay", "--threads", 1, "-m", model)
-        return set(sealed) - refused
-
-    def values(self, receipt):
-        """{(path, value): changed document}"""
-        found = {}
-        for path in tools.leaves(receipt):
-            if path[0] in self.KEPT:
-                continue
-            for i, value in enumerate(tools.others(receipt, path)):
-                found[tools.dotted(path), i] = tools.put(receipt, path, value)
-        return found
+        return set(changed) - self.refusals(changed, "--replay", "--threads", 1, "-m", model)
 
     def test_list_is_complete(self):
-        section = (common.ROOT / "docs" / "receipts.md").read_text().partition("## What only a signature")[2]
-        rows = re.findall(r"(?m)^\| (`.*?) \|", section.partition("\n## ")[0])
-        listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+        listed = tools.unprotected("runs")
         self.assertGreater(len(listed), 20)
+        self.assertEqual(self.receipts["ended"]["output"]["stop"], "end")
         passed = set()
         for name, receipt in self.receipts.items():
-            model = common.small_model() if name in ("text", "chat") else self.model
-            passed |= {path for path, _ in self.unnoticed(receipt, self.values(receipt), model)}
+            model = self.model if name in ("tokens", "bench") else common.small_model()
+            parts = {"chat": ("run", "prompt"), "ended": ("output",)}.get(name, ())
+            passed |= {path for path, _ in self.unnoticed(tools.forgeries(receipt, *parts), model)}
         if self.receipt["machine"]["instruction_sets"] == ["scalar"]:  # which every architecture has
             listed.add("machine.architecture")
+            listed -= {"benchmark.peak_isa", "kernels[]", "test_results.accuracy_tests.*.gemv", "test_results.accuracy_tests.*.gemm"}
         self.assertEqual(passed, listed)
 
     def test_lists_and_optional_fields(self):
@@ -235,16 +223,17 @@ class Unprotected(WithReceipt):
         changed = {}
         for path in tools.members(r):
             value = tools.get(r, path)
-            if path[0] in self.KEPT:
+            if path[0] in tools.KEPT:
                 continue
             changed[f"drop {tools.dotted(path)}"] = tools.drop(r, path)
             if isinstance(value, list) and value:
                 changed[f"twice {tools.dotted(path)}"] = tools.put(r, path, [*value, value[0]])
         optional = ("$schema", "model_info.pre_tokenizer_from", "run.choice", "run.affinity",
                     "run.numa", "run.nodes_online", "prompt.text_from_ids", "versions.commit",
+                    "test_results.determinism_tests.repetitions",
                     *(f"test_results.accuracy_tests.{name}.inputs"
                       for name in r["test_results"]["accuracy_tests"]))
-        passed = self.unnoticed(r, changed, common.small_model())
+        passed = self.unnoticed({name: tools.seal(content) for name, content in changed.items()}, common.small_model())
         self.assertEqual(passed, {f"drop {name}" for name in optional})
 
 
@@ -527,7 +516,53 @@ class Replay(WithReceipt):
             old = tools.put(self.receipt, ("model_info", "model_path"), str(self.model))
             old["model_info"]["files"][0]["path"] = str(self.model)  # as earlier versions did
             alone.write_text(json.dumps(tools.seal(old)), encoding="utf-8")
+            self.assertEqual(tern("verify", alone).returncode, 0)
+            self.assert_one_line_error(tern("verify", alone, "--replay"), contains=["neither beside"])
+            os.link(self.model, Path(other) / self.model.name)
             self.assertEqual(tern("verify", alone, "--replay").returncode, 0)
+
+    def test_what_a_receipt_cannot_open(self):
+        """Whoever wrote a receipt has no say in what is opened: no folder of his, no pipe, no device."""
+        with tempfile.TemporaryDirectory() as other, tempfile.TemporaryDirectory() as third:
+            alone, secret = Path(other) / "alone.json", Path(third) / "secret.json"
+            secret.write_text(json.dumps({f"t{i}": i for i in range(256)}), encoding="utf-8")
+            os.mkfifo(Path(other) / "pipe")
+            places = (secret, f"../{third}/secret.json", self.model, "/dev/zero", "pipe", Path(other) / "pipe", "..", "/", "")
+            for path in map(str, places):
+                model = tools.put(self.receipt, ("model_info", "model_path"), path)
+                model["model_info"]["files"][0]["path"] = path
+                tokenizer = tools.put(self.receipt, ("model_info", "tokenizer"), {"path": path, "sha256": "0" * 64})
+                for forged, options in ((model, ()), (tokenizer, ("-m", self.model))):
+                    alone.write_text(json.dumps(tools.seal(forged)), encoding="utf-8")
+                    with self.subTest(path=path, options=options):
+                        result = tern("verify", alone, "--replay", *options)
+                        self.assert_one_line_error(result)
+                        if path == str(secret):
+                            self.assertIn(b"neither beside" if forged is model else b"secret.json: No such", result.stderr)
+
+    def test_kernels_of_the_replay(self):
+        """What the kernels do is compared: one that did not run, and one that is left out."""
+        kernels = self.receipt["kernels"]
+        rows = json.loads(tern_text("kernels", "--json"))
+        names = {row["op"]: row["name"] for row in rows if row["isa"] in self.receipt["machine"]["instruction_sets"]}
+        for op in ("softmax", "layernorm", "hadamard"):
+            changed = tools.put(self.receipt, ("kernels",), [*kernels, names[op]])
+            self.assert_refused(tools.seal(changed), f"is listed, this run runs no {op}", options=["--replay"])
+        for family in ("_embed_", "_gate_"):
+            left = [name for name in kernels if family not in name]
+            self.assert_refused(tools.change(self.receipt, "kernels", left), "without which nothing runs")
+
+    def test_how_it_was_repeated(self):
+        at = "test_results.determinism_tests.repetitions"
+        first, second = self.receipt["test_results"]["determinism_tests"]["repetitions"]
+        self.assertNotEqual(first["threads"], second["threads"])
+        self.assertNotEqual(min(first["batch"], 5), min(second["batch"], 5))
+        for i, key, value in ((0, "threads", first["threads"] + 1), (1, "threads", first["threads"]), (1, "batch", first["batch"]),
+                              (0, "batch", 1), (0, "same", False), (1, "same", False)):
+            path = ("test_results", "determinism_tests", "repetitions", i, key)
+            self.assert_refused(tools.seal(tools.put(self.receipt, path, value)), f"{at}[{i}].{key}")
+        for list_of in ([], [first], [first, second, second]):
+            self.assert_refused(tools.change(self.receipt, at, list_of), f"{at}: has {len(list_of)}")
 
     def test_broken_refused_first(self):
         """A receipt that breaks a rule is not run again."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receipts of a server's answers: others run them again, on other kernels, and find what was changed."""
 
+import concurrent.futures
 import copy
 import json
 import os
@@ -127,6 +128,26 @@ class Receipts(Served):
         other["output"]["ids"][3] += 1
         other["output"]["ids_sha256"] = receipt_tools.hash_ids(other["output"]["ids"])
         self.assert_refused(other, "output.ids[3]: recorded")
+
+    def test_list_is_complete(self):
+        """Each field is derived, found by a replay, or on the page's list of what a signature alone holds."""
+        ask = lambda **fields: self.server.post("/v1/completions", receipt=True, **fields).json()["tern"]["receipt"]  # noqa: E731
+        digits = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+        form = {"type": "json_schema", "json_schema": {"name": "x", "schema": digits}}
+        whole = ask(prompt="Once upon", max_tokens=6, temperature=0.8, seed=5)
+        asked = [(whole, ()), (ask(prompt="Q: What is 2+2? A:", max_tokens=9, stop=["zebra"]), ("output",)),
+                 (ask(prompt="Once", max_tokens=24, response_format=form), ("output",))]
+        self.assertEqual([receipt["output"]["stop"] for receipt, _ in asked], ["length", "end", "end"])
+        passed = set()
+        for receipt, parts in asked:
+            changed = receipt_tools.forgeries(receipt, *parts)
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                results = pool.map(lambda document: self.verify(document, "--replay", "--threads", 1), changed.values())
+            passed |= {path for (path, _), result in zip(changed, results) if result.returncode == 0}
+        listed = receipt_tools.unprotected("answers")
+        if whole["machine"]["instruction_sets"] == ["scalar"]:
+            listed = listed - {"test_results.accuracy_tests.*.gemv", "test_results.accuracy_tests.*.gemm"} | {"machine.architecture"}
+        self.assertEqual(passed, listed)
 
     def test_of_one_answer(self):
         for fields in ({"n": 2}, {"prompt": ["a", "b"]}, {"echo": True, "max_tokens": 0}, {"receipt": 1}):

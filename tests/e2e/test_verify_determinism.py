@@ -38,6 +38,23 @@ class Verify(common.TernTest):
                 self.assertEqual(len(lines), each * len(common.runnable_isas()))
             self.assertEqual(len(hashes), 3)
 
+    def test_how_tokens_are_fed(self):
+        """By what the sessions did: other threads, calls and batches, and another sequence beside them."""
+        said = tern("verify-determinism", "--isa", "scalar", "--verbose").stderr.decode()
+        row = r"(?m)^  (\d+) threads, (\d+) passes, (\d+) tokens a call, batches of (\d+)(?:, beside (\d+) tokens of another sequence)?$"
+        ways = [tuple(int(n or 0) for n in found) for found in re.findall(row, said)]
+        self.assertEqual(len(ways), 8 * len(LAYOUTS), said)
+        self.assertEqual(ways, ways[:8] * len(LAYOUTS))
+        first = ways[:8]
+        self.assertEqual({way[0] for way in first}, {1, 2, 3})
+        self.assertEqual({way[3] for way in first}, {48, 5, 2})
+        for _, passes, call, batch, beside in first:
+            whole, rest = divmod(48, call)
+            self.assertEqual(passes, whole * -(-call // batch) + -(-rest // batch))
+            self.assertIn(beside, (0, 48))
+        self.assertEqual({way[2] for way in first}, {48, 7, 5, 1})
+        self.assertEqual(sum(way[4] > 0 for way in first), 2)
+
     def test_schedules(self):
         """Numbers begin with the seed, and what ran is the same each time."""
         with tempfile.TemporaryDirectory() as folder:

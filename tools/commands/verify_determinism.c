@@ -4,6 +4,7 @@
  * count and way of cutting the prompt; all must give the keys, values and logits of the first run.
  */
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,18 @@ static tern_status feed(const verification *v, const feeding *f, tern_session *s
     return status;
 }
 
+/* How the tokens were fed, by what the sessions say. */
+static void report(const verification *v, const feeding *f, const tern_session *s,
+                   const tern_session *other) {
+    const tern_session_work work = tern_session_work_done(s);
+    remark("  %u threads, %" PRIu64 " passes, %u tokens a call, batches of %u",
+           tern_session_threads(s), work.passes, f->split > 0 ? f->split : v->positions,
+           tern_session_batch(s));
+    if (other != NULL)
+        remark(", beside %u tokens of another sequence", tern_session_position(other));
+    remark("\n");
+}
+
 static int run(const verification *v, const tern_model *model, const feeding *f, record *r) {
     float *logits = record_logits_buffer(r);
     tern_session *s = NULL;
@@ -99,6 +112,8 @@ static int run(const verification *v, const tern_model *model, const feeding *f,
         status = session_for(v, model, f, &other, &err);
     if (status == TERN_OK)
         status = feed(v, f, s, other, logits, r, &err);
+    if (status == TERN_OK && options_switch(v->o, OPT_VERBOSE))
+        report(v, f, s, other);
     tern_session_free(&s);
     tern_session_free(&other);
     free(logits);

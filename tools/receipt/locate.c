@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/word_list.h"
@@ -14,17 +15,24 @@
 #include "tools/model/loader.h"
 #include "tools/model/model_folder.h"
 
-/* The file of that name in the folder of `neighbour`; false where none can be read there. */
+/* Whether it is a file, or a folder that may be a model. Devices, pipes and sockets never are. */
+static bool may_be_opened(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) &&
+           access(path, R_OK) == 0;
+}
+
+static bool is_name(const char *name) {
+    return name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* The file of that name in the folder of `neighbour`, "" for the working directory; false where
+ * none can be read there. A receipt says what a file is called. Where files are looked for, it does
+ * not say: whoever wrote it has no say in what is opened here. */
 static bool find_beside(const char *name, const char *neighbour, char path[PATH_MAX]) {
     const int folder = (int)(file_base_name(neighbour) - neighbour);
     const int n = snprintf(path, PATH_MAX, "%.*s%s", folder, neighbour, name);
-    return n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
-}
-
-/* A path that earlier versions recorded, or a name in the working directory. */
-static bool find_recorded(const char *recorded, char path[PATH_MAX]) {
-    const int n = snprintf(path, PATH_MAX, "%s", recorded);
-    return n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
+    return is_name(name) && n > 0 && n < PATH_MAX && may_be_opened(path);
 }
 
 const char *locate_model(const json_t *receipt, const options *o, const char *document,
@@ -32,17 +40,17 @@ const char *locate_model(const json_t *receipt, const options *o, const char *do
     const char *recorded = rule_text(receipt, "model_info.model_path");
     const char *name = file_base_name(recorded);
     const char *given = options_text(o, OPT_MODEL);
-    if (options_text(o, OPT_MODEL_DIR) != NULL)
+    if (options_text(o, OPT_MODEL_DIR) != NULL && (given != NULL || is_name(name)))
         return model_in_folder(options_text(o, OPT_MODEL_DIR), given != NULL ? given : name);
     if (given != NULL)
         return given;
-    if (find_beside(name, document, path) || find_recorded(recorded, path))
+    if (find_beside(name, document, path) || find_beside(name, "", path))
         return path;
     const char *shipped = loader_shipped_model();
     if (shipped != NULL && strcmp(file_base_name(shipped), name) == 0)
         return shipped;
     complain("%s: the model %s is neither beside it nor here: use -m FILE or --model-dir FOLDER",
-             document, recorded);
+             document, name);
     return NULL;
 }
 
@@ -53,6 +61,6 @@ const char *locate_tokenizer(const json_t *receipt, const options *o, const char
     if (options_text(o, OPT_TOKENIZER) != NULL)
         return options_text(o, OPT_TOKENIZER);
     const bool found = find_beside(name, document, path) || find_beside(name, model, path) ||
-                       find_recorded(recorded, path);
-    return found ? path : recorded; /* which fails with the name of what is missing */
+                       find_beside(name, "", path);
+    return found ? path : name; /* which fails with the name of what is missing */
 }

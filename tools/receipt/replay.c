@@ -372,6 +372,42 @@ static tern_status run_answer(replay *p, replay_report *report, tern_error *err)
     return replay_answer(&plan, p->found, &report->threads, err);
 }
 
+/* Whether an operation runs for the same weights on every instruction set, in every layout and
+ * division of the prompt. */
+static bool is_everywhere(tern_op op) {
+    return op != TERN_OP_GEMV && op != TERN_OP_GEMM && op != TERN_OP_QUANTIZE_TOKEN &&
+           op != TERN_OP_QUANTIZE_BLOCK;
+}
+
+static bool does_the_same(const tern_kernel_row *a, const tern_kernel_row *b) {
+    return a != NULL && b != NULL && a->op == b->op && a->format == b->format;
+}
+
+enum { KERNELS = 64 }; /* of a session */
+
+/* What the receipt's kernels do is what this run's do, by other kernels perhaps. */
+static void check_kernels(const replay *p) {
+    const tern_kernel_row *ran[KERNELS];
+    const json_t *names = receipt_at(p->receipt, "kernels");
+    const size_t n = tern_session_kernels(p->session, ran, KERNELS);
+    bool known[KERNELS] = {false};
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        const tern_kernel_row *row = tern_kernel_find(name);
+        bool found = row == NULL || !is_everywhere(row->op); /* a family, or of this machine */
+        for (size_t k = 0; k < n && k < KERNELS; k++)
+            if (does_the_same(row, ran[k]))
+                found = known[k] = true;
+        if (!found)
+            receipt_find(p->found, "kernels[%zu]: \"%.60s\" is listed, this run runs no %s", i,
+                         name, tern_op_name(row->op));
+    }
+    for (size_t k = 0; k < n && k < KERNELS; k++)
+        if (!known[k] && is_everywhere(ran[k]->op))
+            receipt_find(p->found, "kernels: none for %s, this run runs \"%s\"",
+                         tern_op_name(ran[k]->op), ran[k]->name);
+}
+
 static tern_status run(replay *p, replay_report *report, tern_error *err) {
     rerun_result result;
     char text[160];
@@ -380,6 +416,7 @@ static tern_status run(replay *p, replay_report *report, tern_error *err) {
         return status;
     if (result.part == RERUN_SAME) {
         check_text(p, &result);
+        check_kernels(p);
     } else {
         rerun_describe(&result, text, sizeof text);
         receipt_find(p->found, "%s", text);

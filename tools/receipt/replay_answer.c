@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fingerprint.h"
 #include "receipts/facts.h"
 #include "receipts/rules.h"
 #include "tern/grammar.h"
@@ -200,6 +201,16 @@ static void check_text(const answer_plan *p, receipt_findings *f) {
     }
 }
 
+/* It is made of the model, the cache's precision and the arithmetic. */
+static void check_fingerprint(const answer_plan *p, receipt_findings *f) {
+    char fingerprint[TERN_FINGERPRINT];
+    tern_fingerprint(tern_model_identity(p->model), tern_format_describe(p->kv)->name, fingerprint);
+    if (strcmp(fingerprint, rule_text(p->receipt, "system_fingerprint")) != 0) {
+        receipt_find(f, "system_fingerprint: is \"%.40s\", the model's is \"%s\"",
+                     rule_text(p->receipt, "system_fingerprint"), fingerprint);
+    }
+}
+
 tern_status replay_answer(const answer_plan *plan, receipt_findings *f, uint32_t *threads,
                           tern_error *err) {
     answer_run run = {.plan = plan, .found = f};
@@ -220,7 +231,9 @@ tern_status replay_answer(const answer_plan *plan, receipt_findings *f, uint32_t
         status = ask_again(&run, engine, form.state, err);
     tern_engine_free(&engine);
     form_close(&form);
-    if (status == TERN_OK)
+    if (status == TERN_OK) {
         check_text(plan, f);
+        check_fingerprint(plan, f);
+    }
     return status;
 }

@@ -75,8 +75,14 @@ static tern_session *session_for(const tests *t, uint32_t threads, uint32_t batc
     return session;
 }
 
-/* The run's first tokens once more. False after a complaint; *same: whether they came out equal. */
-static bool repeat(const tests *t, uint32_t threads, uint32_t batch, bool *same) {
+/* The run's first tokens once more, and how. */
+typedef struct repetition {
+    uint32_t threads, batch; /* as asked for, then as they were */
+    bool same;
+} repetition;
+
+/* False after a complaint. */
+static bool repeat(const tests *t, repetition *r) {
     const receipt_run *run = t->run;
     const rerun_plan plan = {.prompt = run->prompt->ids,
                              .n_prompt = run->prompt->n,
@@ -87,48 +93,68 @@ static bool repeat(const tests *t, uint32_t threads, uint32_t batch, bool *same)
                              .n_points = run->watch->n};
     rerun_result result;
     tern_error err = {0};
-    tern_session *session = session_for(t, threads, batch);
+    tern_session *session = session_for(t, r->threads, r->batch);
     const bool ran = session != NULL && receipt_rerun(session, &plan, &result, &err) == TERN_OK;
     if (session != NULL && !ran)
         (void)complain_error(&err);
+    r->same = ran && result.part == RERUN_SAME;
+    if (session != NULL) {
+        r->threads = tern_session_threads(session);
+        r->batch = tern_session_batch(session);
+    }
     tern_session_free(&session);
-    *same = ran && result.part == RERUN_SAME;
     return ran;
 }
 
+static json_t *repetition_json(const repetition *r) {
+    return json_pack("{s:I, s:I, s:b}", "threads", (json_int_t)r->threads, "batch",
+                     (json_int_t)r->batch, "same", r->same);
+}
+
 static json_t *test_determinism(tests *t) {
-    enum { OTHER_BATCH = 7 }; /* divides no usual prompt */
     const uint32_t threads = tern_session_threads(t->run->l->session);
-    const uint32_t batch = (uint32_t)options_integer(t->run->o, OPT_BATCH);
-    bool same;
-    bool other;
-    if (!repeat(t, threads, batch, &same) || !repeat(t, threads == 1 ? 2 : 1, OTHER_BATCH, &other))
+    const uint32_t batch = tern_session_batch(t->run->l->session);
+    repetition again = {.threads = threads, .batch = batch};
+    repetition other = {.threads = receipt_other_threads(threads),
+                        .batch = receipt_other_batch(batch, t->run->prompt->n)};
+    if (!repeat(t, &again) || !repeat(t, &other))
         return NULL;
-    note(t, "repeated", same);
-    note(t, "repeated_with_other_threads_and_batch", other);
-    return json_pack("{s:b, s:i, s:I}", "identical_sequences", same && other, "runs", 3,
-                     "tokens_per_run", (json_int_t)t->n_tokens);
+    if (other.threads != receipt_other_threads(threads)) {
+        complain("--receipt: a run with other threads is part of it, the system starts %u of %u",
+                 other.threads, receipt_other_threads(threads));
+        return NULL;
+    }
+    note(t, "repeated", again.same);
+    note(t, "repeated_with_other_threads_and_batch", other.same);
+    return json_pack("{s:b, s:i, s:I, s:[o, o]}", "identical_sequences", again.same && other.same,
+                     "runs", 3, "tokens_per_run", (json_int_t)t->n_tokens, "repetitions",
+                     repetition_json(&again), repetition_json(&other));
 }
 
 /* ---- cache ----------------------------------------------------------------------------------- */
 
 /* Keys and values of the first n positions, of all layers and heads, where both sessions have them
- * still. */
-static bool same_cache(const receipt_run *run, const tern_session *other, uint32_t n) {
+ * still: where all layers have windows, those of early positions are gone. How many positions were
+ * looked at; 0: something differs, or nothing could be compared. */
+static uint32_t same_cache(const receipt_run *run, const tern_session *other, uint32_t n) {
     const tern_model_info *info = &run->l->info;
     const size_t row = (size_t)tern_model_kv_bytes(run->l->model, 1, loader_kv_format(run->o)) / 2 /
                        info->n_layer / info->n_head_kv;
-    for (uint32_t layer = 0; layer < info->n_layer; layer++) {
-        for (uint32_t i = 0; i < 2 * info->n_head_kv; i++) {
-            for (uint32_t p = 0; p < n; p++) {
-                const void *a = tern_session_kv(run->l->session, i % 2 != 0, layer, i / 2, p);
-                const void *b = tern_session_kv(other, i % 2 != 0, layer, i / 2, p);
-                if (a != NULL && b != NULL && memcmp(a, b, row) != 0)
-                    return false;
-            }
+    uint32_t looked = 0;
+    bool met = false;
+    for (uint32_t p = 0; p < n; p++, looked++) {
+        for (uint32_t i = 0; i < 2 * info->n_head_kv * info->n_layer; i++) {
+            const uint32_t layer = i / (2 * info->n_head_kv), head = i / 2 % info->n_head_kv;
+            const void *a = tern_session_kv(run->l->session, i % 2 != 0, layer, head, p);
+            const void *b = tern_session_kv(other, i % 2 != 0, layer, head, p);
+            if (a == NULL || b == NULL)
+                continue;
+            met = true;
+            if (memcmp(a, b, row) != 0)
+                return 0;
         }
     }
-    return true;
+    return met ? looked : 0;
 }
 
 /* The digest recorded after n tokens; every run has one for RECEIPT_TEST_TOKENS and its last. */
@@ -140,7 +166,7 @@ static const char *digest_behind(const receipt_watch *w, uint64_t n) {
 }
 
 /* Prompt and first tokens in one go, without what decoding left in the cache. */
-static bool recompute(tests *t, tern_session *session, bool *logits_same, bool *cache_same) {
+static bool recompute(tests *t, tern_session *session, bool *logits_same, uint32_t *compared) {
     const receipt_run *run = t->run;
     const size_t n = run->prompt->n + t->n_tokens;
     int32_t *ids = malloc(n * sizeof *ids);
@@ -161,23 +187,22 @@ static bool recompute(tests *t, tern_session *session, bool *logits_same, bool *
         return false;
     }
     *logits_same = strcmp(hex, digest_behind(run->watch, t->n_tokens)) == 0;
-    *cache_same = same_cache(run, session, (uint32_t)n);
+    *compared = same_cache(run, session, (uint32_t)n);
     return true;
 }
 
 static json_t *test_cache(tests *t, double hit_rate) {
     bool logits_same = false;
-    bool cache_same = false;
+    uint32_t compared = 0;
     tern_session *session = session_for(t, tern_session_threads(t->run->l->session), 0);
-    const bool ran = session != NULL && recompute(t, session, &logits_same, &cache_same);
+    const bool ran = session != NULL && recompute(t, session, &logits_same, &compared);
     tern_session_free(&session);
     if (!ran)
         return NULL;
     note(t, "prefill_decode_logits", logits_same);
-    note(t, "prefill_decode_keys_and_values", cache_same);
-    return json_pack("{s:b, s:I, s:f}", "prefill_decode_parity", logits_same && cache_same,
-                     "positions", (json_int_t)(t->run->prompt->n + t->n_tokens), "cache_hit_rate",
-                     hit_rate);
+    note(t, "prefill_decode_keys_and_values", compared > 0);
+    return json_pack("{s:b, s:I, s:f}", "prefill_decode_parity", logits_same && compared > 0,
+                     "positions", (json_int_t)compared, "cache_hit_rate", hit_rate);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
