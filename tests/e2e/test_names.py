@@ -3,6 +3,7 @@
 
 import json
 import re
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -119,6 +120,36 @@ class Names(common.TernTest):
         self.assertEqual(many["tokens"], 18)
         result = tern(*run, env=env | {"IE_STRIDE_BYTES": "12"})
         self.assert_one_line_error(result, 2, ["--touch-stride: 12"])
+
+    def called(self, name, *args):
+        """The program by another name, as a link to it has."""
+        link = Path(self.folder.name) / name
+        if not link.exists():
+            link.symlink_to(common.command()[0])
+        return subprocess.run([link, *map(str, args)], env=common.clean_environment(), capture_output=True)
+
+    def test_inference_engine(self):
+        """Options without a command are those of run, for one line of JSON; what has a command is that command."""
+        run = ("-m", self.model, "-p", "Q: What is 2+2? A:", "--max-new", 4)
+        expected = common.tern_json("run", *run)
+        made = self.called("inference-engine", *run)
+        self.assertEqual(json.loads(made.stdout)["tokens"], expected["tokens"])
+        self.assertEqual(len(made.stdout.splitlines()), 1)
+        many = json.loads(self.called("inference-engine", *run, "--rounds", 3).stdout)
+        self.assertEqual((many["answers"], many["failed"]), (3, 0))
+        self.assertEqual(self.called("inference-engine", *run, "--json=0").stdout.decode(), expected["text"] + "\n")
+        self.assertEqual(self.called("inference-engine", "--version").stdout, tern("--version").stdout)
+        self.assertEqual(self.called("inference-engine", "--help").stdout, tern("run", "--help").stdout)
+        self.assertEqual(self.called("inference-engine", "inspect", self.model).returncode, 0)
+        self.assert_one_line_error(self.called("inference-engine", "--max-newest", 3), 2, ["--max-newest"])
+        self.assert_one_line_error(self.called("another-engine", *run), 2, ["options come after a command"])
+
+    def test_inference_engine_on_cuda(self):
+        """Its own name is --device cuda, unless another device is named."""
+        run = ("-m", self.model, "-p", "abc", "-n", 2)
+        asked, named = tern("run", *run, "--device", "cuda"), self.called("inference-engine.cuda", *run)
+        self.assertEqual((named.returncode, named.stderr), (asked.returncode, asked.stderr))
+        self.assertEqual(self.called("inference-engine.cuda", *run, "--device", "cpu").returncode, 0)
 
     def test_recompute(self):
         """Each position from nothing gives what the cache gives."""

@@ -113,6 +113,8 @@ def fetches_models(package: Package) -> None:
     program = package.prefix / "bin" / "tern"
     if program.exists() and "smollm2" not in run([program.with_name("tern-get-model"), "--list"]):
         raise SystemExit(f"{program.parent}: tern-get-model does not list smollm2")
+    if program.exists() and '"generated_tokens":2' not in run([program.with_name("inference-engine"), "-p", "abc", "-n", "2"]):
+        raise SystemExit(f"{program.parent}: inference-engine does not answer")
 
 
 def refuses(package: Package, kind: str) -> None:
