@@ -238,11 +238,12 @@ class Specification(common.FolderTest):
         lines = list(table_rows((ROOT / "docs" / "names.md").read_text()))
         headers = "\n".join(path.read_text() for path in (ROOT / "include").rglob("*.h")) + tern_text("help", "environment")
         kernels = {row["name"] for row in json.loads(tern_text("kernels", "--json"))}
-        known = {re.sub(r"^ci/", "", word.partition("(")[0]): cell for first, cell in lines for word in in_code(first)}
+        words = {re.sub(r"^ci/", "", word) for first, _ in lines for word in in_code(first)}
+        known = words | {word.partition("(")[0] for word in words}
         for entry in LIST["elsewhere"]:
             for name in entry["names"]:
                 with self.subTest(name):
-                    self.assertIn(name, known, "no line in docs/names.md")
+                    self.assertTrue(name in known, "no line in docs/names.md")
         for first, cell in lines:
             self.assertEqual([], list(self.problems_of_place(cell, headers, kernels)), first)
 
