@@ -2,11 +2,14 @@
 
 #include "runtime/model/strict.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "dispatch/select.h"
 #include "runtime/tokenizer/tokenizer.h"
+
+enum { USUAL_ALIGNMENT = 32 }; /* of tensors in a file that says none */
 
 /* ---- what the file does not say ------------------------------------------------------------ */
 
@@ -43,6 +46,27 @@ static tern_status check_unused(const tern_model *m, tern_error *err) {
         snprintf(others, sizeof others, " and %zu more", m->unused.n - 1);
     return tern_fail(err, TERN_ERR_STRICT, "%s: strict: unknown %s%s would be left out",
                      tern_gguf_name(m->file), m->unused.names[0], others);
+}
+
+/* Bytes that no tensor claims: a tensor whose type was changed leaves most of its own behind, and
+ * is something else. Up to the next multiple of the alignment they only fill up. */
+static tern_status check_claims(const tern_model *m, tern_error *err) {
+    uint32_t alignment = USUAL_ALIGNMENT;
+    if (tern_gguf_find(m->file, "general.alignment") != NULL) {
+        const tern_status status = tern_gguf_u32(m->file, "general.alignment", &alignment, err);
+        if (status != TERN_OK)
+            return status;
+    }
+    for (size_t i = 0; i < tern_gguf_tensor_count(m->file); i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(m->file, i);
+        const uint64_t left = t->bytes != 0 && t->extent > t->bytes ? t->extent - t->bytes : 0;
+        if (left >= alignment)
+            return tern_fail(err, TERN_ERR_STRICT,
+                             "%s: strict: %" PRIu64 " bytes behind tensor %.*s belong to none",
+                             tern_gguf_name(m->file), left,
+                             (int)(t->name.size < 64 ? t->name.size : 64), t->name.data);
+    }
+    return TERN_OK;
 }
 
 /* Codes whose meaning is a guess that their shares speak against. */
@@ -149,8 +173,9 @@ tern_status tern_strict_plan(const tern_model *m, const tern_model_params *param
                          "weaker set would stand in",
                          tern_gguf_name(m->file), refused);
     if ((status = check_metadata(m, err)) || (status = check_unused(m, err)) ||
-        (status = check_codes(m, err)) || (status = check_precision(m, err)) ||
-        (status = check_tokenizer(m, params, err)) || (status = check_blocks(m, err)))
+        (status = check_claims(m, err)) || (status = check_codes(m, err)) ||
+        (status = check_precision(m, err)) || (status = check_tokenizer(m, params, err)) ||
+        (status = check_blocks(m, err)))
         return status;
     return check_rows(m, err);
 }

@@ -124,6 +124,22 @@ class Strict(common.TernTest):
             result = tern("run", "-m", path, "--tokens", 1, *options)
             self.assert_one_line_error(result, contains=["rope scaling 'dynamic'"])
 
+    def test_bytes_of_no_tensor(self):
+        """What lies between tensors and at the end fills up to the next one, or is somebody's: not strictly left out."""
+        for name in ("token_embd.weight", None):
+            for more in (0, 32, 64, 245760):
+                file = gguf_edit.read(self.model)
+                tensor = file.tensor(name) if name else file.tensors[-1]
+                tensor.data = bytes(tensor.data) + bytes(-len(tensor.data) % 32) + bytes(more)
+                path = self.folder / "unclaimed.gguf"
+                path.write_bytes(file.to_bytes())
+                result = self.run_strictly(path)
+                if more == 0:
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    continue
+                self.assert_one_line_error(result, contains=["unclaimed.gguf: strict: ", f" bytes behind tensor {tensor.name} belong to none"])
+                self.assertEqual(tern("run", "-m", path, "--tokens", "1,2", "-n", 2).returncode, 0)
+
     def test_own_choice(self):
         """Switching sets off is a choice, nothing stands in."""
         sets = [name for name in common.runnable_isas() if name != "scalar"]
