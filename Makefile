@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all build build-cuda deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts performance-page report receipt dist clean \
+.PHONY: all build build-cuda deps user-deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts performance-page report receipt dist clean \
         debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
@@ -14,14 +14,18 @@ all:
 # The names that harnesses use (docs/names.md).
 build: all
 
-build-cuda: deps
+build-cuda: user-deps
 	cmake --preset release -DTERN_CUDA=ON
 	cmake --build --preset release -j $(JOBS) --target tern_user
+
+# What tests need too is asked for by those who run them.
+user-deps:
+	tools/install-deps --user
 
 deps:
 	tools/install-deps
 
-demo: deps
+demo: user-deps
 	@$(MAKE) --no-print-directory all
 	@lab/demo $(BUILD)/tern
 

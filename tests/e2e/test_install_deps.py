@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/install-deps beside a system of the test's own: what is installed, and who may install."""
+
+import os
+import shutil
+import subprocess
+
+import common
+
+SCRIPT = common.ROOT / "tools" / "install-deps"
+TESTS_ALONE = "python3-venv libcmocka-dev libbenchmark-dev"
+PROGRAMS = {
+    "dpkg-query": 'for last; do :; done\nfor one in $LACKING; do [ "$last" = "$one" ] && exit 1; done\necho "install ok installed"',
+    "id": 'echo "$USER_ID"',
+    "apt-get": 'echo "$@" >>"$DONE"',
+}
+
+
+class InstallDeps(common.FolderTest):
+    def setUp(self):
+        self.bin = self.dir / self._testMethodName
+        self.bin.mkdir()
+        self.done = self.bin / "done"
+        self.done.write_text("")
+        for name, body in PROGRAMS.items():
+            (self.bin / name).write_text(f"#!/bin/sh\n{body}\n")
+            (self.bin / name).chmod(0o755)
+        for name in ("dirname", "grep", "sed", "env"):
+            os.symlink(shutil.which(name), self.bin / name)
+
+    def run_script(self, *options, lacking="", user=1000):
+        env = {"PATH": str(self.bin), "LACKING": lacking, "USER_ID": str(user), "DONE": str(self.done)}
+        result = subprocess.run(["/bin/sh", SCRIPT, *options], env=env, capture_output=True, text=True, timeout=common.TIMEOUT)
+        return result.returncode, result.stderr, self.done.read_text()
+
+    def test_nothing_is_missing(self):
+        for options in ((), ("--user",)):
+            self.assertEqual(self.run_script(*options), (0, "", ""))
+
+    def test_a_users_build_needs_nothing_of_the_tests(self):
+        self.assertEqual(self.run_script("--user", lacking=TESTS_ALONE), (0, "", ""))
+        status, errors, done = self.run_script(lacking=TESTS_ALONE)
+        self.assertEqual((status, done), (1, ""))
+        self.assertIn(f"by hand:  {TESTS_ALONE}", errors)
+
+    def test_without_root_a_build_goes_without_parts(self):
+        status, errors, done = self.run_script("--user", lacking="libgnutls28-dev cmake-format")
+        self.assertEqual((status, errors, done), (0, "install-deps: the build goes without libgnutls28-dev\n", ""))
+        status, errors, _ = self.run_script("--user", lacking="cmake libgnutls28-dev")
+        self.assertEqual(status, 1)
+        self.assertIn("by hand:  cmake\n", errors)
+
+    def test_root_installs(self):
+        status, _, done = self.run_script("--user", lacking=f"cmake libgnutls28-dev {TESTS_ALONE}", user=0)
+        self.assertEqual(status, 0)
+        self.assertTrue(done.endswith("--no-install-recommends cmake libgnutls28-dev\n"), done)
+        _, _, done = self.run_script(lacking="cmake libcmocka-dev", user=0)
+        self.assertTrue(done.endswith("--no-install-recommends cmake libcmocka-dev\n"), done)
+
+
+if __name__ == "__main__":
+    common.main()
