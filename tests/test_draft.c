@@ -217,6 +217,24 @@ static void test_choice(void **state) {
     check_freed(tern_draft_free, d);
 }
 
+/* A text that comes in two parts is known whole: also what stands where the parts meet. */
+static void test_parts(void **state) {
+    (void)state;
+    static const int32_t tokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100, 9, 10, 11};
+    int32_t guesses[2];
+    for (size_t first = 1; first < 16; first++) {
+        tern_draft *d = NULL;
+        check_case("the first of %zu tokens", first);
+        assert_int_equal(tern_draft_new(64, &d, NULL), TERN_OK);
+        tern_draft_given(d, tokens, first);
+        tern_draft_given(d, tokens, 16);
+        assert_int_equal(tern_draft_guesses(d, guesses, 2), 2);
+        assert_int_equal(guesses[0], 12);
+        assert_int_equal(guesses[1], 100);
+        tern_draft_free(&d);
+    }
+}
+
 /* ---- sessions ---------------------------------------------------------------------------------
  */
 
@@ -437,7 +455,8 @@ int main(void) {
         cmocka_unit_test(test_longest_match), cmocka_unit_test(test_edits),
         cmocka_unit_test(test_forgets),       cmocka_unit_test(test_against_search),
         cmocka_unit_test(test_costs),         cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_sessions),      cmocka_unit_test(test_saves_passes),
+        cmocka_unit_test(test_parts),         cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_saves_passes),
     };
     return cmocka_run_group_tests_name("draft", tests, open_models, close_models);
 }
