@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prompts: texts, token ids, and mixtures of both. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,14 @@ bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status st
                       "%s is longer than %zu bytes, which is as much as is tokenized", param,
                       rules->limits.most_bytes);
     }
-    return refuse_long(r, rules->limits.most_tokens, rules->n_ctx);
+    (void)refuse_long(r, rules->limits.most_tokens, rules->n_ctx);
+    if (rules->limits.most_bytes > 0) { /* which of both it is is not known */
+        (void)snprintf(r->message, sizeof r->message,
+                       "the prompt has more than %zu bytes or %zu tokens, and the context %u "
+                       "positions",
+                       rules->limits.most_bytes, rules->limits.most_tokens, rules->n_ctx);
+    }
+    return false;
 }
 
 int32_t *ask_tokenize(const ask_rules *rules, const char *bytes, size_t size, unsigned flags,
