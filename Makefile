@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all build build-cuda deps user-deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts performance-page report receipt dist clean \
+.PHONY: all build build-cuda deps user-deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts pages report receipt dist clean \
         debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
@@ -107,10 +107,10 @@ bench-model: bench-settings all
 # GGUF file of SmolLM2-135M-Instruct, for its receipts too.
 perf-receipts: all
 	lab/perf-receipts --tern $(BUILD)/tern $(if $(SMOLLM2),--smollm2 $(SMOLLM2)) $(if $(ONLY),--only '$(ONLY)')
-	lab/performance-page
+	lab/pages
 
-performance-page:
-	lab/performance-page
+pages:
+	lab/pages
 
 # The receipt that the documents link: a run of the small model, tested, written, and run again.
 receipt: all

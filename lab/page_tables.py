@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/performance.md, from the documents in docs/receipts (lab/performance-page).
+"""The tables of docs/performance.md and docs/precision.md, from the documents in docs/receipts (lab/pages).
 
 A folder of docs/receipts is a set: what one machine measured. Which table a document belongs to
 follows from what is in it, so a set may have fewer documents than another.
@@ -7,12 +7,15 @@ follows from what is in it, so a set may have fewer documents than another.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
 from pathlib import Path
 
+import known_numbers
 import results
+import stats
 
 ROOT = Path(__file__).resolve().parents[1]
 RECEIPTS = ROOT / "docs" / "receipts"
@@ -39,9 +42,14 @@ def load(name: str) -> dict:
     """A document by its set and name, "amd-epyc-zen3-avx2/bitnet-2b-2threads"."""
     path = RECEIPTS / f"{name}.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read(path, path.stat().st_mtime_ns)
     except OSError as error:
         raise PageError(f"{path}: {error.strerror}") from None
+
+
+@functools.cache
+def read(path: Path, _changed: int) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def at(document: dict, path: str):
@@ -54,6 +62,12 @@ def at(document: dict, path: str):
         except (KeyError, IndexError, ValueError, TypeError):
             raise PageError(f"{path}: no such field") from None
     return value
+
+
+def shown(value, form: str) -> str:
+    """A value by a format, behind which a unit may stand: ".1f GB/s"."""
+    spec, blank, unit = form.partition(" ")
+    return format(value, spec) + blank + unit
 
 
 PRECISION = "precision"  # no set of a machine, but what fewer bits cost: precision_table
@@ -137,19 +151,37 @@ def bandwidth_of(b: dict) -> list[str]:
     return [f"{b['bandwidth_gbs']:.1f} of {b['read_gbs']:.1f}", percent(b["bandwidth_fraction"])]
 
 
-def models_table(name: str) -> str:
-    rows = []
+def after_its_prompt(b: dict) -> bool:
+    """Whether decoding began where the prompt ended: what a reader of "decode" expects."""
+    return b["depth"] == b["prompt_tokens"]
+
+
+def main_documents(name: str) -> dict[str, dict]:
+    """One document for a model and a number of threads: where decoding was measured after the prompt if
+    there is one, so that a table has one depth. Documents with stages measure the whole beside them."""
+    chosen: dict[tuple, tuple[str, dict]] = {}
     for document, d in documents(name, "benchmark").items():
         b = d["benchmark"]
-        if not is_main(d) or b["prompt_tokens"] < 64:
+        with_stages = "stages" in b and not d["run"]["exact_head"]
+        if not (is_main(d) or with_stages) or b["prompt_tokens"] < 64 or not b["prefill_tps"]:
             continue
+        key = (d["model_info"]["model_path"], threads_in(d))
+        if key not in chosen or after_its_prompt(b) and not after_its_prompt(chosen[key][1]["benchmark"]):
+            chosen[key] = (document, d)
+    return dict(chosen.values())
+
+
+def models_table(name: str) -> str:
+    rows = []
+    for document, d in main_documents(name).items():
+        b = d["benchmark"]
         rows.append([
-            d["model_info"]["model_path"].removesuffix(".gguf"), threads_in(d),
+            d["model_info"]["model_path"].removesuffix(".gguf"), threads_in(d), str(b["depth"]),
             f"{b['prefill_tps']:.1f} (spread {b['prefill_spread_percent']:.0f} %)",
             f"{b['decode_tps']:.1f} (spread {b['decode_spread_percent']:.0f} %)",
             f"{b['p50_ms']:.1f} / {b['p95_ms']:.1f}", f"{1e-6 * b['bytes_per_token']:.0f}",
             *bandwidth_of(b), link(name, document)])
-    return table(["model", "threads", "prefill, tokens/s", "decode, tokens/s", "ms a token, p50 / p95",
+    return table(["model", "threads", "decoded after", "prefill, tokens/s", "decode, tokens/s", "ms a token, p50 / p95",
                   "MB a token", "GB/s", "of what the memory gives", "receipt"], rows)
 
 
@@ -272,12 +304,13 @@ def precision_documents(model: str, what: str) -> dict[str, dict]:
 
 
 def paired(d: dict, base: dict) -> str:
-    """By how much a perplexity is larger than another one of the same windows, with its 95 % interval."""
+    """By how much a perplexity is larger than another one of the same windows, with Student's 95 % interval."""
     pairs = list(zip(d["perplexity"]["window_nll"], base["perplexity"]["window_nll"], strict=True))
     differences = [a - b for a, b in pairs]
     mean = sum(differences) / len(pairs)
     spread = math.sqrt(sum((x - mean) ** 2 for x in differences) / (len(pairs) * (len(pairs) - 1)))
-    return f"{math.exp(mean):.3f} [{math.exp(mean - 1.96 * spread):.3f}, {math.exp(mean + 1.96 * spread):.3f}]"
+    half = stats.t_quantile(0.975, len(pairs) - 1) * spread
+    return f"{math.exp(mean):.3f} [{math.exp(mean - half):.3f}, {math.exp(mean + half):.3f}]"
 
 
 def of_base(d: dict, base: dict) -> str:
@@ -337,10 +370,15 @@ def precision_facts(model: str) -> str:
 # ---- kernels alone ---------------------------------------------------------------------------------
 
 
+@functools.cache
+def benchmarks(report: str) -> results.Results:
+    return results.load(str(REPORTS / report))
+
+
 def kernel_rows(report: str) -> list[results.Benchmark]:
     """Benchmarks of a report's rows, one thread."""
     isa = KERNEL_REPORTS[report]
-    return [b for b in results.load(str(REPORTS / report)).benchmarks.values()
+    return [b for b in benchmarks(report).benchmarks.values()
             if b.label.get("threads", "1") == "1" and isa in (None, b.label.get("isa"))]
 
 
@@ -352,6 +390,19 @@ def kernel(op: str, weights: str, level: str, shape: str | None = None,
                 and shape in (None, label.get("shape")):
             return b
     return None
+
+
+def scalar_factor(weights: str, isa: str, field: str, form: str = ".1f", report: str = "bench.json") -> str:
+    """What lab/known_numbers.py has of a format by an instruction set: speed over scalar, bandwidth, intensity."""
+    line = known_numbers.line(benchmarks(report), weights, isa)
+    found = getattr(line, field) if line else None
+    if found is None:
+        raise PageError(f"{weights} by {isa}: no {field} in {report}")
+    return shown(found, form)
+
+
+def benchmarks_of(report: str = "bench.json") -> int:
+    return len(benchmarks(report).benchmarks)
 
 
 def kernels_table(report: str = "bench.json") -> str:

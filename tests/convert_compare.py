@@ -11,7 +11,9 @@ by more than 1e-4 standard deviations of the logits.
 """
 
 import argparse
+import datetime
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -124,9 +126,9 @@ def pack(path, meaning):
 
 def compare(tern, folder):
     """The largest difference of a logit, in standard deviations."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     with torch.no_grad():
-        expected = model.float().eval()(torch.tensor([TOKENS])).logits[0].double().numpy()
+        expected = model.eval()(torch.tensor([TOKENS])).logits[0].double().numpy()
     gguf, logits = folder / "model.gguf", folder / "logits.f32"
     subprocess.run([tern, "convert", folder, gguf], check=True, capture_output=True)
     ids = ",".join(map(str, TOKENS))
@@ -136,17 +138,26 @@ def compare(tern, folder):
     return np.abs(seen - expected).max() / expected.std()
 
 
+def record(cases):
+    """What a page says of the comparison."""
+    versions = {"transformers": transformers.__version__, "torch": torch.__version__.partition("+")[0]}
+    command = shlex.join(["tests/convert_compare.py", "--tern", "build/tern", "--out", "docs/report/convert.json"])
+    return {"command": command, "date": datetime.date.today().isoformat(), **versions,
+            "positions": len(TOKENS), "bound": BOUND, "cases": cases}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tern", required=True)
     parser.add_argument("--only", default="", help="cases that begin so")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the differences, for docs/report")
     arguments = parser.parse_args()
     tern = arguments.tern
     chosen = {name: case for name, case in CASES.items() if name.startswith(arguments.only)}
     if not chosen:
         parser.error(f"no case begins with '{arguments.only}': nothing to compare")
     transformers.logging.set_verbosity_error()
-    failed = False
+    failed, cases = False, {}
     for name, (kind, config, quantization, meaning) in chosen.items():
         for several in (False, True) if quantization is None else (False,):
             with tempfile.TemporaryDirectory() as at:
@@ -162,6 +173,9 @@ def main():
                 files = len(list(folder.glob("*.safetensors")))
                 print(f"{name}, {files} file(s): {difference:.1e}", flush=True)
                 failed |= not difference <= BOUND
+                cases[name] = {"difference": max(float(difference), cases.get(name, {}).get("difference", 0.0))}
+    if arguments.out:
+        arguments.out.write_text(json.dumps(record(cases), indent=1) + "\n")
     sys.exit(failed)
 
 

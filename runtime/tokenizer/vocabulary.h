@@ -14,7 +14,7 @@
  *   tokenizer.ggml.token_type     types, the numbers are GGUF's
  *   tokenizer.ggml.merges         merges (BYTE_BPE), "left right", by rank
  *   tokenizer.ggml.scores         scores, or tern_vocabulary_rank_scores (TEXT_BPE)
- *   tokenizer.ggml.normalizer.*   what the steps of WORDPIECE do (words_gguf.h)
+ *   tokenizer.ggml.normalizer.*   what the steps of WORDPIECE do (vocabulary_gguf.h)
  *   tokenizer.ggml.*_token_id     bos, eos, unknown, padding; -1: no such key
  *   tokenizer.ggml.add_*          add_bos, add_eos, add_space_prefix
  *   tokenizer.chat_template       chat_template, size 0: none

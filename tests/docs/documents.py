@@ -98,3 +98,26 @@ def code_spans(text):
         (plain.count("\n", 0, found.start()) + 1, found[1])
         for found in re.finditer(r"`([^`\n]+)`", plain)
     ]
+
+
+def split_row(line):
+    """Cells of a row of a table."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def tables(text):
+    """(header cells, rows of cells) of each table."""
+    lines = text.split("\n")
+    for at, line in enumerate(lines[1:], 1):
+        if re.fullmatch(r"\|[-:| ]+\|", line):
+            rows = []
+            for row in lines[at + 1 :]:
+                if not row.startswith("|"):
+                    break
+                rows.append(split_row(row))
+            yield split_row(lines[at - 1]), rows
+
+
+def without_marks(text):
+    """The text as a reader sees it, without the marks of figures that lab/pages makes."""
+    return re.sub(r"<!-- (?:= .+?|\.) -->", "", text)

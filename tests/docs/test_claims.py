@@ -23,19 +23,6 @@ def receipts(path, text):
     return [target for target in targets if target.exists()]
 
 
-def tables(text):
-    """(header cells, rows of cells) of each table."""
-    lines = text.split("\n")
-    for at, line in enumerate(lines[1:], 1):
-        if re.fullmatch(r"\|[-:| ]+\|", line):
-            rows = []
-            for row in lines[at + 1 :]:
-                if not row.startswith("|"):
-                    break
-                rows.append(split_row(row))
-            yield split_row(lines[at - 1]), rows
-
-
 def limit_of(products, isa, kind, bar):
     """The largest share of blocks up to which every sparse product was as fast as the bar says."""
     reached = 0
@@ -45,10 +32,6 @@ def limit_of(products, isa, kind, bar):
                 return reached
             reached = p["stored_percent"]
     return reached
-
-
-def split_row(line):
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def speeds(header, row):
@@ -64,7 +47,7 @@ def speeds(header, row):
 
 
 def problems_of_rows(path, section):
-    for header, rows in tables(section.text):
+    for header, rows in documents.tables(section.text):
         if not any("receipt" in title for title in header):
             continue
         for row in rows:
@@ -83,7 +66,7 @@ def problems_of_rows(path, section):
 def claims(section):
     """Heads of columns count as units of what stands below them."""
     yield from (found[0].strip() for found in _CLAIM.finditer(documents.prose(section.text)))
-    for header, rows in tables(section.text):
+    for header, rows in documents.tables(section.text):
         for title in header:
             if re.search(_UNITS, title):
                 yield f"a column {title}"
@@ -94,7 +77,7 @@ class Claims(unittest.TestCase):
         """AC:10. Whoever claims a speed shows the run."""
         problems, found = [], 0
         for path in documents.paths():
-            for section in documents.sections(path.read_text()):
+            for section in documents.sections(documents.without_marks(path.read_text())):
                 claim = next(claims(section), None)
                 found += claim is not None
                 if claim is not None and not receipts(path, section.text):
@@ -105,7 +88,7 @@ class Claims(unittest.TestCase):
     def test_rows_agree_with_their_receipts(self):
         problems = []
         for path in documents.paths():
-            for section in documents.sections(path.read_text()):
+            for section in documents.sections(documents.without_marks(path.read_text())):
                 for problem in problems_of_rows(path, section):
                     problems.append(f"{documents.name(path)}:{section.line}: {problem}")
         self.assertEqual([], problems)

@@ -57,7 +57,7 @@ ELSEWHERE = {
     "tern convert": "e2e_convert: it makes such folders",
     "tern dedup": "e2e_dedup: it makes a base and what shares with it",
     "python lab/train/float_llama.py": "trains for an hour; needs PyTorch",
-    "lab/precision-receipts": "needs the model that is trained; lab_performance_page checks what it wrote",
+    "lab/precision-receipts": "needs the model that is trained; lab_pages checks what it wrote",
     "tern pull": "needs a network; e2e_pull has a Hub of its own",
     "build/tern pull": "needs a network; e2e_pull has a Hub of its own",
     "tern run -m microsoft/": "e2e_pull: needs what `tern pull` fetches",

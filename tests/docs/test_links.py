@@ -3,6 +3,7 @@
 
 import re
 import unittest
+from pathlib import Path
 
 import documents
 import suite
@@ -209,6 +210,50 @@ class Links(unittest.TestCase):
         listed = re.findall(r"^\| (\d+) \| `TERN_(\w+)` \| (.*) \|$", page, re.M)
         self.assertGreater(len(known), 50)
         self.assertEqual(known, [(name, value, text) for value, name, text in listed])
+
+
+PATH = re.compile(r"(?<![\w./*<>-])((?:[\w-]+/)*[\w-]+\.(?:c|h|j2|cuh|py|md|toml|cmake|sh|txt))\b(?![\w/(.])")
+FOREIGN = {"asm/prctl.h", "asm/hwcap.h", "cmocka.h", "modeling_rope_utils.py", "utils/codegen_tl1.py", "codegen_tl2.py",
+           "setup_env.py"}  # of the system, and of other projects
+
+
+def files_in_comments(text):
+    """Names of files in the comments of a C source."""
+    for comment in re.findall(r"/\*.*?\*/|//[^\n]*", text, flags=re.S):
+        yield from PATH.findall(comment)
+
+
+def files_in_page(text):
+    """(line, path) of inline code that is a path with a folder; X stands for a name of the reader's own."""
+    for line, code in documents.code_spans(text):
+        yield from ((line, path) for path in PATH.findall(code) if "/" in path and "_X." not in path)
+
+
+class Names(unittest.TestCase):
+    """Files that pages and comments name are there."""
+
+    def test_pages_name_files_that_exist(self):
+        missing, found = [], 0
+        for path in documents.paths():
+            for line, name in files_in_page(path.read_text()):
+                found += 1
+                places = (documents.ROOT, documents.ROOT / "include", path.parent)
+                if not re.match(r"(build|out|gen)/", name) and not any((place / name).exists() for place in places):
+                    missing.append(f"{documents.name(path)}:{line}: {name}")
+        others = ("CHANGELOG.md", "docs/names.md")  # what was, and what others call their own
+        self.assertEqual([], [m for m in missing if not m.startswith(others)])
+        self.assertGreater(found, 500)
+
+    def test_comments_name_files_that_exist(self):
+        sources = [p for ending in ("c", "h", "j2") for p in documents.ROOT.rglob(f"*.{ending}") if documents.is_source(p)]
+        names = {p.name for p in documents.ROOT.rglob("*") if documents.is_source(p)} | {Path(f).name for f in FOREIGN}
+        missing = [f"{documents.name(p)}: {name}" for p in sources for name in files_in_comments(p.read_text())
+                   if Path(name).name not in names]
+        self.assertEqual([], missing)
+
+    def test_what_is_a_name_of_a_file(self):
+        self.assertEqual(list(files_in_comments("/* see base/span.h, f.c(x) */ int a; // words.h")), ["base/span.h", "words.h"])
+        self.assertEqual(list(files_in_page("`base/span.h` and `span.h`, `tests/test_X.c`")), [(1, "base/span.h")])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md and docs/precision.md are what lab/performance-page makes of templates and receipts."""
+"""What lab/pages makes of templates and receipts: figures follow the documents."""
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
+import hashlib
 import json
-import re
+import math
 import shutil
 import sys
 import tempfile
@@ -19,26 +18,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 import suite  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "bench"), str(ROOT / "tests" / "docs")]
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "bench")]
+import page_figures  # noqa: E402
 import page_tables  # noqa: E402
-import test_claims  # noqa: E402
 
 SET = "amd-epyc-zen3-avx2"
 
 
-def script():
-    path = str(ROOT / "lab" / "performance-page")
-    spec = importlib.util.spec_from_loader("performance_page",
-                                           importlib.machinery.SourceFileLoader("performance_page", path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+TEMPLATE = page_figures.DOCS / "performance.md.in"
+PRECISION = page_figures.DOCS / "precision.md.in"
 
 
 class Page(unittest.TestCase):
     def setUp(self):
-        self.script = script()
-        self.template = self.script.TEMPLATE.read_text()
+        self.template = TEMPLATE.read_text()
         temporary = tempfile.TemporaryDirectory(prefix="tern-page-")
         self.addCleanup(temporary.cleanup)
         self.receipts = Path(temporary.name) / "receipts"
@@ -46,7 +39,7 @@ class Page(unittest.TestCase):
 
     def made(self) -> str:
         with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
-            return self.script.page(self.template)
+            return page_figures.page(self.template)
 
     def change(self, name: str, edit) -> None:
         path = self.receipts / SET / f"{name}.json"
@@ -54,36 +47,31 @@ class Page(unittest.TestCase):
         edit(document)
         path.write_text(json.dumps(document))
 
-    def test_up_to_date(self):
-        for template, page in self.script.PAGES.items():
-            self.assertEqual(page.read_text(), self.script.page(template.read_text(), page.name),
-                             "run: lab/performance-page")
-
     def test_precision(self):
         """Another perplexity in a receipt is another one on the page; another text is refused."""
         path = self.receipts / page_tables.PRECISION / "smollm2-int4-64-perplexity.json"
         document = json.loads(path.read_text())
-        template = self.script.PRECISION.read_text()
+        template = PRECISION.read_text()
         with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
             document["perplexity"]["value"] = 987.654
             path.write_text(json.dumps(document))
-            self.assertIn("| 987.654 |", self.script.page(template))
+            self.assertIn("| 987.654 |", page_figures.page(template))
             document["perplexity"]["text_sha256"] = "0" * 64
             path.write_text(json.dumps(document))
-            self.assertRaises(page_tables.PageError, self.script.page, template)
+            self.assertRaises(page_tables.PageError, page_figures.page, template)
 
     def test_activations(self):
         """Rounded activations are a table of their own, and what was measured with others is refused."""
         path = self.receipts / page_tables.PRECISION / "smollm2-int4-32-act-fp8-perplexity.json"
         document = json.loads(path.read_text())
-        template = self.script.PRECISION.read_text()
+        template = PRECISION.read_text()
         with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
             document["perplexity"]["value"] = 987.654
             path.write_text(json.dumps(document))
-            self.assertIn("| fp8, e4m3 | 987.654 |", self.script.page(template))
+            self.assertIn("| fp8, e4m3 | 987.654 |", page_figures.page(template))
             document["run"]["activations"] = "bf16"
             path.write_text(json.dumps(document))
-            self.assertRaises(page_tables.PageError, self.script.page, template)
+            self.assertRaises(page_tables.PageError, page_figures.page, template)
 
     def test_figures_come_from_the_receipts(self):
         """Another figure in a receipt is another one on the page, in tables and in prose."""
@@ -96,7 +84,27 @@ class Page(unittest.TestCase):
         made = self.made()
         for text in ("| 56.8 |", "4070: 12.3", "decoding runs at 12.3 tokens/s", "| 9.87 ["):
             self.assertIn(text, made)
-            self.assertNotIn(text, self.script.PAGE.read_text())
+            self.assertNotIn(text, (page_figures.DOCS / "performance.md").read_text())
+
+    def test_one_depth(self):
+        """A line of the table of models decodes after its prompt, where a document has that, and says after what."""
+        for machine in page_tables.sets():
+            lines = [line.strip("| ").split(" | ") for line in page_tables.models_table(machine).splitlines()]
+            place = lines[0].index("decoded after")
+            self.assertEqual(len({line[place] for line in lines[2:]}), 1, machine)
+
+    def test_interval_of_few_windows(self):
+        """Student's: with two windows the factor is 12.706, not 1.96."""
+        d, base = ({"perplexity": {"window_nll": values}} for values in ([1.0, 1.2], [1.0, 1.0]))
+        self.assertEqual(page_tables.paired(d, base), f"{math.exp(0.1):.3f} [{math.exp(0.1 - 1.27062):.3f}, {math.exp(0.1 + 1.27062):.3f}]")
+
+    def test_texts_that_stay(self):
+        """The text of each perplexity is in the tree: whoever has the model can measure it again."""
+        digest = hashlib.sha256((ROOT / "lab" / "train" / "text" / "held-out.txt").read_bytes()).hexdigest()
+        found = page_tables.documents(page_tables.PRECISION, "perplexity")
+        self.assertGreater(len(found), 20)
+        for name, document in found.items():
+            self.assertEqual(document["perplexity"]["text_sha256"], digest, name)
 
     def test_machines_side_by_side(self):
         """A second folder is a section of its own, with what it has."""
@@ -137,17 +145,11 @@ class Page(unittest.TestCase):
                              (f"{found['amx']:,.0f}", f"{other:.0f}", f"{found['amx'] / other:.1f}"))
             self.assertIn(f"\n{line}\n", self.made())
 
-    def test_no_figure_by_hand(self):
-        """Prose of the template claims no speed: placeholders do."""
-        text = re.sub(r"\{\{ .+? \}\}", "", self.template)
-        found = [m[0] for m in test_claims._CLAIM.finditer(test_claims.documents.prose(text))]
-        self.assertEqual(found, [])
-
     def test_what_is_not_there(self):
         with self.assertRaises(page_tables.PageError):
-            self.script.fill('{{ figure("none", "benchmark.decode_tps") }}')
+            page_figures.fill('{{ figure("none", "benchmark.decode_tps") }}')
         with self.assertRaises(page_tables.PageError):
-            self.script.fill(f'{{{{ figure("{SET}/bitnet-2b-2threads", "benchmark.none") }}}}')
+            page_figures.fill(f'{{{{ figure("{SET}/bitnet-2b-2threads", "benchmark.none") }}}}')
 
 
 if __name__ == "__main__":
