@@ -234,7 +234,7 @@ def sweeps_table(name: str) -> str:
 
 def stage_shares(kind: dict) -> list[float]:
     times = {s["stage"]: s for s in kind["stages"]}
-    sums = [sum(times[stage][key] for stage in stages if stage in times) for stages, key in STAGES.values()]
+    sums = [math.fsum(times[stage][key] for stage in stages if stage in times) for stages, key in STAGES.values()]
     return [x / kind["whole_ms"] for x in (*sums, kind["wait_ms"])]
 
 
@@ -307,8 +307,8 @@ def paired(d: dict, base: dict) -> str:
     """By how much a perplexity is larger than another one of the same windows, with Student's 95 % interval."""
     pairs = list(zip(d["perplexity"]["window_nll"], base["perplexity"]["window_nll"], strict=True))
     differences = [a - b for a, b in pairs]
-    mean = sum(differences) / len(pairs)
-    spread = math.sqrt(sum((x - mean) ** 2 for x in differences) / (len(pairs) * (len(pairs) - 1)))
+    mean = math.fsum(differences) / len(pairs)
+    spread = math.sqrt(math.fsum((x - mean) ** 2 for x in differences) / (len(pairs) * (len(pairs) - 1)))
     half = stats.t_quantile(0.975, len(pairs) - 1) * spread
     return f"{math.exp(mean):.3f} [{math.exp(mean - half):.3f}, {math.exp(mean + half):.3f}]"
 

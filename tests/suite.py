@@ -3,6 +3,7 @@
 counts, and patience, which ends when nothing happens any more, not after a time."""
 
 import atexit
+import importlib.util
 import os
 import subprocess
 import sys
@@ -30,6 +31,13 @@ _start_like_ctest()
 def fetched_models():
     """Where tools/get-model keeps what it fetches for the caller."""
     return Path(os.environ["TERN_TEST_MODELS"])
+
+
+def need(*modules):
+    """Ends a test whose packages (tests/oracle/requirements.txt) are not there; before they are imported."""
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        skip(f"needs {' and '.join(modules)}")
 
 
 def folder_of_caches(variable):

@@ -3,8 +3,10 @@
 
 import importlib.machinery
 import importlib.util
+import math
 import re
 import unittest
+from unittest import mock
 
 from documents import ROOT
 import suite
@@ -32,6 +34,14 @@ def private_includes(name: str, text: str) -> list[str]:
     ]
 
 
+def one_by_one(numbers):
+    """As `sum` of floats was before."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
 class Rooms(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -46,6 +56,14 @@ class Rooms(unittest.TestCase):
         drawn = (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8")
         same = drawn == self.script.picture()
         self.assertTrue(same, "docs/rooms.svg is out of date: run lab/rooms-picture and look at it")
+
+    def test_every_python_draws_the_same(self):
+        """From 3.12 on `sum` of floats rounds once, as math.fsum does everywhere."""
+        plain = self.script.picture()
+        with mock.patch.object(self.script, "sum", math.fsum, create=True):
+            self.assertEqual(self.script.picture(), plain)
+        with mock.patch.object(self.script, "sum", one_by_one, create=True):
+            self.assertEqual(self.script.picture(), plain)
 
     def test_the_table_names_every_room(self):
         self.assertEqual(sorted(self.table), sorted(self.rooms))

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import common
 import gguf_edit
+import suite
 from common import tern, tern_text
-from hf_folder import Folder
+
+suite.need("numpy", "gguf")
+
+from hf_folder import Folder  # noqa: E402
 
 sys.path.insert(0, str(common.ROOT / "tests" / "fuzz"))
 from seeds_charsmap import table  # noqa: E402

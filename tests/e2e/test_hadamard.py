@@ -6,12 +6,15 @@ import struct
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 import common
+import suite
 import gguf_edit
 from common import tern, tern_text
 from gguf_edit import i32s, string, strings, u32
+
+suite.need("numpy")
+
+import numpy as np  # noqa: E402
 
 KEY = "prism.hadamard."
 BLOCK = 128
