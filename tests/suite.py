@@ -13,6 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED = 77  # exit status that ctest reports as skipped
+# Seconds after which something that should happen counts as never happening. The one limit of time in the tests: far
+# above what any needs on a machine that has other things to do, below the one of ctest (cmake/Tests.cmake).
+HANGS = 1800
 
 
 def _start_like_ctest():

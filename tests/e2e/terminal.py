@@ -13,7 +13,7 @@ import time
 
 import common
 
-WAIT = 60  # seconds for what must come; far above what anything takes
+WAIT = common.TIMEOUT  # seconds for what must come; far above what anything takes
 
 
 class Terminal:

@@ -31,7 +31,7 @@ SCHEDULES = 20  # random schedules of an engine
 EVERY = 24  # kernel tests take every n-th shape
 BLOCKS = ("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k")
 PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in BLOCKS]
-TIMEOUT = 600  # seconds for the build, and for the kernel tests
+TIMEOUT = common.TIMEOUT  # seconds for the build, and for the kernel tests
 
 
 def missing():

@@ -204,7 +204,7 @@ class Pipe(Chat):
             process.stdin.flush()
             self.assertEqual(process.stdout.readline(), b"4\n")
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=30)
+            process.wait(timeout=common.TIMEOUT)
             self.assertEqual((process.returncode, process.stderr.read()), (130, b""))
 
     def test_interrupt_while_the_question_is_read(self):
@@ -224,7 +224,7 @@ class Pipe(Chat):
             process.stdin.flush()
             time.sleep(0.5)
             process.send_signal(signal.SIGINT)
-            rest, errors = process.communicate(timeout=60)
+            rest, errors = process.communicate(timeout=common.TIMEOUT)
             self.assertEqual((process.returncode, rest.strip(), errors), (130, b"", b""))
 
     def test_interrupt_while_the_answer_is_written(self):
@@ -250,7 +250,7 @@ class Pipe(Chat):
             process.send_signal(signal.SIGINT)
             time.sleep(0.3)
             said = reader.read()
-            process.wait(timeout=30)
+            process.wait(timeout=common.TIMEOUT)
             self.assertEqual((process.returncode, process.stderr.read(), said[filled:]), (130, b"", b"4\n"))
 
     def test_output_closed(self):
@@ -265,7 +265,7 @@ class Pipe(Chat):
             process.stdin.write(b"What is 2+2?\n" * 3)
             process.stdin.close()
             self.assertEqual(process.stderr.read(), b"")
-            process.wait(timeout=30)
+            process.wait(timeout=common.TIMEOUT)
 
     def test_model_without_a_chat_format(self):
         with tempfile.TemporaryDirectory() as folder:

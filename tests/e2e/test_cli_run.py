@@ -490,7 +490,7 @@ class Text(WithModel):
             process.stdout.read(1)
             process.stdout.close()
             self.assertEqual(process.stderr.read(), b"")
-            process.wait(timeout=30)
+            process.wait(timeout=common.TIMEOUT)
 
 
 class Environment(WithModel):

@@ -12,7 +12,7 @@ import unittest
 import common
 from common import FolderTest, command, clean_environment, tern
 
-SECONDS = 20  # where a program that waits for a writer would wait for ever
+SECONDS = common.TIMEOUT  # where a program that waits for a writer would wait for ever
 
 
 class Inputs(FolderTest):

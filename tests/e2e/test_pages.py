@@ -18,7 +18,7 @@ def flags_of(command):
 
 
 def run(*arguments, stdin=""):
-    return subprocess.run(arguments, input=stdin, capture_output=True, text=True, timeout=60)
+    return subprocess.run(arguments, input=stdin, capture_output=True, text=True, timeout=common.TIMEOUT)
 
 
 class Environment(common.TernTest):

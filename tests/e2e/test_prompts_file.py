@@ -203,7 +203,7 @@ class PromptsFile(common.TernTest):
                 process.wait(timeout=1)
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=60)
+            stdout, stderr = process.communicate(timeout=common.TIMEOUT)
         self.assertEqual(process.returncode, 130, stderr)
         lines = [json.loads(line) for line in stdout.splitlines()]
         self.assertGreater(len(lines), 2)

@@ -132,7 +132,7 @@ class OurServer(Asking):
             self.assertEqual(chat.end(), 0)
 
     def server_is_idle(self):
-        end = time.monotonic() + 20
+        end = time.monotonic() + common.TIMEOUT
         while True:
             page = self.server.get("/metrics", **{"x-api-key": "key-1"}).body.decode()
             if "tern_answers_running 0\n" in page:
@@ -183,7 +183,7 @@ class OurServer(Asking):
             env=common.clean_environment(**self.key), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=common.TIMEOUT)
         self.assertEqual(process.returncode, 130)
         self.server_is_idle()
 
@@ -193,7 +193,7 @@ class OurServer(Asking):
             env=common.clean_environment(**self.key), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         process.stdout.read(20)
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=20)
+        out, errors = process.communicate(timeout=common.TIMEOUT)
         self.assertEqual((process.returncode, out[-1:]), (130, b"\n"), errors)
         self.server_is_idle()
 

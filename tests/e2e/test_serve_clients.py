@@ -111,7 +111,7 @@ class TheEnd(common.TernTest):
         with Server("--drain", 100, *SLOW) as server:  # the machine may have other work
             response = self.begin(server)
             server.signal(signal.SIGTERM)
-            end = time.monotonic() + 10
+            end = time.monotonic() + common.TIMEOUT
             while (ready := server.get("/ready")).status == 200 and time.monotonic() < end:
                 time.sleep(0.02)
             self.assertEqual(ready.status, 503)
@@ -119,7 +119,7 @@ class TheEnd(common.TernTest):
             self.assertEqual(server.get("/health").status, 200)
             self.assertEqual(server.chat(QUESTION).status, 503)
             self.assertTrue(response.read().endswith(b"data: [DONE]\n\n"))
-            self.assertEqual(server.process.wait(20), 0)
+            self.assertEqual(server.process.wait(common.TIMEOUT), 0)
 
     def test_answers_that_take_too_long_are_told(self):
         with Server("--drain", 0, *SLOW) as server:
@@ -132,17 +132,17 @@ class TheEnd(common.TernTest):
             last = response.read().strip().rsplit(b"\n\n", 1)[-1]
             self.assertEqual(json.loads(last.removeprefix(b"data: "))["error"]["type"], "unavailable_error")
             self.assertEqual(whole.getresponse().status, 503)
-            self.assertEqual(server.process.wait(20), 0)
+            self.assertEqual(server.process.wait(common.TIMEOUT), 0)
 
     def test_a_second_signal_ends_at_once(self):
         with Server(*SLOW) as server:
             self.begin(server, n=16)
             server.signal(signal.SIGTERM)
-            end = time.monotonic() + 10
+            end = time.monotonic() + common.TIMEOUT
             while server.get("/ready").status == 200 and time.monotonic() < end:
                 time.sleep(0.02)
             server.signal(signal.SIGTERM)
-            self.assertEqual(server.process.wait(20), -signal.SIGTERM)
+            self.assertEqual(server.process.wait(common.TIMEOUT), -signal.SIGTERM)
 
     def test_addresses_that_cannot_be(self):
         with Server() as server:

@@ -28,7 +28,7 @@ class Malformed(Served):
     def statuses(self, request):
         """Those of all replies to some bytes, after which the client closes its side."""
         sock = self.server.socket()
-        sock.settimeout(20)
+        sock.settimeout(common.TIMEOUT)
         received = b""
         try:
             sock.sendall(request)
@@ -107,14 +107,14 @@ class Malformed(Served):
     def test_a_body_that_waits_to_be_asked_for(self):
         sock = self.server.socket()
         self.addCleanup(sock.close)
-        sock.settimeout(20)
+        sock.settimeout(common.TIMEOUT)
         sock.sendall(HEAD + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(BODY))
         self.assertTrue(sock.recv(100).startswith(b"HTTP/1.1 100 "))
         sock.sendall(BODY)
         self.assertTrue(sock.recv(100).startswith(b"HTTP/1.1 200 "))
         sock = self.server.socket()
         self.addCleanup(sock.close)
-        sock.settimeout(20)
+        sock.settimeout(common.TIMEOUT)
         sock.sendall(HEAD + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % (1 << 30))
         self.assertTrue(sock.recv(100).startswith(b"HTTP/1.1 413 "))
 
@@ -124,7 +124,7 @@ class Malformed(Served):
         alone = [self.server.post("/v1/completions", **fields).json()["tern"]["digest"] for fields in asked]
         sock = self.server.socket()
         self.addCleanup(sock.close)
-        sock.settimeout(20)
+        sock.settimeout(common.TIMEOUT)
         for fields in asked:
             body = json.dumps(fields).encode()
             sock.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
@@ -174,10 +174,10 @@ class Slow(common.FolderTest):
         """Reads a byte now and then; the bytes until the server has ended it."""
         sock = server.socket()
         self.addCleanup(sock.close)
-        sock.settimeout(20)
+        sock.settimeout(common.TIMEOUT)
         body = json.dumps({"prompt": "Once upon", "n": 16, "logprobs": 20, "ignore_eos": True, "max_tokens": 100} | fields).encode()
         sock.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        n, end = 0, time.monotonic() + 120
+        n, end = 0, time.monotonic() + common.TIMEOUT
         try:
             while time.monotonic() < end and (piece := sock.recv(1 if n < 400 else 1 << 20)):
                 n += len(piece)
@@ -231,7 +231,7 @@ class Slow(common.FolderTest):
             connection = server.connect()
             self.addCleanup(connection.close)
             connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon", "n": 16} | LONG), JSON)
-            end = time.monotonic() + 30
+            end = time.monotonic() + common.TIMEOUT
             while (reply := server.get("/ready")).status == 200 and time.monotonic() < end:
                 pass
             self.assertEqual(reply.status, 503)
@@ -271,7 +271,7 @@ class Signals(common.TernTest):
                 server.signal(signal.SIGTERM)
                 for thread in threads:
                     thread.join(900)
-                self.assertEqual(server.process.wait(60), 0)
+                self.assertEqual(server.process.wait(common.TIMEOUT), 0)
                 self.assertEqual(len(outcomes), 12)
                 for stream, status, body in outcomes:
                     if stream:
@@ -295,11 +295,11 @@ class Signals(common.TernTest):
                     self.assertTrue(self.answers(number, process))
                 finally:
                     process.terminate()
-                    process.wait(30)
+                    process.wait(common.TIMEOUT)
 
     @staticmethod
     def answers(port, process):
-        end = time.monotonic() + 30
+        end = time.monotonic() + common.TIMEOUT
         while time.monotonic() < end and process.poll() is None:
             try:
                 with socket.create_connection(("127.0.0.1", port), 5) as sock:

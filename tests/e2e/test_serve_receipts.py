@@ -191,7 +191,7 @@ class Preparation(common.FolderTest):
         os.truncate(padded, self.SIZE)
         with Server("-m", padded) as server:
             seen = niceness(server.process.pid)
-            limit = time.monotonic() + 20  # the thread may begin after the first reply
+            limit = time.monotonic() + common.TIMEOUT  # the thread may begin after the first reply
             while len(set(seen)) == 1 and time.monotonic() < limit:
                 seen = niceness(server.process.pid)
             self.assertEqual(max(seen), min(min(seen) + 10, LEAST))

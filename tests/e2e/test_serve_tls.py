@@ -79,7 +79,7 @@ class Tls(common.FolderTest):
 
     def test_plain_http_gets_nothing(self):
         server = self.serve(self.one)
-        with socket.create_connection((server.host, server.port), timeout=20) as sock:
+        with socket.create_connection((server.host, server.port), timeout=common.TIMEOUT) as sock:
             sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try:
                 received = sock.recv(1000)
@@ -95,7 +95,7 @@ class Tls(common.FolderTest):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             context.minimum_version, context.maximum_version = version, version
-        with socket.create_connection((server.host, server.port), timeout=20) as plain:
+        with socket.create_connection((server.host, server.port), timeout=common.TIMEOUT) as plain:
             with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
                 return secure.version()
 
@@ -127,7 +127,7 @@ class Tls(common.FolderTest):
         def reload(server, told):
             times = server.log().count(told)
             server.signal(signal.SIGHUP)
-            end = time.monotonic() + 20
+            end = time.monotonic() + common.TIMEOUT
             while server.log().count(told) == times:
                 self.assertLess(time.monotonic(), end, server.log())
                 time.sleep(0.02)

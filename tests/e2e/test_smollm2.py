@@ -74,7 +74,7 @@ class Smollm2(common.TernTest):
         ) as process:
             process.stdout.read(1)
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=common.TIMEOUT)
             self.assertEqual(process.returncode, 130)
 
 

@@ -200,7 +200,7 @@ class Tune(common.FolderTest):
             time.sleep(0.3)
             self.assertFalse(self.cache.exists() and os.listdir(self.cache))
             self.assertEqual(server.complete("1+1=", max_tokens=2).status, 200)
-            until = time.monotonic() + 60
+            until = time.monotonic() + common.TIMEOUT
             while not (self.cache.exists() and os.listdir(self.cache)) and time.monotonic() < until:
                 time.sleep(0.02)
             self.assertEqual(server.complete("1+1=", max_tokens=2).status, 200)

@@ -10,6 +10,7 @@ tests/fuzz/found_X.txt, which tests/fuzz/found.py keeps. Exit status 77, which c
 
 import argparse
 import concurrent.futures
+import datetime
 import os
 import re
 import shutil
@@ -129,7 +130,7 @@ def fuzz(name, program, folder, seconds):
     corpus, log = folder / "corpus" / name, folder / f"{name}.log"
     seed(name, corpus)
     status, texts = run_target(name, program, folder, seconds, log)
-    row = {"target": name, "status": status, "log": log}
+    row = {"target": name, "seconds": seconds, "status": status, "log": log}
     numbers = {key: [re.findall(pattern, text)[-1:] for text in texts] for key, pattern in STATS.items()}
     row["executions"] = sum(int(number) for last in numbers["executions"] for number in last)
     row["coverage"] = max((int(number) for last in numbers["coverage"] for number in last), default=0)
@@ -139,11 +140,16 @@ def fuzz(name, program, folder, seconds):
     return row
 
 
-def print_table(rows, seconds):
+def shares(names, seconds, day):
+    """Seconds of each target: a quarter of them has all, another quarter each day, the others have a quarter."""
+    return {name: seconds if i % 4 == day % 4 else max(1, seconds // 4) for i, name in enumerate(names)}
+
+
+def print_table(rows):
     print(f"{'TARGET':<24}{'SECONDS':>8}{'EXECUTIONS':>12}{'COVERAGE':>10}{'CORPUS':>8}  FINDING")
     for row in rows:
         print(
-            f"{row['target']:<24}{seconds:>8}{row['executions']:>12}{row['coverage']:>10}"
+            f"{row['target']:<24}{row['seconds']:>8}{row['executions']:>12}{row['coverage']:>10}"
             f"{row['corpus']:>8}  {row['finding']}"
         )
         if row["status"]:
@@ -153,7 +159,7 @@ def print_table(rows, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, required=True, help="folder for build, corpus and findings")
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("TERN_TEST_FUZZ_SECONDS") or 20))
+    parser.add_argument("--seconds", type=int, help="for each target; without it 20 for a quarter of them, 5 for others")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at a time")
     parser.add_argument("--generator-python", help="a Python with Jinja2, for the build")
     parser.add_argument("targets", nargs="*", help="fuzz_X; without any: all")
@@ -161,9 +167,11 @@ def main():
     names = options.targets or sorted(path.stem for path in HERE.glob("fuzz_*.c"))
     folder = options.build.resolve()
     programs = build(folder, names, options.generator_python)
+    asked = options.seconds or int(os.environ.get("TERN_TEST_FUZZ_SECONDS") or 0)
+    seconds = dict.fromkeys(programs, asked) if asked else shares(programs, 20, datetime.date.today().toordinal())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda n: fuzz(n, programs[n], folder, options.seconds), programs))
-    print_table(rows, options.seconds)
+        rows = list(pool.map(lambda n: fuzz(n, programs[n], folder, seconds[n]), programs))
+    print_table(rows)
     return 1 if any(row["status"] or not row["executions"] for row in rows) else 0
 
 
