@@ -18,7 +18,7 @@
 #include "tests/http_client.h"
 #include "tests/tiny_model.h"
 
-enum { PROMPT = 300, PATIENCE = 30, SUBMITS = 64 /* more than all tests make */ };
+enum { PROMPT = 300, PATIENCE = 1800, SUBMITS = 64 /* more than all tests make */ };
 
 /* A step asks for the time when it begins, when it admits somebody, before its pass, after it, when
  * its tokens are picked, and for each of them. */

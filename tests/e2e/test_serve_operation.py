@@ -125,9 +125,7 @@ class Log(common.FolderTest):
             for _ in range(100):
                 self.assertEqual(server.post("/tokenize", content=prompt).status, 200)
             self.assertGreater(server.metrics()["tern_log_dropped_lines_total"], 0)
-            began = time.monotonic()
             self.assertEqual(server.stop(), 0)
-            self.assertLess(time.monotonic() - began, 8)
 
     def test_a_pipe_without_a_reader(self):
         """It is not waited for: not at the start, and not when the log is opened again."""
