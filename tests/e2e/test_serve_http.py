@@ -3,7 +3,6 @@
 
 import json
 import tempfile
-import time
 from pathlib import Path
 
 import common
