@@ -18,6 +18,7 @@ except ModuleNotFoundError:  # before Python 3.11
     import tomli as tomllib
 
 import documents
+import suite
 
 sys.path.insert(0, str(documents.ROOT / "lab"))
 import page_figures  # noqa: E402
@@ -212,4 +213,4 @@ def seen(path, text, right, entry):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()
