@@ -2,6 +2,7 @@
 """tools/install-deps beside a system of the test's own: what is installed, and who may install."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -56,6 +57,18 @@ class InstallDeps(common.FolderTest):
         self.assertTrue(done.endswith("--no-install-recommends cmake libgnutls28-dev\n"), done)
         _, _, done = self.run_script(lacking="cmake libcmocka-dev", user=0)
         self.assertTrue(done.endswith("--no-install-recommends cmake libcmocka-dev\n"), done)
+
+    def test_python_packages_have_hashes(self):
+        for name in ("tests/oracle/requirements", "lab/report-requirements"):
+            pinned = (common.ROOT / f"{name}.txt").read_text().replace("\\\n", " ").splitlines()
+            pinned = [line for line in pinned if not line.startswith("#")]
+            for line in pinned:
+                self.assertRegex(line, r"^[a-z0-9-]+==\S+( ; [^#]+?)? +--hash=sha256:[0-9a-f]{64}( |$)")
+            wanted = re.findall(r"^([a-z0-9-]+==[^;\s]+)", (common.ROOT / f"{name}.in").read_text(), re.M)
+            self.assertGreater(len(wanted), 0)
+            for package in wanted:
+                self.assertTrue(any(line.startswith(f"{package} ") for line in pinned), f"{name}.txt lacks {package}")
+        self.assertIn("--require-hashes -r", SCRIPT.read_text())
 
 
 if __name__ == "__main__":
