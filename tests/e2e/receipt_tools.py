@@ -147,7 +147,7 @@ def others(receipt, path):
         yield f"elsewhere/{value}"
     if isinstance(value, str) and value.startswith("tern_"):  # what other sets have for it
         stem = value.rpartition("_")[0]
-        yield from (f"{stem}_{isa}" for isa in receipt["machine"]["instruction_sets"] if f"{stem}_{isa}" != value)
+        yield from (f"{stem}_{isa}" for isa in receipt["machine"].get("instruction_sets", []) if f"{stem}_{isa}" != value)
     yield from (v for v in SOUND.get(dotted(path), []) if v != value)
 
 

@@ -229,7 +229,7 @@ class Rules(Documents):
         """With a digest made anew: no median, spread, ratio or sum passes that its samples do not have."""
         passed = self.unnoticed("benchmark")
         figures = {name for name in passed if re.match(r"benchmark\.(?!.*rounds)", name)}
-        measured = r"rss_mib|threads|depth|prompt_tokens|generated_tokens|tokens|bytes|gweights"
+        measured = r"peak_isa|peak_unit|rss_mib|threads|depth|prompt_tokens|generated_tokens|tokens|bytes|gweights"
         loose = rf"benchmark\.(.*\.)?({measured}|zero_groups\.\d+|fetch\.\w+|touch\.\w+)$|.*\.stages\[\]\.stage$"
         self.assertEqual({name for name in figures if not re.match(loose, name)}, set())
         for kind in ("comparison", "independent"):
