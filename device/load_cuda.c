@@ -19,16 +19,14 @@
  */
 static const char *const places[] = {"libtern-cuda.so", TERN_CUDA_FROM_PROGRAM};
 
-/* Writes the directory of the library or program that holds this code. */
-static bool own_directory(char *path, size_t size) {
+/* Writes the directory of the library or program that holds this code, not that of a link to it. */
+static bool own_directory(char path[PATH_MAX]) {
     Dl_info info;
+    /* a program may have any name for itself */
+    const bool told = dladdr(places, &info) != 0 && info.dli_fname[0] == '/';
 
-    if (dladdr(places, &info) != 0 && info.dli_fname[0] == '/') {
-        (void)snprintf(path, size, "%s", info.dli_fname);
-    } else { /* a program may have any name for itself */
-        const ssize_t n = readlink("/proc/self/exe", path, size - 1);
-        path[n > 0 ? n : 0] = '\0';
-    }
+    if (realpath(told ? info.dli_fname : "/proc/self/exe", path) == NULL)
+        return false;
     char *slash = strrchr(path, '/');
     if (slash != NULL)
         *slash = '\0';
@@ -42,7 +40,7 @@ static bool find_module(char *path, size_t size) {
 
     if (wanted != NULL && *wanted != '\0')
         return snprintf(path, size, "%s", wanted) < (int)size;
-    if (!own_directory(directory, sizeof directory))
+    if (!own_directory(directory))
         return false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (snprintf(path, size, "%s/%s", directory, places[i]) < (int)size &&

@@ -80,20 +80,21 @@ class Words(common.TernTest):
 
     @unittest.skipUnless(shutil.which("make"), "no make")
     def test_names_of_the_makefile_that_others_use(self):
-        """RUNS and PROMPTS of the environment count only when they make sense; on the line always."""
+        """RUNS and PROMPTS count as they are said, in the environment too; lab_perf_receipts has those that are refused."""
         def plan(*words, **env):
             outer = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "RUNS", "PROMPTS")  # of `make test`
             clean = {k: v for k, v in common.clean_environment().items() if k not in outer} | env
-            command = ["make", "-n", "bench-model", *words]
+            command = ["make", "-n", "bench", *words]
             done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, check=True)
             return done.stdout
 
-        for value, rounds in (("yes", 3), ("", 3), ("5", 5), ("1 2", 3)):
-            self.assertIn(f"--repeat {rounds} ", plan(RUNS=value), value)
-        self.assertIn("--repeat yes ", plan("RUNS=yes"))
-        self.assertNotIn("--prompts-file", plan(PROMPTS="ask me"))
-        self.assertIn("--prompts-file README.md", plan(PROMPTS="README.md"))
-        self.assertIn("--prompts-file nowhere", plan("PROMPTS=nowhere"))
+        self.assertNotIn("--repeat", plan())
+        self.assertIn("--repeat 5 ", plan(RUNS="5"))
+        self.assertIn("--repeat 5 ", plan("RUNS=5", RUNS="7"))
+        for words, variables in (((), {"PROMPTS": "README.md"}), (("PROMPTS=README.md",), {})):
+            planned = plan(*words, **variables)
+            self.assertIn("--repeat 3 ", planned)
+            self.assertIn("--prompts-file 'README.md' --rounds 3 ", planned)
 
 
 class Hints(common.FolderTest):
