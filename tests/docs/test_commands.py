@@ -38,6 +38,7 @@ NOT_RUN = [
 # (pattern, what runs instead): the same program with less to do.
 SHORTER = [(pattern, instead) for _, pattern, instead, _ in NOT_RUN] + [
     (r"^(tests/machines/run.py .*) -- .*", r"\1 --list"),
+    (r"^(tests/machines/run.py .* --short --day \d+).*", r"\1 --list"),
     (r"^cmake --install build$", 'cmake --install "$BUILD" --prefix "$HOME/.local" > installed.txt'),
     (r"i2_s_8x1_avx2", "i2_s_16x1_avx2"),  # the row that a reader is shown how to add
     (r"--preset bitnet-2b\b", "--preset bitnet-tiny"),
@@ -71,6 +72,7 @@ ELSEWHERE = {
     "lab/crossval-reference": "installs other engines, gigabytes; e2e_crossval has what it wrote",
     "lab/report": "lab_report; needs matplotlib",
     "tests/mutants/mutants.py": "builds broken copies of the source; `make mutants` does it",
+    "tests/mutants/draw.py": "the same; mutants_drawn draws some",
     "build-fuzz/": "the test of the fuzz targets runs them",
 }
 

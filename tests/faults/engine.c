@@ -32,6 +32,7 @@ typedef struct work {
     uint64_t ids[REQUESTS];
     size_t n; /* requests that were taken */
     answer answers[REQUESTS][BRANCHES];
+    tern_error failed; /* why an answer ended by an error, the last of those */
 } work;
 
 static bool allow_even(void *user, const tern_progress *progress, uint64_t *allowed, size_t words) {
@@ -132,6 +133,8 @@ static void note(work *w, const tern_event *event) {
             a->end = event->end;
             a->n_shared = event->figures.n_shared;
             memcpy(a->digest, event->digest, sizeof a->digest);
+            if (event->end == TERN_END_ERROR)
+                w->failed = *event->error;
         }
     }
 }
@@ -184,10 +187,13 @@ static tern_status save_and_load(work *w, const char *path, tern_error *err) {
     return s;
 }
 
+/* Up to the first answer that ended by an error: what is printed is right, and its beginning. */
 static bool print(const work *w) {
     for (size_t i = 0; i < w->n; i++)
         for (uint32_t j = 0; j < (i == 2 ? BRANCHES : 1); j++) {
             const answer *a = &w->answers[i][j];
+            if (a->end == TERN_END_ERROR)
+                return fflush(stdout) == 0;
             if (printf("%zu.%u %s", i, j, tern_end_name(a->end)) < 0)
                 return false;
             for (size_t k = 0; k < a->n; k++)
@@ -209,6 +215,8 @@ int main(int argc, char **argv) {
         s = run(&w, &err);
     if (s == TERN_OK)
         s = save_and_load(&w, argv[2], &err);
+    if (s == TERN_OK && w.failed.message[0] != '\0')
+        s = tern_fail(&err, TERN_ERR_STATE, "an answer: %s", w.failed.message);
     if (!print(&w) && s == TERN_OK)
         s = tern_fail(&err, TERN_ERR_IO, "standard output failed");
     tern_engine_free(&w.engine);
