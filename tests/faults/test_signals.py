@@ -266,8 +266,13 @@ class Serving(unittest.TestCase):
         server.send_signal(signal.SIGCONT)
         complaint = server.communicate(timeout=common.TIMEOUT)[1].decode()
         self.assertEqual(server.returncode, 1, complaint)
-        self.assertTrue(common.one_line(complaint), complaint)
-        self.assertIn(f"{self.model}: cannot be read any more: {SHORTER}", complaint)
+        # The thread that reads the file meets the fault; the one that looks after it may have seen the change just before.
+        size = common.SMALL_MODEL.stat().st_size
+        said = {f"tern: {self.model}: cannot be read any more: {SHORTER}, or its disk failed",
+                f"tern: {self.model}: was changed while it was in use: {size} bytes became 4096"}
+        lines = complaint.splitlines()
+        self.assertLessEqual(set(lines), said, complaint)
+        self.assertTrue(0 < len(lines) == len(set(lines)), complaint)
         self.assertEqual(os.listdir(self.folder.name), ["model.gguf"])
 
     def test_no_socket_is_left(self):
