@@ -77,11 +77,11 @@ class Changes(common.FolderTest):
     def test_replaced_by_its_name(self):
         """Harmless: the old file stays mapped, and a receipt has the digest of what computed."""
         with Server("-m", self.model) as server:
-            before = server.complete("Once", max_tokens=4).json()["tern"]["digest"]
+            before = server.complete("Once", max_tokens=4, temperature=0).json()["tern"]["digest"]
             other = self.dir / "other.gguf"
             other.write_bytes(b"another file")
             other.rename(self.model)
-            reply = server.complete("Once", max_tokens=4, receipt=True).json()["tern"]
+            reply = server.complete("Once", max_tokens=4, temperature=0, receipt=True).json()["tern"]
             self.assertEqual(reply["digest"], before)
             self.assertEqual(reply["receipt"]["model_info"]["sha256"], receipt_tools.hash_file(common.small_model()))
             self.assertEqual(server.get("/health").status, 200)
