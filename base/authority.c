@@ -59,7 +59,7 @@ bool tern_authority_same_host(const tern_authority *a, const tern_authority *b) 
     return n > 0 && n == bare(b) && strncasecmp(a->host, b->host, n) == 0;
 }
 
-/* Whether the host is 127.x.y.z, four numbers of at most three digits, and below 256. */
+/* True for 127.x.y.z: four numbers below 256, of at most three digits each. */
 static bool is_loopback_v4(const char *host, size_t size) {
     size_t at = 0;
     for (unsigned part = 0; part < 4; part++) {

@@ -21,16 +21,16 @@ typedef struct tern_authority {
 } tern_authority;
 
 /*
- * Whether text[size] is HOST or HOST:PORT and nothing else: a name of letters, digits, '-', '.' and
+ * True if text[size] is HOST or HOST:PORT and nothing else: a name of letters, digits, '-', '.' and
  * '_', an IPv4 address, or an IPv6 address in brackets, with a port in decimal digits; together at
  * most TERN_AUTHORITY_BYTES.
  */
 bool tern_authority_read(const char *text, size_t size, tern_authority *out);
 
-/* Whether both are the same host, in any case of letters, but for one dot at the end of a name. */
+/* True if both are the same host. Case, and one dot at the end of a name, make no difference. */
 bool tern_authority_same_host(const tern_authority *a, const tern_authority *b);
 
-/* Whether a host is this machine and no other: localhost, a name below it, 127.0.0.0/8, ::1. */
+/* True if a host is this machine and no other: localhost, a name below it, 127.0.0.0/8, ::1. */
 bool tern_authority_is_loopback(const tern_authority *a);
 
 typedef struct tern_origin {
@@ -46,7 +46,7 @@ bool tern_origin_read(const char *url, tern_origin *out);
  * the scheme's. */
 bool tern_origin_is_of(const tern_origin *origin, const char *host);
 
-/* Whether two URLs have the same scheme, host and port; false where one has no sound origin. */
+/* True if two URLs have the same scheme, host and port; false if one has no sound origin. */
 bool tern_origin_is_same(const char *a, const char *b);
 
 #endif

@@ -21,7 +21,7 @@ typedef enum tern_in_kind {
 TERN_MUST_CHECK tern_status tern_in_file_open(const char *path, tern_in_kind kind, FILE **out,
                                               tern_error *err);
 
-/* Whether it could be opened so, for libraries that open files themselves. */
+/* The checks of tern_in_file_open alone, before a library opens the file itself. */
 TERN_MUST_CHECK tern_status tern_in_file_check(const char *path, tern_in_kind kind,
                                                tern_error *err);
 

@@ -47,31 +47,27 @@ class Page(unittest.TestCase):
         edit(document)
         path.write_text(json.dumps(document))
 
-    def test_precision(self):
-        """Another perplexity in a receipt is another one on the page; another text is refused."""
-        path = self.receipts / page_tables.PRECISION / "smollm2-int4-64-perplexity.json"
+    def check_perplexity(self, name, shown, refused):
+        """A receipt's perplexity of 987.654 is shown so; (part, key, value) in it besides is refused."""
+        path = self.receipts / page_tables.PRECISION / f"{name}.json"
         document = json.loads(path.read_text())
         template = PRECISION.read_text()
+        part, key, value = refused
         with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
             document["perplexity"]["value"] = 987.654
             path.write_text(json.dumps(document))
-            self.assertIn("| 987.654 |", page_figures.page(template))
-            document["perplexity"]["text_sha256"] = "0" * 64
+            self.assertIn(shown, page_figures.page(template))
+            document[part][key] = value
             path.write_text(json.dumps(document))
             self.assertRaises(page_tables.PageError, page_figures.page, template)
 
+    def test_precision(self):
+        """Another perplexity in a receipt is another one on the page; another text is refused."""
+        self.check_perplexity("smollm2-int4-64-perplexity", "| 987.654 |", ("perplexity", "text_sha256", "0" * 64))
+
     def test_activations(self):
         """Rounded activations are a table of their own, and what was measured with others is refused."""
-        path = self.receipts / page_tables.PRECISION / "smollm2-int4-32-act-fp8-perplexity.json"
-        document = json.loads(path.read_text())
-        template = PRECISION.read_text()
-        with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
-            document["perplexity"]["value"] = 987.654
-            path.write_text(json.dumps(document))
-            self.assertIn("| fp8, e4m3 | 987.654 |", page_figures.page(template))
-            document["run"]["activations"] = "bf16"
-            path.write_text(json.dumps(document))
-            self.assertRaises(page_tables.PageError, page_figures.page, template)
+        self.check_perplexity("smollm2-int4-32-act-fp8-perplexity", "| fp8, e4m3 | 987.654 |", ("run", "activations", "bf16"))
 
     def test_figures_come_from_the_receipts(self):
         """Another figure in a receipt is another one on the page, in tables and in prose."""
