@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "authoring/gguf_writer_internal.h"
-#include "runtime/gguf/iebin.h"
+#include "runtime/files/gguf/iebin.h"
 
 enum { CHUNK_BYTES = 1 << 20 }; /* one write(2) */
 

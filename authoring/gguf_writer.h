@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/out_file.h"
-#include "runtime/gguf/gguf.h"
+#include "runtime/files/gguf/gguf.h"
 #include "tern/kernels.h"
 #include "tern/status.h"
 

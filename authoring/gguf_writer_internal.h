@@ -5,7 +5,7 @@
 /* What gguf_writer.c (the file) and gguf_put.c (its description) share. */
 
 #include "authoring/gguf_writer.h"
-#include "runtime/gguf/internal.h"
+#include "runtime/files/gguf/internal.h"
 
 typedef struct tern_gguf_described {
     char *name; /* owned */

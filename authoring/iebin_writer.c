@@ -11,8 +11,8 @@
 #include "authoring/gguf_writer_internal.h"
 #include "base/json_tree/text.h"
 #include "base/utf8.h"
-#include "runtime/gguf/iebin.h"
-#include "runtime/gguf/int4.h"
+#include "runtime/files/gguf/iebin.h"
+#include "runtime/files/gguf/int4.h"
 
 enum { DATA, KEYS, LIST };
 

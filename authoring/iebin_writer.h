@@ -3,8 +3,8 @@
 #define TERN_AUTHORING_IEBIN_WRITER_H
 
 /*
- * Writes IEBIN folders (runtime/gguf/iebin.h) with the writer of GGUF files: the same calls, and at
- * the end a list of tensors, their bytes and the model's keys in three files.
+ * Writes IEBIN folders (runtime/files/gguf/iebin.h) with the writer of GGUF files: the same calls,
+ * and at the end a list of tensors, their bytes and the model's keys in three files.
  */
 
 #include "authoring/gguf_writer.h"
@@ -31,7 +31,7 @@ void tern_iebin_put_int4(tern_gguf_writer *w, const char *name, uint32_t n_dims,
 
 /*
  * The tensor that was described last has its bytes elsewhere, as model.dedup.json of the folder
- * says (runtime/gguf/dedup.h): no data follow for it.
+ * says (runtime/files/gguf/dedup.h): no data follow for it.
  */
 void tern_iebin_share_last(tern_gguf_writer *w);
 

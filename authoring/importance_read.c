@@ -6,7 +6,7 @@
 
 #include "authoring/importance.h"
 #include "base/file_map.h"
-#include "runtime/gguf/gguf.h"
+#include "runtime/files/gguf/gguf.h"
 
 enum { COLS_MAX = 1 << 24 };
 

@@ -26,7 +26,7 @@ class Op:
     name: str
     templates: dict[str | None, str]
     tiled: bool
-    test: str  # compares the rows with the reference: tests/test_<name>.c
+    test: str  # compares the rows with the reference: tests/*/test_<name>.c
     type: str  # of its function: tern_<type>_fn
     parts: tuple[str, ...] = ()  # of several functions: <row>_<part>, tern_<type>_<part>_fn
     devices: bool = False  # no processor has rows of it
@@ -136,9 +136,9 @@ def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> 
 
 def check_test(where: str, op: str, name: str, folder: Path) -> None:
     """A test that does not name the operation cannot prove its rows."""
-    path = folder / f"test_{name}.c"
-    if not path.is_file():
-        raise SpecError(f"{where}: test '{path.name}' does not exist")
+    path = next(folder.glob(f"*/test_{name}.c"), None)
+    if path is None:
+        raise SpecError(f"{where}: test 'test_{name}.c' does not exist")
     if not re.search(rf"\bTERN_OP_{op.upper()}\b", path.read_text(encoding="utf-8")):
         raise SpecError(f"{where}: test '{path.name}' does not name TERN_OP_{op.upper()}")
 

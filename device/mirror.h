@@ -5,8 +5,8 @@
 /*
  * A device that is called with addresses of the host. Ranges of the host's memory have
  * counterparts on the device, and an operation works on the counterparts of its operands. So who
- * makes passes (runtime/forward) calls it as it calls the processor, and has only to say what
- * goes over and what comes back.
+ * makes passes (runtime/engine/forward) calls it as it calls the processor, and has only to say
+ * what goes over and what comes back.
  *
  * Nothing goes over by itself: the host's memory and its counterpart differ until one is sent or
  * fetched. A mirror is used by one thread at a time; everything it does is in order.

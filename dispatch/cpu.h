@@ -48,7 +48,7 @@ enum {
 /*
  * Features that the processor itself tells, by CPUID, or Linux on ARM. Needs no file and no memory,
  * so it also works where cpuinfo cannot start (which reads /proc and /sys; a container may lack
- * them). Its answer is the same: tests/test_features.c compares both.
+ * them). Its answer is the same: tests/dispatch/test_features.c compares both.
  */
 uint64_t tern_cpu_own_word(void);
 

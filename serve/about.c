@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/word_list.h"
-#include "serve/own_address.h"
+#include "serve/http/own_address.h"
 #include "serve/server_internal.h"
 
 static const char json[] = "application/json";

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "serve/fields.h"
+#include "serve/interfaces/fields.h"
+#include "serve/interfaces/shape.h"
 #include "serve/server_internal.h"
-#include "serve/shape.h"
 
 /* ---- shapes that have names ------------------------------------------------------------------ */
 

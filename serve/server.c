@@ -11,7 +11,7 @@
 
 #include "base/metrics.h"
 #include "base/thread_signals.h"
-#include "serve/gate.h"
+#include "serve/http/gate.h"
 #include "serve/server_internal.h"
 
 enum { READERS = 2, SEND_SECONDS = 5 };

@@ -4,19 +4,19 @@
 
 /*
  * A model that answers over HTTP: docs/serving.md says what is asked and answered. The threads: one
- * that moves bytes (serve/http.h), two that read requests (serve/desk.h), one that steps the engine
- * (serve/worker.h), and those of the engine. All block every signal but faults of their own
- * (base/thread_signals.h).
+ * that moves bytes (serve/http/http.h), two that read requests (serve/http/desk.h), one that steps
+ * the engine (serve/work/worker.h), and those of the engine. All block every signal but faults of
+ * their own (base/thread_signals.h).
  */
 
-#include "serve/http.h"
-#include "serve/keys.h"
-#include "serve/log.h"
+#include "serve/http/http.h"
+#include "serve/http/keys.h"
+#include "serve/http/log.h"
 #include "tern/engine.h"
 
 typedef struct server server;
 
-/* How receipts of answers are made; serve/receipt.h. */
+/* How receipts of answers are made; serve/work/receipt.h. */
 typedef struct receipt_maker receipt_maker;
 
 typedef struct server_config {

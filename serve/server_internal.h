@@ -7,11 +7,11 @@
 #include <time.h>
 
 #include "base/fingerprint.h"
-#include "serve/ask.h"
-#include "serve/desk.h"
-#include "serve/job.h"
+#include "serve/http/desk.h"
+#include "serve/interfaces/ask.h"
 #include "serve/server.h"
-#include "serve/worker.h"
+#include "serve/work/job.h"
+#include "serve/work/worker.h"
 
 enum { SERVER_STATUSES = 500 }; /* of HTTP, from 100 on */
 
@@ -54,7 +54,7 @@ typedef struct route {
     bool at_desk; /* reads a body, or takes time in another way */
     bool open;    /* asks for no key */
 
-    /* For its description; shapes as serve/shape.h has them. */
+    /* For its description; shapes as serve/interfaces/shape.h has them. */
     ask_kind kind;     /* whose fields the body has; 0: none of them */
     const char *body;  /* of another body */
     bool streams;      /* a reply may be a stream */

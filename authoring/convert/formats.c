@@ -6,7 +6,7 @@
 #include "authoring/gguf_writer.h"
 #include "base/word_list.h"
 #include "kernels/quantize_important.h"
-#include "runtime/gguf/int4.h"
+#include "runtime/files/gguf/int4.h"
 
 static bool is_float(tern_format format) {
     return format <= TERN_FORMAT_BF16;

@@ -9,7 +9,7 @@
 
 #include "authoring/convert/q4_map.h"
 #include "authoring/importance.h"
-#include "runtime/gguf/reading.h"
+#include "runtime/files/gguf/reading.h"
 #include "tern/kernels.h"
 
 /* What was asked for; TERN_FORMAT_NONE: nothing, the rules below decide. */

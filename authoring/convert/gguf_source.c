@@ -7,8 +7,8 @@
 
 #include "authoring/convert/int4.h"
 #include "kernels/iebs.h"
-#include "runtime/gguf/gguf.h"
-#include "runtime/gguf/iebin.h"
+#include "runtime/files/gguf/gguf.h"
+#include "runtime/files/gguf/iebin.h"
 
 struct convert_gguf_tensor {
     const tern_gguf_tensor *tensor;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "runtime/gguf/iebin.h"
+#include "runtime/files/gguf/iebin.h"
 
 enum { INDEX_BYTES = 1 << 28, PATH_BYTES = 4096, MAX_FILES = 10000, FILE_NAME_BYTES = 256 };
 

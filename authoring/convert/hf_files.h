@@ -4,7 +4,8 @@
 
 /*
  * The files of weights in a folder as one: model.safetensors, or those that an index names, or
- * where there is none of them model.ie.json with the files that it names (runtime/gguf/iebin.h).
+ * where there is none of them model.ie.json with the files that it names
+ * (runtime/files/gguf/iebin.h).
  */
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 
 #include "authoring/convert/hf_metadata.h"
 #include "authoring/convert/hf_tokenizer_models.h"
-#include "runtime/tokenizer/vocabulary.h"
+#include "runtime/text/tokenizer/vocabulary.h"
 
 enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */ };
 

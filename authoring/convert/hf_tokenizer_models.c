@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer/bert_rules.h"
-#include "runtime/tokenizer/unigram_rules.h"
+#include "runtime/text/tokenizer/bert_rules.h"
+#include "runtime/text/tokenizer/unigram_rules.h"
 
 static const char start_mark[] = "\xE2\x96\x81";
 enum { START_MARK_BYTES = 3 };

@@ -5,7 +5,7 @@
 /* What GGUF has for the models Unigram (t5) and WordPiece (bert) alone. */
 
 #include "authoring/gguf_writer.h"
-#include "runtime/tokenizer/vocabulary.h"
+#include "runtime/text/tokenizer/vocabulary.h"
 
 /* Refuses rules of the vocabulary that GGUF has no key for; others than of these kinds are fine. */
 TERN_MUST_CHECK tern_status hf_check_model(const tern_vocabulary *v, tern_error *err);

@@ -2,9 +2,10 @@
 #ifndef TERN_AUTHORING_CONVERT_INT4_H
 #define TERN_AUTHORING_CONVERT_INT4_H
 
-/* Floats to rows of INT4 and back (runtime/gguf/int4.h); docs/numerics.md has the formulas. */
+/* Floats to rows of INT4 and back (runtime/files/gguf/int4.h); docs/numerics.md has the formulas.
+ */
 
-#include "runtime/gguf/int4.h"
+#include "runtime/files/gguf/int4.h"
 
 /*
  * Codes of a row of cols floats, w[cols] of which say how much the error of each counts (NULL: all

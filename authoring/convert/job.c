@@ -7,8 +7,8 @@
 #include "authoring/convert/sparse.h"
 #include "authoring/iebin_writer.h"
 #include "base/hash64.h"
-#include "runtime/gguf/int4.h"
-#include "runtime/threads/team.h"
+#include "runtime/files/gguf/int4.h"
+#include "threads/team.h"
 
 convert_tensor *convert_job_add(convert_job *job) {
     if (job->n == job->capacity) {

@@ -11,8 +11,8 @@
 #include "authoring/gguf_writer.h"
 #include "authoring/importance.h"
 #include "kernels/quantize_important.h"
-#include "runtime/threads/team.h"
 #include "tern/kernels.h"
+#include "threads/team.h"
 
 enum { CONVERT_NAME_BYTES = 256 };
 

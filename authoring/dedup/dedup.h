@@ -4,7 +4,7 @@
 
 /*
  * Finds bytes that tensors of a model share with each other, or with another model, and writes them
- * once: the files that runtime/gguf/dedup.h reads.
+ * once: the files that runtime/files/gguf/dedup.h reads.
  *
  * A plan cuts tensors into parts. A part is literal (its bytes are written), or like another part
  * of the model that is literal, or like bytes of the base; then only the bytes that differ are

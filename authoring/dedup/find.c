@@ -6,7 +6,7 @@
 
 #include "authoring/dedup/dedup.h"
 #include "base/hash64.h"
-#include "runtime/gguf/internal.h"
+#include "runtime/files/gguf/internal.h"
 
 enum {
     WINDOWS = 8,       /* places of a block that are looked up */

@@ -9,8 +9,8 @@
 
 #include "authoring/dedup/dedup.h"
 #include "authoring/iebin_writer.h"
-#include "runtime/gguf/iebin.h"
-#include "runtime/gguf/internal.h"
+#include "runtime/files/gguf/iebin.h"
+#include "runtime/files/gguf/internal.h"
 
 static void copy_keys(const tern_gguf *model, tern_gguf_writer *w) {
     for (size_t i = 0; i < tern_gguf_value_count(model); i++) {

@@ -7,7 +7,7 @@
 
 #include "authoring/dedup/dedup.h"
 #include "base/json.h"
-#include "runtime/gguf/internal.h"
+#include "runtime/files/gguf/internal.h"
 
 enum { FILE_BYTES = 64 << 20 };
 

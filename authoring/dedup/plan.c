@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "authoring/dedup/dedup.h"
-#include "runtime/gguf/iebin.h"
+#include "runtime/files/gguf/iebin.h"
 
 tern_status dedup_open(const char *path, bool weights_alone, tern_gguf **out, tern_error *err) {
     return weights_alone && tern_iebin_is(path) ? tern_iebin_open(path, NULL, out, err)

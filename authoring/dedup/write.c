@@ -9,7 +9,7 @@
 #include "authoring/dedup/dedup.h"
 #include "base/hash64.h"
 #include "base/json_tree/text.h"
-#include "runtime/gguf/dedup.h"
+#include "runtime/files/gguf/dedup.h"
 
 enum { PATH_BYTES = 4096, INDEX = TERN_DEDUP_BASE + 1, TARGETS };
 

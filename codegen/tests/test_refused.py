@@ -359,7 +359,8 @@ class Refused(InFolder):
             (root / folder).mkdir(exist_ok=True)
             for template in (ROOT / folder).glob("*.j2"):
                 shutil.copy(template, root / folder)
-        shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("[!t]*"))
+        for folder in ("kernels", "device"):
+            shutil.copytree(ROOT / "tests" / folder, root / "tests" / folder)
         return root
 
     def edit(self, path: Path, old: str, new: str) -> None:

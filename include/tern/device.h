@@ -5,7 +5,7 @@
 /*
  * Devices: one table of functions for the processor, CUDA and Level Zero, with the operations of
  * kernels.h over several tokens at once. Every device returns the same bits (docs/numerics.md).
- * Passes of a model call the table of the processor or of CUDA (runtime/forward).
+ * Passes of a model call the table of the processor or of CUDA (runtime/engine/forward).
  *
  * Pointers among an operation's operands are addresses on the device: memory of `alloc`, or an
  * element inside it. Only upload, download and gemv_block_sparse_f32 take host memory. Alignment

@@ -8,11 +8,11 @@
  */
 
 #include "base/sha256.h"
-#include "runtime/draft/draft.h"
+#include "runtime/engine/draft/draft.h"
 #include "runtime/engine/pooled.h"
+#include "runtime/engine/sample/end_of_text.h"
+#include "runtime/engine/sample/sampler.h"
 #include "runtime/engine/schedule.h"
-#include "runtime/sample/end_of_text.h"
-#include "runtime/sample/sampler.h"
 #include "tern/engine.h"
 
 /* A token that ends a text and is not in it. */

@@ -6,9 +6,9 @@
 
 #include <pthread.h>
 
-#include "runtime/cache/pool.h"
 #include "runtime/engine/branch.h"
-#include "runtime/forward/runner.h"
+#include "runtime/engine/cache/pool.h"
+#include "runtime/engine/forward/runner.h"
 
 /* A span of the running pass, and what came of its rows so far. */
 typedef struct tern_engine_span {

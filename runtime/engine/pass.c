@@ -9,7 +9,7 @@
 
 #include "base/logprob.h"
 #include "runtime/engine/internal.h"
-#include "runtime/sample/logit_source.h"
+#include "runtime/engine/sample/logit_source.h"
 
 /* Hands the plan to the runner; returns how many rows there are. */
 static uint32_t line_up(tern_engine *e, size_t n) {

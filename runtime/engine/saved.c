@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cache/sequence_file.h"
+#include "runtime/engine/cache/sequence_file.h"
 #include "runtime/engine/internal.h"
 
 /* A sequence outside of the engine, and as the schedule sees it. */

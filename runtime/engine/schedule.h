@@ -13,10 +13,10 @@
  * does not fit holds up those after it, so that no job waits for ever. What its first tokens have
  * in known pages is shared, not computed.
  *
- * Layers with a window may have pages of their own (runtime/cache/pool.h). Of these a job has only
- * those that its next token sees, and leaves the others as it goes on; they stay known. How many it
- * has at once is promised to it when it is admitted (window.h). Known pages of its first tokens are
- * shared up to a place only where the window before that place is known, too.
+ * Layers with a window may have pages of their own (runtime/engine/cache/pool.h). Of these a job
+ * has only those that its next token sees, and leaves the others as it goes on; they stay known.
+ * How many it has at once is promised to it when it is admitted (window.h). Known pages of its
+ * first tokens are shared up to a place only where the window before that place is known, too.
  *
  * A job whose memory is used up is promised more. Where there is none the last job in the order is
  * set aside: its pages are released, it waits again, and later computes its tokens again, those
@@ -26,7 +26,7 @@
  * tokens, in order, as far as the time between two tokens of the others allows.
  */
 
-#include "runtime/cache/pages.h"
+#include "runtime/engine/cache/pages.h"
 #include "runtime/engine/cost.h"
 #include "runtime/engine/window.h"
 

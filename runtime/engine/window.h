@@ -12,7 +12,7 @@
  * another one, and no job ever lacks a page because of what others do.
  */
 
-#include "runtime/cache/pages.h"
+#include "runtime/engine/cache/pages.h"
 
 /* Pages pages[first] to pages[end - 1] are the job's. */
 typedef struct tern_job_window {

@@ -9,7 +9,7 @@
  */
 
 #include "kernels/iebs.h"
-#include "runtime/gguf/gguf.h"
+#include "runtime/files/gguf/gguf.h"
 #include "tern/kernels.h"
 
 /* Whether a tensor of sparse blocks is to be made dense, where `row` is the kernel that would

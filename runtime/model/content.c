@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/hash64.h"
-#include "runtime/gguf/int4.h"
+#include "runtime/files/gguf/int4.h"
 
 enum {
     PIECE_BYTES = 4 << 20, /* read by one thread at a time */

@@ -12,8 +12,8 @@
  */
 
 #include "base/cache_folder.h"
-#include "runtime/gguf/gguf.h"
-#include "runtime/threads/team.h"
+#include "runtime/files/gguf/gguf.h"
+#include "threads/team.h"
 
 /* Adds a few bytes of a tensor, from its beginning to its end. */
 void tern_content_sample(tern_hash64 *hash, const tern_gguf_tensor *tensor);

@@ -12,8 +12,8 @@
  * depends on a hash.
  */
 
-#include "runtime/gguf/gguf.h"
-#include "runtime/gguf/reading.h"
+#include "runtime/files/gguf/gguf.h"
+#include "runtime/files/gguf/reading.h"
 #include "tern/tern.h"
 
 /* What has the bytes of one tensor of the file. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/gguf/internal.h"
+#include "runtime/files/gguf/internal.h"
 #include "runtime/model/block.h"
 #include "runtime/model/config_internal.h"
 

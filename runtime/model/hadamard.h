@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/gguf/gguf.h"
+#include "runtime/files/gguf/gguf.h"
 #include "runtime/model/config.h"
 
 /* How rows of one width are turned. */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/hash64.h"
-#include "runtime/gguf/int4.h"
-#include "runtime/gguf/internal.h"
+#include "runtime/files/gguf/int4.h"
+#include "runtime/files/gguf/internal.h"
 #include "runtime/model/model.h"
 
 static void add_span(tern_hash64 *h, tern_span text) {

@@ -17,7 +17,7 @@
  */
 
 #include "base/cache_folder.h"
-#include "runtime/threads/team.h"
+#include "threads/team.h"
 
 enum { TERN_IMAGE_HEADER_BYTES = 2 << 20, TERN_IMAGE_PIECE_BYTES = 4 << 20 };
 

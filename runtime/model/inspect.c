@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "kernels/iebs.h"
-#include "runtime/gguf/int4.h"
+#include "runtime/files/gguf/int4.h"
 #include "runtime/model/model.h"
 #include "runtime/model/tune_model.h"
 

@@ -10,8 +10,8 @@
  * written; then it takes what workers of its node have not begun. Who makes a row changes no bit.
  */
 
-#include "runtime/gguf/gguf.h"
-#include "runtime/threads/team.h"
+#include "runtime/files/gguf/gguf.h"
+#include "threads/team.h"
 
 typedef struct tern_load_job tern_load_job;
 

@@ -15,11 +15,11 @@
 #include "runtime/model/model_replicas.h"
 #include "runtime/model/on_device.h"
 #include "runtime/model/strict.h"
+#include "runtime/model/tune/cores.h"
 #include "runtime/model/tune_model.h"
-#include "runtime/threads/bind.h"
-#include "runtime/threads/team.h"
-#include "runtime/tokenizer/tokenizer.h"
-#include "runtime/tune/cores.h"
+#include "runtime/text/tokenizer/tokenizer.h"
+#include "threads/bind.h"
+#include "threads/team.h"
 
 tern_model_params tern_model_params_default(void) {
     return (tern_model_params){.isa = NULL};

@@ -3,7 +3,7 @@
 #define TERN_RUNTIME_MODEL_MODEL_REPLICAS_H
 
 /*
- * A model's hot weights on every node (runtime/threads/replica.h), for models that are opened with
+ * A model's hot weights on every node (threads/replica.h), for models that are opened with
  * `replicate`. The loader lists them in m->replicas.hot, while planning and while loading; readers
  * ask tern_model_weights (model.h).
  */

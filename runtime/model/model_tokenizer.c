@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/model/model.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/text/tokenizer/tokenizer.h"
 
 /* A tokenizer from another file must not make tokens that the model has no weights for. */
 static tern_status adopt(tern_model *m, const char *path, const char *pre, tern_error *err) {

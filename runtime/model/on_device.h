@@ -4,8 +4,8 @@
 
 /*
  * A model on a device other than the processor: its weights have counterparts there, in the layouts
- * of the processor, and runners make their passes there (runtime/forward). What the host does for
- * itself stays as it is: tokens, angles, sampling. Same bits.
+ * of the processor, and runners make their passes there (runtime/engine/forward). What the host
+ * does for itself stays as it is: tokens, angles, sampling. Same bits.
  */
 
 #include "runtime/model/model.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dispatch/select.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/text/tokenizer/tokenizer.h"
 
 enum { USUAL_ALIGNMENT = 32 }; /* of tensors in a file that says none */
 

@@ -4,8 +4,8 @@
 
 #include "base/hash64.h"
 #include "base/metrics.h"
+#include "runtime/model/tune/file.h"
 #include "runtime/model/tune_model.h"
-#include "runtime/tune/file.h"
 #include "tern/tune.h"
 
 /* A model's keys, and what its folder has. */

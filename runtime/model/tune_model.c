@@ -3,7 +3,7 @@
 #include "runtime/model/tune_model.h"
 
 #include "dispatch/cpu.h"
-#include "runtime/tune/file.h"
+#include "runtime/model/tune/file.h"
 
 uint64_t tern_tune_stream_of(const tern_model *m) {
     const tern_linear *linear;

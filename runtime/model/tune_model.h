@@ -5,7 +5,7 @@
 /* The matrices of a model and what is chosen for them. */
 
 #include "runtime/model/model.h"
-#include "runtime/tune/measure.h"
+#include "runtime/model/tune/measure.h"
 
 enum { TERN_TUNE_KEYS = 64 };
 

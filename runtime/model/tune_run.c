@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/model/tune/file.h"
 #include "runtime/model/tune_model.h"
-#include "runtime/tune/file.h"
 #include "tern/tune.h"
 
 struct tern_tune_run {

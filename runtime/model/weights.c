@@ -8,7 +8,7 @@
 
 #include "dispatch/select.h"
 #include "kernels/iebs.h"
-#include "runtime/gguf/int4.h"
+#include "runtime/files/gguf/int4.h"
 #include "runtime/model/blocks.h"
 #include "runtime/model/weight_check.h"
 

@@ -9,17 +9,17 @@
 
 #include "base/arena.h"
 #include "base/hash64.h"
-#include "runtime/gguf/gguf.h"
-#include "runtime/gguf/reading.h"
+#include "runtime/files/gguf/gguf.h"
+#include "runtime/files/gguf/reading.h"
 #include "runtime/model/equal.h"
 #include "runtime/model/load_jobs.h"
 #include "runtime/model/precision.h"
-#include "runtime/threads/replica.h"
-#include "runtime/threads/team.h"
-#include "runtime/tune/guard.h"
-#include "runtime/tune/tune.h"
+#include "runtime/model/tune/guard.h"
+#include "runtime/model/tune/tune.h"
 #include "tern/inspect.h"
 #include "tern/kernels.h"
+#include "threads/replica.h"
+#include "threads/team.h"
 
 /* One linear map: the matrix, the kernels that multiply by it, an optional bias[rows]. */
 struct tern_linear {

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/check.h"
 #include "tests/cuda/emulate.h"
 #include "tests/cuda/fake_runtime.h"
-#include "tests/device_case.h"
+#include "tests/device/device_case.h"
+#include "tests/support/check.h"
 
 static tern_status open_fake(tern_device **d, tern_error *err) {
     return tern_cuda_open(&tern_fake_cuda, tern_cuda_kernels, tern_cuda_kernel_count, d, err);

@@ -27,7 +27,7 @@ def problems_of_links():
 def known_tests():
     """Patterns of the names that tests have, on whatever machine: from the files and CMake's lists."""
     tests = documents.ROOT / "tests"
-    patterns = [path.stem.removeprefix("test_") for path in tests.glob("test_*.c")]
+    patterns = [path.stem.removeprefix("test_") for path in tests.glob("*/test_*.c")]
     patterns += ["e2e_" + path.stem.removeprefix("test_") for path in tests.glob("e2e/test_*.py")]
     for path in [*tests.rglob("CMakeLists.txt"), documents.ROOT / "bench" / "CMakeLists.txt"]:
         text = path.read_text()
@@ -40,15 +40,13 @@ def known_tests():
 def source_of(test):
     tests = documents.ROOT / "tests"
     places = (
-        tests / f"test_{test}.c",
-        tests / "isa" / f"test_{test}.c",
+        *tests.glob(f"*/test_{test}.c"),
         tests / "e2e" / f"test_{test.removeprefix('e2e_')}.py",
         tests / "docs" / f"test_{test.removeprefix('documents_')}.py",
         documents.ROOT / "bench" / "tests" / f"test_{test.removeprefix('bench_')}.py",
         documents.ROOT / "lab" / "tests" / f"test_{test.removeprefix('lab_')}.py",
         tests / "machines" / f"test_{test}.py",
         tests / test / f"test_{test}.py",
-        tests / test / f"test_{test}.c",
         tests / test.removeprefix("serve_") / f"test_{test.removeprefix('serve_')}.py",
     )
     for path in places:
@@ -182,7 +180,7 @@ class Links(unittest.TestCase):
         found = set()
         for path in sorted(documents.ROOT.glob("*/**/*.[ch]")) + sorted(documents.ROOT.glob("kernels/**/*.j2")):
             name = str(path.relative_to(documents.ROOT))
-            if name.split("/")[0] in ("kernels", "dispatch", "base", "runtime", "authoring", "device") and "reference" not in name:
+            if name.split("/")[0] in ("kernels", "dispatch", "base", "threads", "runtime", "authoring", "device") and "reference" not in name:
                 found |= {(name, function) for function in endless_loops(path.read_text())}
         page = (documents.ROOT / "docs" / "bounds.md").read_text()
         listed = set(re.findall(r"^\| `([\w./]+)` \| `(\w+)` \| .+ \|$", page, re.M))

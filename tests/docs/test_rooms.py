@@ -12,7 +12,7 @@ from documents import ROOT
 import suite
 
 # The program is a client of the library: what it needs is in include/tern/.
-PRIVATE = ("runtime", "dispatch", "kernels", "device", "gen")
+PRIVATE = ("runtime", "threads", "dispatch", "kernels", "device", "gen")
 ROW = re.compile(r"^\| `([\w/]+)/` \| .+ \| (.+) \|$", re.M)
 
 

@@ -55,7 +55,7 @@ class Environment(common.TernTest):
 
     def test_what_the_source_reads_is_known(self):
         """No variable that the library, a test or a tool reads is refused as unknown."""
-        folders = ("base", "runtime", "authoring", "receipts", "dispatch", "device", "serve", "tools", "tests", "bench", "kernels")
+        folders = ("base", "threads", "runtime", "authoring", "receipts", "dispatch", "device", "serve", "tools", "tests", "bench", "kernels")
         names = set()
         for path in (path for folder in folders for path in (ROOT / folder).rglob("*.[ch]")):
             names.update(re.findall(r'getenv\("(TERN_\w+)"\)', path.read_text()))

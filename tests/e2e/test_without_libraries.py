@@ -83,7 +83,7 @@ class Without(common.FolderTest):
 
     def test_a_server_without_tls_says_so(self):
         common.small_model()
-        program = self.linked("serve/http_tls.c", without=re.compile("libgnutls"))
+        program = self.linked("serve/http/tls.c", without=re.compile("libgnutls"))
         self.assertIn("made without gnutls", self.refused(program, "serve", "--tls-cert", __file__, "--tls-key", __file__))
 
     def test_the_network_is_loaded_when_it_is_asked_for(self):

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "serve/http_tls.h"
+#include "serve/http/tls.h"
 #include "serve/server.h"
 
 enum { MOST = 1 << 18, WAIT_SECONDS = 20, PROBLEM = 2, OVER_TLS = 7 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "runtime/tokenizer/charsmap.h"
+#include "runtime/text/tokenizer/charsmap.h"
 
 enum { TEXT_BYTES = 64 };
 

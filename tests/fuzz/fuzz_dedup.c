@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/gguf/dedup.h"
+#include "runtime/files/gguf/dedup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "serve/http_framing.h"
+#include "serve/http/framing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

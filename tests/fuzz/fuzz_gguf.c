@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "kernels/pack.h"
-#include "runtime/gguf/gguf.h"
-#include "runtime/gguf/reading.h"
+#include "runtime/files/gguf/gguf.h"
+#include "runtime/files/gguf/reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/json_tree/read.h"
-#include "runtime/tokenizer/tokenizer.h"
-#include "runtime/tokenizer/vocabulary.h"
+#include "runtime/text/tokenizer/tokenizer.h"
+#include "runtime/text/tokenizer/vocabulary.h"
 #include "tern/grammar.h"
 #include "tests/fuzz/change_json.h"
 #include "tests/fuzz/change_words.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/gguf/iebin.h"
-#include "runtime/gguf/int4.h"
-#include "runtime/gguf/sidecar.h"
+#include "runtime/files/gguf/iebin.h"
+#include "runtime/files/gguf/int4.h"
+#include "runtime/files/gguf/sidecar.h"
 #include "tests/fuzz/whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

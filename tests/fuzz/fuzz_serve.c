@@ -3,10 +3,10 @@
  * What a client sends to `tern serve`: the first byte chooses a route of the table and the way in
  * which the model's template writes calls of tools, the rest is its body. Requests for text go to a
  * real engine of a tiny model for some steps. Whatever was asked, there is one reply, and what it
- * says is JSON; so is each event of a stream. The layers above and below (serve/http.h,
- * serve/worker.h) stand in here, in one thread, as do the clock and what is drawn, so that an input
- * does the same in each run. Bodies that are JSON are mostly changed into other JSON, with the
- * words of the server's own description.
+ * says is JSON; so is each event of a stream. The layers above and below (serve/http/http.h,
+ * serve/work/worker.h) stand in here, in one thread, as do the clock and what is drawn, so that an
+ * input does the same in each run. Bodies that are JSON are mostly changed into other JSON, with
+ * the words of the server's own description.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 
 #include "authoring/synth.h"
 #include "base/hash64.h"
-#include "runtime/session/session_file.h"
+#include "runtime/engine/session/session_file.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

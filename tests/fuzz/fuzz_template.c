@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "runtime/template/template.h"
+#include "runtime/text/template/template.h"
 #include "tests/fuzz/change_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tokenizer/tokenizer.h"
-#include "runtime/tokenizer/vocabulary.h"
+#include "runtime/text/tokenizer/tokenizer.h"
+#include "runtime/text/tokenizer/vocabulary.h"
 
 enum { TEXT_BYTES = 64, MAX_IDS = 1 << 14 };
 

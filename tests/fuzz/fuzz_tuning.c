@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dispatch/cpu.h"
-#include "tests/tune_forge.h"
+#include "tests/model/tune_forge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -135,7 +135,7 @@ def chats():
 
 
 def fields():
-    """(route, body) for each field of serve/fields.c and values of several kinds, each on a third of the routes."""
+    """(route, body) for each field of serve/interfaces/fields.c and values of several kinds, each on a third of the routes."""
     names = sorted(set(re.findall(r'^    \{"(\w+)", ', (SERVE / "fields.c").read_text(encoding="utf-8"), re.M)))
     bases = {"/chat/completions": {"messages": [USER], "max_tokens": 1}, "/completions": {"prompt": "x", "max_tokens": 1}, "/responses": {"input": "x", "max_output_tokens": 1}, "/messages": {"messages": [USER], "max_tokens": 1}, "/completion": {"prompt": "x", "n_predict": 1}, "/embeddings": {"input": "x"}, "/embedding": {"content": "x"}}
     for i, name in enumerate(names):

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/gguf/gguf.h"
+#include "runtime/files/gguf/gguf.h"
 
 /* A name in a GGUF file may hold a zero byte, which no caller's text does. */
 static inline bool is_found(const tern_gguf *file, const tern_gguf_tensor *t) {

@@ -8,8 +8,8 @@
 
 #include "dispatch/cpu.h"
 #include "kernels/reference.h"
-#include "tests/check.h"
 #include "tests/isa/exact_products.h"
+#include "tests/support/check.h"
 
 enum { BATCH = 4096 };
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "dispatch/cpu.h"
-#include "tests/check.h"
 #include "tests/isa/avx512vbmi.h"
-#include "tests/table.h"
+#include "tests/kernels/table.h"
+#include "tests/support/check.h"
 
 static void test_every_byte(void **state) {
     check_rng rng = {256};

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "dispatch/cpu.h"
-#include "tests/check.h"
 #include "tests/isa/avx512.h"
-#include "tests/table.h"
+#include "tests/kernels/table.h"
+#include "tests/support/check.h"
 
 enum { LANES = 16, LARGEST = (1 << 24) - 1 };
 

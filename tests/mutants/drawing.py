@@ -11,10 +11,10 @@ import tokens
 
 # Folders whose files are drawn together; a file belongs to the longest that fits. Templates and verbs are rooms of
 # their own, because what runs is generated from them.
-ROOMS = ("base", "kernels", "kernels/isa", "dispatch", "device", "runtime/arch", "runtime/cache", "runtime/chat",
-         "runtime/draft", "runtime/engine", "runtime/forward", "runtime/gguf", "runtime/grammar", "runtime/model",
-         "runtime/sample", "runtime/session", "runtime/template", "runtime/threads", "runtime/tokenizer",
-         "runtime/tune", "authoring", "receipts", "serve", "tools", "include", "codegen")  # fmt: skip
+ROOMS = ("base", "kernels", "kernels/isa", "dispatch", "device", "runtime/model/arch", "runtime/engine/cache", "runtime/text/chat",
+         "runtime/engine/draft", "runtime/engine", "runtime/engine/forward", "runtime/files/gguf", "runtime/text/grammar", "runtime/model",
+         "runtime/engine/sample", "runtime/engine/session", "runtime/text/template", "threads", "runtime/text/tokenizer",
+         "runtime/model/tune", "authoring", "receipts", "serve", "tools", "include", "codegen")  # fmt: skip
 SUFFIXES = {".c", ".h", ".j2"}
 LEFT_OUT = ("kernels/cuda/", "codegen/tests/")
 TEMPLATES = "kernels (templates)"

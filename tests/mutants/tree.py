@@ -64,7 +64,7 @@ class Test:
 
     def source(self, tree):
         """The file that holds its functions, as far as names tell."""
-        file = self.script() or tree.source / "tests" / f"test_{self.name}.c"
+        file = self.script() or next((tree.source / "tests").rglob(f"test_{self.name}.c"), "")
         return Path(self.folder, file) if Path(self.folder, file).is_file() else None
 
 

@@ -9,10 +9,10 @@
 
 #include "device/internal.h"
 #include "kernels/iebs.h"
-#include "runtime/threads/fetch.h"
-#include "tests/matmul_case.h"
+#include "tests/kernels/matmul_case.h"
+#include "tests/kernels/table.h"
 #include "tests/prefetch/noted.h"
-#include "tests/table.h"
+#include "threads/fetch.h"
 #include "tools/touch/touch.h"
 
 enum { MOST = 1 << 16, LINE = 64, ROWS = 64 /* whose blocks are wide */, COLS = 4096, DIM = 64 };

@@ -11,7 +11,7 @@
 #include "base/json_tree/read.h"
 #include "base/json_tree/text.h"
 #include "base/json_tree/write.h"
-#include "runtime/template/template.h"
+#include "runtime/text/template/template.h"
 
 enum { MOST = 64 };
 

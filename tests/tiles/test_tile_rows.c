@@ -12,8 +12,8 @@
 #include "dispatch/permission.h"
 #include "dispatch/select.h"
 #include "kernels/tile_tokens.h"
-#include "tests/matmul_case.h"
-#include "tests/table.h"
+#include "tests/kernels/matmul_case.h"
+#include "tests/kernels/table.h"
 #include "tests/tiles/emulator.h"
 
 #define M(name) TERN_CPU_MASK(name)

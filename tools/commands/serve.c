@@ -17,8 +17,8 @@
 
 #include "base/json_tree/text.h"
 #include "base/metrics.h"
-#include "serve/gate.h"
-#include "serve/http_tls.h"
+#include "serve/http/gate.h"
+#include "serve/http/tls.h"
 #include "serve/server.h"
 #include "tools/embed/pooling.h"
 #include "tools/receipt/served_answer.h"

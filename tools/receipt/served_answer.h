@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "serve/receipt.h"
+#include "serve/work/receipt.h"
 #include "tools/receipt/receipt.h"
 
 typedef struct answer_receipts {

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_ENGINE_CACHE_POOL_H
+#define TERN_RUNTIME_ENGINE_CACHE_POOL_H
+
+/*
+ * Cache memory: pages, each of which holds the keys and values of some layers for TERN_PAGE
+ * positions of one sequence. The pool knows nothing of sequences: who has which page is the
+ * business of whoever uses it (tables of pages for each sequence).
+ *
+ * A pool has two parts, with pages and numbers of pages of their own. Pages of the first part hold
+ * the layers that see all positions, pages of the second part those with a window. So a sequence
+ * can give back what its windows have left behind, and keep the rest. Where nothing is to be given
+ * back the second part is empty, and the first one holds all layers.
+ *
+ * Keys and values lie apart, each as [page][layer of the part][kv head][TERN_PAGE] rows of head_dim
+ * elements of the format: F32, F16, or Q8_0 (whole blocks). So what a layer and head read of a page
+ * is one contiguous run, and a page moves from one sequence to another by its number.
+ *
+ * One arena holds everything; it is placed where the model's places say. Nothing is allocated
+ * after tern_pool_open, and the memory is not initialized: a position may be read only after it was
+ * stored.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "runtime/model/model.h"
+
+enum { TERN_PAGE = TERN_ATTEND_CHUNK }; /* positions of a page */
+
+typedef enum tern_pool_part {
+    TERN_PART_ALL,    /* layers that see all positions */
+    TERN_PART_WINDOW, /* layers with a window */
+    TERN_POOL_PARTS
+} tern_pool_part;
+
+/* Pages of each part. */
+typedef struct tern_pool_size {
+    uint32_t pages;
+    uint32_t window_pages; /* 0: layers with a window have theirs in `pages`, as all others do */
+} tern_pool_size;
+
+/* Memory of one part. */
+typedef struct tern_pool_pages {
+    uint8_t *k, *v;     /* page 0 */
+    size_t page_stride; /* bytes from a page to the next one */
+    uint32_t n_layer;   /* 0: pages take no memory */
+    uint32_t n;
+} tern_pool_pages;
+
+typedef struct tern_pool {
+    tern_arena arena;
+    const tern_config *config;
+    tern_pool_pages parts[TERN_POOL_PARTS];
+    size_t row_bytes;   /* of one position of one head, of keys or of values */
+    size_t head_stride; /* bytes from a head to the next one, within a layer and from the last head
+                           of a layer to the first one of the next */
+    uint32_t n_head_kv;
+    tern_format kv;
+    tern_mirror *mirror; /* of the runner that computes on another device (tern_runner_hold): there
+                            is what was stored, here what was fetched; NULL: it is here */
+} tern_pool;
+
+/* How many pages the positions of one sequence take. */
+static inline uint32_t tern_pages_of(uint32_t positions) {
+    return positions / TERN_PAGE + (positions % TERN_PAGE > 0);
+}
+
+/* The first page of which a token at a position still sees something; window >= 1. */
+static inline uint32_t tern_window_first(uint32_t window, uint32_t position) {
+    return position >= window ? (position + 1 - window) / TERN_PAGE : 0;
+}
+
+/* How many pages that many consecutive tokens see at most; window, rows >= 1. */
+static inline uint32_t tern_window_pages(uint32_t window, uint32_t rows) {
+    return tern_pages_of(window - 1 + rows) + 1;
+}
+
+/*
+ * Bytes of a pool, keys and values together. kv is a format that tern_is_cache_format accepts.
+ * TERN_ERR_NOMEM when they exceed the address space.
+ */
+TERN_MUST_CHECK tern_status tern_pool_bytes(const tern_model *model, tern_format kv,
+                                            tern_pool_size size, size_t *bytes, tern_error *err);
+
+/*
+ * Maps the memory. *refused takes errno of the first place that the system refused, as
+ * tern_model_note_refusal has it. TERN_ERR_NOMEM as above, TERN_ERR_CACHE_MEMORY when the system
+ * has no memory, TERN_ERR_STRICT. On an error *pool is closed.
+ */
+TERN_MUST_CHECK tern_status tern_pool_open(const tern_model *model, tern_format kv,
+                                           tern_pool_size size, tern_pool *pool, int *refused,
+                                           tern_error *err);
+
+/* Gives the memory back; nothing for a pool of zeros or a closed one. */
+void tern_pool_close(tern_pool *pool);
+
+/* Whether layers with a window have pages of their own. */
+static inline bool tern_pool_has_windows(const tern_pool *p) {
+    return p->parts[TERN_PART_WINDOW].n > 0;
+}
+
+/* The part that holds a layer. */
+static inline tern_pool_part tern_pool_part_of(const tern_pool *p, uint32_t layer) {
+    return tern_pool_has_windows(p) && tern_config_has_window(p->config, layer) ? TERN_PART_WINDOW
+                                                                                : TERN_PART_ALL;
+}
+
+/* Where the keys, or the values, of a layer and head begin in page 0 of the layer's part; other
+ * pages have theirs its page_stride further on. */
+uint8_t *tern_pool_head(const tern_pool *p, bool value, uint32_t layer, size_t head);
+
+/*
+ * Rows of the pool become what passes have stored there, before they are read; passes read there
+ * what was written into them, after it. Nothing where passes run on the processor.
+ */
+TERN_MUST_CHECK tern_status tern_pool_fetch(const tern_pool *p, uint8_t *rows, size_t bytes,
+                                            tern_error *err);
+TERN_MUST_CHECK tern_status tern_pool_send(const tern_pool *p, const uint8_t *rows, size_t bytes,
+                                           tern_error *err);
+
+/* The row of a layer, head and position of a sequence with these pages of the layer's part. */
+static inline uint8_t *tern_pool_row(const tern_pool *p, bool value, uint32_t layer, size_t head,
+                                     const uint32_t *pages, uint32_t position) {
+    return tern_pool_head(p, value, layer, head) +
+           pages[position / TERN_PAGE] * p->parts[tern_pool_part_of(p, layer)].page_stride +
+           position % TERN_PAGE * p->row_bytes;
+}
+
+#endif

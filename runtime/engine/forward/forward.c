@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The transformer, layer by layer, in operations of a backend (tern/device.h). Every worker of the
+ * team runs forward() as a lane of the backend, which shares out the work of each operation and has
+ * a lane wait where it needs what another one makes (device/lane.h). Nothing that lanes share has a
+ * sum across shares, so neither their number nor what else is in the batch changes a bit.
+ *
+ * Steps by row (norms, quantization, gates) cannot be shared where there is one row. They take
+ * microseconds, so then every worker does them all for itself, in inputs of its own: a copy of the
+ * residual stream in each core's cache, which needs no waiting.
+ *
+ * A layer computes the rows p->rows: all rows, but in the last layer only those whose results are
+ * wanted. There the other rows only write their keys and values.
+ */
+
+#include "runtime/engine/forward/pass.h"
+#include "runtime/model/rope.h"
+
+/* ---- the beginning of a pass --------------------------------------------------------------- */
+
+/* Rows that stand in the place of tokens: spans of them lie together in the batch, in two parts. */
+static void copy_given(pass *p) {
+    const size_t width = p->config->n_embd;
+    const tern_batch *b = p->batch;
+    for (size_t t = 0, n; t < b->n; t += n) {
+        const tern_pass_span *span = &b->spans[b->at[t].sequence];
+        const size_t first = b->at[t].position - span->position;
+        n = t < b->first_wanted ? span->n - span->wanted : span->wanted;
+        if (span->tokens != NULL)
+            continue;
+        const tern_device_rows from = {
+            .data = (float *)span->rows + first * width, .stride = width, .n = width, .rows = n};
+        tern_device_rows to = stream_rows(p);
+        to.data += t * width;
+        to.rows = n;
+        RUN(p, copy, &from, &to);
+    }
+}
+
+/* y[T][n_embd] = rows ids[T] of an embedding. */
+static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t *ids, float scale,
+                    const tern_device_rows *y) {
+    const tern_matrix w = {.format = e->row->format,
+                           .layout = TERN_LAYOUT_ROWS,
+                           .rows = rows,
+                           .cols = p->config->n_embd,
+                           .data = e->data};
+    RUN(p, embed, &w, ids, scale, y);
+}
+
+/* Up to here the sums of LayerNorm's squares are finite: 2^16 times (2 * 2^54)^2 < 2^127. */
+#define LAYERNORM_LIMIT 0x1p54f
+
+/* x[T][n_embd] = layernorm(x) * g + b. */
+static void norm_stream(pass *p, const float *g, const float *b, tern_overflow_place place) {
+    const tern_device_rows x = stream_rows(p);
+    watch_below(p, &x, 1, p->rows.begin, LAYERNORM_LIMIT, place);
+    RUN(p, layernorm, &x, g, b, p->config->norm_eps, &x);
+}
+
+/* x[T][n_embd] += rows of another embedding. */
+static void add_embedding(pass *p, const tern_embedding *e, size_t rows, const int32_t *ids) {
+    const tern_device_rows x = stream_rows(p), y = out_rows(p);
+    look_up(p, e, rows, ids, 1.0f, &y);
+    RUN(p, add, &x, &y);
+}
+
+/* x[T][n_embd] = rows of the embedding, or the caller's own; of encoders with kinds and positions.
+ */
+static void embed(pass *p) {
+    const tern_weight_set *w = p->weights;
+    const tern_config *c = p->config;
+    const tern_hadamard *back = &p->model->hadamards.embedding;
+    const tern_device_rows x = stream_rows(p);
+    look_up(p, &w->embedding, c->n_vocab, p->batch->ids, c->embedding_scale, &x);
+    if (back->block > 0) /* rows of the embedding, before others take their place */
+        RUN(p, hadamard, &x, NULL, back->signs, back->block, &x);
+    copy_given(p);
+    if (!c->arch->encodes)
+        return;
+    add_embedding(p, &w->types, c->n_types, p->batch->types);
+    add_embedding(p, &w->positions, c->n_ctx, p->batch->places);
+    norm_stream(p, w->embd_norm, w->embd_norm_bias, TERN_OVERFLOW_EMBEDDING);
+}
+
+/* cosine, sine[n_kinds][T][n_rot/2] of the positions, which are numbers of the host's. With them
+ * all that a pass begins with is there. */
+static void find_angles(pass *p) {
+    const size_t half = p->config->n_rot / 2, rows = p->batch->n;
+    const size_t count = p->config->n_kinds * rows, bytes = count * half * sizeof(float);
+    const tern_lane_use uses[] = {tern_lane_use_all(p->s->cosine, bytes, true),
+                                  tern_lane_use_all(p->s->sine, bytes, true)};
+    tern_lane_enter(&p->lane.lane, uses, 2);
+    const tern_part part = tern_lane_part(&p->lane.lane, count);
+    for (size_t i = part.begin; i < part.end; i++) {
+        const size_t kind = i / rows;
+        tern_rope_angles(p->model->frequency[kind], p->config->kinds[kind].rope_gain, half,
+                         p->batch->at[i % rows].position, p->s->cosine + i * half,
+                         p->s->sine + i * half);
+    }
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
+/* norm[T][width] of x[T][width] and its quantized forms. x may be norm itself where g is there. */
+static void norm(pass *p, const tern_device_rows *x, const float *g, wanted next,
+                 tern_overflow_place place) {
+    norm_of(p, x, g, place);
+    quantize(p, x->n, next);
+}
+
+/* Heads of q or k, of some rows of the batch. */
+typedef struct heads {
+    float *x; /* of all rows */
+    size_t count;
+    tern_part rows;
+} heads;
+
+/* Each head as a row. */
+static tern_device_rows head_rows(const pass *p, const heads *h) {
+    const size_t dim = p->config->head_dim;
+    return (tern_device_rows){.data = h->x + h->rows.begin * h->count * dim,
+                              .stride = dim,
+                              .n = dim,
+                              .rows = count_of(h->rows) * h->count};
+}
+
+/* Heads normed, each for itself or all of a row together, if the block does that, then turned by
+ * the positions of their rows, as layers of this kind do. */
+static void turn(pass *p, const heads *h, const float *each, const float *all) {
+    const tern_config *c = p->config;
+    const size_t half = c->n_rot / 2;
+    const size_t angles = p->weights->layers[p->layer].kind * p->batch->n + h->rows.begin;
+    const size_t width = h->count * c->head_dim, group = each != NULL ? h->count : 1;
+    const tern_device_rows x = each != NULL
+                                   ? head_rows(p, h)
+                                   : (tern_device_rows){.data = h->x + h->rows.begin * width,
+                                                        .stride = width,
+                                                        .n = width,
+                                                        .rows = count_of(h->rows)};
+    const tern_device_rope rope = {.op = c->arch->rope,
+                                   .x = x.data,
+                                   .stride = width,
+                                   .c = p->s->cosine + angles * half,
+                                   .s = p->s->sine + angles * half,
+                                   .half = half,
+                                   .heads = h->count,
+                                   .tokens = count_of(h->rows),
+                                   .dim = c->head_dim};
+    if (each != NULL || all != NULL) {
+        watch_squares(p, &x, group, h->rows.begin, TERN_OVERFLOW_QUERY);
+        RUN(p, rmsnorm, &x, each != NULL ? each : all, c->norm_eps, &x);
+    }
+    if (!c->arch->encodes)
+        RUN(p, rope, &rope);
+}
+
+static tern_device_pages pages_of(const pass *p, bool value) {
+    const tern_pool *pool = p->batch->pool;
+    const uint32_t layer = (uint32_t)p->layer;
+    const tern_pool_part part = tern_pool_part_of(pool, layer);
+    return (tern_device_pages){.format = pool->kv,
+                               .data = tern_pool_head(pool, value, layer, 0),
+                               .head_stride = pool->head_stride,
+                               .page_stride = pool->parts[part].page_stride,
+                               .tables = p->batch->tables[part]};
+}
+
+/* Keys or values of all rows into the cache. */
+static void store(pass *p, const heads *h, bool value) {
+    const tern_batch *b = p->batch;
+    const tern_device_rows x = head_rows(p, h);
+    const tern_device_store a = {.to = pages_of(p, value),
+                                 .x = h->x,
+                                 .stride = h->count * p->config->head_dim,
+                                 .at = b->at,
+                                 .tokens = b->n,
+                                 .heads = h->count,
+                                 .dim = p->config->head_dim};
+    watch_below(p, &x, h->count, 0, tern_cache_limit(b->kv), TERN_OVERFLOW_CACHE);
+    RUN(p, store_pages, &a);
+}
+
+/* q, k turned by their positions; k, v into the cache. */
+static void rotate_and_store(pass *p) {
+    const tern_config *c = p->config;
+    const tern_layer *l = &p->weights->layers[p->layer];
+    const tern_part all = {0, p->batch->n};
+    const heads q = {p->s->q, c->n_head, p->rows};
+    const heads k = {p->s->k, c->n_head_kv, all}, v = {p->s->v, c->n_head_kv, all};
+    if (count_of(p->rows) > 0) {
+        const tern_device_rows x = head_rows(p, &q);
+        turn(p, &q, l->q_norm, l->q_wide);
+        watch_below(p, &x, q.count, p->rows.begin, INFINITY, TERN_OVERFLOW_QUERY);
+    }
+    turn(p, &k, l->k_norm, l->k_wide);
+    store(p, &k, false);
+    store(p, &v, true);
+}
+
+/* attended[T][n_head * head_dim] = attention of q over the cache. */
+static void attend(pass *p) {
+    const tern_config *c = p->config;
+    const size_t width = (size_t)c->n_head * c->head_dim, first = p->rows.begin;
+    const tern_device_attend_pages a = {.k = pages_of(p, false),
+                                        .v = pages_of(p, true),
+                                        .at = p->batch->sees + first,
+                                        .q = p->s->q + first * width,
+                                        .q_stride = width,
+                                        .tokens = count_of(p->rows),
+                                        .heads = c->n_head,
+                                        .kv_heads = c->n_head_kv,
+                                        .dim = c->head_dim,
+                                        .scale = c->attention_scale,
+                                        .window =
+                                            c->kinds[p->weights->layers[p->layer].kind].window,
+                                        .out = p->s->attended + first * width,
+                                        .out_stride = width};
+    RUN(p, attend_pages, &a);
+}
+
+/* norm[T][n_head * head_dim] of what attention gives. */
+static void norm_attended(pass *p, const float *sub_norm, wanted next) {
+    const size_t width = (size_t)p->config->n_head * p->config->head_dim;
+    const tern_device_rows attended = shared(p, p->s->attended, width, width);
+    norm(p, &attended, sub_norm, next, TERN_OVERFLOW_ATTENTION);
+}
+
+/* LayerNorm of the residual stream; g NULL: the block has none. */
+typedef struct sum_norm {
+    const float *g, *b; /* [n_embd] */
+} sum_norm;
+
+/* x[T][n_embd] += out[T][n_embd], which is p->s->out or norm, normed before or as a sum if the
+ * block does that; then the next norm. */
+static void add_and_norm(pass *p, const tern_device_rows *out, const float *post_norm,
+                         const sum_norm *sum, const float *g, wanted next) {
+    const tern_device_rows x = stream_rows(p);
+    const tern_device_rows normed = norm_rows(p, out->n);
+    if (post_norm != NULL)
+        norm_of(p, out, post_norm, TERN_OVERFLOW_SUM);
+    RUN(p, add, &x, post_norm != NULL ? &normed : out);
+    if (sum->g != NULL)
+        norm_stream(p, sum->g, sum->b, TERN_OVERFLOW_SUM);
+    norm(p, &x, g, next, TERN_OVERFLOW_SUM);
+}
+
+/* norm[T][n_ff] = act(gate) * up, followed by the block's norm if it has one. */
+static void activate(pass *p, const float *sub_norm, wanted next) {
+    const size_t width = p->config->n_ff;
+    const tern_device_rows g = shared(p, p->s->gate, width, width);
+    const tern_device_rows u = shared(p, p->s->up, width, width);
+    const tern_device_rows y = norm_rows(p, width);
+    const tern_op op = p->config->gate;
+    if (op == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
+        watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
+    RUN(p, gate, op, &g, &u, &y);
+    if (sub_norm != NULL)
+        norm_of(p, &y, sub_norm, TERN_OVERFLOW_ACTIVATION);
+    else
+        watch_below(p, &y, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ACTIVATION);
+    quantize(p, width, next);
+}
+
+/* ---- layers -------------------------------------------------------------------------------- */
+
+/* Of the stream, normed by g and then by a norm of its own, each of the matrices. */
+static void multiply_apart(pass *p, const map *maps, const float *const *own, size_t count,
+                           const float *g, tern_block_input input) {
+    const tern_part rows = p->rows;
+    for (size_t i = 0; i < count; i++) {
+        p->rows = maps[i].rows;
+        if (count_of(p->rows) == 0)
+            continue;
+        const tern_device_rows x = stream_rows(p), normed = norm_rows(p, p->config->n_embd);
+        norm_of(p, &x, g, TERN_OVERFLOW_SUM);
+        norm(p, &normed, own[i], wanted_of(p, p->layer, input, maps[i].linear->form),
+             TERN_OVERFLOW_SUM);
+        multiply(p, &maps[i], 1);
+    }
+    p->rows = rows;
+}
+
+/* q, k and v of the stream: k and v of all rows. */
+static void multiply_qkv(pass *p, const tern_layer *l) {
+    const tern_part all = {0, p->batch->n};
+    const map maps[] = {{&l->q, p->rows, p->s->q}, {&l->k, all, p->s->k}, {&l->v, all, p->s->v}};
+    if (l->q_in != NULL)
+        multiply_apart(p, maps, (const float *const[]){l->q_in, l->k_in, l->v_in}, 3, l->attn_norm,
+                       TERN_BLOCK_QKV);
+    else
+        multiply(p, maps, 3);
+}
+
+static void multiply_gate_up(pass *p, const tern_layer *l) {
+    const map maps[] = {{&l->gate, p->rows, p->s->gate}, {&l->up, p->rows, p->s->up}};
+    if (l->gate_in != NULL)
+        multiply_apart(p, maps, (const float *const[]){l->gate_in, l->up_in}, 2, l->ffn_norm,
+                       TERN_BLOCK_GATE_UP);
+    else if (p->config->arch->ungated) /* beside it stand ones */
+        multiply(p, &(const map){&l->up, p->rows, p->s->gate}, 1);
+    else
+        multiply(p, maps, 2);
+}
+
+/* What the first matrices of the feed-forward part read, unless each reads something else. */
+static wanted feed_forward_wanted(const pass *p, const tern_layer *l) {
+    if (l->gate_in != NULL)
+        return (wanted){.forms = 0};
+    return wanted_of(p, p->layer, TERN_BLOCK_GATE_UP,
+                     l->gate.form | l->up.form | l->router.form | l->expert_gate.form |
+                         l->expert_up.form);
+}
+
+/* What the feed-forward part adds to the residual stream. */
+static tern_device_rows feed_forward(pass *p, const tern_layer *l) {
+    const tern_scratch *s = p->s;
+    if (p->config->n_expert > 0) {
+        tern_experts_run(p);
+        return norm_rows(p, p->config->n_embd);
+    }
+    stage(p, TERN_STAGE_GATE_UP);
+    multiply_gate_up(p, l);
+    stage(p, TERN_STAGE_ACTIVATION);
+    activate(p, l->down_in != NULL ? l->down_in : l->ffn_sub_norm,
+             wanted_of(p, p->layer, TERN_BLOCK_DOWN, l->down.form));
+    stage(p, TERN_STAGE_DOWN);
+    multiply(p, (const map[]){{&l->down, p->rows, s->out}}, 1);
+    return out_rows(p);
+}
+
+static void forward_layer(pass *p, const float *next_norm, wanted next) {
+    const tern_layer *l = &p->weights->layers[p->layer];
+    const tern_scratch *s = p->s;
+    const tern_part rows = p->rows;
+
+    stage(p, TERN_STAGE_QKV);
+    multiply_qkv(p, l);
+    stage(p, TERN_STAGE_ROPE);
+    rotate_and_store(p);
+    if (count_of(rows) == 0)
+        return;
+    stage(p, TERN_STAGE_ATTENTION);
+    attend(p);
+    stage(p, TERN_STAGE_ATTENDED);
+    norm_attended(p, l->o_in != NULL ? l->o_in : l->attn_sub_norm,
+                  wanted_of(p, p->layer, TERN_BLOCK_OUT, l->o.form));
+    stage(p, TERN_STAGE_OUT);
+    multiply(p, (const map[]){{&l->o, rows, s->out}}, 1);
+
+    stage(p, TERN_STAGE_NORM);
+    const tern_device_rows attended = out_rows(p);
+    add_and_norm(p, &attended, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias},
+                 l->ffn_norm, feed_forward_wanted(p, l));
+    const tern_device_rows fed = feed_forward(p, l);
+    stage(p, TERN_STAGE_NORM);
+    add_and_norm(p, &fed, l->ffn_post_norm, &(sum_norm){l->ffn_sum_norm, l->ffn_sum_bias},
+                 next_norm, next);
+}
+
+/* What the first matrices of a layer read. */
+static wanted qkv_wanted(const pass *p, size_t layer) {
+    const tern_layer *l = &p->weights->layers[layer];
+    if (l->q_in != NULL)
+        return (wanted){.forms = 0};
+    return wanted_of(p, layer, TERN_BLOCK_QKV, l->q.form | l->k.form | l->v.form);
+}
+
+/* What follows the last layer: the output norm. */
+static void forward_last_layer(pass *p) {
+    if (p->runner->observer == NULL) /* who looks sees all rows */
+        p->rows.begin = p->batch->first_wanted;
+    const tern_hadamard turned = p->model->hadamards.head;
+    const wanted next = {.forms = p->weights->head.form | p->model->image.scan.form,
+                         .turned = turned,
+                         .kept = turned.block > 0};
+    forward_layer(p, p->weights->output_norm, next);
+}
+
+static void forward_layers(pass *p) {
+    const tern_layer *layers = p->weights->layers;
+    const tern_device_rows x = stream_rows(p);
+
+    embed(p);
+    stage(p, TERN_STAGE_NORM);
+    norm(p, &x, layers[0].attn_norm, qkv_wanted(p, 0), TERN_OVERFLOW_EMBEDDING);
+    for (; p->layer + 1 < p->config->n_layer; p->layer++)
+        forward_layer(p, layers[p->layer + 1].attn_norm, qkv_wanted(p, p->layer + 1));
+    forward_last_layer(p);
+}
+
+static void forward(tern_worker worker, void *argument) {
+    tern_runner *r = argument;
+    const tern_model *m = r->model;
+    const tern_scratch *s = &r->scratch;
+    const bool own = r->batch.n == 1 && worker.index > 0;
+    pass p = {.d = r->backend,
+              .ops = r->backend->ops,
+              .runner = r,
+              .batch = &r->batch,
+              .model = m,
+              .config = &m->config,
+              .weights = tern_model_weights(m, tern_team_place(worker.team, worker.index)),
+              .s = s,
+              .in = own ? &s->own[worker.index - 1] : &s->in,
+              .rows = {0, r->batch.n}};
+
+    tern_team_lane_begin(&p.lane, worker, &m->fetching, r->stages, TERN_STAGE_EMBED);
+    p.stream = tern_lane_stream(&p.lane.lane);
+    find_angles(&p);
+    bool done;
+    keep(&p, tern_runner_begin_operations(r, &done, error_of(&p)));
+    if (!done) {
+        forward_layers(&p);
+        keep(&p, tern_runner_end_operations(r, error_of(&p)));
+    }
+    if (worker.index == 0) { /* operands are the same for all */
+        r->failed = p.status;
+        r->failure = p.err;
+    }
+}
+
+void tern_forward(tern_runner *r) {
+    tern_stages_run(r->stages, r->team, forward, r,
+                    tern_batch_wanted(&r->batch) > 0 ? TERN_STAGE_NORM : TERN_STAGE_ROPE);
+}

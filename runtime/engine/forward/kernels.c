@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which kernels a runner has run, and which a model could use. */
+
+#include "runtime/engine/forward/internal.h"
+#include "runtime/model/on_device.h"
+
+/* Where rows are listed. */
+typedef struct listing {
+    const tern_model *m;
+    const tern_kernel_row **rows;
+    size_t capacity;
+} listing;
+
+/* Appends a row, or what takes its place on the model's device, that is not there yet. Beyond
+ * capacity only the count grows. */
+static size_t add_row(const listing *l, const tern_kernel_row *of_processor, size_t count) {
+    const tern_kernel_row *row = tern_model_kernel_there(l->m, of_processor);
+    for (size_t i = 0; i < count && i < l->capacity; i++)
+        if (l->rows[i] == row)
+            return count;
+    if (count < l->capacity)
+        l->rows[count] = row;
+    return count + 1;
+}
+
+/* The rows of one linear map. */
+static size_t add_linear(const listing *l, const tern_linear *linear, size_t n) {
+    return add_row(l, linear->gemm, add_row(l, linear->gemv, n));
+}
+
+size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
+                          size_t capacity) {
+    const tern_row_set *r = &m->rows;
+    const listing l = {m, rows, capacity};
+    size_t n = add_row(&l, m->own.embedding.row, 0);
+    n = add_row(&l, m->config.arch->encodes ? r->layernorm : r->rmsnorm, n);
+    unsigned forms =
+        m->own.head.form | m->image.scan.form; /* made even when no logits are asked for */
+    for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
+            const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);
+            if (linear->tensor == NULL)
+                continue;
+            forms |= linear->form;
+            n = add_linear(&l, linear, n);
+        }
+    if (forms & TERN_INPUT_TOKEN)
+        n = add_row(&l, r->quantize_token, n);
+    if (forms & TERN_INPUT_BLOCK)
+        n = add_row(&l, r->quantize_block, n);
+    if (forms & TERN_INPUT_FLOAT && r->round != NULL)
+        n = add_row(&l, r->round, n);
+    if (m->hadamards.block > 0)
+        n = add_row(&l, r->hadamard, n);
+    if (!m->config.arch->encodes)
+        n = add_row(&l, r->rope, n);
+    n = add_row(&l, r->store[kv], n);
+    n = add_row(&l, r->attend[kv], n);
+    n = add_row(&l, r->gate, n);
+    n = add_row(&l, r->add, n);
+    if (m->config.n_expert > 0)
+        n = add_row(&l, r->softmax, n);
+    if (m->image.scan.gemv != NULL)
+        n = add_row(&l, m->image.scan.gemv, n);
+    return add_linear(&l, &m->own.head, n);
+}
+
+size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity) {
+    const tern_tally *t = r->tally;
+    for (size_t i = 0; i < t->n && i < capacity; i++)
+        rows[i] = t->ran[i];
+    return t->n;
+}
+
+uint64_t tern_runner_calls(const tern_runner *r, const tern_kernel_row *row) {
+    return r->tally->calls[row - r->tally->table];
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Passes on another device. The scratch and the pool of caches have counterparts there (the
+ * runner's mirror), beside those of the weights. What the host knows of a pass, from tokens to
+ * angles, lies together and goes over at once; notes of overflows and hidden states come back.
+ */
+
+#include <string.h>
+
+#include "runtime/engine/forward/internal.h"
+#include "runtime/model/on_device.h"
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+tern_status tern_runner_open_mirror(tern_runner *r, tern_error *err) {
+    tern_status status = tern_mirror_open_beside(r->model->mirror, &r->mirror, err);
+    if (status == TERN_OK)
+        status = tern_mirror_add(r->mirror, r->arena.base, r->arena.size, err);
+    if (status != TERN_OK)
+        return status;
+    tern_mirror_set_tally(r->mirror, r->tally);
+    r->backend = tern_mirror_device(r->mirror);
+    return TERN_OK;
+}
+
+tern_status tern_runner_hold(tern_runner *r, tern_pool *pool, tern_error *err) {
+    if (r->mirror == NULL)
+        return TERN_OK;
+    tern_status status = tern_model_check_cache(r->model, pool->kv, err);
+    if (status == TERN_OK)
+        status = tern_mirror_add(r->mirror, pool->arena.base, pool->arena.size, err);
+    if (status == TERN_OK)
+        pool->mirror = r->mirror;
+    return status;
+}
+
+/* ---- recordings ---------------------------------------------------------------------------- */
+
+static bool is_recorded(const tern_runner *r, const tern_recorded_pass *p) {
+    return p->n == r->batch.n && p->first_wanted == r->batch.first_wanted &&
+           p->pool == r->batch.pool;
+}
+
+static void forget(tern_runner *r, tern_recorded_pass *p) {
+    if (p->recording != NULL)
+        tern_mirror_free_recording(r->mirror, &p->recording);
+    *p = (tern_recorded_pass){.n = 0};
+}
+
+void tern_runner_close_mirror(tern_runner *r) {
+    for (size_t i = 0; i < TERN_RECORDED_PASSES; i++)
+        forget(r, &r->recorded[i]);
+    tern_mirror_close(&r->mirror);
+}
+
+/* Whether passes like this one are worth a recording. Rows in place of tokens come from the host.
+ */
+static bool may_record(const tern_runner *r) {
+    for (size_t i = 0; i < r->batch.n_spans; i++)
+        if (r->batch.spans[i].tokens == NULL)
+            return false;
+    return r->batch.n <= TERN_RECORDED_ROWS && r->observer == NULL;
+}
+
+/* The place of a pass like this one, else of the one that ran longest ago. */
+static tern_recorded_pass *find_place(tern_runner *r) {
+    tern_recorded_pass *oldest = &r->recorded[0];
+    for (size_t i = 0; i < TERN_RECORDED_PASSES; i++) {
+        tern_recorded_pass *p = &r->recorded[i];
+        if (is_recorded(r, p))
+            return p;
+        oldest = p->last < oldest->last ? p : oldest;
+    }
+    forget(r, oldest);
+    oldest->pool = r->batch.pool;
+    oldest->n = r->batch.n;
+    oldest->first_wanted = r->batch.first_wanted;
+    return oldest;
+}
+
+/* Replays a pass like this one, notes the second of its kind, has the first one run. */
+static tern_status look_up(tern_runner *r, bool *done, tern_error *err) {
+    tern_recorded_pass *p = find_place(r);
+    const bool seen = p->seen;
+    p->last = r->work.passes + 1;
+    p->seen = true;
+    *done = p->recording != NULL;
+    if (p->recording != NULL)
+        return tern_mirror_replay(r->mirror, p->recording, err);
+    if (!seen)
+        return TERN_OK;
+    const tern_status status = tern_mirror_record(r->mirror, err);
+    r->recording = status == TERN_OK ? p : NULL;
+    return status;
+}
+
+/* ---- a pass -------------------------------------------------------------------------------- */
+
+const uint32_t *tern_runner_table(tern_runner *r, const uint32_t *pages, size_t n) {
+    tern_batch *b = &r->batch;
+    uint32_t *copy = b->numbers + b->n_numbers;
+    memcpy(copy, pages, n * sizeof *copy);
+    b->n_numbers += n;
+    return tern_mirror_at(r->mirror, copy);
+}
+
+static size_t count_angles(const tern_runner *r) {
+    const tern_config *c = &r->model->config;
+    return (size_t)c->n_kinds * r->batch.n * (c->n_rot / 2);
+}
+
+void tern_runner_place_angles(tern_runner *r) {
+    if (r->mirror != NULL)
+        r->scratch.sine = r->scratch.cosine + count_angles(r);
+}
+
+/* All that the host knows of the pass lies together, up to its angles; then numbers of pages. */
+static tern_status send_batch(const tern_runner *r, tern_error *err) {
+    const tern_batch *b = &r->batch;
+    const float *end = r->scratch.sine + count_angles(r);
+    const tern_status status =
+        tern_mirror_send(r->mirror, b->at, (size_t)((const uint8_t *)end - (uint8_t *)b->at), err);
+    return status == TERN_OK
+               ? tern_mirror_send(r->mirror, b->numbers, b->n_numbers * sizeof *b->numbers, err)
+               : status;
+}
+
+tern_status tern_runner_begin_operations(tern_runner *r, bool *done, tern_error *err) {
+    *done = false;
+    if (r->mirror == NULL)
+        return TERN_OK;
+    const tern_status status = send_batch(r, err);
+    return status == TERN_OK && may_record(r) ? look_up(r, done, err) : status;
+}
+
+tern_status tern_runner_end_operations(tern_runner *r, tern_error *err) {
+    tern_recorded_pass *p = r->recording;
+    if (p == NULL)
+        return TERN_OK;
+    r->recording = NULL;
+    const tern_status status = tern_mirror_end_record(r->mirror, &p->recording, err);
+    return status == TERN_OK ? tern_mirror_replay(r->mirror, p->recording, err) : status;
+}
+
+/* Hidden states of the wanted rows, where tern_runner_hidden looks for them. */
+static tern_status fetch_hidden(tern_runner *r, tern_error *err) {
+    const size_t wanted = tern_batch_wanted(&r->batch), width = r->scratch.width;
+    if (wanted == 0)
+        return TERN_OK;
+    float *rows = r->scratch.in.norm + r->batch.first_wanted * width;
+    return tern_mirror_fetch(r->mirror, rows, rows, wanted * width * sizeof *rows, err);
+}
+
+void tern_runner_fetch_results(tern_runner *r) {
+    tern_batch *b = &r->batch;
+    tern_error err = {0};
+    if (r->mirror == NULL)
+        return;
+    tern_status status = tern_mirror_fetch(r->mirror, b->overflow, b->overflow,
+                                           b->n_spans * sizeof *b->overflow, &err);
+    if (status == TERN_OK)
+        status = fetch_hidden(r, &err);
+    if (r->failed == TERN_OK) { /* the first error is the one to tell */
+        r->failed = status;
+        r->failure = err;
+    }
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_ENGINE_FORWARD_PASS_H
+#define TERN_RUNTIME_ENGINE_FORWARD_PASS_H
+
+/* A pass as one worker runs it, for forward.c and the files of its parts: operands, and steps that
+ * several parts take. */
+
+#include <math.h>
+
+#include "runtime/engine/forward/internal.h"
+#include "runtime/engine/forward/lane.h"
+
+/* One worker's view of the running batch. */
+typedef struct pass {
+    tern_team_lane lane;
+    tern_device_stream *stream; /* the lane */
+    tern_device *d;
+    const tern_device_ops *ops;
+    const tern_runner *runner;
+    const tern_batch *batch;
+    const tern_model *model;
+    const tern_config *config;
+    const tern_weight_set *weights; /* what this worker reads: perhaps of its own node */
+    const tern_scratch *s;
+    const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single row */
+    tern_part rows;        /* that the layer computes */
+    size_t layer;          /* that runs */
+    tern_status status;    /* of the first operation that failed */
+    tern_error err;
+} pass;
+
+/* Calls an operation. A pass in which one failed goes on, so that no worker waits for another. */
+#define RUN(p, operation, ...)                                                                     \
+    keep(p, (p)->ops->operation((p)->d, (p)->stream, __VA_ARGS__, error_of(p)))
+
+static inline tern_error *error_of(pass *p) {
+    return p->status == TERN_OK ? &p->err : NULL;
+}
+
+static inline void keep(pass *p, tern_status status) {
+    if (p->status == TERN_OK)
+        p->status = status;
+}
+
+/* What the next operations are counted as. */
+static inline void stage(pass *p, tern_stage next) {
+    p->lane.next = next;
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+static inline size_t count_of(tern_part rows) {
+    return rows.end - rows.begin;
+}
+
+/* p->rows of a matrix that all workers share. */
+static inline tern_device_rows shared(const pass *p, float *x, size_t stride, size_t width) {
+    return (tern_device_rows){.data = x + p->rows.begin * stride,
+                              .stride = stride,
+                              .n = width,
+                              .rows = count_of(p->rows)};
+}
+
+/* Whether each worker has inputs of its own, of the one row that there is. */
+static inline bool is_own(const pass *p) {
+    return p->batch->n == 1;
+}
+
+/* The same of a worker's inputs. */
+static inline tern_device_rows input(const pass *p, float *x, size_t stride, size_t width) {
+    tern_device_rows rows = shared(p, x, stride, width);
+    rows.own = is_own(p);
+    return rows;
+}
+
+/* The residual stream. */
+static inline tern_device_rows stream_rows(const pass *p) {
+    return input(p, p->in->x, p->config->n_embd, p->config->n_embd);
+}
+
+/* What the next matrices read, `width` columns of it. */
+static inline tern_device_rows norm_rows(const pass *p, size_t width) {
+    return input(p, p->in->norm, p->s->width, width);
+}
+
+/* What is added to the residual stream. */
+static inline tern_device_rows out_rows(const pass *p) {
+    return shared(p, p->s->out, p->config->n_embd, p->config->n_embd);
+}
+
+/* ---- steps of several parts --------------------------------------------------------------- */
+
+/* Notes rows as `a` says, a.at where they belong. */
+static inline void watch(pass *p, tern_device_watch a, tern_overflow_place place) {
+    a.code = tern_overflow_code(p->layer, place);
+    a.notes = p->batch->overflow;
+    RUN(p, watch, &a);
+}
+
+/* Notes rows with an element not below the limit; `group` rows belong to each row of the batch, of
+ * which `first` is the first. */
+static inline void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first,
+                               float limit, tern_overflow_place place) {
+    watch(p,
+          (tern_device_watch){.x = *x, .group = group, .limit = limit, .at = p->batch->at + first},
+          place);
+}
+
+/* The same where rmsnorm follows: the sum of squares must be finite, too. */
+static inline void watch_squares(pass *p, const tern_device_rows *x, size_t group, size_t first,
+                                 tern_overflow_place place) {
+    watch(p,
+          (tern_device_watch){.x = *x,
+                              .group = group,
+                              .limit = INFINITY,
+                              .squares = true,
+                              .at = p->batch->at + first},
+          place);
+}
+
+/* norm[T][width] = rmsnorm(x[T][width]) * g. g NULL: the block has no norm here, norm = x. */
+static inline void norm_of(pass *p, const tern_device_rows *x, const float *g,
+                           tern_overflow_place place) {
+    const tern_device_rows y = norm_rows(p, x->n);
+    if (g != NULL) {
+        watch_squares(p, x, 1, p->rows.begin, place);
+        RUN(p, rmsnorm, x, g, p->config->norm_eps, &y);
+    } else {
+        watch_below(p, x, 1, p->rows.begin, INFINITY, place);
+        RUN(p, copy, x, &y);
+    }
+}
+
+/* What the next matrices read of a row. */
+typedef struct wanted {
+    unsigned forms;       /* bits of tern_input_form */
+    tern_hadamard turned; /* before these are made */
+    bool kept;            /* the row as it was before goes to p->s->out */
+} wanted;
+
+/* What matrices of the layer read: `forms` of that input. */
+static inline wanted wanted_of(const pass *p, size_t layer, tern_block_input input,
+                               unsigned forms) {
+    const tern_hadamards *h = &p->model->hadamards;
+    const tern_hadamard none = {.block = 0};
+    return (wanted){.forms = forms, .turned = h->block > 0 ? h->blocks[layer][input] : none};
+}
+
+/* norm[T][width] turned as matrices want it: H(signs * x). */
+static inline void turn_rows(pass *p, const wanted *next, const tern_device_rows *x) {
+    if (next->turned.block == 0)
+        return;
+    if (next->kept) {
+        const tern_device_rows out = out_rows(p);
+        RUN(p, copy, x, &out);
+    }
+    RUN(p, hadamard, x, next->turned.signs, NULL, next->turned.block, x);
+    watch_below(p, x, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_TURNED);
+}
+
+/* The forms of rows that matrices read; floats in the precision asked for. */
+static inline void make_forms(pass *p, unsigned forms, const tern_device_rows *x,
+                              const tern_device_quantized *token,
+                              const tern_device_quantized *block) {
+    const tern_kernel_row *precision = p->model->rows.round;
+    if (forms & TERN_INPUT_FLOAT && precision != NULL)
+        RUN(p, round, precision->op, x, x);
+    if (forms & TERN_INPUT_TOKEN)
+        RUN(p, quantize_token, x, token);
+    if (forms & TERN_INPUT_BLOCK)
+        RUN(p, quantize_block, x, block);
+}
+
+/* norm[T][width] as the next matrices read it. */
+static inline void quantize(pass *p, size_t width, wanted next) {
+    const tern_scratch *s = p->s;
+    const tern_inputs *in = p->in;
+    const size_t first = p->rows.begin;
+    const tern_device_rows x = norm_rows(p, width);
+    const tern_device_quantized token = {.q = in->qx + first * s->q_stride,
+                                         .q_stride = s->q_stride,
+                                         .s = in->qx_s + first,
+                                         .sum = in->qx_sum + first};
+    const tern_device_quantized block = {.q = in->bx + first * s->q_stride,
+                                         .q_stride = s->q_stride,
+                                         .d = in->bx_d + first * s->blocks,
+                                         .block_sum = in->bx_sum + first * s->blocks,
+                                         .d_stride = s->blocks};
+    turn_rows(p, &next, &x);
+    make_forms(p, next.forms, &x, &token, &block);
+}
+
+/* Shows the products before they are made, when everybody's rows are there; routes of experts. */
+static inline void show(pass *p, const tern_device_product *products,
+                        const tern_linear *const *linear, size_t n,
+                        const tern_product_routes *routes) {
+    const tern_runner *r = p->runner;
+    if (r->observer == NULL)
+        return;
+    if (r->mirror != NULL) {
+        keep(p, tern_fail(error_of(p), TERN_ERR_UNIMPLEMENTED,
+                          "products of a pass on another device cannot be looked at"));
+        return;
+    }
+    keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
+    for (size_t i = 0; p->lane.lane.worker.index == 0 && i < n; i++)
+        r->observer(r->observer_user, linear[i], &products[i].x, products[i].tokens, routes);
+}
+
+/* One matrix of several that read the same rows. */
+typedef struct map {
+    const tern_linear *linear;
+    tern_part rows; /* of the batch */
+    float *y;       /* [T][matrix rows] */
+} map;
+
+enum { MAPS = 3 }; /* at most, together */
+
+/* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices. */
+static inline void multiply(pass *p, const map *maps, size_t count) {
+    tern_device_product products[MAPS];
+    const tern_linear *linear[MAPS] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const map *m = &maps[i];
+        const tern_activations x = tern_activations_of(p->s, p->in, m->linear, m->rows.begin);
+        if (count_of(m->rows) == 0)
+            continue;
+        linear[n] = m->linear;
+        products[n++] = tern_product_of(m->linear, &x, count_of(m->rows),
+                                        m->y + m->rows.begin * m->linear->matrix.rows);
+    }
+    show(p, products, linear, n, NULL);
+    if (n > 0)
+        RUN(p, multiply, products, n);
+}
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/engine/forward/runner.h"
+
+#include <stdlib.h>
+
+#include "runtime/engine/cache/placed.h"
+#include "runtime/engine/forward/internal.h"
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* Inputs of n rows. */
+static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, size_t n,
+                                  tern_taker *t) {
+    return (tern_inputs){.experts = tern_experts_lay_out(c, &w->expert_sizes, n, t),
+                         .x = tern_take(t, n * c->n_embd, sizeof(float)),
+                         .norm = tern_take(t, n * w->width, sizeof(float)),
+                         .qx = tern_take(t, n * w->q_stride, 1),
+                         .qx_s = tern_take(t, n, sizeof(float)),
+                         .qx_sum = tern_take(t, n, sizeof(int32_t)),
+                         .bx = tern_take(t, n * w->q_stride, 1),
+                         .bx_d = tern_take(t, n * w->blocks, sizeof(float)),
+                         .bx_sum = tern_take(t, n * w->blocks, sizeof(int32_t))};
+}
+
+/* Attention's memory for so many lanes, and sequences of up to n_ctx positions. */
+static void lay_out_attention(tern_runner *r, uint32_t threads, tern_taker *t) {
+    const tern_config *c = &r->model->config;
+    tern_attend_scratch *s = &r->processor.attend;
+    tern_attend_scratch_sizes(c->n_head / c->n_head_kv, c->head_dim, s);
+    s->heads = tern_take(t, threads, s->stride);
+    if (threads == 1) /* shares nothing */
+        return;
+    const size_t of_head = tern_taker_times(t, tern_pages_of(r->n_ctx), s->scratch_begin);
+    s->states_bytes = tern_taker_times(t, c->n_head_kv, of_head);
+    s->states = tern_take(t, s->states_bytes, 1);
+    s->n_shares = threads - 1 > c->n_head_kv ? threads - 1 : c->n_head_kv;
+    s->shares = tern_take(t, s->n_shares, sizeof *s->shares);
+}
+
+/* What a pass computes with. */
+static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
+    const tern_config *c = &r->model->config;
+    tern_scratch *w = &r->scratch;
+    const size_t heads = (size_t)c->n_head * c->head_dim;
+    const size_t kv = (size_t)c->n_head_kv * c->head_dim;
+    const size_t batch = r->n_batch;
+    w->width = larger(larger(c->n_embd, c->n_ff), heads);
+    w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
+    w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
+    w->expert_sizes = tern_experts_sizes(r->model);
+    lay_out_attention(r, threads, t);
+    w->in = lay_out_inputs(w, c, batch, t);
+    w->own = tern_take(t, threads - 1, sizeof *w->own);
+    for (uint32_t i = 0; i + 1 < threads; i++) {
+        const tern_inputs own = lay_out_inputs(w, c, 1, t);
+        if (w->own != NULL)
+            w->own[i] = own;
+    }
+    w->attended = tern_take(t, batch * heads, sizeof(float));
+    w->q = tern_take(t, batch * heads, sizeof(float));
+    w->k = tern_take(t, batch * kv, sizeof(float));
+    w->v = tern_take(t, batch * kv, sizeof(float));
+    if (c->n_expert == 0) {
+        w->gate = tern_take(t, batch * c->n_ff, sizeof(float));
+        w->up = tern_take(t, batch * c->n_ff, sizeof(float));
+    }
+    w->experts = tern_experts_lay_out_shared(c, batch, t);
+    w->out = tern_take(t, batch * c->n_embd, sizeof(float));
+}
+
+/* Numbers of all pages that the spans of a pass may have, where a device reads them. */
+static size_t page_numbers(const tern_runner *r, tern_taker *t) {
+    const size_t of_span = (size_t)TERN_POOL_PARTS * tern_pages_of(r->n_ctx);
+    return r->model->mirror != NULL ? tern_taker_times(t, of_span, r->n_batch) : 0;
+}
+
+/* What is known of the rows of a pass. From `at` to the sines it lies together: on_device.c sends
+ * it at once. */
+static void lay_out_batch(tern_runner *r, tern_taker *t) {
+    const tern_config *c = &r->model->config;
+    const size_t angles = (size_t)r->n_batch * c->n_kinds * (c->n_rot / 2);
+    tern_batch *b = &r->batch;
+    b->at = tern_take(t, r->n_batch, sizeof *b->at);
+    b->ids = tern_take(t, r->n_batch, sizeof *b->ids);
+    b->sees = b->at;
+    if (c->arch->encodes) {
+        b->sees = tern_take(t, r->n_batch, sizeof *b->sees);
+        b->places = tern_take(t, r->n_batch, sizeof *b->places);
+        b->types = tern_take(t, r->n_batch, sizeof *b->types);
+    }
+    for (size_t i = 0; i < TERN_POOL_PARTS; i++)
+        b->tables[i] = tern_take(t, r->n_batch, sizeof *b->tables[i]);
+    b->overflow = tern_take(t, r->n_batch, sizeof *b->overflow);
+    r->scratch.cosine = tern_take(t, angles, sizeof(float));
+    r->scratch.sine = tern_take(t, angles, sizeof(float));
+    b->numbers = tern_take(t, page_numbers(r, t), sizeof *b->numbers);
+    r->counted = tern_take(t, r->n_batch, sizeof *r->counted);
+}
+
+/* Logits, or bounds of them. */
+static void lay_out_logits(tern_runner *r, tern_taker *t) {
+    const size_t n_vocab = r->model->config.n_vocab;
+    tern_scratch *w = &r->scratch;
+    w->logits = tern_take(t, n_vocab, sizeof(float));
+    r->slots = tern_take(t, r->n_picks, sizeof *r->slots);
+    r->foreseen.fresh = tern_take(t, r->n_picks, sizeof *r->foreseen.fresh);
+    if (r->n_picks > 1 || tern_head_is_imaged(&r->model->image))
+        w->lower = tern_take(t, r->n_picks * n_vocab, sizeof(float));
+    if (tern_head_is_imaged(&r->model->image))
+        w->upper = tern_take(t, r->n_picks * n_vocab, sizeof(float));
+}
+
+/* All of the arena; called once to size it and once to fill it. */
+static void lay_out(tern_runner *r, uint32_t threads, tern_taker *t) {
+    lay_out_scratch(r, threads, t);
+    lay_out_batch(r, t);
+    lay_out_logits(r, t);
+}
+
+/* The processor's operations, with the rows that the model has chosen. */
+static void choose_backend(tern_runner *r) {
+    const tern_row_set *rows = &r->model->rows;
+    tern_processor_device *p = &r->processor;
+    const tern_kernel_row *const chosen[] = {
+        rows->quantize_token, rows->quantize_block, rows->rmsnorm, rows->layernorm,
+        rows->rope,           rows->gate,           rows->add,     r->model->own.embedding.row,
+        rows->hadamard,       rows->softmax};
+    const tern_attend_scratch attend = p->attend;
+    tern_processor_init(p, r->model->guard.mask);
+    p->attend = attend;
+    p->tally = r->tally;
+    if (rows->round != NULL)
+        p->rows[rows->round->op][TERN_FORMAT_NONE] = rows->round;
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+        p->rows[chosen[i]->op][chosen[i]->format] = chosen[i];
+    for (tern_format kv = 0; kv < TERN_FORMAT_COUNT; kv++) {
+        p->rows[TERN_OP_ATTEND][kv] = rows->attend[kv];
+        p->rows[TERN_OP_STORE][kv] = rows->store[kv];
+    }
+    r->backend = &p->base;
+}
+
+static void configure(tern_runner *r, const tern_model *model, const tern_runner_params *p) {
+    r->model = model;
+    r->n_batch = p->n_batch;
+    r->n_ctx = p->n_ctx;
+    r->n_picks = p->n_picks;
+    r->buffer_row = TERN_NO_ROW;
+    r->foreseen.n = 0;
+}
+
+tern_status tern_runner_bytes(const tern_model *model, const tern_runner_params *params,
+                              size_t *bytes, tern_error *err) {
+    tern_taker planner = {.arena = NULL};
+    tern_runner r = {.team = NULL};
+    configure(&r, model, params);
+    lay_out(&r, params->threads, &planner);
+    return tern_taker_total(&planner, params->n_ctx, bytes, err);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+/* The team, where the model's places want it. */
+static tern_status start_team(tern_runner *r, uint32_t threads, tern_error *err) {
+    const tern_model *m = r->model;
+    const tern_status status =
+        tern_team_new_placed(threads, m->topology, &m->places, &r->team, err);
+    if (status != TERN_OK)
+        return status;
+    if (m->strict && tern_team_size(r->team) < threads)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "strict: the system starts %u threads of %u, they would stand in",
+                         tern_team_size(r->team), threads);
+    return tern_model_note_refusal(m, tern_team_refused(r->team), &r->refused, err);
+}
+
+/* Maps the scratch for the threads that there are. */
+static tern_status reserve(tern_runner *r, const tern_runner_params *params, tern_error *err) {
+    tern_runner_params p = *params;
+    size_t bytes = 0;
+    p.threads = tern_team_size(r->team);
+    tern_status status = tern_runner_bytes(r->model, &p, &bytes, err);
+    if (status == TERN_OK)
+        status = tern_arena_new_placed(r->model, bytes, false, p.n_ctx, TERN_ERR_SCRATCH_MEMORY,
+                                       &r->arena, &r->refused, err);
+    tern_taker filler = {.arena = &r->arena, .status = status, .err = err};
+    if (status == TERN_OK)
+        lay_out(r, p.threads, &filler);
+    return filler.status;
+}
+
+tern_status tern_runner_new(const tern_model *model, const tern_runner_params *params,
+                            tern_runner **out, tern_error *err) {
+    tern_runner *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+    configure(r, model, params);
+    r->refused = model->refused;
+    r->tally = tern_tally_new();
+    /* Another device is driven by the thread that calls. */
+    tern_status status = r->tally != NULL
+                             ? start_team(r, model->mirror != NULL ? 1 : params->threads, err)
+                             : tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+    if (status == TERN_OK)
+        status = reserve(r, params, err);
+    if (status != TERN_OK) {
+        tern_runner_free(&r);
+        return status;
+    }
+    choose_backend(r);
+    if (model->config.arch->ungated) /* act(x) is act(x) * 1 */
+        for (size_t i = 0; i < (size_t)r->n_batch * model->config.n_ff; i++)
+            r->scratch.up[i] = 1.0f;
+    if (model->mirror != NULL)
+        status = tern_runner_open_mirror(r, err);
+    if (status == TERN_OK)
+        *out = r;
+    else
+        tern_runner_free(&r);
+    return status;
+}
+
+void tern_runner_free(tern_runner **runner) {
+    if (runner == NULL || *runner == NULL)
+        return;
+    tern_runner_close_mirror(*runner);
+    tern_team_free(&(*runner)->team);
+    tern_arena_free(&(*runner)->arena);
+    tern_tally_free(&(*runner)->tally);
+    free(*runner);
+    *runner = NULL;
+}
+
+uint32_t tern_runner_threads(const tern_runner *r) {
+    return tern_team_size(r->team);
+}
+uint32_t tern_runner_batch(const tern_runner *r) {
+    return r->n_batch;
+}
+int tern_runner_refused(const tern_runner *r) {
+    return r->refused;
+}
+tern_session_work tern_runner_work(const tern_runner *r) {
+    return r->work;
+}
+void tern_runner_observe(tern_runner *r, tern_product_observer *observer, void *user) {
+    r->observer = observer;
+    r->observer_user = user;
+}
+void tern_runner_measure(tern_runner *r, tern_stages *stages) {
+    r->stages = stages;
+}
+
+/* ---- a pass -------------------------------------------------------------------------------- */
+
+/* Of an encoder: a row sees all of its span, which is the whole text. */
+static void note_encoder(tern_batch *b, size_t row, const tern_pass_span *s) {
+    b->sees[row] = b->at[row];
+    b->sees[row].position = s->position + (uint32_t)s->n - 1;
+    b->places[row] = (int32_t)b->at[row].position;
+    b->types[row] = 0;
+}
+
+/* Appends rows [begin, end) of a span. */
+static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
+    const tern_pass_span *s = &b->spans[span];
+    for (size_t i = begin; i < end; i++, b->n++) {
+        b->at[b->n] =
+            (tern_device_place){.sequence = (uint32_t)span, .position = s->position + (uint32_t)i};
+        b->ids[b->n] = s->tokens != NULL ? s->tokens[i] : 0;
+        if (b->sees != b->at)
+            note_encoder(b, b->n, s);
+    }
+}
+
+/* Where a span's pages are, as operations read it. */
+static void note_pages(tern_runner *r, size_t span, const tern_pass_span *s) {
+    const uint32_t *parts[TERN_POOL_PARTS] = {
+        [TERN_PART_ALL] = s->pages, [TERN_PART_WINDOW] = s->window_pages};
+    const size_t n = tern_pages_of(s->position + (uint32_t)s->n);
+    for (size_t i = 0; i < TERN_POOL_PARTS; i++)
+        r->batch.tables[i][span] =
+            r->mirror != NULL && parts[i] != NULL ? tern_runner_table(r, parts[i], n) : parts[i];
+}
+
+/* Lines up the rows of the spans. */
+static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                       size_t n_spans) {
+    tern_batch *b = &r->batch;
+    b->pool = pool;
+    b->kv = pool->kv;
+    b->spans = spans;
+    b->n_spans = n_spans;
+    b->n = 0;
+    b->n_numbers = 0;
+    for (size_t i = 0; i < n_spans; i++) {
+        note_pages(r, i, &spans[i]);
+        b->overflow[i] = TERN_NO_OVERFLOW;
+        add_rows(b, i, 0, spans[i].n - spans[i].wanted);
+    }
+    b->first_wanted = b->n;
+    for (size_t i = 0; i < n_spans; i++)
+        add_rows(b, i, spans[i].n - spans[i].wanted, spans[i].n);
+}
+
+/* Keeps account of a pass that was made. */
+static void note_pass(tern_runner *r) {
+    const tern_batch *b = &r->batch;
+    r->work.passes++;
+    r->work.tokens += b->n;
+    for (size_t i = 0; i < b->n_spans; i++)
+        r->work.reused += b->spans[i].position;
+    r->work.products +=
+        (uint64_t)r->model->config.n_layer * tern_block_linears(r->model->config.arch);
+    for (size_t i = 0; i < tern_batch_wanted(b); i++)
+        r->counted[i] = false;
+    r->buffer_row = TERN_NO_ROW;
+    r->foreseen.n = 0;
+}
+
+void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                     size_t n_spans) {
+    make_batch(r, pool, spans, n_spans);
+    tern_runner_place_angles(r);
+    tern_forward(r);
+    tern_runner_fetch_results(r);
+    note_pass(r);
+    r->batch.spans = NULL; /* the caller's; so is the pool */
+    r->batch.pool = NULL;
+}
+
+tern_status tern_runner_check(const tern_runner *r, size_t span, tern_error *err) {
+    if (r->failed != TERN_OK && err != NULL)
+        *err = r->failure;
+    if (r->failed != TERN_OK)
+        return r->failed;
+    return tern_overflow_tell(&r->batch.overflow[span], r->batch.kv, err);
+}

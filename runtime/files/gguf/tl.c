@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a tensor of type 38 or 39 is. 38 is TL1 in one family of programs and was something else in
+ * another; 39 is TL2 in the first and MXFP4 in the second. The bytes that a tensor takes tell;
+ * where both sizes fit, which takes an alignment of many pages, the architecture does.
+ */
+
+#include "kernels/iebs.h"
+#include "kernels/import.h"
+#include "runtime/files/gguf/i2s_detect.h"
+#include "runtime/files/gguf/internal.h"
+
+enum { MXFP4_BLOCK = 32, MXFP4_BYTES = 17 };
+
+static uint64_t rows_of(const tern_gguf_tensor *t) {
+    return t->ne[1] * t->ne[2] * t->ne[3]; /* the parser checked the product */
+}
+
+uint64_t tern_gguf_tl_bytes(const tern_gguf_tensor *t) {
+    const tern_tl_kind kind = t->type == TERN_GGUF_TL1 ? TERN_TL1 : TERN_TL2;
+    uint64_t at;
+    return tern_tl_scale_at(kind, rows_of(t), t->ne[0], &at) ? at + TERN_I2S_TRAILER_BYTES : 0;
+}
+
+static uint64_t mxfp4_bytes(const tern_gguf_tensor *t) {
+    uint64_t bytes;
+    return t->ne[0] % MXFP4_BLOCK == 0 &&
+                   !__builtin_mul_overflow(rows_of(t) * (t->ne[0] / MXFP4_BLOCK),
+                                           (uint64_t)MXFP4_BYTES, &bytes)
+               ? bytes
+               : 0;
+}
+
+uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool last,
+                             bool ternary) {
+    const tern_i2s_place place = {.extent = t->extent, .alignment = alignment, .last = last};
+    const uint64_t tl = tern_gguf_tl_bytes(t), mxfp4 = mxfp4_bytes(t);
+    const bool is_tl = tl > 0 && tern_i2s_takes(&place, tl);
+    const bool is_mxfp4 = t->type == TERN_GGUF_TL2 && mxfp4 > 0 && tern_i2s_takes(&place, mxfp4);
+    if (is_tl && (!is_mxfp4 || ternary))
+        return tl;
+    return is_mxfp4 ? mxfp4 : 0;
+}
+
+tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *t) {
+    if (t->type == TERN_GGUF_TL1)
+        return t->bytes > 0 ? TERN_TL1 : 0;
+    return t->type == TERN_GGUF_TL2 && t->bytes > 0 && t->bytes == tern_gguf_tl_bytes(t) ? TERN_TL2
+                                                                                         : 0;
+}
+
+tern_format tern_gguf_format(const tern_gguf_tensor *t) {
+    if (t->int4.group > 0)
+        return TERN_FORMAT_INT4;
+    if (t->type == TERN_GGUF_SPARSE_TYPE)
+        return tern_iebs_view(t->data).format;
+    return tern_gguf_tiled(t) ? TERN_FORMAT_I2_S : tern_format_from_gguf(t->type);
+}
+
+const char *tern_gguf_tensor_type(const tern_gguf_tensor *t) {
+    if (t->type == TERN_GGUF_TL2 && t->bytes > 0)
+        return tern_gguf_tiled(t) ? "tl2" : "mxfp4";
+    return tern_gguf_type_name(t->type);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/model/arch/arch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const tern_arch_defaults bitnet_2b = {.of = "BitNet 2B4T",
+                                             .n_layer = 30,
+                                             .n_embd = 2560,
+                                             .n_ff = 6912,
+                                             .n_head = 20,
+                                             .n_head_kv = 5,
+                                             .n_ctx = 4096,
+                                             .norm_eps = 1e-5f,
+                                             .rope_base = 500000.0f};
+
+/* Five layers of six see a window. */
+static const tern_arch_second_kind gemma3_windowed = {
+    .period = 6,
+    .windowed = true,
+    .kind = {.rope_base = 10000.0f, .rope_scale = 1.0f, .rope_gain = 1.0}};
+
+/* Three layers of four see a window, and turn; the fourth does neither. */
+static const tern_arch_second_kind maple_windowed = {
+    .period = 4, .windowed = true, .alone_turned = true};
+
+#define QWEN3 .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX
+#define QWEN3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS)
+
+/* Scores of Gemma 3 27B are scaled by its width, which its files do not say. */
+#define GEMMA3                                                                                     \
+    .gate = TERN_OP_GATE_GELU, .rope = TERN_OP_ROPE_NEOX, .scaled_embedding = true,                \
+    .width_scaled = 62, .second = &gemma3_windowed
+#define GEMMA3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_POST_NORMS | TERN_HAS_QK_NORMS)
+
+/* BitNet-embedding. */
+static const tern_arch qwen3_normed = {
+    .name = "qwen3", QWEN3, .has = QWEN3_HAS | TERN_HAS_INPUT_NORMS};
+static const tern_arch gemma3_normed = {
+    .name = "gemma3", GEMMA3, .has = GEMMA3_HAS | TERN_HAS_INPUT_NORMS, .may_lack_second = true};
+
+static const tern_arch archs[] = {
+    {.name = "llama",
+     .hf_class = "LlamaForCausalLM",
+     .hf_other = "MistralForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NORM,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QKV_BIAS,
+     .may_window = true},
+    {.name = "qwen2",
+     .hf_class = "Qwen2ForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QKV_BIAS},
+    {.name = "qwen3",
+     .hf_class = "Qwen3ForCausalLM",
+     QWEN3,
+     .has = QWEN3_HAS,
+     .normed = &qwen3_normed},
+    {.name = "phi3",
+     .hf_class = "Phi3ForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS,
+     .may_window = true,
+     .joined = true},
+    {.name = "olmo2",
+     .hf_class = "Olmo2ForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_POST_NORMS | TERN_HAS_WIDE_QK_NORMS},
+    {.name = "minicpm",
+     .hf_class = "MiniCPMForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NORM,
+     .has = TERN_HAS_PRE_NORMS,
+     .own_factors = true},
+    {.name = "granite",
+     .hf_class = "GraniteForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NORM,
+     .has = TERN_HAS_PRE_NORMS,
+     .own_factors = true},
+    {.name = "gemma3",
+     .hf_class = "Gemma3ForCausalLM",
+     .gemma_folders = true,
+     GEMMA3,
+     .has = GEMMA3_HAS,
+     .normed = &gemma3_normed},
+    {.name = "qwen3moe",
+     .hf_class = "Qwen3MoeForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
+     .experts = {.norm = true}},
+    {.name = "olmoe",
+     .hf_class = "OlmoeForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_WIDE_QK_NORMS | TERN_HAS_EXPERTS},
+    {.name = "maple",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
+     .experts = {.norm = true, .clamp = 7.0f},
+     .second = &maple_windowed},
+    {.name = "bert",
+     .hf_class = "BertModel",
+     .hf_other = "XLMRobertaModel",
+     .gate = TERN_OP_GATE_GELU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_QKV_BIAS | TERN_HAS_OTHER_BIASES | TERN_HAS_SUM_NORMS,
+     .ungated = true,
+     .encodes = true},
+    {.name = "bitnet-b1.58",
+     .hf_class = "BitNetForCausalLM",
+     .gate = TERN_OP_GATE_RELU2,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_SUB_NORMS,
+     .embedding_head = true,
+     .ternary = true,
+     .bitnet_text = true,
+     .defaults = &bitnet_2b},
+    {.name = "bitnet-25",
+     .gate = TERN_OP_GATE_RELU2,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_SUB_NORMS,
+     .embedding_head = true,
+     .ternary = true,
+     .bitnet_text = true,
+     .defaults = &bitnet_2b},
+    {.name = "bitnet",
+     .hf_class = "BitnetForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_SUB_NORMS,
+     .embedding_head = true,
+     .ternary = true,
+     .defaults = &bitnet_2b},
+};
+
+const tern_arch *tern_archs(size_t *n) {
+    *n = sizeof archs / sizeof *archs;
+    return archs;
+}
+
+const tern_arch *tern_arch_find(tern_span name) {
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        if (strlen(archs[i].name) == name.size && memcmp(archs[i].name, name.data, name.size) == 0)
+            return &archs[i];
+    return NULL;
+}
+
+const char *tern_arch_names(char *out, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof archs / sizeof *archs && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", archs[i].name);
+    return out;
+}

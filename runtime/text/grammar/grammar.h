@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_TEXT_GRAMMAR_GRAMMAR_H
+#define TERN_RUNTIME_TEXT_GRAMMAR_GRAMMAR_H
+
+/* What a tern_grammar is made of. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/text/grammar/stacks.h"
+#include "runtime/text/grammar/tokens.h"
+
+typedef struct tern_kept_mask {
+    uint64_t *bits; /* [words] */
+    uint32_t state; /* of met */
+    uint64_t used;  /* when it was last wanted */
+} tern_kept_mask;
+
+struct tern_grammar {
+    atomic_uint owners;
+    const tern_grammar_tokens *tokens;
+    char *name; /* in messages */
+    tern_program program;
+
+    pthread_mutex_t lock; /* over what follows */
+    tern_stacks met;      /* states in which masks were asked for, counts alike where no token can
+                             tell them apart */
+    tern_kept_mask *masks;
+    size_t n_masks, most_masks;
+    uint64_t clock; /* masks asked for */
+};
+
+/* Makes a grammar of expressions, which are freed in any case. */
+TERN_MUST_CHECK tern_status tern_grammar_make(const tern_grammar_tokens *tokens, tern_exprs *x,
+                                              tern_grammar **out, tern_error *err);
+
+/*
+ * Clears the bits of tokens that may not follow in a state of another pool of the grammar's
+ * program. *any: a bit is left. TERN_ERR_GRAMMAR, TERN_ERR_NOMEM with *why.
+ */
+TERN_MUST_CHECK tern_status tern_grammar_apply(tern_grammar *g, const tern_stacks *from,
+                                               uint32_t state, uint64_t *allowed, size_t words,
+                                               bool *any, const char **why);
+
+/* ---- readers: the whole text becomes rule 0 of x, failures are x's ----------------------------
+ */
+
+void tern_gbnf_read(tern_exprs *x, const char *text, size_t size);
+
+/* A schema as an expression. place: of x's rules, before the JSON pointer. */
+uint32_t tern_schema_read(tern_exprs *x, const char *text, size_t size, const char *name,
+                          const tern_schema_params *params);
+
+#endif

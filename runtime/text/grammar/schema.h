@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_TEXT_GRAMMAR_SCHEMA_H
+#define TERN_RUNTIME_TEXT_GRAMMAR_SCHEMA_H
+
+/*
+ * JSON Schemas as expressions. What is turned into an expression is a conjunction: a set of schema
+ * objects, or parts of them, that all must hold. References, allOf and the members of several
+ * objects only add to such a set; anyOf and oneOf become choices among sets, and so do schemas that
+ * must not hold (schema_deny.c). Each set is a rule, so schemas may refer to themselves, and work
+ * waits in a queue in place of recursion.
+ */
+
+#include "base/json.h"
+#include "runtime/text/grammar/grammar.h"
+
+typedef enum tern_schema_part {
+    TERN_SCHEMA_ALL,    /* everything that the value says */
+    TERN_SCHEMA_OWN,    /* all but what the others are */
+    TERN_SCHEMA_ANY_OF, /* its anyOf alone */
+    TERN_SCHEMA_ONE_OF,
+    TERN_SCHEMA_IF,         /* its if, then and else */
+    TERN_SCHEMA_NOT,        /* the schema does not hold */
+    TERN_SCHEMA_DEPENDENCY, /* v is a key, what stands after it holds for objects that have it */
+    /* v is a key or a name, with what stands after it: */
+    TERN_SCHEMA_OBJECT,     /* the value is an object */
+    TERN_SCHEMA_WITH,       /* an object has this name */
+    TERN_SCHEMA_WITHOUT,    /* an object does not have it */
+    TERN_SCHEMA_MEMBER_NOT, /* an object has it, with a value that is not of the schema */
+    TERN_SCHEMA_NOT_TYPE,   /* the value has none of the types */
+    TERN_SCHEMA_NOT_VALUE   /* the value is none of `enum`, or not `const` */
+} tern_schema_part;
+
+typedef struct tern_schema_item {
+    const tern_json_value *v;
+    tern_schema_part part;
+} tern_schema_item;
+
+enum {
+    TERN_SCHEMA_MOST_ITEMS = 128,                           /* of a set */
+    TERN_SCHEMA_MOST_PROPERTIES = TERN_GRAMMAR_LIMIT(2048), /* of an object */
+    TERN_SCHEMA_MOST_NAME = 1024,                           /* bytes of a property's name */
+    TERN_SCHEMA_MOST_PREFIX =
+        TERN_GRAMMAR_LIMIT(512), /* items of an array with schemas of their own */
+    TERN_SCHEMA_MOST_VALUES = TERN_GRAMMAR_LIMIT(1 << 14),                   /* of an enum */
+    TERN_SCHEMA_MOST_STEPS = TERN_GRAMMAR_LIMIT(TERN_GRAMMAR_LIMIT(1 << 26)) /* parts of sets */
+};
+
+typedef struct tern_schema_set {
+    tern_schema_item items[TERN_SCHEMA_MOST_ITEMS];
+    size_t n;
+} tern_schema_set;
+
+typedef struct tern_schema_job {
+    size_t first, n; /* items of `kept` */
+    uint32_t rule;
+} tern_schema_job;
+
+typedef struct tern_schema_reader {
+    tern_exprs *x;
+    tern_json json;
+    const char *name;
+    tern_schema_params params;
+    tern_schema_item *kept; /* of all jobs */
+    size_t n_kept, kept_capacity;
+    tern_schema_job *jobs;
+    size_t n_jobs, jobs_capacity, done;
+    uint32_t space;     /* white space: an expression */
+    uint32_t character; /* one of a string, or an escape */
+    uint32_t steps;
+} tern_schema_reader;
+
+/* Bits of the types that a value may have. */
+enum {
+    TERN_TYPE_NULL = 1,
+    TERN_TYPE_BOOLEAN = 2,
+    TERN_TYPE_OBJECT = 4,
+    TERN_TYPE_ARRAY = 8,
+    TERN_TYPE_STRING = 16,
+    TERN_TYPE_INTEGER = 32,
+    TERN_TYPE_FRACTION = 64, /* numbers that are no integers */
+    TERN_TYPE_ALL = 127
+};
+
+enum { TERN_SCHEMA_MOST_LISTS = 8 }; /* of values, that one value must all be in */
+
+/* The values of an `enum` or a `const`. */
+typedef struct tern_schema_list {
+    const tern_json_value *first;
+    uint32_t n;
+} tern_schema_list;
+
+/* What a set says, but for objects and arrays, whose members are looked up in it. */
+typedef struct tern_schema_facts {
+    unsigned types;
+    tern_schema_list lists[TERN_SCHEMA_MOST_LISTS]; /* [n_lists] the value is in all of them */
+    size_t n_lists;
+    bool fraction_unsure; /* integers may not be, which some numbers with a fraction are */
+    bool no_true, no_false;
+    size_t n_other_than;                     /* strings that may not be */
+    bool unique;                             /* items of an array */
+    const tern_json_value *pattern, *format; /* strings, or NULL */
+    const tern_json_value *pattern_of;       /* the schema that has it */
+    int64_t least_length, most_length;       /* most: -1 none */
+    int64_t least_items, most_items;
+    int64_t least_properties;
+    bool has_low, has_high;
+    int64_t low, high;        /* of numbers */
+    bool low_open, high_open; /* of numbers that are no integers: not the bound itself */
+} tern_schema_facts;
+
+/* "NAME: at POINTER: KEYWORD: what"; v is the schema that has the keyword. */
+void tern_schema_refuse(tern_schema_reader *r, const tern_json_value *v, const char *keyword,
+                        const char *what);
+
+/* Counts work; false when it is used up, or after another failure. */
+bool tern_schema_work(tern_schema_reader *r, size_t n);
+
+/* Adds to a set, unless it is there; true and false stand for themselves. */
+void tern_schema_add(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
+                     tern_schema_part part);
+
+/* What satisfies a set; NEVER where that is seen at once. */
+uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s);
+
+/* The value that a reference means; NULL after a refusal. */
+const tern_json_value *tern_schema_target(tern_schema_reader *r, const tern_json_value *v,
+                                          const tern_json_value *ref);
+
+/* The values that a key `enum` or `const` is followed by. */
+tern_schema_list tern_schema_listed(const tern_json_value *key);
+
+/* Reads the keywords of a set that has no choice. */
+void tern_schema_facts_of(tern_schema_reader *r, const tern_schema_set *s, tern_schema_facts *f);
+
+/* Whether two schemas exclude each other, for reasons that are seen easily. */
+bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *a,
+                          const tern_json_value *b);
+
+/* Adds to a set that none of a oneOf's alternatives holds but `chosen`, which is number `index`.
+ * What excludes it anyway is left out; what cannot be denied is refused. */
+void tern_schema_add_others(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
+                            uint32_t index, const tern_json_value *chosen);
+
+/* Whether it can be said exactly what does not satisfy v, as far as v alone tells. */
+bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v);
+
+/* What satisfies `rest` and not v, an object; `rest` and v's if, then and else; `rest`, and what
+ * stands after `key` where objects have that name. */
+uint32_t tern_schema_denied(tern_schema_reader *r, const tern_schema_set *rest,
+                            const tern_json_value *v);
+uint32_t tern_schema_condition(tern_schema_reader *r, const tern_schema_set *rest,
+                               const tern_json_value *v);
+uint32_t tern_schema_dependency(tern_schema_reader *r, const tern_schema_set *rest,
+                                const tern_json_value *key);
+
+typedef enum tern_schema_equality {
+    TERN_SCHEMA_SAME,
+    TERN_SCHEMA_DIFFERENT,
+    TERN_SCHEMA_UNSURE /* numbers and lists that are written in two ways */
+} tern_schema_equality;
+
+tern_schema_equality tern_schema_equal(const tern_json_value *a, const tern_json_value *b);
+
+/* Takes everything of a set apart but its choices; false when nothing can satisfy it. */
+bool tern_schema_settle(tern_schema_reader *r, tern_schema_set *s);
+
+/* Whether a set still has a choice to make. */
+bool tern_schema_has_choice(const tern_schema_set *s);
+
+/* Whether the keyword says nothing of values. */
+bool tern_schema_is_note(tern_span keyword);
+
+/* Whether one of the first list's values is in all of them, of the types, and may be; what cannot
+ * be told is refused. */
+bool tern_schema_may_be(tern_schema_reader *r, const tern_schema_set *s, const tern_schema_facts *f,
+                        const tern_json_value *value);
+
+/* Member of an object, null too; NULL: none. */
+const tern_json_value *tern_schema_member(const tern_json_value *v, const char *key, size_t size);
+
+bool tern_json_same(const tern_json_value *a, const tern_json_value *b);
+unsigned tern_json_type_bits(const tern_json_value *v);
+
+/* Expressions of values. */
+uint32_t tern_schema_value(tern_schema_reader *r, const tern_json_value *v);
+uint32_t tern_schema_object(tern_schema_reader *r, const tern_schema_set *s,
+                            const tern_schema_facts *f);
+uint32_t tern_schema_array(tern_schema_reader *r, const tern_schema_set *s,
+                           const tern_schema_facts *f);
+uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_set *s,
+                            const tern_schema_facts *f);
+uint32_t tern_schema_number(tern_schema_reader *r, const tern_schema_facts *f);
+
+/* A format of strings: a pattern, and how many characters its texts have. */
+typedef struct tern_schema_format {
+    const char *name, *pattern;
+    int64_t least, most; /* most: -1 any number */
+} tern_schema_format;
+
+/* That of the facts; NULL after a refusal. */
+const tern_schema_format *tern_schema_format_of(tern_schema_reader *r, const tern_schema_facts *f);
+
+/* bytes[size] of UTF-8 as they stand in a JSON string, without its quotes. */
+uint32_t tern_schema_quoted(tern_exprs *x, const char *bytes, size_t size);
+
+/* Characters of ranges[n], tidy, as they stand in a JSON string: escaped where they must be. */
+uint32_t tern_schema_characters(tern_exprs *x, const tern_range *ranges, size_t n);
+
+/* One character of any string, in all ways that JSON has but \u0000 and lone surrogates. */
+uint32_t tern_schema_any_character(tern_exprs *x);
+
+/* A character that is none of names[n]'s: keys that are none of them. */
+uint32_t tern_schema_other_key(tern_schema_reader *r, const tern_span *names, size_t n);
+
+/*
+ * A regular expression over the characters of a JSON string (pattern.c says which there are), which
+ * may stand anywhere in it unless it has ^ and $. *single: it is one character, *least to *most
+ * times, and nothing else. On failure `why` is a message.
+ */
+typedef struct tern_pattern {
+    uint32_t expr;
+    bool is_run; /* `character`, least to most times, is all */
+    uint32_t character;
+    int32_t least, most;
+} tern_pattern;
+
+bool tern_pattern_read(tern_exprs *x, const char *bytes, size_t size, tern_pattern *out,
+                       const char **why);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
+#include "runtime/text/tokenizer/internal.h"
+
+/*
+ * Byte-level BPE. Tokens and merges are written in an alphabet that has a visible character for
+ * each byte: printable Latin-1 stands for itself, the other 68 bytes, in ascending order, are
+ * U+0100 to U+0143.
+ */
+enum { REST = 0x100, REST_DEL = REST + 0x21, REST_SOFT_HYPHEN = REST + 0x43 };
+
+uint32_t tern_byte_to_char(unsigned char byte) {
+    if (byte <= 0x20)
+        return REST + byte;
+    if (byte >= 0x7F && byte <= 0xA0)
+        return REST_DEL + (uint32_t)(byte - 0x7F);
+    if (byte == 0xAD)
+        return REST_SOFT_HYPHEN;
+    return byte;
+}
+
+int tern_char_to_byte(uint32_t code) {
+    if (code >= REST && code < REST_DEL)
+        return (int)(code - REST);
+    if (code >= REST_DEL && code < REST_SOFT_HYPHEN)
+        return (int)(code - REST_DEL + 0x7F);
+    if (code == REST_SOFT_HYPHEN)
+        return 0xAD;
+    return code < REST && tern_byte_to_char((unsigned char)code) == code ? (int)code : -1;
+}
+
+static bool judge(const void *user, const tern_symbol *left, const tern_symbol *right,
+                  double *priority, int32_t *id) {
+    const tern_tokenizer *t = user;
+    if (left->id < 0 || right->id < 0)
+        return false;
+    const int32_t rank = tern_merge_table_find(&t->merges, left->id, right->id);
+    if (rank < 0)
+        return false;
+    *priority = rank;
+    *id = t->merges.rules[rank].made;
+    return true;
+}
+
+/* ---- characters become symbols --------------------------------------------------------------- */
+
+/* Unknown characters, which may become one token together. */
+typedef struct tern_unknown_run {
+    size_t start, size;
+} tern_unknown_run;
+
+static void flush_unknown(tern_merger *m, const tern_tokenizer *t, tern_unknown_run *run) {
+    if (run->size > 0)
+        tern_merger_add(m, run->start, run->size, t->unknown);
+    run->size = 0;
+}
+
+static bool has_byte_tokens(const tern_tokenizer *t, tern_span character) {
+    for (size_t i = 0; i < character.size; i++)
+        if (t->byte_tokens[(unsigned char)character.data[i]] < 0)
+            return false;
+    return true;
+}
+
+/*
+ * A character without a token in a file whose merges are all of tokens: its bytes, where the file
+ * says so and has them; else the unknown token; else nothing. An unknown one waits for the next
+ * token, bytes go past it: that is what the reference does.
+ */
+static void add_strange(tern_merger *m, const tern_tokenizer *t, tern_span text, size_t at,
+                        size_t size, tern_unknown_run *run) {
+    const tern_span character = {text.data + at, size};
+    if (t->byte_fallback && has_byte_tokens(t, character)) {
+        for (size_t i = 0; i < size; i++)
+            tern_merger_add(m, at + i, 1, t->byte_tokens[(unsigned char)character.data[i]]);
+        return;
+    }
+    if (t->unknown < 0)
+        return;
+    if (!t->fuse_unknown || run->size == 0) {
+        flush_unknown(m, t, run);
+        run->start = at;
+    }
+    run->size += size;
+}
+
+static int32_t find_symbol(const tern_tokenizer *t, tern_span character) {
+    const int32_t id = tern_token_find_own(t, character);
+    if (id >= 0 || t->extra.n == 0)
+        return id;
+    const int32_t extra =
+        tern_span_index_find(&t->extra.index, t->extra.texts, character, (tern_span){"", 0});
+    return extra < 0 ? -1 : (int32_t)t->n_tokens + extra;
+}
+
+static void add_symbols(tern_merger *m, const tern_tokenizer *t, tern_span piece) {
+    tern_unknown_run run = {0, 0};
+    for (size_t at = 0, size; at < piece.size; at += size) {
+        size = tern_utf8_next(piece.data + at, piece.size - at).size;
+        const int32_t id = find_symbol(t, (tern_span){piece.data + at, size});
+        if (id < 0 && t->closed_merges) {
+            add_strange(m, t, piece, at, size, &run);
+            continue;
+        }
+        flush_unknown(m, t, &run);
+        tern_merger_add(m, at, size, id);
+    }
+    flush_unknown(m, t, &run);
+}
+
+/* ---- symbols become tokens ------------------------------------------------------------------- */
+
+/* A symbol that is no token falls back to tokens of its single bytes; bytes without one vanish. */
+static void emit_symbol(tern_encoder *e, tern_span piece, const tern_symbol *s) {
+    if (s->id >= 0 && (size_t)s->id < e->t->n_tokens) {
+        tern_encoder_emit(e, s->id);
+        return;
+    }
+    for (int32_t i = 0; i < s->size; i++) {
+        const int32_t byte = tern_token_find(e->t, (tern_span){piece.data + s->start + i, 1});
+        if (byte >= 0)
+            tern_encoder_emit(e, byte);
+    }
+}
+
+tern_status tern_bpe_encode(tern_encoder *e, tern_span piece) {
+    if (e->t->ignore_merges) {
+        const int32_t id = tern_token_find_own(e->t, piece);
+        if (id >= 0) {
+            tern_encoder_emit(e, id);
+            return TERN_OK;
+        }
+    }
+    if (!tern_merger_begin(&e->merger, piece.size))
+        return TERN_ERR_NOMEM;
+    add_symbols(&e->merger, e->t, piece);
+    if (!tern_merger_run(&e->merger, judge, e->t))
+        return TERN_ERR_STATE;
+    for (int32_t i = e->merger.n_symbols > 0 ? 0 : -1; i >= 0; i = e->merger.symbols[i].next)
+        emit_symbol(e, piece, &e->merger.symbols[i]);
+    return TERN_OK;
+}

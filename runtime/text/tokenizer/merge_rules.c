@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/text/tokenizer/internal.h"
+
+/*
+ * Merges by the ids of what they join. The merges of a GGUF file may be of texts that are no
+ * tokens: these get ids of their own, after those of the tokens. A tokenizer.json must not have
+ * any.
+ */
+
+enum { SHOWN_BYTES = 64 };
+
+static tern_status no_memory(const tern_tokenizer *t, tern_error *err) {
+    return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the merges", t->file);
+}
+
+static bool begin_extra(tern_extra_texts *x, size_t n_merges) {
+    const size_t most = 3 * n_merges;
+    x->texts = malloc(most * sizeof *x->texts);
+    x->made = malloc(most * sizeof *x->made);
+    return x->texts != NULL && x->made != NULL && tern_span_index_init(&x->index, most);
+}
+
+/* The number of a text that is no token, which it gets now if it has none; -1: no memory. */
+static int32_t extra_number(tern_extra_texts *x, size_t n_merges, tern_span head, tern_span tail) {
+    if (x->texts == NULL && !begin_extra(x, n_merges))
+        return -1;
+    const int32_t there = tern_span_index_find(&x->index, x->texts, head, tail);
+    if (there >= 0)
+        return there;
+    char *text = malloc(head.size + tail.size);
+    if (text == NULL)
+        return -1;
+    memcpy(text, head.data, head.size);
+    memcpy(text + head.size, tail.data, tail.size);
+    x->texts[x->n] = (tern_span){text, head.size + tail.size};
+    x->made[x->n] = text;
+    (void)tern_span_index_add(&x->index, x->texts, x->n);
+    return (int32_t)x->n++;
+}
+
+static bool is_token(const tern_tokenizer *t, size_t id, tern_span head, tern_span tail) {
+    return id < t->n_tokens && t->tokens[id].size == head.size + tail.size &&
+           memcmp(t->tokens[id].data, head.data, head.size) == 0 &&
+           memcmp(t->tokens[id].data + head.size, tail.data, tail.size) == 0;
+}
+
+/*
+ * The id of head and tail together. *id is a guess: merges are mostly in the order of the tokens
+ * that they make, and a look at one place in memory is cheaper than a search.
+ */
+static tern_status find_id(tern_tokenizer *t, const tern_vocabulary *v, size_t rank, tern_span head,
+                           tern_span tail, int32_t *id, tern_error *err) {
+    const size_t guess = (size_t)*id;
+    *id = is_token(t, guess, head, tail) ? (int32_t)guess
+          : is_token(t, guess + 1, head, tail)
+              ? (int32_t)guess + 1
+              : tern_span_index_find(&t->by_text, t->tokens, head, tail);
+    const bool outside = *id >= 0 && t->outside != NULL && t->outside[*id];
+    if (*id >= 0 && !outside)
+        return TERN_OK;
+    if (t->closed_merges) {
+        const size_t shown = head.size < SHOWN_BYTES ? head.size : SHOWN_BYTES;
+        const size_t more = tail.size < SHOWN_BYTES ? tail.size : SHOWN_BYTES;
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                         "%s: merge %zu: '%.*s%.*s' is not in the vocabulary", t->file, rank,
+                         (int)shown, head.data, (int)more, tail.data);
+    }
+    const int32_t extra = extra_number(&t->extra, v->n_merges, head, tail);
+    *id = (int32_t)t->n_tokens + extra;
+    return extra >= 0 ? TERN_OK : no_memory(t, err);
+}
+
+tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *v,
+                                      tern_error *err) {
+    static const tern_span nothing = {"", 0};
+    if (!tern_merge_table_init(&t->merges, v->n_merges))
+        return no_memory(t, err);
+    tern_merge_rule rule = {0, 0, 0};
+    for (size_t rank = 0; rank < v->n_merges; rank++) {
+        const tern_merge *m = &v->merges[rank];
+        tern_status status = find_id(t, v, rank, m->left, nothing, &rule.left, err);
+        if (status == TERN_OK)
+            status = find_id(t, v, rank, m->right, nothing, &rule.right, err);
+        if (status == TERN_OK)
+            status = find_id(t, v, rank, m->left, m->right, &rule.made, err);
+        if (status != TERN_OK)
+            return status;
+        t->merges.rules[rank] = rule;
+    }
+    tern_merge_table_index(&t->merges, v->n_merges, v->last_merge_counts);
+    return TERN_OK;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "runtime/text/tokenizer/regex.h"
+
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "runtime/text/tokenizer/regex_rewrite.h"
+
+struct tern_regex {
+    pcre2_code *code;
+};
+
+struct tern_regex_scratch {
+    pcre2_match_data *match;
+    pcre2_match_context *context;
+};
+
+enum {
+    MAX_PARENTHESES = 64,
+    STEPS_ANYWHERE = 100000,
+    STEPS_A_BYTE = 64, /* patterns in use go back once over a run, in a few alternatives */
+    HEAP_KIB = 1 << 15,
+    HEAP_BYTES_A_BYTE = 256, /* of a place to go back to, where there is no JIT */
+    MAX_COUNTED = 1 << 25    /* bytes; keeps the limits inside 32 bits */
+};
+
+static pcre2_code *compile(const char *text, size_t size, uint32_t options, int *number,
+                           PCRE2_SIZE *offset) {
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    if (context == NULL) {
+        *number = PCRE2_ERROR_NOMEMORY;
+        return NULL;
+    }
+    (void)pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    (void)pcre2_set_parens_nest_limit(context, MAX_PARENTHESES);
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)text, size, options, number, offset, context);
+    pcre2_compile_context_free(context);
+    return code;
+}
+
+static tern_status explain(int number, char *why) {
+    if (number == PCRE2_ERROR_NOMEMORY || number == 121) { /* 121: compiling ran out of memory */
+        (void)snprintf(why, TERN_REGEX_WHY_BYTES, "no memory for it");
+        return TERN_ERR_NOMEM;
+    }
+    if (pcre2_get_error_message(number, (PCRE2_UCHAR *)why, TERN_REGEX_WHY_BYTES) < 0)
+        (void)snprintf(why, TERN_REGEX_WHY_BYTES, "error %d", number);
+    return TERN_ERR_TOKENIZER_PRE;
+}
+
+tern_status tern_regex_new(tern_span pattern, bool literal, tern_regex **out, char *why) {
+    tern_regex_text text = {NULL, 0};
+    if (pattern.size > TERN_REGEX_MAX_BYTES) {
+        (void)snprintf(why, TERN_REGEX_WHY_BYTES, "longer than %d bytes",
+                       (int)TERN_REGEX_MAX_BYTES);
+        return TERN_ERR_TOKENIZER_PRE;
+    }
+    uint32_t options = PCRE2_UTF | PCRE2_LITERAL;
+    if (!literal) {
+        options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+        const tern_status status = tern_regex_rewrite(pattern, &text, why);
+        if (status != TERN_OK)
+            return status;
+        pattern = (tern_span){text.data, text.size};
+    }
+    tern_regex *r = malloc(sizeof *r);
+    int number = PCRE2_ERROR_NOMEMORY;
+    PCRE2_SIZE offset;
+    pcre2_code *code =
+        r != NULL ? compile(pattern.data, pattern.size, options, &number, &offset) : NULL;
+    free(text.data);
+    if (code == NULL) {
+        free(r);
+        return explain(number, why);
+    }
+    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* a bonus: not everywhere */
+    r->code = code;
+    *out = r;
+    return TERN_OK;
+}
+
+void tern_regex_free(tern_regex **regex) {
+    if (*regex == NULL)
+        return;
+    pcre2_code_free((*regex)->code);
+    free(*regex);
+    *regex = NULL;
+}
+
+tern_regex_scratch *tern_regex_scratch_new(void) {
+    tern_regex_scratch *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->match = pcre2_match_data_create(1, NULL);
+    s->context = pcre2_match_context_create(NULL);
+    if (s->match == NULL || s->context == NULL) {
+        tern_regex_scratch_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void tern_regex_scratch_free(tern_regex_scratch *scratch) {
+    if (scratch == NULL)
+        return;
+    pcre2_match_data_free(scratch->match);
+    pcre2_match_context_free(scratch->context);
+    free(scratch);
+}
+
+/* One search; the machine stack that JIT has may be too small for a pattern, the heap is not. */
+static int search(const tern_regex_walk *w) {
+    const size_t rest = w->text.size - w->from;
+    const uint32_t left = rest < MAX_COUNTED ? (uint32_t)rest : MAX_COUNTED;
+    const uint32_t steps = STEPS_ANYWHERE + left * STEPS_A_BYTE;
+    (void)pcre2_set_match_limit(w->scratch->context, steps);
+    (void)pcre2_set_depth_limit(w->scratch->context, steps);
+    (void)pcre2_set_heap_limit(w->scratch->context, HEAP_KIB + left / 1024 * HEAP_BYTES_A_BYTE);
+    for (uint32_t options = PCRE2_NO_UTF_CHECK;; options |= PCRE2_NO_JIT) {
+        const int found = pcre2_match(w->regex->code, (PCRE2_SPTR)w->text.data, w->text.size,
+                                      w->from, options, w->scratch->match, w->scratch->context);
+        if (found != PCRE2_ERROR_JIT_STACKLIMIT || (options & PCRE2_NO_JIT) != 0)
+            return found;
+    }
+}
+
+tern_status tern_regex_next(tern_regex_walk *w, bool *found, size_t *start, size_t *end) {
+    *found = false;
+    while (w->from <= w->text.size) {
+        const int result = search(w);
+        if (result == PCRE2_ERROR_NOMATCH)
+            return TERN_OK;
+        if (result < 0)
+            return result == PCRE2_ERROR_NOMEMORY ? TERN_ERR_NOMEM : TERN_ERR_TOKENIZER_PATTERN;
+        const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(w->scratch->match);
+        const size_t s = bounds[0], e = bounds[1];
+        if (s == e && w->any && w->end == e) { /* go on after the next character */
+            w->from += w->from < w->text.size
+                           ? tern_utf8_next(w->text.data + w->from, w->text.size - w->from).size
+                           : 1;
+            continue;
+        }
+        w->from = w->end = e;
+        w->any = *found = true;
+        *start = s;
+        *end = e;
+        return TERN_OK;
+    }
+    return TERN_OK;
+}

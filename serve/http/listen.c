@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets that listen: of an address, or of a name in the file system. */
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/out_file.h"
+#include "serve/http/internal.h"
+
+enum { BACKLOG = 128 };
+
+/* A socket that a server left, which ended before it could remove it: no server answers there. */
+static bool is_left_over(const struct sockaddr_un *name) {
+    struct stat st;
+    if (lstat(name->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return false;
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 &&
+                         errno == ECONNREFUSED;
+    if (fd >= 0)
+        (void)close(fd);
+    return refused;
+}
+
+static int listen_unix(const char *path, char *address, size_t size, tern_error *err) {
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const size_t length = strlen(path);
+    if (length == 0 || length >= sizeof name.sun_path) {
+        (void)tern_fail(err, TERN_ERR_IO, "%s: a socket's path has 1 to %zu bytes", path,
+                        sizeof name.sun_path - 1);
+        return -1;
+    }
+    memcpy(name.sun_path, path, length + 1);
+    if (is_left_over(&name))
+        (void)unlink(path);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const mode_t mask = umask(S_IRWXG | S_IRWXO); /* the user's alone */
+    const bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 &&
+                       listen(fd, BACKLOG) == 0;
+    const int why = errno;
+    (void)umask(mask);
+    if (!bound) {
+        (void)tern_fail(err, TERN_ERR_IO, "unix:%s: cannot listen: %s", path, strerror(why));
+        if (fd >= 0)
+            (void)close(fd);
+        return -1;
+    }
+    tern_temporary_list(path); /* a server that dies by a signal leaves no socket */
+    (void)snprintf(address, size, "unix:%s", path);
+    return fd;
+}
+
+static int listen_on(const struct addrinfo *a) {
+    const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int yes = 1;
+    if (fd < 0)
+        return -1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    const int why = errno;
+    (void)close(fd);
+    errno = why;
+    return -1;
+}
+
+static uint16_t port_of(int fd) {
+    struct sockaddr_storage name = {0};
+    socklen_t size = sizeof name;
+    if (getsockname(fd, (struct sockaddr *)&name, &size) != 0)
+        return 0;
+    return ntohs(name.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&name)->sin6_port
+                                            : ((const struct sockaddr_in *)&name)->sin_port);
+}
+
+int http_listen(const http_config *c, char *address, size_t size, tern_error *err) {
+    if (c->unix_path != NULL)
+        return listen_unix(c->unix_path, address, size, err);
+    char port[8];
+    (void)snprintf(port, sizeof port, "%u", (unsigned)c->port);
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    const int failed = getaddrinfo(c->host, port, &hints, &found);
+    if (failed != 0) {
+        (void)tern_fail(err, TERN_ERR_IO, "%s: no such host to listen on: %s", c->host,
+                        gai_strerror(failed));
+        return -1;
+    }
+    int fd = -1;
+    for (const struct addrinfo *a = found; a != NULL && fd < 0; a = a->ai_next)
+        fd = listen_on(a);
+    const int why = errno;
+    freeaddrinfo(found);
+    if (fd < 0) {
+        (void)tern_fail(err, TERN_ERR_IO, "%s port %s: cannot listen: %s%s", c->host, port,
+                        strerror(why),
+                        why == EADDRINUSE ? "; --port takes another, and 0 one that is free" : "");
+        return -1;
+    }
+    const bool v6 = strchr(c->host, ':') != NULL;
+    (void)snprintf(address, size, "http%s://%s%.200s%s:%u", c->tls ? "s" : "", v6 ? "[" : "",
+                   c->host, v6 ? "]" : "", (unsigned)port_of(fd));
+    return fd;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/interfaces/ask.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/json_tree/read.h"
+#include "serve/interfaces/fields.h"
+
+enum {
+    MOST_VALUES = 1 << 20,
+    MOST_ECHO = 4 << 20,
+    MOST_NUMBERS = 1 << 22 /* of a reply, each of up to 16 bytes */
+};
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* Not fewer values than bytes[size] has: what separates them outside of strings. */
+static size_t count_values(const char *bytes, size_t size) {
+    bool inside = false;
+    size_t n = 1;
+    for (size_t i = 0; i < size; i++)
+        if (inside && bytes[i] == '\\')
+            i++;
+        else if (bytes[i] == '"')
+            inside = !inside;
+        else if (!inside)
+            n += bytes[i] == ',' || bytes[i] == '[' || bytes[i] == '{' || bytes[i] == ':';
+    return n;
+}
+
+json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) {
+    if (count_values(bytes, size) > MOST_VALUES) {
+        (void)refuse(r, 400, NULL, "%s has more than %d values", what, MOST_VALUES);
+        return NULL;
+    }
+    tern_error err = {0};
+    json_t *body = json_read(bytes, size, what, &err);
+    if (body == NULL) {
+        (void)refuse_error(r, NULL, &err);
+    } else if (!json_is_object(body)) {
+        (void)refuse(r, 400, NULL, "%s must be a JSON object", what);
+        json_decref(body);
+        body = NULL;
+    }
+    return body;
+}
+
+/* ---- fields ------------------------------------------------------------------------------------
+ */
+
+/* Each reply tells them, so a client cannot make it as long as it likes. */
+static void note_ignored(ask *a, const char *name) {
+    enum { MOST_BYTES = 4096 };
+    if (a->ignored.size + strlen(name) > MOST_BYTES)
+        return;
+    text_add(&a->ignored, ",", a->ignored.size > 0);
+    text_quote(&a->ignored, name, strlen(name));
+}
+
+/* Null says no more than a field that is not there. */
+static bool read_fields(ask *a, const ask_rules *rules, refusal *r) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(a->body, name, value) {
+        const field_reading in = {a, rules, field_find(name, a->kind), r};
+        if (in.at == NULL) {
+            note_ignored(a, name);
+        } else if (!json_is_null(value) && !in.at->read(&in, value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A seed that every reader of JSON keeps whole. */
+static uint64_t draw_seed(void) {
+    uint64_t seed = 0;
+    while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
+    }
+    return seed >> 12;
+}
+
+/* Of prompts that are told with each of their choices. */
+static size_t echoed_bytes(const ask *a) {
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_prompts; i++)
+        n += a->prompts[i].given != NULL ? a->n * strlen(a->prompts[i].given) : 0;
+    return n;
+}
+
+static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
+    const json_t *one = json_object_get(a->body, "max_tokens");
+    const json_t *other = json_object_get(a->body, "max_completion_tokens");
+    if (a->ignored.failed)
+        return refuse(r, 503, NULL, "no memory for the request");
+    if (a->kind != ASK_MESSAGE && json_is_number(one) && json_is_number(other) &&
+        !json_equal(one, other))
+        return refuse(r, 400, "max_tokens", "max_tokens and max_completion_tokens differ");
+    if ((a->kind & ASK_VECTORS) != 0 && a->n_prompts * a->dimensions > MOST_NUMBERS) {
+        return refuse(r, 400, ask_prompt_field(a->kind),
+                      "%zu vectors of %u numbers: a reply has at most %d numbers", a->n_prompts,
+                      a->dimensions, MOST_NUMBERS);
+    }
+    if ((a->kind & ASK_VECTORS) == 0 && a->n * a->n_prompts > rules->most_choices) {
+        return refuse(r, 400, "n", "%zu choices: a request has at most %u", a->n * a->n_prompts,
+                      rules->most_choices);
+    }
+    if ((a->kind == ASK_CHAT || a->kind == ASK_RESPONSE) && a->n_logprobs > 0 && !a->logprobs) {
+        return refuse(r, 400, "top_logprobs", "top_logprobs needs %s",
+                      a->kind == ASK_CHAT ? "\"logprobs\": true"
+                                          : "\"include\": [\"message.output_text.logprobs\"]");
+    }
+    if (a->echo && echoed_bytes(a) > MOST_ECHO) {
+        return refuse(r, 400, "echo", "the prompts would be told in %zu bytes; at most %d are",
+                      echoed_bytes(a), MOST_ECHO);
+    }
+    if (a->receipt && (a->n * a->n_prompts > 1 || a->prompt_only || rules->most_choices < 2))
+        return refuse(r, 400, "receipt", "a receipt is of one answer, which is computed twice");
+    if (a->receipt && a->echo && a->logprobs) {
+        return refuse(r, 400, "receipt",
+                      "a receipt is of the answer, not of its prompt's logprobs");
+    }
+    if (a->prompt_only && a->kind == ASK_COMPLETION && !a->echo)
+        return refuse(r, 400, "max_tokens", "max_tokens must be at least 1 without \"echo\": true");
+    if (a->n > 1 && (a->prompt_only || (a->echo && a->logprobs && a->stream))) {
+        return refuse(
+            r, 400, a->kind == ASK_NATIVE ? "n_cmpl" : "n", "one answer at most to a prompt %s",
+            a->prompt_only ? "of which no token is wanted" : "that is streamed with its logprobs");
+    }
+    return true;
+}
+
+bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
+              refusal *r) {
+    *a = (ask){.kind = kind,
+               .n = 1,
+               .prompt_only = (kind & ASK_VECTORS) != 0,
+               .dimensions = rules->n_embd,
+               .max_tokens = rules->max_tokens,
+               .sampling = rules->sampling};
+    if (!rules->seeded)
+        a->sampling.seed = draw_seed();
+    a->body = ask_parse(bytes, size, "the body", r);
+    return a->body != NULL && read_fields(a, rules, r) &&
+           ask_read_tools(&a->tools, kind, a->body, rules, r) && ask_read_prompts(a, rules, r) &&
+           check_whole(a, rules, r) && ask_compile(a, rules, r);
+}
+
+void ask_free(ask *a) {
+    for (size_t i = 0; i < a->n_prompts; i++)
+        free(a->prompts[i].ids);
+    free(a->prompts);
+    free(a->bias);
+    text_free(&a->ignored);
+    tools_free(&a->tools);
+    tern_grammar_free(&a->grammar);
+    json_decref(a->form_record);
+    json_decref(a->body);
+    *a = (ask){0};
+}
+
+bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r) {
+    const char *asked = json_string_value(name);
+    if (asked == NULL)
+        return refuse(r, 400, "model", "model must be a text");
+    if (rules->any_model || strcmp(asked, rules->model) == 0)
+        return true;
+    (void)refuse(r, 404, "model", "there is no model '%.100s' here, only '%s'", asked,
+                 rules->model);
+    r->code = "model_not_found";
+    return false;
+}
+
+/* The limit of tokens: -1 for none but the context. */
+static ssize_t most_tokens(const ask *a) {
+    return a->prompt_only ? 0 : a->max_tokens > 0 ? (ssize_t)a->max_tokens : -1;
+}
+
+/* What both have under the same names; still open. */
+static void write_sampling(const ask *a, text *out) {
+    const tern_sampler_params *s = &a->sampling;
+    text_print(out, "{\"seed\":%" PRIu64 ",\"max_tokens\":%zd", s->seed, most_tokens(a));
+    text_real(out, "temperature", s->temperature);
+    text_real(out, "top_p", s->top_p);
+    text_print(out, ",\"top_k\":%u", s->top_k);
+    text_real(out, "min_p", s->min_p);
+    text_real(out, "presence_penalty", s->presence_penalty);
+    text_real(out, "frequency_penalty", s->frequency_penalty);
+    text_print(out, ",\"repeat_last_n\":%u,\"ignore_eos\":%s", s->repeat_last_n,
+               a->ignore_end ? "true" : "false");
+}
+
+void ask_write_effective(const ask *a, text *out) {
+    write_sampling(a, out);
+    text_real(out, "repetition_penalty", a->sampling.repetition_penalty);
+    text_print(out, ",\"n\":%u}", a->n);
+}
+
+void ask_write_native(const ask *a, text *out) {
+    write_sampling(a, out);
+    text_real(out, "repeat_penalty", a->sampling.repetition_penalty);
+    text_print(out,
+               ",\"n_predict\":%zd,\"n_probs\":%u,\"stream\":%s,\"cache_prompt\":%s,"
+               "\"stop\":[",
+               most_tokens(a), a->n_logprobs, a->stream ? "true" : "false",
+               a->alone ? "false" : "true");
+    for (size_t i = 0; i < a->n_stops; i++) {
+        text_add(out, ",", i > 0);
+        text_quote(out, a->stops[i], strlen(a->stops[i]));
+    }
+    text_print(out, "],\"logit_bias\":[");
+    for (size_t i = 0; i < a->sampling.n_bias; i++) {
+        text_print(out, "%s{\"token\":%d,\"bias\":", i > 0 ? "," : "", (int)a->bias[i].token);
+        text_float(out, a->bias[i].bias);
+        text_add(out, "}", 1);
+    }
+    text_print(out, "]}");
+}

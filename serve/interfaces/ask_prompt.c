@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prompts: texts, token ids, and mixtures of both. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/interfaces/ask.h"
+
+/* The tokenizer's own messages name the model's file; those of chat formats do not. */
+bool ask_refuse_text(refusal *r, const char *param, const tern_error *err) {
+    const bool of_chat = err->status == TERN_ERR_CHAT || err->status == TERN_ERR_TEMPLATE ||
+                         err->status == TERN_ERR_JSON;
+    if (of_chat)
+        return refuse(r, 400, param, "%s: %s", param, err->message);
+    return err->status == TERN_ERR_NOMEM
+               ? refuse_error(r, param, err)
+               : refuse(r, 400, param, "%s: %s", param,
+                        err->status == TERN_ERR_TOKENIZER_DATA
+                            ? "the model has no chat format that is known here"
+                            : tern_status_str(err->status));
+}
+
+bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status status, refusal *r) {
+    if (status == TERN_ERR_STATE)
+        return refuse(r, 503, param, "the server is ending, or the client has left");
+    if (rules->limits.most_tokens == 0) {
+        return refuse(r, 400, param,
+                      "%s is longer than %zu bytes, which is as much as is tokenized", param,
+                      rules->limits.most_bytes);
+    }
+    (void)refuse_long(r, rules->limits.most_tokens, rules->n_ctx);
+    if (rules->limits.most_bytes > 0) { /* which of both it is is not known */
+        (void)snprintf(r->message, sizeof r->message,
+                       "the prompt has more than %zu bytes or %zu tokens, and the context %u "
+                       "positions",
+                       rules->limits.most_bytes, rules->limits.most_tokens, rules->n_ctx);
+    }
+    return false;
+}
+
+int32_t *ask_tokenize(const ask_rules *rules, const char *bytes, size_t size, unsigned flags,
+                      size_t *n, const char *param, refusal *r) {
+    tern_error err = {0};
+    int32_t *ids = NULL;
+    const tern_status status =
+        tern_tokenize_within(rules->tokenizer, bytes, size, flags, &rules->limits, &ids, n, &err);
+    if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
+        (void)ask_refuse_limits(rules, param, status, r);
+    else if (status != TERN_OK)
+        (void)ask_refuse_text(r, param, &err);
+    else if (ids == NULL && (ids = malloc(sizeof *ids)) == NULL) /* of no tokens */
+        (void)refuse(r, 503, param, "no memory for the request");
+    return ids;
+}
+
+static bool read_id(const json_t *id, size_t i, uint32_t n_vocab, const char *param, int32_t *out,
+                    refusal *r) {
+    const json_int_t x = json_integer_value(id);
+    if (!json_is_integer(id) || x < 0 || x >= (json_int_t)n_vocab) {
+        return refuse(r, 400, param, "element %zu is no token id, an integer from 0 to %u", i,
+                      n_vocab - 1);
+    }
+    *out = (int32_t)x;
+    return true;
+}
+
+int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
+                      refusal *r) {
+    *n = json_array_size(array);
+    int32_t *ids = malloc((*n + 1) * sizeof *ids);
+    if (ids == NULL) {
+        (void)refuse(r, 503, param, "no memory for %zu tokens", *n);
+        return NULL;
+    }
+    for (size_t i = 0; i < *n; i++) {
+        if (!read_id(json_array_get(array, i), i, n_vocab, param, &ids[i], r)) {
+            free(ids);
+            return NULL;
+        }
+    }
+    return ids;
+}
+
+bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask_rules *rules,
+                    refusal *r) {
+    if ((kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)
+        return true;
+    const tools_form form = kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
+                            : kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
+                                                  : TOOLS_OF_CHATS;
+    return tools_read(tools, form, body, rules->call_style, r);
+}
+
+/* ---- into an ask ----------------------------------------------------------------------------- */
+
+const char *ask_prompt_field(ask_kind kind) {
+    switch (kind) {
+    case ASK_CHAT:
+    case ASK_MESSAGE:
+        return "messages";
+    case ASK_RESPONSE:
+    case ASK_EMBEDDING:
+        return "input";
+    case ASK_NATIVE_EMBEDDING:
+        return "content";
+    default:
+        return "prompt";
+    }
+}
+
+static bool reserve_prompts(ask *a, const ask_rules *rules, size_t n, refusal *r) {
+    const char *param = ask_prompt_field(a->kind);
+    const uint32_t most = (a->kind & ASK_VECTORS) != 0 ? ASK_MOST_TEXTS : rules->most_choices;
+    if (n == 0 || n > most)
+        return refuse(r, 400, param, "%zu prompts: a request has 1 to %u", n, most);
+    a->prompts = calloc(n, sizeof *a->prompts);
+    a->n_prompts = a->prompts != NULL ? n : 0;
+    return a->prompts != NULL || refuse(r, 503, param, "no memory for %zu prompts", n);
+}
+
+static bool check_length(const ask *a, const ask_prompt *p, const ask_rules *rules, refusal *r) {
+    if (p->n == 0)
+        return refuse(r, 400, ask_prompt_field(a->kind), "the prompt has no tokens");
+    return p->n + !a->prompt_only <= rules->n_ctx || refuse_length(r, p->n, rules->n_ctx);
+}
+
+/* llama.cpp's interface is for programs that write control tokens into their prompts. */
+static unsigned text_flags(const ask *a, bool first) {
+    return (first ? TERN_TOKENIZE_SPECIAL : 0U) |
+           (a->kind == ASK_NATIVE ? TERN_TOKENIZE_PARSE : 0U);
+}
+
+static bool append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) {
+    int32_t *grown = realloc(p->ids, (p->n + n + 1) * sizeof *grown);
+    if (grown == NULL)
+        return refuse(r, 503, "prompt", "no memory for %zu tokens", p->n + n);
+    memcpy(grown + p->n, ids, n * sizeof *grown);
+    p->ids = grown;
+    p->n += n;
+    return true;
+}
+
+/* Texts and ids one after the other, as one prompt. */
+static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *parts,
+                         refusal *r) {
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        if (p->n > rules->n_ctx)
+            return refuse_length(r, p->n, rules->n_ctx);
+        const json_t *part = json_array_get(parts, i);
+        int32_t id;
+        size_t n = 1;
+        if (!json_is_string(part)) {
+            if (!read_id(part, i, rules->n_vocab, "prompt", &id, r) || !append_ids(p, &id, n, r))
+                return false;
+            continue;
+        }
+        int32_t *ids = ask_tokenize(rules, json_string_value(part), json_string_length(part),
+                                    text_flags(a, i == 0), &n, "prompt", r);
+        const bool appended = ids != NULL && append_ids(p, ids, n, r);
+        free(ids);
+        if (!appended)
+            return false;
+    }
+    return true;
+}
+
+/* llama.cpp's clients may put a text into an object, where images could be beside it. */
+static const json_t *unwrap(const ask *a, const json_t *given) {
+    const json_t *inside = json_object_get(given, "prompt_string");
+    const json_t *other = json_object_get(given, "multimodal_data");
+    const bool alone = other == NULL || (json_is_array(other) && json_array_size(other) == 0);
+    return a->kind == ASK_NATIVE && inside != NULL && alone ? inside : given;
+}
+
+static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *given,
+                        refusal *r) {
+    const char *param = ask_prompt_field(a->kind);
+    given = unwrap(a, given);
+    if (json_is_string(given)) {
+        p->given = json_string_value(given);
+        p->ids = ask_tokenize(rules, p->given, json_string_length(given), text_flags(a, true),
+                              &p->n, param, r);
+    } else if (json_is_array(given) && a->kind == ASK_NATIVE) {
+        (void)read_mixture(a, p, rules, given, r);
+    } else if (json_is_array(given)) {
+        p->ids = ask_read_ids(given, rules->n_vocab, &p->n, param, r);
+    } else {
+        return refuse(r, 400, param,
+                      "%s must be a text, an array of token ids, or an array of those", param);
+    }
+    return r->status == 0 && check_length(a, p, rules, r);
+}
+
+/* An array with an id in it is one prompt. */
+static bool is_one_prompt(const ask *a, const json_t *prompt) {
+    bool ids = json_is_integer(json_array_get(prompt, 0));
+    for (size_t i = 0; i < json_array_size(prompt) && a->kind == ASK_NATIVE; i++)
+        ids = ids || json_is_integer(json_array_get(prompt, i));
+    return ids || !json_is_array(prompt);
+}
+
+static bool read_texts(ask *a, const ask_rules *rules, const json_t *prompt, refusal *r) {
+    if (is_one_prompt(a, prompt))
+        return reserve_prompts(a, rules, 1, r) && read_prompt(a, &a->prompts[0], rules, prompt, r);
+    bool sound = reserve_prompts(a, rules, json_array_size(prompt), r);
+    for (size_t i = 0; i < a->n_prompts && sound; i++)
+        sound = read_prompt(a, &a->prompts[i], rules, json_array_get(prompt, i), r);
+    return sound;
+}
+
+bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r) {
+    const char *name = ask_prompt_field(a->kind);
+    const json_t *prompt = json_object_get(a->body, name);
+    if (prompt == NULL || json_is_null(prompt))
+        return refuse(r, 400, name, "%s is missing", name);
+    if ((a->kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)
+        return read_texts(a, rules, prompt, r);
+    if (!reserve_prompts(a, rules, 1, r))
+        return false;
+    ask_prompt *p = &a->prompts[0];
+    return ask_tokenize_talk(rules, a->kind, a->body, a->tools.told, p, r) &&
+           check_length(a, p, rules, r);
+}

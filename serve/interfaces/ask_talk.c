@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conversations, as three interfaces write them. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_tree/write.h"
+#include "serve/interfaces/ask.h"
+#include "serve/interfaces/history.h"
+
+typedef struct talk_form {
+    const char *field;    /* with the messages */
+    const char *system;   /* with what the model is told first; NULL: there is none */
+    const char *parts[3]; /* kinds of parts that are text */
+    bool system_role;     /* a message may be the system's */
+    bool items;           /* the field may be a text, and messages say that they are messages */
+    bool user_last;       /* an answer to continue would be the last one: it is refused */
+} talk_form;
+
+static const talk_form chat_form = {.field = "messages", .parts = {"text"}, .system_role = true};
+static const talk_form message_form = {
+    .field = "messages", .system = "system", .parts = {"text"}, .user_last = true};
+static const talk_form response_form = {.field = "input",
+                                        .system = "instructions",
+                                        .parts = {"input_text", "output_text", "text"},
+                                        .system_role = true,
+                                        .items = true};
+
+static const talk_form *form_of(ask_kind kind) {
+    return kind == ASK_MESSAGE ? &message_form : kind == ASK_RESPONSE ? &response_form : &chat_form;
+}
+
+/* What is read of a body. */
+typedef struct talk {
+    const talk_form *form;
+    history history;
+    refusal *r;
+} talk;
+
+enum { PLACE_BYTES = 96 }; /* of the name of a place in a body */
+
+/* ---- contents -------------------------------------------------------------------------------- */
+
+static bool is_text_part(const talk_form *form, const char *type) {
+    for (size_t i = 0; i < 3 && type != NULL && form->parts[i] != NULL; i++)
+        if (strcmp(type, form->parts[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *type_of(const json_t *part) {
+    return json_string_value(json_object_get(part, "type"));
+}
+
+static bool is_type(const json_t *part, const char *type) {
+    const char *given = type_of(part);
+    return given != NULL && strcmp(given, type) == 0;
+}
+
+/* Adds a part of text to a message, with a line's end between two of them. */
+static bool join_part(talk *t, tern_chat_message *m, const json_t *part, const char *place,
+                      size_t i) {
+    text *out = &t->history.texts[m - t->history.list].content;
+    const json_t *words = json_object_get(part, "text");
+    if (!is_text_part(t->form, type_of(part)) || !json_is_string(words))
+        return refuse(t->r, 400, t->form->field,
+                      "%s[%zu]: only parts {\"type\": \"%s\", \"text\": ...} are understood", place,
+                      i, t->form->parts[0]);
+    text_add(out, "\n", m->content != NULL);
+    text_add(out, json_string_value(words), json_string_length(words));
+    m->content = out->bytes;
+    return !out->failed || refuse(t->r, 503, t->form->field, "no memory for the messages");
+}
+
+/* Sets what a message says: a text or parts of text; `place` names it. */
+static bool set_content(talk *t, tern_chat_message *m, const json_t *content, const char *place) {
+    if (m == NULL)
+        return false;
+    if (json_is_string(content)) {
+        m->content = json_string_value(content);
+        return true;
+    }
+    if (!json_is_array(content))
+        return refuse(t->r, 400, t->form->field, "%s is no text and no array of parts", place);
+    for (size_t i = 0; i < json_array_size(content); i++)
+        if (!join_part(t, m, json_array_get(content, i), place, i))
+            return false;
+    m->content = m->content != NULL ? m->content : "";
+    return true;
+}
+
+/* A text that a call or its answer must have; NULL after a refusal. */
+static const char *text_of(const talk *t, const json_t *object, const char *name,
+                           const char *place) {
+    const char *given = json_string_value(json_object_get(object, name));
+    if (given == NULL || given[0] == '\0') {
+        (void)refuse(t->r, 400, t->form->field, "%s.%s must be a text that is not empty", place,
+                     name);
+        return NULL;
+    }
+    return given;
+}
+
+/* Arguments are a text with JSON in it. */
+static bool call_by_text(talk *t, const char *id, const json_t *function, const char *place) {
+    const char *name = id != NULL ? text_of(t, function, "name", place) : NULL;
+    const char *arguments = name != NULL ? text_of(t, function, "arguments", place) : NULL;
+    return arguments != NULL &&
+           history_call_tool(&t->history, id, name, arguments,
+                             json_string_length(json_object_get(function, "arguments")), place);
+}
+
+/* ---- chats ----------------------------------------------------------------------------------- */
+
+static bool read_calls(talk *t, const json_t *calls, size_t i) {
+    char place[PLACE_BYTES];
+    for (size_t k = 0; k < json_array_size(calls); k++) {
+        const json_t *call = json_array_get(calls, k);
+        (void)snprintf(place, sizeof place, "%s[%zu].tool_calls[%zu]", t->form->field, i, k);
+        if (!is_type(call, "function"))
+            return refuse(t->r, 400, t->form->field, "%s.type is not \"function\"", place);
+        const char *id = text_of(t, call, "id", place);
+        (void)snprintf(place, sizeof place, "%s[%zu].tool_calls[%zu].function", t->form->field, i,
+                       k);
+        if (!call_by_text(t, id, json_object_get(call, "function"), place))
+            return false;
+    }
+    return json_is_array(calls) ||
+           refuse(t->r, 400, t->form->field, "%s[%zu].tool_calls is no array", t->form->field, i);
+}
+
+/* The role that a chat format has a place for; NULL after a refusal. */
+static const char *role_of(const talk *t, const json_t *message, size_t i) {
+    static const char *const roles[] = {"user", "assistant", "system"};
+    const char *role = json_string_value(json_object_get(message, "role"));
+    for (size_t k = 0; role != NULL && k < 2U + t->form->system_role; k++)
+        if (strcmp(role, roles[k]) == 0)
+            return roles[k];
+    if (role != NULL && t->form->system_role && strcmp(role, "developer") == 0)
+        return roles[2];
+    (void)refuse(t->r, 400, t->form->field, "%s[%zu].role is not %suser%s assistant%s",
+                 t->form->field, i, t->form->system_role ? "system, developer, " : "",
+                 t->form == &chat_form ? "," : " or", t->form == &chat_form ? " or tool" : "");
+    return NULL;
+}
+
+static bool is_tool(const json_t *message) {
+    const char *role = json_string_value(json_object_get(message, "role"));
+    return role != NULL && strcmp(role, "tool") == 0;
+}
+
+static bool read_tool(talk *t, const json_t *message, size_t i) {
+    char place[PLACE_BYTES];
+    (void)snprintf(place, sizeof place, "%s[%zu]", t->form->field, i);
+    const char *id = text_of(t, message, "tool_call_id", place);
+    tern_chat_message *m = id != NULL ? history_answer(&t->history, id, place) : NULL;
+    (void)snprintf(place, sizeof place, "%s[%zu].content", t->form->field, i);
+    return set_content(t, m, json_object_get(message, "content"), place);
+}
+
+/* A message with a role; calls may take the place of its content. */
+static bool read_said(talk *t, const json_t *message, size_t i) {
+    char place[PLACE_BYTES];
+    const json_t *content = json_object_get(message, "content");
+    const json_t *calls = json_object_get(message, "tool_calls");
+    const bool none = calls == NULL || json_is_null(calls) ||
+                      (json_is_array(calls) && json_array_size(calls) == 0);
+    const char *role = role_of(t, message, i);
+    if (role == NULL)
+        return false;
+    (void)snprintf(place, sizeof place, "%s[%zu]", t->form->field, i);
+    tern_chat_message *m = history_add(&t->history, role, place);
+    (void)snprintf(place, sizeof place, "%s[%zu].content", t->form->field, i);
+    if (m == NULL || none)
+        return set_content(t, m, content, place);
+    if (t->form != &chat_form || strcmp(role, "assistant") != 0)
+        return refuse(t->r, 400, t->form->field, "%s[%zu].tool_calls: only %s has calls",
+                      t->form->field, i,
+                      t->form == &chat_form ? "the assistant" : "an item of its own");
+    const bool silent = content == NULL || json_is_null(content);
+    return (silent || set_content(t, m, content, place)) && read_calls(t, calls, i);
+}
+
+static bool read_chat(talk *t, const json_t *message, size_t i) {
+    return is_tool(message) ? read_tool(t, message, i) : read_said(t, message, i);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* The answer to a call, which may say nothing. */
+static bool read_result(talk *t, const json_t *part, const char *place) {
+    char inner[2 * PLACE_BYTES];
+    const json_t *content = json_object_get(part, "content");
+    const char *id = text_of(t, part, "tool_use_id", place);
+    tern_chat_message *m = id != NULL ? history_answer(&t->history, id, place) : NULL;
+    (void)snprintf(inner, sizeof inner, "%s.content", place);
+    if (m == NULL || (content != NULL && !json_is_null(content)))
+        return set_content(t, m, content, inner);
+    m->content = "";
+    return true;
+}
+
+static bool read_use(talk *t, const json_t *part, const char *place) {
+    const json_t *input = json_object_get(part, "input");
+    const char *id = text_of(t, part, "id", place);
+    const char *name = id != NULL ? text_of(t, part, "name", place) : NULL;
+    if (name == NULL)
+        return false;
+    if (!json_is_object(input))
+        return refuse(t->r, 400, t->form->field, "%s.input is no object", place);
+    char *arguments = json_dump(input, (json_style){0});
+    const bool called =
+        arguments != NULL
+            ? history_call_tool(&t->history, id, name, arguments, strlen(arguments), place)
+            : refuse(t->r, 503, t->form->field, "no memory for the messages");
+    free(arguments);
+    return called;
+}
+
+/* One part of a message; *m is the message that texts belong to, NULL: a new one. */
+static bool read_part(talk *t, const char *role, const json_t *part, const char *place, size_t k,
+                      tern_chat_message **m) {
+    char inner[PLACE_BYTES + 32];
+    const bool user = strcmp(role, "user") == 0;
+    (void)snprintf(inner, sizeof inner, "%s[%zu]", place, k);
+    if (user && is_type(part, "tool_result")) {
+        *m = NULL;
+        return read_result(t, part, inner);
+    }
+    *m = *m != NULL ? *m : history_add(&t->history, role, inner);
+    if (*m == NULL)
+        return false;
+    if (!user && is_type(part, "tool_use"))
+        return read_use(t, part, inner);
+    return join_part(t, *m, part, place, k);
+}
+
+static bool read_message(talk *t, const json_t *message, size_t i) {
+    char place[PLACE_BYTES];
+    const json_t *content = json_object_get(message, "content");
+    const char *role = role_of(t, message, i);
+    tern_chat_message *m = NULL;
+    if (role == NULL)
+        return false;
+    (void)snprintf(place, sizeof place, "%s[%zu].content", t->form->field, i);
+    if (json_array_size(content) == 0)
+        return set_content(t, history_add(&t->history, role, place), content, place);
+    for (size_t k = 0; k < json_array_size(content); k++)
+        if (!read_part(t, role, json_array_get(content, k), place, k, &m))
+            return false;
+    return true;
+}
+
+/* ---- responses ------------------------------------------------------------------------------- */
+
+/* Calls that follow each other, or what was said with them, are one message. */
+static bool read_call_item(talk *t, const json_t *item, const char *place) {
+    const char *id = text_of(t, item, "call_id", place);
+    if (id == NULL)
+        return false;
+    if (!history_may_call(&t->history) && history_add(&t->history, "assistant", place) == NULL)
+        return false;
+    return call_by_text(t, id, item, place);
+}
+
+static bool read_output_item(talk *t, const json_t *item, const char *place) {
+    char inner[PLACE_BYTES + 16];
+    const char *id = text_of(t, item, "call_id", place);
+    (void)snprintf(inner, sizeof inner, "%s.output", place);
+    return set_content(t, id != NULL ? history_answer(&t->history, id, place) : NULL,
+                       json_object_get(item, "output"), inner);
+}
+
+static bool read_item(talk *t, const json_t *item, size_t i) {
+    char place[PLACE_BYTES];
+    const json_t *type = json_object_get(item, "type");
+    (void)snprintf(place, sizeof place, "%s[%zu]", t->form->field, i);
+    if (is_type(item, "function_call"))
+        return read_call_item(t, item, place);
+    if (is_type(item, "function_call_output"))
+        return read_output_item(t, item, place);
+    if (type != NULL && !is_type(item, "message"))
+        return refuse(t->r, 400, "input",
+                      "input[%zu].type: only messages, function_call and function_call_output are "
+                      "supported",
+                      i);
+    return read_said(t, item, i);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+typedef bool read_one(talk *t, const json_t *message, size_t i);
+
+static bool read_talk(talk *t, const json_t *system, const json_t *messages) {
+    read_one *read = t->form == &chat_form       ? read_chat
+                     : t->form == &response_form ? read_item
+                                                 : read_message;
+    history *h = &t->history;
+    bool sound = true;
+    if (system != NULL && !json_is_null(system)) {
+        const char *name = t->form->system;
+        sound = set_content(t, history_add(h, "system", name), system, name);
+        if (!sound && t->r->status == 400)
+            (void)snprintf(t->r->param, sizeof t->r->param, "%s", name);
+    }
+    if (t->form->items && json_is_string(messages))
+        return sound && set_content(t, history_add(h, "user", "input"), messages, t->form->field);
+    for (size_t i = 0; i < json_array_size(messages) && sound; i++)
+        sound = read(t, json_array_get(messages, i), i);
+    if (sound && t->form->user_last && history_may_call(h) && h->n_open == 0)
+        return refuse(t->r, 400, t->form->field,
+                      "the last message must be the user's: an answer is not continued");
+    return sound && history_close(h);
+}
+
+/* Messages that may come of one: a part may be one. */
+static size_t count_parts(const json_t *messages) {
+    size_t n = 2;
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        n += 1 + json_array_size(json_object_get(json_array_get(messages, i), "content"));
+    return n;
+}
+
+/* Tokens of messages that were read. What the model would see nothing of is told to those who wrote
+ * it. */
+static bool tokenize_chat(const ask_rules *rules, const talk *t, const char *tools,
+                          ask_prompt *out) {
+    tern_error err = {0};
+    tern_rendering seen;
+    const tern_conversation c = {.messages = t->history.list, .n = t->history.n, .tools = tools};
+    const tern_status status =
+        tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
+    if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
+        return ask_refuse_limits(rules, t->form->field, status, t->r);
+    if (status != TERN_OK)
+        return ask_refuse_text(t->r, t->form->field, &err);
+    if (seen.unseen < c.n)
+        (void)snprintf(out->unseen, sizeof out->unseen, "%s", c.messages[seen.unseen].role);
+    out->n = seen.n;
+    out->ids = seen.ids;
+    seen.ids = NULL;
+    tern_rendering_free(&seen);
+    return true;
+}
+
+/* A template that writes no calls would leave them out. */
+static bool check_calls(const talk *t, call_style style) {
+    return style != CALL_NONE || !history_has_calls(&t->history) ||
+           refuse(t->r, 400, t->form->field,
+                  "%s: the model's chat template writes no calls of tools in a form that is known "
+                  "here",
+                  t->form->field);
+}
+
+bool ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body, const char *tools,
+                       ask_prompt *out, refusal *r) {
+    const talk_form *form = form_of(kind);
+    const json_t *messages = json_object_get(body, form->field);
+    if (json_array_size(messages) == 0 && !(form->items && json_is_string(messages)))
+        return refuse(r, 400, form->field, "%s must be an array of at least one message",
+                      form->field);
+    talk read = {.form = form, .r = r};
+    const bool sound =
+        history_open(&read.history, count_parts(messages), form->field, r) &&
+        read_talk(&read, form->system != NULL ? json_object_get(body, form->system) : NULL,
+                  messages) &&
+        check_calls(&read, rules->call_style) && tokenize_chat(rules, &read, tools, out);
+    history_free(&read.history);
+    return sound;
+}

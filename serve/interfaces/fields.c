@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/interfaces/fields.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static void *place(const field_reading *in) {
+    return (char *)in->a + in->at->offset;
+}
+
+static bool read_number(const field_reading *in, const json_t *value, bool whole, double *out) {
+    *out = json_number_value(value);
+    if (json_is_number(value) && *out >= in->at->low && *out <= in->at->high &&
+        (!whole || *out == floor(*out)))
+        return true;
+    return refuse(in->r, 400, in->at->name, "%s must be %s from %.9g to %.9g", in->at->name,
+                  whole ? "an integer" : "a number", in->at->low, in->at->high);
+}
+
+static bool read_real(const field_reading *in, const json_t *value) {
+    double x;
+    if (!read_number(in, value, false, &x))
+        return false;
+    *(float *)place(in) = (float)x;
+    return true;
+}
+
+static bool read_count(const field_reading *in, const json_t *value) {
+    double x;
+    if (!read_number(in, value, true, &x))
+        return false;
+    *(uint32_t *)place(in) = x > 0.0 ? (uint32_t)x : 0;
+    return true;
+}
+
+static bool read_truth(const field_reading *in, const json_t *value) {
+    if (!json_is_boolean(value))
+        return refuse(in->r, 400, in->at->name, "%s must be true or false", in->at->name);
+    *(bool *)place(in) = json_is_true(value);
+    return true;
+}
+
+/* 0 stands for the least share there is: the likeliest token. */
+static bool read_top_p(const field_reading *in, const json_t *value) {
+    if (!read_real(in, value))
+        return false;
+    float *p = place(in);
+    *p = *p > 0.0F ? *p : 1e-6F;
+    return true;
+}
+
+static bool read_max_tokens(const field_reading *in, const json_t *value) {
+    double x;
+    if (!read_number(in, value, true, &x))
+        return false;
+    in->a->prompt_only = x == 0.0 && (in->a->kind & (ASK_COMPLETION | ASK_NATIVE)) != 0;
+    if (x == 0.0 && !in->a->prompt_only) {
+        return refuse(in->r, 400, in->at->name,
+                      "%s must be at least 1 (-1: until the context is "
+                      "full)",
+                      in->at->name);
+    }
+    in->a->max_tokens = x > 0.0 ? (size_t)x : 0;
+    return true;
+}
+
+static bool read_seed(const field_reading *in, const json_t *value) {
+    const json_int_t x = json_integer_value(value);
+    if (!json_is_integer(value) || x < -1)
+        return refuse(in->r, 400, "seed", "seed must be an integer, at least 0 (-1: drawn)");
+    in->a->sampling.seed = x >= 0 ? (uint64_t)x : in->a->sampling.seed;
+    return true;
+}
+
+static bool read_stops(const field_reading *in, const json_t *value) {
+    const bool one = json_is_string(value);
+    const size_t n = one ? 1 : json_array_size(value);
+    if ((!one && !json_is_array(value)) || n > ASK_MOST_STOPS) {
+        return refuse(in->r, 400, in->at->name,
+                      "%s must be a text, or an array of at most %d texts", in->at->name,
+                      ASK_MOST_STOPS);
+    }
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *stop = one ? value : json_array_get(value, i);
+        bytes += json_string_length(stop);
+        if (bytes > ASK_MOST_STOP_BYTES) {
+            return refuse(in->r, 400, in->at->name, "%s: texts have at most %d bytes together",
+                          in->at->name, ASK_MOST_STOP_BYTES);
+        }
+        if (json_string_length(stop) == 0) {
+            return refuse(in->r, 400, in->at->name, "%s: a text that is not empty is needed",
+                          in->at->name);
+        }
+        in->a->stops[in->a->n_stops++] = json_string_value(stop);
+    }
+    return true;
+}
+
+/* Of a chat whether, of a completion how many. */
+static bool read_logprobs(const field_reading *in, const json_t *value) {
+    if (in->a->kind == ASK_CHAT || json_is_boolean(value))
+        return read_truth(in, value);
+    double x;
+    if (!read_number(in, value, true, &x))
+        return false;
+    in->a->logprobs = in->a->kind == ASK_COMPLETION || x > 0.0;
+    in->a->n_logprobs = (uint32_t)x;
+    return true;
+}
+
+static bool read_stream_options(const field_reading *in, const json_t *value) {
+    const json_t *usage = json_object_get(value, "include_usage");
+    if (!json_is_object(value) || (usage != NULL && !json_is_boolean(usage))) {
+        return refuse(in->r, 400, "stream_options",
+                      "stream_options must be an object, its include_usage true or false");
+    }
+    in->a->include_usage = json_is_true(usage);
+    return true;
+}
+
+enum { MOST_BIASES = 4096 };
+
+/* A token's id in decimal. */
+static bool read_id(const char *name, uint32_t n_vocab, int32_t *id) {
+    char *end;
+    const size_t n = strlen(name);
+    const unsigned long x = strtoul(name, &end, 10);
+    *id = (int32_t)x;
+    return n > 0 && n < 11 && strspn(name, "0123456789") == n && x < n_vocab;
+}
+
+static bool refuse_bias(const field_reading *in) {
+    return refuse(in->r, 400, "logit_bias",
+                  "logit_bias: an object of token ids from 0 to %u, each with a number%s, for at "
+                  "most %d tokens",
+                  in->rules->n_vocab - 1,
+                  in->a->kind == ASK_NATIVE ? ", or an array of such pairs; texts stand for their "
+                                              "tokens"
+                                            : "",
+                  MOST_BIASES);
+}
+
+/* False says that a token is never picked. */
+static bool read_amount(const field_reading *in, const json_t *bias, float *out) {
+    const bool never = in->a->kind == ASK_NATIVE && json_is_boolean(bias) && !json_is_true(bias);
+    *out = never ? -1e6F : (float)json_number_value(bias);
+    return ((never || json_is_number(bias)) && fabsf(*out) <= 1e6F) || refuse_bias(in);
+}
+
+/* Of n tokens the same bias. */
+static bool add_biases(const field_reading *in, const int32_t *ids, size_t n, float amount) {
+    ask *a = in->a;
+    const size_t before = a->sampling.n_bias;
+    if (n > MOST_BIASES - before)
+        return refuse_bias(in);
+    tern_logit_bias *grown = realloc(a->bias, (before + n + 1) * sizeof *grown);
+    if (grown == NULL)
+        return refuse(in->r, 503, "logit_bias", "no memory for %zu biases", before + n);
+    for (size_t i = 0; i < n; i++)
+        grown[before + i] = (tern_logit_bias){.token = ids[i], .bias = amount};
+    a->sampling.bias = a->bias = grown;
+    a->sampling.n_bias = before + n;
+    return true;
+}
+
+/* A name that is no id is a text to llama.cpp's clients: its tokens are meant. */
+static bool add_named_bias(const field_reading *in, const char *name, const json_t *bias) {
+    float amount;
+    size_t n = 1;
+    int32_t id;
+    if (!read_amount(in, bias, &amount))
+        return false;
+    if (read_id(name, in->rules->n_vocab, &id))
+        return add_biases(in, &id, n, amount);
+    if (in->a->kind != ASK_NATIVE)
+        return refuse_bias(in);
+    ask_rules rules = *in->rules;
+    rules.limits.most_tokens = MOST_BIASES;
+    int32_t *ids = ask_tokenize(&rules, name, strlen(name), 0, &n, "logit_bias", in->r);
+    if (ids == NULL && in->r->n_ctx > 0)
+        return refuse_bias(in);
+    const bool added = ids != NULL && add_biases(in, ids, n, amount);
+    free(ids);
+    return added;
+}
+
+static bool read_pair(const field_reading *in, const json_t *pair) {
+    const json_t *of = json_array_get(pair, 0), *bias = json_array_get(pair, 1);
+    const json_int_t id = json_integer_value(of);
+    float amount;
+    if (json_array_size(pair) != 2)
+        return refuse_bias(in);
+    if (json_is_string(of))
+        return add_named_bias(in, json_string_value(of), bias);
+    if (!json_is_integer(of) || id < 0 || id >= (json_int_t)in->rules->n_vocab)
+        return refuse_bias(in);
+    return read_amount(in, bias, &amount) && add_biases(in, &(int32_t){(int32_t)id}, 1, amount);
+}
+
+static bool read_bias(const field_reading *in, const json_t *value) {
+    const bool pairs = in->a->kind == ASK_NATIVE && json_is_array(value);
+    if ((!json_is_object(value) && !pairs) || json_object_size(value) > MOST_BIASES)
+        return refuse_bias(in);
+    bool sound = true;
+    for (size_t i = 0; i < json_array_size(value) && sound; i++)
+        sound = read_pair(in, json_array_get(value, i));
+    const char *name;
+    json_t *bias;
+    json_object_foreach(value, name, bias) if (sound) sound = add_named_bias(in, name, bias);
+    return sound;
+}
+
+static bool read_model(const field_reading *in, const json_t *value) {
+    return ask_check_model(in->rules, value, in->r);
+}
+
+/* Of what is read when all other fields are known: prompts and tools. */
+static bool read_later(const field_reading *in, const json_t *value) {
+    (void)in;
+    (void)value;
+    return true;
+}
+
+static bool read_cached(const field_reading *in, const json_t *value) {
+    if (!read_truth(in, value))
+        return false;
+    in->a->alone = !in->a->alone;
+    return true;
+}
+
+/* ---- of vectors ------------------------------------------------------------------------------ */
+
+static bool is_word(const json_t *value, const char *word) {
+    const char *given = json_string_value(value);
+    return given != NULL && strcmp(given, word) == 0;
+}
+
+static bool read_encoding(const field_reading *in, const json_t *value) {
+    in->a->base64 = is_word(value, "base64");
+    return in->a->base64 || is_word(value, "float") ||
+           refuse(in->r, 400, in->at->name, "%s must be \"float\" or \"base64\"", in->at->name);
+}
+
+static bool read_dimensions(const field_reading *in, const json_t *value) {
+    if (!read_count(in, value))
+        return false;
+    const uint32_t n = in->a->dimensions, all = in->rules->n_embd;
+    return tern_model_shortens(in->rules->vectors, n) ||
+           refuse(
+               in->r, 400, in->at->name,
+               "vectors of this model have %u numbers, and its file does not say that %u of them "
+               "are a vector, too",
+               all, n);
+}
+
+/* ---- what is known and not done -------------------------------------------------------------- */
+
+static bool unsupported(const field_reading *in, const char *what) {
+    return refuse(in->r, 400, in->at->name, "%s: %s", in->at->name, what);
+}
+
+/* Of lists and truth values: nothing asked for is fine. */
+static bool read_absent(const field_reading *in, const json_t *value) {
+    const bool nothing = (json_is_boolean(value) && !json_is_true(value)) ||
+                         (json_is_array(value) && json_array_size(value) == 0) ||
+                         (json_is_string(value) && json_string_length(value) == 0);
+    return nothing || unsupported(in, "not supported by this server");
+}
+
+/* Of ways to pick that are not done: the number with which they do nothing. */
+static bool read_neutral(const field_reading *in, const json_t *value) {
+    return (json_is_number(value) && json_number_value(value) == in->at->low) ||
+           unsupported(in, "not supported by this server");
+}
+
+static bool read_truncation(const field_reading *in, const json_t *value) {
+    return is_word(value, "disabled") ||
+           unsupported(in, "only \"disabled\" is supported by this server: a prompt that does not "
+                           "fit is refused");
+}
+
+static bool read_receipt(const field_reading *in, const json_t *value) {
+    return read_truth(in, value) && (!in->a->receipt || in->rules->receipts ||
+                                     unsupported(in, "not supported by this server"));
+}
+
+/* Of responses; there is no reasoning, so its absence needs no words. */
+static bool read_include(const field_reading *in, const json_t *value) {
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *what = json_array_get(value, i);
+        if (is_word(what, "message.output_text.logprobs")) {
+            in->a->logprobs = true;
+        } else if (!is_word(what, "reasoning.encrypted_content")) {
+            return unsupported(in, "only \"message.output_text.logprobs\" is supported by this "
+                                   "server");
+        }
+    }
+    return json_is_array(value) || unsupported(in, "must be an array of texts");
+}
+
+/* Of functions, as they were before there were tools. */
+static bool read_function_call(const field_reading *in, const json_t *value) {
+    return is_word(value, "none") || is_word(value, "auto") ||
+           unsupported(in, "not supported by this server: chats have tools and tool_choice");
+}
+
+static bool read_thinking(const field_reading *in, const json_t *value) {
+    return is_word(json_object_get(value, "type"), "disabled") ||
+           unsupported(in, "only {\"type\": \"disabled\"} is supported by this server");
+}
+
+/* Replies and events repeat it, so it has the limits that OpenAI's interface gives it. */
+static bool read_metadata(const field_reading *in, const json_t *value) {
+    enum { MOST_PAIRS = 16, NAME_BYTES = 64, VALUE_BYTES = 512 };
+    const char *name;
+    json_t *one;
+    bool sound = json_is_object(value) && json_object_size(value) <= MOST_PAIRS;
+    json_object_foreach(value, name, one) sound = sound && strlen(name) <= NAME_BYTES &&
+                                                  json_is_string(one) &&
+                                                  json_string_length(one) <= VALUE_BYTES;
+    return sound || refuse(in->r, 400, in->at->name,
+                           "%s must be an object of at most %d texts, with names of at most %d and "
+                           "values of at most %d bytes",
+                           in->at->name, MOST_PAIRS, NAME_BYTES, VALUE_BYTES);
+}
+
+/* They are read with the prompt; replies and events repeat them, whether the model sees them or
+ * not. */
+static bool read_instructions(const field_reading *in, const json_t *value) {
+    enum { MOST_BYTES = 1 << 20 };
+    return json_string_length(value) <= MOST_BYTES ||
+           refuse(in->r, 400, in->at->name, "%s have %zu bytes; at most %d are taken", in->at->name,
+                  json_string_length(value), MOST_BYTES);
+}
+
+static bool read_modalities(const field_reading *in, const json_t *value) {
+    const char *only = json_string_value(json_array_get(value, 0));
+    return (json_array_size(value) == 1 && only != NULL && strcmp(only, "text") == 0) ||
+           unsupported(in, "only [\"text\"] is supported by this server");
+}
+
+static bool read_best_of(const field_reading *in, const json_t *value) {
+    double x;
+    return read_number(in, value, true, &x) &&
+           (x == 1.0 || unsupported(in, "only 1 is supported by this server"));
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+enum {
+    CHAT = ASK_CHAT,
+    TEXT = ASK_COMPLETION,
+    RESPONSE = ASK_RESPONSE,
+    MESSAGE = ASK_MESSAGE,
+    NATIVE = ASK_NATIVE,
+    OPENAI = CHAT | TEXT,
+    TALK = CHAT | RESPONSE | MESSAGE,
+    ALL = OPENAI | RESPONSE | MESSAGE | NATIVE,
+    VECTORS = ASK_VECTORS,
+    MOST_TOKENS = 100000000
+};
+
+#define IN(member) offsetof(ask, member)
+#define IN_SAMPLING(member) (offsetof(ask, sampling) + offsetof(tern_sampler_params, member))
+
+/* clang-format off: one field a line */
+static const field fields[] = {
+    {"model", ALL | VECTORS, "s", read_model, 0, 0, 0},
+    {"messages", CHAT,
+     "[{role:s,content?:s|[{type:s,text:s}]|~,tool_calls?:[@call]|~,tool_call_id?:s}]", read_later,
+     0, 0, 0},
+    {"messages", MESSAGE, "[{role:s,content:s|[@block]}]", read_later, 0, 0, 0},
+    {"system", MESSAGE, "s|[{type:s,text:s}]", read_later, 0, 0, 0},
+    {"input", RESPONSE,
+     "s|[{type?:s,role:s,content:s|[{type:s,text:s}]}|{type:s,call_id:s,name:s,arguments:s}|{type:"
+     "s,call_id:s,output:s|[{type:s,text:s}]}]",
+     read_later, 0, 0, 0},
+    {"input", ASK_EMBEDDING, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
+    {"content", ASK_NATIVE_EMBEDDING, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
+    {"encoding_format", VECTORS, "\"float\"|\"base64\"", read_encoding, 0, 0, 0},
+    {"dimensions", VECTORS, "i", read_dimensions, 1, INT32_MAX, IN(dimensions)},
+    {"embd_normalize", ASK_NATIVE_EMBEDDING, "i", read_neutral, 2, 2, 0},
+    {"instructions", RESPONSE, "s", read_instructions, 0, 0, 0},
+    {"prompt", TEXT, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
+    {"prompt", NATIVE, "s|{prompt_string:s}|[s|i|{prompt_string:s}|[s|i]]", read_later, 0, 0, 0},
+    {"stream", ALL, "b", read_truth, 0, 0, IN(stream)},
+    {"stream_options", OPENAI | RESPONSE, "{include_usage?:b}", read_stream_options, 0, 0, 0},
+    {"echo", TEXT, "b", read_truth, 0, 0, IN(echo)},
+    {"n", OPENAI, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
+    {"n_cmpl", NATIVE, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
+    {"best_of", TEXT, "i", read_best_of, 1, ASK_MOST_CHOICES, 0},
+    {"max_tokens", OPENAI | MESSAGE | NATIVE, "i", read_max_tokens, -1, MOST_TOKENS, 0},
+    {"max_completion_tokens", OPENAI, "i", read_max_tokens, -1, MOST_TOKENS, 0},
+    {"max_output_tokens", RESPONSE, "i", read_max_tokens, -1, MOST_TOKENS, 0},
+    {"n_predict", NATIVE, "i", read_max_tokens, -1, MOST_TOKENS, 0},
+    {"stop", OPENAI | RESPONSE | NATIVE, "s|[s]", read_stops, 0, 0, 0},
+    {"stop_sequences", MESSAGE, "[s]", read_stops, 0, 0, 0},
+    {"ignore_eos", ALL, "b", read_truth, 0, 0, IN(ignore_end)},
+    {"temperature", ALL, "n", read_real, 0, 1000, IN_SAMPLING(temperature)},
+    {"top_p", ALL, "n", read_top_p, 0, 1, IN_SAMPLING(top_p)},
+    {"top_k", ALL, "i", read_count, -1, INT32_MAX, IN_SAMPLING(top_k)},
+    {"min_p", ALL, "n", read_real, 0, 1, IN_SAMPLING(min_p)},
+    {"seed", ALL, "i", read_seed, -1, 9e18, 0},
+    {"presence_penalty", ALL, "n", read_real, -100, 100, IN_SAMPLING(presence_penalty)},
+    {"frequency_penalty", ALL, "n", read_real, -100, 100, IN_SAMPLING(frequency_penalty)},
+    {"repetition_penalty", ALL, "n", read_real, 0.01, 100, IN_SAMPLING(repetition_penalty)},
+    {"repeat_penalty", ALL, "n", read_real, 0.01, 100, IN_SAMPLING(repetition_penalty)},
+    {"repeat_last_n", ALL, "i", read_count, 0, 10000000, IN_SAMPLING(repeat_last_n)},
+    {"logit_bias", OPENAI, "{*:n}", read_bias, 0, 0, 0},
+    {"logit_bias", NATIVE, "{*:n|b}|[[i|n|b|s]]", read_bias, 0, 0, 0},
+    {"logprobs", CHAT, "b", read_logprobs, 0, 0, IN(logprobs)},
+    {"logprobs", TEXT, "i|b", read_logprobs, 0, ASK_MOST_LOGPROBS, IN(logprobs)},
+    {"top_logprobs", CHAT | RESPONSE, "i", read_count, 0, ASK_MOST_LOGPROBS, IN(n_logprobs)},
+    {"n_probs", NATIVE, "i", read_logprobs, 0, ASK_MOST_LOGPROBS, 0},
+    {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
+    {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
+    {"cache_prompt", NATIVE, "b", read_cached, 0, 0, IN(alone)},
+    {"receipt", ALL, "b", read_receipt, 0, 0, IN(receipt)},
+    {"metadata", RESPONSE, "{*:s}", read_metadata, 0, 0, 0},
+
+    /* What an answer must look like, and tools. */
+    {"response_format", OPENAI | NATIVE,
+     "{type:s,json_schema?:{name?:s,schema:{*:*}|b,strict?:b|~}}", field_read_format, 0, 0, 0},
+    {"text", RESPONSE, "{format?:{type:s,name?:s,schema?:{*:*}|b,strict?:b|~}}", field_read_text, 0,
+     0, 0},
+    {"output_format", MESSAGE, "{type:\"json_schema\",schema:{*:*}|b}", field_read_output_format, 0,
+     0, 0},
+    {"json_schema", OPENAI | NATIVE, "{*:*}|b", field_read_schema, 0, 0, 0},
+    {"grammar", OPENAI | NATIVE, "s", field_read_grammar, 0, 0, 0},
+    {"tools", CHAT,
+     "[{type:\"function\",function:{name:s,description?:s,parameters?:{*:*},strict?:b|~}}]",
+     read_later, 0, 0, 0},
+    {"tools", RESPONSE, "[{type:\"function\",name:s,description?:s,parameters?:{*:*},strict?:b|~}]",
+     read_later, 0, 0, 0},
+    {"tools", MESSAGE, "[{name:s,description?:s,input_schema:{*:*}}]", read_later, 0, 0, 0},
+    {"tool_choice", CHAT, "s|{type:\"function\",function:{name:s}}", read_later, 0, 0, 0},
+    {"tool_choice", RESPONSE, "s|{type:\"function\",name:s}", read_later, 0, 0, 0},
+    {"tool_choice", MESSAGE, "{type:s,name?:s,disable_parallel_tool_use?:b}", read_later, 0, 0, 0},
+    {"parallel_tool_calls", CHAT | RESPONSE, "b", read_later, 0, 0, 0},
+
+    /* What is not done: only values that ask for nothing are taken. */
+    {"tools", TEXT, "[*]", read_absent, 0, 0, 0},
+    {"tool_choice", TEXT, "s", read_function_call, 0, 0, 0},
+    {"functions", OPENAI, "[*]", read_absent, 0, 0, 0},
+    {"function_call", OPENAI, "s", read_function_call, 0, 0, 0},
+    {"modalities", OPENAI, "[s]", read_modalities, 0, 0, 0},
+    {"audio", OPENAI, "b", read_absent, 0, 0, 0},
+    {"prediction", OPENAI, "b", read_absent, 0, 0, 0},
+    {"suffix", OPENAI, "s", read_absent, 0, 0, 0},
+    {"thinking", MESSAGE, "{type:s}", read_thinking, 0, 0, 0},
+    {"mcp_servers", MESSAGE, "[*]", read_absent, 0, 0, 0},
+    {"container", MESSAGE, "s", read_absent, 0, 0, 0},
+    {"previous_response_id", RESPONSE, "s", read_absent, 0, 0, 0},
+    {"conversation", RESPONSE, "s", read_absent, 0, 0, 0},
+    {"store", RESPONSE, "b", read_absent, 0, 0, 0},
+    {"background", RESPONSE, "b", read_absent, 0, 0, 0},
+    {"truncation", RESPONSE, "s", read_truncation, 0, 0, 0},
+    {"reasoning", RESPONSE, "b", read_absent, 0, 0, 0},
+    {"samplers", NATIVE, "[s]", read_absent, 0, 0, 0},
+    {"lora", NATIVE, "[*]", read_absent, 0, 0, 0},
+    {"response_fields", NATIVE, "[s]", read_absent, 0, 0, 0},
+    {"post_sampling_probs", NATIVE, "b", read_absent, 0, 0, 0},
+    {"mirostat", NATIVE, "i", read_neutral, 0, 0, 0},
+    {"typical_p", NATIVE, "n", read_neutral, 1, 1, 0},
+    {"dynatemp_range", NATIVE, "n", read_neutral, 0, 0, 0},
+    {"dry_multiplier", NATIVE, "n", read_neutral, 0, 0, 0},
+    {"xtc_probability", NATIVE, "n", read_neutral, 0, 0, 0},
+    {"n_indent", NATIVE, "i", read_neutral, 0, 0, 0},
+    {"t_max_predict_ms", NATIVE, "i", read_neutral, 0, 0, 0},
+};
+/* clang-format on */
+
+const field *field_at(size_t i) {
+    return i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
+}
+
+const field *field_find(const char *name, ask_kind kind) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if ((fields[i].kinds & kind) != 0 && strcmp(fields[i].name, name) == 0)
+            return &fields[i];
+    return NULL;
+}

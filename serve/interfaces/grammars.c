@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/interfaces/grammars.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_tree/text.h"
+
+enum { MOST_KEPT = 16, MOST_KEY_BYTES = 1 << 18 };
+
+typedef struct kept {
+    char *key; /* [size] all that the grammar was made of; NULL: the place is free */
+    size_t size;
+    tern_grammar *grammar;
+    uint64_t used; /* a number that grows with each use */
+} kept;
+
+struct grammars {
+    const tern_tokenizer *tokenizer;
+    size_t n_vocab;
+    pthread_mutex_t lock;        /* of what follows */
+    tern_grammar_tokens *tokens; /* NULL: not made yet */
+    kept kept[MOST_KEPT];
+    uint64_t uses;
+};
+
+tern_status grammars_open(const tern_tokenizer *tokenizer, size_t n_vocab, grammars **out,
+                          tern_error *err) {
+    grammars *g = calloc(1, sizeof *g);
+    if (g == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for grammars");
+    g->tokenizer = tokenizer;
+    g->n_vocab = n_vocab;
+    (void)pthread_mutex_init(&g->lock, NULL);
+    *out = g;
+    return TERN_OK;
+}
+
+/* The sorted vocabulary, from the first request that needs it on. */
+static tern_status find_tokens(grammars *g, const tern_grammar_tokens **out, tern_error *err) {
+    tern_status status = TERN_OK;
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->tokens == NULL)
+        status = tern_grammar_tokens_new(g->tokenizer, g->n_vocab, &g->tokens, err);
+    *out = g->tokens;
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+static void forget(kept *k) {
+    tern_grammar_free(&k->grammar);
+    free(k->key);
+    *k = (kept){0};
+}
+
+void grammars_free(grammars **g_) {
+    grammars *g = *g_;
+    if (g == NULL)
+        return;
+    for (size_t i = 0; i < MOST_KEPT; i++)
+        forget(&g->kept[i]);
+    tern_grammar_tokens_free(&g->tokens);
+    (void)pthread_mutex_destroy(&g->lock);
+    free(g);
+    *g_ = NULL;
+}
+
+/* The grammar that was made of the same; NULL: none is kept. */
+static tern_grammar *find(grammars *g, const text *key) {
+    tern_grammar *found = NULL;
+    (void)pthread_mutex_lock(&g->lock);
+    for (size_t i = 0; i < MOST_KEPT && found == NULL && !key->failed; i++) {
+        kept *k = &g->kept[i];
+        if (k->key != NULL && k->size == key->size && memcmp(k->key, key->bytes, k->size) == 0) {
+            k->used = ++g->uses;
+            found = tern_grammar_share(k->grammar);
+        }
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return found;
+}
+
+/* In the place of the one whose latest use is the longest ago. */
+static void keep(grammars *g, text *key, tern_grammar *grammar) {
+    size_t size;
+    char *bytes = key->size <= MOST_KEY_BYTES ? text_take(key, &size) : NULL; /* NULL: no memory */
+    if (bytes == NULL)
+        return;
+    (void)pthread_mutex_lock(&g->lock);
+    kept *oldest = &g->kept[0];
+    for (size_t i = 1; i < MOST_KEPT; i++)
+        if (g->kept[i].used < oldest->used)
+            oldest = &g->kept[i];
+    forget(oldest);
+    *oldest = (kept){bytes, size, tern_grammar_share(grammar), ++g->uses};
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+/* ---- the three kinds ------------------------------------------------------------------------- */
+
+/* What a grammar is made of: tags, or text[size], a schema or in GBNF. */
+typedef struct recipe {
+    const tern_grammar_tags *tags;
+    const char *text, *name;
+    size_t size;
+    bool is_schema;
+} recipe;
+
+/* Texts that are different in different keys, with their sizes before them. */
+static void add_text(text *key, const char *bytes, size_t size) {
+    text_print(key, "%zu:", size);
+    text_add(key, bytes, size);
+}
+
+static void write_key(const recipe *r, text *key) {
+    const tern_grammar_tags *t = r->tags;
+    if (t == NULL) {
+        text_print(key, r->is_schema ? "schema" : "gbnf");
+        add_text(key, r->text, r->size);
+        return;
+    }
+    text_print(key, "tags%d%d%d", t->free_text, t->required, t->single);
+    for (size_t i = 0; i < t->n_tags; i++) {
+        add_text(key, t->tags[i].begin, strlen(t->tags[i].begin));
+        add_text(key, t->tags[i].schema, t->tags[i].schema_size);
+    }
+}
+
+static tern_status compile(grammars *g, const recipe *r, tern_grammar **out, tern_error *err) {
+    const tern_grammar_tokens *tokens;
+    const tern_status status = find_tokens(g, &tokens, err);
+    if (status != TERN_OK)
+        return status;
+    if (r->tags != NULL)
+        return tern_grammar_from_tags(tokens, r->tags, out, err);
+    if (r->is_schema)
+        return tern_grammar_from_schema(tokens, r->text, r->size, r->name, NULL, out, err);
+    return tern_grammar_from_gbnf(tokens, r->text, r->size, r->name, out, err);
+}
+
+static tern_status make(grammars *g, const recipe *r, tern_grammar **out, tern_error *err) {
+    tern_status status = TERN_OK;
+    text key = {0};
+    write_key(r, &key);
+    *out = find(g, &key);
+    if (*out == NULL) {
+        status = compile(g, r, out, err);
+        if (status == TERN_OK)
+            keep(g, &key, *out);
+    }
+    text_free(&key);
+    return status;
+}
+
+tern_status grammars_schema(grammars *g, const char *words, size_t size, const char *name,
+                            tern_grammar **out, tern_error *err) {
+    const recipe r = {.text = words, .size = size, .name = name, .is_schema = true};
+    return make(g, &r, out, err);
+}
+
+tern_status grammars_gbnf(grammars *g, const char *words, size_t size, const char *name,
+                          tern_grammar **out, tern_error *err) {
+    const recipe r = {.text = words, .size = size, .name = name};
+    return make(g, &r, out, err);
+}
+
+tern_status grammars_tags(grammars *g, const tern_grammar_tags *tags, tern_grammar **out,
+                          tern_error *err) {
+    const recipe r = {.tags = tags};
+    return make(g, &r, out, err);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/interfaces/tools.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_tree/write.h"
+
+static bool is_word(const json_t *value, const char *word) {
+    const char *given = json_string_value(value);
+    return given != NULL && strcmp(given, word) == 0;
+}
+
+static bool is_absent(const json_t *value) {
+    return value == NULL || json_is_null(value);
+}
+
+/* ---- tools ----------------------------------------------------------------------------------- */
+
+/* What is read, of a request. */
+typedef struct tools_reading {
+    toolset *set;
+    tools_form form;
+    refusal *r;
+} tools_reading;
+
+static bool is_name(const json_t *value) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    const char *name = json_string_value(value);
+    const size_t n = json_string_length(value);
+    return n > 0 && n < CALL_NAME_BYTES && strspn(name, letters) == n;
+}
+
+/* Where a tool's members are. */
+static const char *prefix_of(tools_form form) {
+    return form == TOOLS_OF_CHATS ? "function." : "";
+}
+
+static const char *schema_name(tools_form form) {
+    return form == TOOLS_OF_MESSAGES ? "input_schema" : "parameters";
+}
+
+static bool check_type(const tools_reading *in, const json_t *type, size_t i) {
+    const bool known = in->form == TOOLS_OF_MESSAGES ? is_absent(type) || is_word(type, "custom")
+                                                     : is_word(type, "function");
+    return known || refuse(in->r, 400, "tools",
+                           "tools[%zu].type: only tools of the client, \"%s\", are supported by "
+                           "this server",
+                           i, in->form == TOOLS_OF_MESSAGES ? "custom" : "function");
+}
+
+static bool check_members(const tools_reading *in, const json_t *function, size_t i) {
+    const char *prefix = prefix_of(in->form), *schema = schema_name(in->form);
+    const json_t *described = json_object_get(function, "description");
+    const json_t *strict = json_object_get(function, "strict");
+    const json_t *given = json_object_get(function, schema);
+    if (!is_name(json_object_get(function, "name")))
+        return refuse(in->r, 400, "tools",
+                      "tools[%zu].%sname must be 1 to %d letters, digits, '_', '-' or '.'", i,
+                      prefix, CALL_NAME_BYTES - 1);
+    if (!is_absent(described) && !json_is_string(described))
+        return refuse(in->r, 400, "tools", "tools[%zu].%sdescription must be a text", i, prefix);
+    if (!is_absent(strict) && !json_is_boolean(strict))
+        return refuse(in->r, 400, "tools", "tools[%zu].%sstrict must be true or false", i, prefix);
+    if (!json_is_object(given) && (!is_absent(given) || in->form == TOOLS_OF_MESSAGES))
+        return refuse(in->r, 400, "tools", "tools[%zu].%s%s must be a JSON Schema, an object", i,
+                      prefix, schema);
+    return true;
+}
+
+static bool read_tool(const tools_reading *in, const json_t *given, size_t i) {
+    toolset *set = in->set;
+    tool *t = &set->list[i];
+    const bool inner = in->form == TOOLS_OF_CHATS;
+    const json_t *function = inner ? json_object_get(given, "function") : given;
+    if (!check_type(in, json_object_get(given, "type"), i) || !check_members(in, function, i))
+        return false;
+    t->name = json_string_value(json_object_get(function, "name"));
+    t->schema = json_object_get(function, schema_name(in->form));
+    t->schema = json_is_object(t->schema) ? t->schema : NULL;
+    (void)snprintf(t->place, sizeof t->place, "tools[%zu].%s%s", i, prefix_of(in->form),
+                   schema_name(in->form));
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(set->list[k].name, t->name) == 0)
+            return refuse(in->r, 400, "tools", "tools[%zu] has the name of tools[%zu]: '%s'", i, k,
+                          t->name);
+    set->n++;
+    return true;
+}
+
+static bool read_tools(const tools_reading *in, const json_t *tools) {
+    const size_t n = json_array_size(tools);
+    if (!json_is_array(tools) || n > MOST_TOOLS)
+        return refuse(in->r, 400, "tools", "tools must be an array of at most %d tools",
+                      MOST_TOOLS);
+    in->set->list = calloc(n + 1, sizeof *in->set->list);
+    if (in->set->list == NULL)
+        return refuse(in->r, 503, "tools", "no memory for %zu tools", n);
+    for (size_t i = 0; i < n; i++)
+        if (!read_tool(in, json_array_get(tools, i), i))
+            return false;
+    return true;
+}
+
+/* ---- which may be called --------------------------------------------------------------------- */
+
+static bool refuse_choice(const tools_reading *in) {
+    static const char *const words[] = {
+        [TOOLS_OF_CHATS] = "\"none\", \"auto\", \"required\", or {\"type\": \"function\", "
+                           "\"function\": {\"name\": ...}}",
+        [TOOLS_OF_RESPONSES] =
+            "\"none\", \"auto\", \"required\", or {\"type\": \"function\", \"name\": ...}",
+        [TOOLS_OF_MESSAGES] = "an object with \"type\": \"none\", \"auto\", \"any\", or \"tool\" "
+                              "and \"name\"",
+    };
+    return refuse(in->r, 400, "tool_choice", "tool_choice must be %s", words[in->form]);
+}
+
+/* Only one tool is left. */
+static bool keep_named(const tools_reading *in, const json_t *name) {
+    toolset *set = in->set;
+    size_t i = 0;
+    while (i < set->n && !is_word(name, set->list[i].name))
+        i++;
+    if (!json_is_string(name))
+        return refuse_choice(in);
+    if (i == set->n)
+        return refuse(in->r, 400, "tool_choice", "tool_choice: there is no tool '%.128s'",
+                      json_string_value(name));
+    set->list[0] = set->list[i];
+    set->n = 1;
+    set->required = true;
+    return true;
+}
+
+static bool read_word(const tools_reading *in, const json_t *word) {
+    const bool messages = in->form == TOOLS_OF_MESSAGES;
+    if (is_word(word, "none"))
+        in->set->n = 0;
+    else if (is_word(word, messages ? "any" : "required"))
+        in->set->required = true;
+    else if (!is_word(word, "auto"))
+        return refuse_choice(in);
+    return true;
+}
+
+static bool read_choice(const tools_reading *in, const json_t *choice) {
+    const json_t *type = json_object_get(choice, "type");
+    const json_t *single = json_object_get(choice, "disable_parallel_tool_use");
+    if (in->form == TOOLS_OF_MESSAGES) {
+        if (!is_absent(single) && !json_is_boolean(single))
+            return refuse_choice(in);
+        in->set->single = json_is_true(single);
+        return is_word(type, "tool") ? keep_named(in, json_object_get(choice, "name"))
+                                     : read_word(in, type);
+    }
+    if (!json_is_object(choice))
+        return read_word(in, choice);
+    if (!is_word(type, "function"))
+        return refuse_choice(in);
+    return keep_named(
+        in, json_object_get(
+                in->form == TOOLS_OF_CHATS ? json_object_get(choice, "function") : choice, "name"));
+}
+
+static bool read_parallel(const tools_reading *in, const json_t *parallel) {
+    if (!json_is_boolean(parallel))
+        return refuse(in->r, 400, "parallel_tool_calls",
+                      "parallel_tool_calls must be true or false");
+    in->set->single = !json_is_true(parallel);
+    return true;
+}
+
+/* ---- what the model is told ------------------------------------------------------------------ */
+
+/* A tool as chats write it; NULL: no memory. */
+static json_t *as_in_chats(const json_t *given, tools_form form) {
+    if (form == TOOLS_OF_CHATS)
+        return json_deep_copy(given);
+    json_t *function = json_object();
+    const char *const names[][2] = {
+        {"name", "name"}, {"description", "description"}, {"parameters", schema_name(form)}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *value = json_object_get(given, names[i][1]);
+        if (!is_absent(value))
+            (void)json_object_set(function, names[i][0], value);
+    }
+    return json_pack("{s:s, s:o}", "type", "function", "function", function);
+}
+
+/* All that were declared, also where only one may be called. */
+static bool tell(const tools_reading *in, const json_t *tools) {
+    const bool before = json_remember(false);
+    json_t *told = json_array();
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        (void)json_array_append_new(told, as_in_chats(json_array_get(tools, i), in->form));
+    in->set->told = json_dump(told, (json_style){0});
+    json_decref(told);
+    if (json_remember(before)) {
+        free(in->set->told);
+        in->set->told = NULL;
+    }
+    return in->set->told != NULL || refuse(in->r, 503, "tools", "no memory for the tools");
+}
+
+bool tools_read(toolset *set, tools_form form, const json_t *body, call_style style, refusal *r) {
+    const tools_reading in = {set, form, r};
+    const json_t *tools = json_object_get(body, "tools");
+    const json_t *choice = json_object_get(body, "tool_choice");
+    const json_t *parallel = json_object_get(body, "parallel_tool_calls");
+    *set = (toolset){0};
+    if (!is_absent(tools) && !read_tools(&in, tools))
+        return false;
+    if (!is_absent(choice) && !read_choice(&in, choice))
+        return false;
+    if (form != TOOLS_OF_MESSAGES && !is_absent(parallel) && !read_parallel(&in, parallel))
+        return false;
+    if (set->n == 0 && set->required)
+        return refuse(r, 400, "tool_choice", "tool_choice asks for a call, and there are no tools");
+    if (set->n > 0 && style == CALL_NONE)
+        return refuse(r, 400, "tools",
+                      "tools: the model's chat template writes no calls of tools in a form that is "
+                      "known here");
+    set->style = set->n > 0 ? style : CALL_NONE;
+    set->single = set->single || style == CALL_BARE;
+    return set->n == 0 || tell(&in, tools);
+}
+
+void tools_free(toolset *set) {
+    free(set->list);
+    free(set->told);
+    *set = (toolset){0};
+}
+
+/* ---- the style of a template ----------------------------------------------------------------- */
+
+#define PROBE "tern_probe"
+#define PROBE_WORDS "tells whether tools are told"
+
+static const char probe_tools[] =
+    "[{\"type\":\"function\",\"function\":{\"name\":\"" PROBE "\",\"description\":\"" PROBE_WORDS
+    "\",\"parameters\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}}}]";
+static const char probe_calls[] =
+    "[{\"id\":\"call00001\",\"type\":\"function\",\"function\":{\"name\":\"" PROBE
+    "\",\"arguments\":{\"a\":1}}}]";
+
+/* What a reader finds in a text: the arguments of the last call of the probe, without blanks. */
+typedef struct probe {
+    bool ours;
+    text found;
+} probe;
+
+static void skip_text(void *user, const char *bytes, size_t size) {
+    (void)user;
+    (void)bytes;
+    (void)size;
+}
+
+static void note_name(void *user, const char *name) {
+    probe *p = user;
+    p->ours = strcmp(name, PROBE) == 0;
+    text_clear(&p->found);
+}
+
+static void note_arguments(void *user, const char *bytes, size_t size) {
+    probe *p = user;
+    for (size_t i = 0; i < size; i++)
+        text_add(&p->found, bytes + i, p->ours && bytes[i] != ' ');
+}
+
+static void note_end(void *user) {
+    (void)user;
+}
+
+/* Whether a text has the call of the probe in a style, with nothing of what stands before it where
+ * the style wants it to be alone. */
+static bool has_call(call_style style, const char *bytes, size_t size) {
+    static const char wanted[] = "{\"a\":1}";
+    probe p = {0};
+    call_reader reader = {.style = style};
+    const call_sink sink = {&p, skip_text, note_name, note_arguments, note_end};
+    call_reader_take(&reader, &sink, bytes, size);
+    const bool found = !p.found.failed && p.found.size == sizeof wanted - 1 &&
+                       memcmp(p.found.bytes, wanted, sizeof wanted - 1) == 0;
+    call_reader_free(&reader);
+    text_free(&p.found);
+    return found;
+}
+
+static call_style style_of(const char *bytes, size_t size) {
+    if (memmem(bytes, size, PROBE_WORDS, sizeof PROBE_WORDS - 1) == NULL)
+        return CALL_NONE;
+    static const call_style marked[] = {CALL_TAGGED, CALL_LISTED, CALL_NAMED};
+    for (size_t i = 0; i < sizeof marked / sizeof *marked; i++)
+        if (has_call(marked[i], bytes, size))
+            return marked[i];
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] == '{' && has_call(CALL_BARE, bytes + i, size - i))
+            return CALL_BARE;
+    return CALL_NONE;
+}
+
+call_style tools_find_style(const tern_tokenizer *t) {
+    const tern_chat_message messages[] = {
+        {.role = "user", .content = "x"},
+        {.role = "assistant", .tool_calls = probe_calls},
+        {.role = "tool", .content = "y", .tool_call_id = "call00001", .name = PROBE},
+    };
+    const tern_conversation talk = {.messages = messages, .n = 3, .tools = probe_tools};
+    size_t size = 0;
+    tern_error err = {0};
+    if (tern_conversation_text(t, &talk, NULL, NULL, 0, &size, &err) != TERN_OK)
+        return CALL_NONE;
+    char *bytes = malloc(size + 1);
+    call_style style = CALL_NONE;
+    if (bytes != NULL &&
+        tern_conversation_text(t, &talk, bytes, NULL, size, &size, &err) == TERN_OK)
+        style = style_of(bytes, size);
+    free(bytes);
+    return style;
+}

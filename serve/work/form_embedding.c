@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of texts, as OpenAI's clients read them, and those of llama.cpp. */
+
+#include "base/base64.h"
+#include "serve/work/form.h"
+
+static void write_numbers(const float *x, size_t n, text *out) {
+    for (size_t i = 0; i < n; i++) {
+        text_add(out, i > 0 ? "," : "[", 1);
+        text_float(out, x[i]);
+    }
+    text_add(out, "]", 1);
+}
+
+/* Clients read the bytes as little-endian floats, which they are on every machine that tern runs
+ * on. */
+static void write_base64(const float *x, size_t n, text *out) {
+    const unsigned char *bytes = (const unsigned char *)x;
+    const size_t size = n * sizeof *x;
+    text_add(out, "\"", 1);
+    for (size_t i = 0; i < size; i += 3) {
+        char quad[4];
+        tern_base64_quad(bytes + i, size - i < 3 ? size - i : 3, quad);
+        text_add(out, quad, sizeof quad);
+    }
+    text_add(out, "\"", 1);
+}
+
+/* Of length 1. */
+static void write_vector(job *j, size_t i) {
+    text *kept = &j->choices[i].vector;
+    float *x = (float *)(void *)kept->bytes;
+    const size_t n = j->ask.dimensions;
+    j->out.failed = j->out.failed || kept->failed;
+    if (j->out.failed)
+        return;
+    tern_embedding_normalize(x, n, x);
+    if (j->ask.base64)
+        write_base64(x, n, &j->out);
+    else
+        write_numbers(x, n, &j->out);
+}
+
+static void write_tern(job *j) {
+    text *out = &j->out;
+    form_add(out, ",\"tern\":{");
+    text_string(out, "system_fingerprint", j->place.fingerprint);
+    form_add(out, ",\"digest\":[");
+    for (size_t i = 0; i < j->n_choices; i++)
+        text_print(out, "%s\"%s\"", i > 0 ? "," : "", j->choices[i].digest);
+    form_add(out, "],\"effective\":{");
+    text_string(out, "pooling", tern_pooling_name(j->place.pooling));
+    text_print(out, ",\"dimensions\":%u},\"ignored\":[", (unsigned)j->ask.dimensions);
+    text_add(out, j->ask.ignored.bytes, j->ask.ignored.size);
+    form_add(out, "]}");
+}
+
+static void write_whole(job *j) {
+    text *out = &j->out;
+    const form_usage usage = form_count(j);
+    form_add(out, "{\"object\":\"list\",\"data\":[");
+    for (size_t i = 0; i < j->n_choices; i++) {
+        text_print(out,
+                   "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i > 0 ? "," : "", i);
+        write_vector(j, i);
+        form_add(out, "}");
+    }
+    form_add(out, "]");
+    text_string(out, "model", j->place.model);
+    text_print(out, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}", usage.n_prompt,
+               usage.n_prompt);
+    write_tern(j);
+    form_add(out, "}");
+}
+
+/* A list of vectors for each text, which has one. */
+static void write_native(job *j) {
+    for (size_t i = 0; i < j->n_choices; i++) {
+        text_print(&j->out, "%s{\"index\":%zu,\"embedding\":[", i > 0 ? "," : "[", i);
+        write_vector(j, i);
+        form_add(&j->out, "]}");
+    }
+    form_add(&j->out, "]");
+}
+
+const form form_embedding = {.id = "embd-", .whole = write_whole};
+const form form_native_embedding = {.id = "embd-", .whole = write_native};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completions as clients of llama.cpp's own interface read them. */
+
+#include <string.h>
+
+#include "serve/work/form.h"
+
+static const char *stop_type(tern_end end) {
+    switch (end) {
+    case TERN_END_OF_TEXT:
+    case TERN_END_STOP_TOKEN:
+        return "eos";
+    case TERN_END_STOP_TEXT:
+        return "word";
+    default:
+        return "limit";
+    }
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static void write_settings(job *j) {
+    text *out = &j->out;
+    form_add(out, ",\"generation_settings\":");
+    ask_write_native(&j->ask, out);
+}
+
+static double per_second(size_t n, double ms) {
+    return ms > 0.0 ? (double)n * 1e3 / ms : 0.0;
+}
+
+/* Milliseconds, together, for each token, and the inverse. */
+static void write_pace(text *out, const char *what, size_t n, double ms) {
+    text_print(out, "\"%s_n\":%zu,\"%s_ms\":%.3f,\"%s_per_token_ms\":%.3f,\"%s_per_second\":%.3f",
+               what, n, what, ms, what, n > 0 ? ms / (double)n : 0.0, what, per_second(n, ms));
+}
+
+static void write_timings(text *out, const tern_branch_figures *f) {
+    const double prompt = f->n_generated > 0 ? f->first_token_seconds : f->seconds;
+    text_print(out, ",\"timings\":{\"cache_n\":%zu,", f->n_shared);
+    write_pace(out, "prompt", f->n_prompt - f->n_shared, 1e3 * (prompt - f->queued_seconds));
+    form_add(out, ",");
+    write_pace(out, "predicted", f->n_generated, 1e3 * (f->seconds - prompt));
+    form_add(out, "}");
+}
+
+/* What is noted of tokens since it was told last. */
+static void write_probabilities(job *j, choice *c) {
+    if (j->ask.logprobs) {
+        form_add(&j->out, ",\"completion_probabilities\":[");
+        text_add(&j->out, c->logs[0].bytes, c->logs[0].size);
+        form_add(&j->out, "]");
+        text_clear(&c->logs[0]);
+    }
+}
+
+/* {"index", "content", "tokens", ...: what all documents have; still open. */
+static void open_document(job *j, size_t i, const char *bytes, size_t size, bool stop) {
+    choice *c = &j->choices[i];
+    const bool ids = j->ask.stream || j->ask.return_tokens;
+    text_print(&j->out, "{\"index\":%zu,\"content\":", i);
+    text_quote(&j->out, bytes, size);
+    form_add(&j->out, ",\"tokens\":[");
+    text_add(&j->out, c->ids.bytes, ids ? c->ids.size : 0);
+    text_clear(&c->ids);
+    text_print(&j->out, "],\"id_slot\":-1,\"stop\":%s,\"tokens_predicted\":%zu",
+               stop ? "true" : "false", c->n_tokens);
+    text_print(&j->out, ",\"tokens_evaluated\":%zu", j->ask.prompts[i / j->ask.n].n);
+    write_probabilities(j, c);
+}
+
+static void close_last(job *j, size_t i) {
+    choice *c = &j->choices[i];
+    text prompt = {0};
+    text *out = &j->out;
+    form_write_prompt(j, i, &prompt);
+    text_string(out, "model", j->place.model);
+    form_add(out, ",\"prompt\":");
+    text_quote(out, prompt.bytes, prompt.size);
+    out->failed = out->failed || prompt.failed;
+    text_free(&prompt);
+    write_settings(j);
+    form_write_truth(out, "has_new_line", c->new_line);
+    form_write_truth(out, "truncated", false);
+    text_string(out, "stop_type", stop_type(c->end));
+    text_string(out, "stopping_word", c->end == TERN_END_STOP_TEXT ? j->ask.stops[c->stop] : "");
+    text_print(out, ",\"tokens_cached\":%zu", c->figures.n_shared);
+    write_timings(out, &c->figures);
+    form_write_tern(j, i, 1);
+    form_add(out, "}");
+}
+
+/* ---- streams, and replies that are none ------------------------------------------------------ */
+
+static void begin(job *j) {
+    (void)j;
+}
+
+static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
+    form_open_event(j, NULL);
+    open_document(j, i, bytes, size, false);
+    form_add(&j->out, "}");
+    form_close_event(j);
+}
+
+static void write_last(job *j, size_t i) {
+    form_open_event(j, NULL);
+    open_document(j, i, "", 0, true);
+    close_last(j, i);
+    form_close_event(j);
+}
+
+static void finish(job *j) {
+    (void)j;
+}
+
+static void fail(job *j, const refusal *r) {
+    form_open_event(j, NULL);
+    refusal_write(r, &j->out);
+    form_close_event(j);
+}
+
+static void write_whole(job *j) {
+    form_add(&j->out, j->n_choices > 1 ? "[" : "");
+    for (size_t i = 0; i < j->n_choices; i++) {
+        const text *content = &j->choices[i].content;
+        form_add(&j->out, i > 0 ? "," : "");
+        open_document(j, i, content->bytes, content->size, true);
+        close_last(j, i);
+        j->out.failed = j->out.failed || content->failed;
+    }
+    form_add(&j->out, j->n_choices > 1 ? "]" : "");
+}
+
+const form form_native = {.id = "cmpl-",
+                          .has_ids = true,
+                          .begin = begin,
+                          .piece = write_piece,
+                          .last = write_last,
+                          .finish = finish,
+                          .fail = fail,
+                          .whole = write_whole,
+                          .note = form_note_token};

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Responses, which nothing is kept of, as OpenAI's clients read them. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_tree/write.h"
+#include "serve/work/form.h"
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static bool is_cut(const choice *c) {
+    return c->end == TERN_END_LENGTH || c->end == TERN_END_CONTEXT;
+}
+
+static const char *status_of(const choice *c) {
+    return !c->ended ? "in_progress" : is_cut(c) ? "incomplete" : "completed";
+}
+
+/* A field as it was given, or what stands for none. */
+static void write_given(job *j, const char *name, const char *none) {
+    const json_t *value = json_object_get(j->ask.body, name);
+    const bool given = value != NULL && !json_is_null(value);
+    char *words = given ? json_dump(value, (json_style){0}) : NULL;
+    text_name(&j->out, name);
+    form_add(&j->out, words != NULL ? words : none);
+    j->out.failed = j->out.failed || (given && words == NULL);
+    free(words);
+}
+
+/* Ids of items are made of that of the response and of their number. */
+static void write_item_id(job *j, const char *name, const form_part *part, size_t number) {
+    text_print(&j->out, ",\"%s\":\"%s%s", name, part->call != NULL ? "fc" : "msg",
+               strchr(j->id, '_'));
+    if (number > 0 || part->call != NULL)
+        text_print(&j->out, "%02zx", number);
+    form_add(&j->out, "\"");
+}
+
+/* Logarithms stand in the first item alone. */
+static void write_part(job *j, const form_part *part, size_t number, bool whole) {
+    choice *c = &j->choices[0];
+    form_add(&j->out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[");
+    text_add(&j->out, c->logs[0].bytes, whole && number == 0 ? c->logs[0].size : 0);
+    form_add(&j->out, "],\"text\":");
+    text_quote(&j->out, part->bytes, whole ? part->size : 0);
+    form_add(&j->out, "}");
+    j->out.failed = j->out.failed || c->content.failed;
+}
+
+/* What has begun, or has ended: cut is what the answer ended in. */
+static const char *status_of_item(const choice *c, const form_part *part, bool whole) {
+    if (!whole)
+        return "in_progress";
+    /* An empty text is the only one, and there may be no bytes then. */
+    const bool last =
+        part->call != NULL
+            ? !part->call->ended
+            : part->size == 0 || part->bytes + part->size == c->content.bytes + c->content.size;
+    return c->ended && is_cut(c) && last ? "incomplete" : "completed";
+}
+
+static void write_call_item(job *j, const form_part *part, bool whole) {
+    form_add(&j->out, ",\"call_id\":");
+    form_write_call_id(j, &j->out, "call", 0, part->k);
+    text_string(&j->out, "name", part->call->name);
+    form_add(&j->out, ",\"arguments\":");
+    text_quote(&j->out, part->bytes, whole ? part->size : 0);
+    form_add(&j->out, "}");
+    j->out.failed = j->out.failed || part->call->arguments.failed;
+}
+
+static void write_item(job *j, const form_part *part, size_t number, bool whole) {
+    const bool call = part->call != NULL;
+    form_add(&j->out,
+             call ? "{\"type\":\"function_call\"" : "{\"type\":\"message\",\"role\":\"assistant\"");
+    write_item_id(j, "id", part, number);
+    text_string(&j->out, "status", status_of_item(&j->choices[0], part, whole));
+    if (call) {
+        write_call_item(j, part, whole);
+        return;
+    }
+    form_add(&j->out, ",\"content\":[");
+    if (whole)
+        write_part(j, part, number, true);
+    form_add(&j->out, "]}");
+}
+
+static void write_usage(job *j) {
+    const form_usage u = form_count(j);
+    if (!j->choices[0].ended) {
+        form_add(&j->out, ",\"usage\":null");
+        return;
+    }
+    text_print(&j->out,
+               ",\"usage\":{\"input_tokens\":%zu,\"input_tokens_details\":{\"cached_tokens\":%zu},"
+               "\"output_tokens\":%zu,\"output_tokens_details\":{\"reasoning_tokens\":0},"
+               "\"total_tokens\":%zu}",
+               u.n_prompt, u.n_shared, u.n_generated, u.n_prompt + u.n_generated);
+}
+
+/* What a response says of the request. */
+static void write_echo(job *j) {
+    text *out = &j->out;
+    write_given(j, "instructions", "null");
+    write_given(j, "max_output_tokens", "null");
+    write_given(j, "metadata", "{}");
+    text_real(out, "temperature", j->ask.sampling.temperature);
+    text_real(out, "top_p", j->ask.sampling.top_p);
+    text_print(out, ",\"top_logprobs\":%u", j->ask.n_logprobs);
+    form_write_truth(out, "parallel_tool_calls", !j->ask.tools.single && j->ask.tools.n > 0);
+    write_given(j, "tool_choice", j->ask.tools.n > 0 ? "\"auto\"" : "\"none\"");
+    write_given(j, "tools", "[]");
+    form_add(out, ",\"previous_response_id\":null,\"store\":false,\"background\":false,"
+                  "\"truncation\":\"disabled\"");
+    write_given(j, "text", "{\"format\":{\"type\":\"text\"}}");
+}
+
+static void write_response(job *j) {
+    const choice *c = &j->choices[0];
+    text *out = &j->out;
+    text_print(out, "{\"id\":\"%s\",\"object\":\"response\",\"created_at\":%lld", j->id,
+               (long long)j->created);
+    text_string(out, "status", status_of(c));
+    form_add(out, ",\"error\":null,\"incomplete_details\":");
+    form_add(out, c->ended && is_cut(c) ? "{\"reason\":\"max_output_tokens\"}" : "null");
+    text_string(out, "model", j->place.model);
+    form_add(out, ",\"output\":[");
+    form_part part;
+    for (size_t n = 0; c->ended && form_part_at(c, n, &part); n++) {
+        form_add(out, n > 0 ? "," : "");
+        write_item(j, &part, n, true);
+    }
+    form_add(out, "]");
+    write_echo(j);
+    write_usage(j);
+    if (c->ended)
+        form_write_tern(j, 0, 1);
+    form_add(out, "}");
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static void open_event(job *j, const char *name) {
+    form_open_event(j, name);
+    text_print(&j->out, "{\"type\":\"%s\",\"sequence_number\":%u", name, j->n_events++);
+}
+
+static void close_event(job *j) {
+    form_add(&j->out, "}");
+    form_close_event(j);
+}
+
+static void write_response_event(job *j, const char *name) {
+    open_event(j, name);
+    form_add(&j->out, ",\"response\":");
+    write_response(j);
+    close_event(j);
+}
+
+static void write_item_event(job *j, const char *name, const form_part *part, bool whole) {
+    const size_t number = j->choices[0].n_parts;
+    open_event(j, name);
+    text_print(&j->out, ",\"output_index\":%zu,\"item\":", number);
+    write_item(j, part, number, whole);
+    close_event(j);
+}
+
+/* An event about the item that has begun; still open. */
+static void open_item_event(job *j, const char *name, const form_part *part) {
+    const size_t number = j->choices[0].n_parts;
+    open_event(j, name);
+    write_item_id(j, "item_id", part, number);
+    text_print(&j->out, ",\"output_index\":%zu", number);
+}
+
+static void write_part_event(job *j, const char *name, const form_part *part, bool whole) {
+    open_item_event(j, name, part);
+    form_add(&j->out, ",\"content_index\":0,\"part\":");
+    write_part(j, part, j->choices[0].n_parts, whole);
+    close_event(j);
+}
+
+/* The text that has begun, so far. */
+static form_part text_part(const choice *c) {
+    const char *bytes = c->content.bytes != NULL ? c->content.bytes : "";
+    return (form_part){.bytes = bytes + c->from, .size = c->content.size - c->from};
+}
+
+static form_part call_part(const choice *c) {
+    const tool_call *call = &c->calls[c->n_calls - 1];
+    return (form_part){call, c->n_calls - 1, call->arguments.bytes, call->arguments.size};
+}
+
+/* `size` bytes of it are in the content already. */
+static void begin_text(job *j, size_t size) {
+    choice *c = &j->choices[0];
+    c->in_text = true;
+    c->from = c->content.size - size;
+    const form_part part = text_part(c);
+    write_item_event(j, "response.output_item.added", &part, false);
+    write_part_event(j, "response.content_part.added", &part, false);
+}
+
+/* Where calls may come a text begins when there is some. */
+static void begin(job *j) {
+    write_response_event(j, "response.created");
+    write_response_event(j, "response.in_progress");
+    if (j->ask.tools.style == CALL_NONE)
+        begin_text(j, 0);
+}
+
+static void write_logprobs(job *j, size_t from) {
+    const text *logs = &j->choices[0].logs[0];
+    form_add(&j->out, ",\"logprobs\":[");
+    from += from > 0 && from < logs->size; /* the comma */
+    text_add(&j->out, logs->bytes != NULL ? logs->bytes + from : "", logs->size - from);
+    form_add(&j->out, "]");
+}
+
+static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
+    choice *c = &j->choices[i];
+    if (!c->in_text && size == 0)
+        return;
+    if (!c->in_text)
+        begin_text(j, size);
+    const form_part part = text_part(c);
+    open_item_event(j, "response.output_text.delta", &part);
+    form_add(&j->out, ",\"content_index\":0,\"delta\":");
+    text_quote(&j->out, bytes, size);
+    write_logprobs(j, c->offset);
+    c->offset = c->logs[0].size;
+    close_event(j);
+}
+
+static void end_text(job *j) {
+    choice *c = &j->choices[0];
+    const form_part part = text_part(c);
+    open_item_event(j, "response.output_text.done", &part);
+    form_add(&j->out, ",\"content_index\":0,\"text\":");
+    text_quote(&j->out, part.bytes, part.size);
+    write_logprobs(j, c->n_parts == 0 ? 0 : c->logs[0].size);
+    close_event(j);
+    write_part_event(j, "response.content_part.done", &part, true);
+    write_item_event(j, "response.output_item.done", &part, true);
+    c->in_text = false;
+    c->n_parts++;
+}
+
+static void begin_call(job *j, size_t i) {
+    if (j->choices[i].in_text)
+        end_text(j);
+    const form_part part = call_part(&j->choices[i]);
+    write_item_event(j, "response.output_item.added", &part, false);
+}
+
+static void write_arguments(job *j, size_t i, const char *bytes, size_t size) {
+    const form_part part = call_part(&j->choices[i]);
+    open_item_event(j, "response.function_call_arguments.delta", &part);
+    form_add(&j->out, ",\"delta\":");
+    text_quote(&j->out, bytes, size);
+    close_event(j);
+}
+
+static void end_call(job *j, size_t i) {
+    choice *c = &j->choices[i];
+    const form_part part = call_part(c);
+    open_item_event(j, "response.function_call_arguments.done", &part);
+    text_string(&j->out, "name", part.call->name);
+    form_add(&j->out, ",\"arguments\":");
+    text_quote(&j->out, part.bytes, part.size);
+    close_event(j);
+    write_item_event(j, "response.output_item.done", &part, true);
+    c->n_parts++;
+}
+
+static void write_last(job *j, size_t i) {
+    const choice *c = &j->choices[i];
+    if (c->in_text)
+        end_text(j);
+    if (c->n_calls > 0 && !c->calls[c->n_calls - 1].ended)
+        end_call(j, i);
+    write_response_event(j, is_cut(c) ? "response.incomplete" : "response.completed");
+}
+
+static void finish(job *j) {
+    (void)j;
+}
+
+/* Clients look for the members of the event, or for its "error". */
+static void fail(job *j, const refusal *r) {
+    open_event(j, "error");
+    form_add(&j->out, ",");
+    refusal_write_reason(r, &j->out);
+    form_add(&j->out, ",");
+    refusal_write_error(r, &j->out);
+    close_event(j);
+}
+
+const form form_response = {.id = "resp_",
+                            .trims = true,
+                            .keeps_text = true,
+                            .begin = begin,
+                            .piece = write_piece,
+                            .call = begin_call,
+                            .arguments = write_arguments,
+                            .call_end = end_call,
+                            .last = write_last,
+                            .finish = finish,
+                            .fail = fail,
+                            .whole = write_response,
+                            .note = form_note_token};

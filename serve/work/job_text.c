@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/work/job_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/work/form.h"
+
+bool job_send(job *j) {
+    const bool sent = !j->out.failed && http_stream_write(j->x, j->out.bytes, j->out.size);
+    if (j->out.failed)
+        http_stream_cut(j->x);
+    text_clear(&j->out);
+    return sent;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* A choice of a job. */
+typedef struct spot {
+    job *j;
+    size_t i;
+} spot;
+
+static void tell_text(job *j, size_t i, const char *bytes, size_t size);
+
+static void take_text(void *user, const char *bytes, size_t size) {
+    const spot *at = user;
+    tell_text(at->j, at->i, bytes, size);
+}
+
+static void begin_call(void *user, const char *name) {
+    const spot *at = user;
+    choice *c = &at->j->choices[at->i];
+    tool_call *grown = realloc(c->calls, (c->n_calls + 1) * sizeof *grown);
+    at->j->out.failed = at->j->out.failed || grown == NULL;
+    if (grown == NULL)
+        return;
+    c->calls = grown;
+    tool_call *call = &c->calls[c->n_calls++];
+    *call = (tool_call){.at = c->content.size};
+    memcpy(call->name, name, strlen(name) + 1);
+    if (at->j->ask.stream)
+        at->j->form->call(at->j, at->i);
+}
+
+static void take_arguments(void *user, const char *bytes, size_t size) {
+    const spot *at = user;
+    job *j = at->j;
+    choice *c = &j->choices[at->i];
+    if (j->out.failed)
+        return;
+    if (!j->ask.stream || j->form->keeps_text)
+        text_add(&c->calls[c->n_calls - 1].arguments, bytes, size);
+    if (j->ask.stream)
+        j->form->arguments(j, at->i, bytes, size);
+}
+
+static void end_call(void *user) {
+    const spot *at = user;
+    choice *c = &at->j->choices[at->i];
+    if (at->j->out.failed)
+        return;
+    c->calls[c->n_calls - 1].ended = true;
+    if (at->j->ask.stream)
+        at->j->form->call_end(at->j, at->i);
+}
+
+bool job_calls(const choice *c) {
+    return c->n_calls > 0 && c->calls[c->n_calls - 1].ended && c->end != TERN_END_LENGTH &&
+           c->end != TERN_END_CONTEXT;
+}
+
+/* More text of a choice that may have calls; bytes NULL: there is no more. */
+static void read_text(spot *at, const char *bytes, size_t size) {
+    const call_sink sink = {at, take_text, begin_call, take_arguments, end_call};
+    call_reader *r = &at->j->choices[at->i].reader;
+    if (bytes != NULL)
+        call_reader_take(r, &sink, bytes, size);
+    else
+        call_reader_finish(r, &sink);
+    at->j->out.failed = at->j->out.failed || r->held.failed;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* Text of an answer, but calls. */
+static void tell_text(job *j, size_t i, const char *bytes, size_t size) {
+    if (!j->ask.stream || j->form->keeps_text)
+        text_add(&j->choices[i].content, bytes, size);
+    if (j->ask.stream && size > 0)
+        j->form->piece(j, i, bytes, size);
+}
+
+/* Sends what was written of an answer, and logarithms of tokens without text. */
+static bool pass_on(job *j, size_t i) {
+    const choice *c = &j->choices[i];
+    const size_t told = j->form->keeps_text ? c->offset : 0;
+    if (!j->ask.stream)
+        return true;
+    if (c->logs[0].size != told)
+        j->form->piece(j, i, "", 0);
+    return (j->out.size == 0 && !j->out.failed) || job_send(j);
+}
+
+bool job_give(job *j, size_t i, const char *bytes, size_t size) {
+    choice *c = &j->choices[i];
+    spot at = {j, i};
+    c->new_line = c->new_line || (size > 0 && memchr(bytes, '\n', size) != NULL);
+    if (c->reader.style != CALL_NONE)
+        read_text(&at, bytes, size);
+    else if (bytes != NULL)
+        tell_text(j, i, bytes, size);
+    return pass_on(j, i);
+}

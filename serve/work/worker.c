@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/work/worker.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/metrics.h"
+#include "tern/tune.h"
+
+enum { TEXTS_AT_ONCE = 32 }; /* that become vectors, in the engine; each job may have one */
+
+struct worker {
+    tern_engine *engine;
+    const tern_model *model;
+    audit *audit; /* NULL: there is none */
+    bool tuned;   /* for later starts, as far as possible */
+    pthread_t thread;
+    atomic_ullong pass_began; /* tern_clock_nanoseconds; 0: no pass is under way */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wanted;
+    job **jobs;             /* [n_jobs] that have been submitted and not ended */
+    struct pollfd *sockets; /* [n_jobs] of their clients, during a look */
+    size_t n_jobs, capacity;
+    bool stop;
+    figures figures;
+};
+
+/* ---- with the lock held ---------------------------------------------------------------------- */
+
+static void cancel(worker *w, const job *j) {
+    for (size_t i = 0; i < j->n_requests; i++)
+        if (j->ids[i] != 0)
+            (void)tern_engine_cancel(w->engine, j->ids[i]);
+}
+
+static void drop(worker *w, size_t at) {
+    job_free(w->jobs[at]);
+    w->jobs[at] = w->jobs[--w->n_jobs];
+}
+
+/* Ends what no client waits for: before each pass, all sockets in one call. */
+static void look(worker *w) {
+    for (size_t i = 0; i < w->n_jobs; i++)
+        w->sockets[i] = (struct pollfd){.fd = http_socket(w->jobs[i]->x), .events = POLLRDHUP};
+    (void)poll(w->sockets, w->n_jobs, 0);
+    for (size_t i = 0; i < w->n_jobs; i++) {
+        job *j = w->jobs[i];
+        const bool suspect = w->sockets[i].fd < 0 || w->sockets[i].revents != 0;
+        if (suspect && !j->over && http_gone(j->x)) {
+            j->over = true;
+            http_stream_end(j->x);
+            cancel(w, j);
+        }
+    }
+}
+
+static bool makes_vectors(const job *j) {
+    return (j->ask.kind & ASK_VECTORS) != 0;
+}
+
+/* Texts of all jobs that are becoming vectors. */
+static size_t count_texts(const worker *w) {
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_jobs; i++)
+        n += makes_vectors(w->jobs[i]) ? job_under_way(w->jobs[i]) : 0;
+    return n;
+}
+
+/* Asks the engine for what a job wants of it: all of an answer, or a few texts of those that become
+ * vectors, so that others find room in the queue. False after a refusal. */
+static bool submit(worker *w, job *j, refusal *r) {
+    const bool vectors = makes_vectors(j);
+    size_t texts = vectors ? count_texts(w) : 0;
+    while (job_unasked(j) > 0 && (!vectors || texts++ < TEXTS_AT_ONCE || job_under_way(j) == 0)) {
+        const tern_request request = job_request(j, j->n_asked);
+        tern_error err = {0};
+        const tern_status status =
+            tern_engine_submit(w->engine, &request, &j->ids[j->n_asked], &err);
+        if (status == TERN_ERR_QUEUE && vectors && j->n_asked > 0)
+            return true;
+        if (status == TERN_ERR_QUEUE) {
+            (void)refuse(r, 429, NULL, "too many requests wait already: %s", err.message);
+            r->code = "queue_full";
+            return false;
+        }
+        const tern_engine_state now = tern_engine_now(w->engine);
+        if (status != TERN_OK)
+            return status == TERN_ERR_CONTEXT ? refuse_length(r, request.n_tokens, now.n_ctx)
+                                              : refuse_error(r, NULL, &err);
+        j->n_asked++;
+    }
+    return true;
+}
+
+/* Goes on with jobs that had to wait with a part of what they want. */
+static void go_on(worker *w) {
+    for (size_t i = w->n_jobs; i-- > 0;) {
+        job *j = w->jobs[i];
+        refusal r = {0};
+        if (!j->over && job_unasked(j) > 0 && !submit(w, j, &r)) {
+            job_refuse(j, &r);
+            cancel(w, j);
+        }
+        if (job_is_done(j))
+            drop(w, i);
+    }
+}
+
+static void note(worker *w, choice *c, const tern_event *e) {
+    if (e->kind == TERN_EVENT_END) {
+        figures_note_end(&w->figures, e);
+    } else if (e->kind == TERN_EVENT_TOKEN) {
+        figures_note_token(&w->figures, c->told_seconds, e->seconds);
+        c->told_seconds = e->seconds;
+    }
+}
+
+static void hand_over(worker *w, const tern_event *e) {
+    for (size_t k = 0; k < w->n_jobs; k++) {
+        job *j = w->jobs[k];
+        for (size_t i = 0; i < j->n_requests; i++) {
+            if (j->ids[i] != e->request)
+                continue;
+            if (i < j->ask.n_prompts)
+                note(w, &j->choices[i * j->ask.n + e->branch], e);
+            const bool wanted = job_take(j, i, e);
+            if (j->ask.receipt && j->n_left == 0 && !j->cut)
+                figures_note_replay(&w->figures, !job_differs(j));
+            if (!wanted && j->n_left > 0) {
+                j->over = true;
+                cancel(w, j);
+            }
+            if (j->n_left == 0 && w->audit != NULL && job_is_whole(j)) {
+                const receipt_answer answer = job_answer(j);
+                audit_note(w->audit, &answer);
+            }
+            if (job_is_done(j))
+                drop(w, k);
+            return;
+        }
+    }
+}
+
+/* A pass that could do nothing although somebody waits would be an error of the engine: then those
+ * who wait are told, and do not wait for ever. */
+static void end_lost(worker *w) {
+    const tern_engine_state now = tern_engine_now(w->engine);
+    refusal r;
+    if (now.waiting + now.running > 0)
+        return;
+    (void)refuse(&r, 500, NULL, "the answer was lost");
+    while (w->n_jobs > 0) {
+        job_refuse(w->jobs[0], &r);
+        drop(w, 0);
+    }
+}
+
+/* Whether there is something to do again. */
+static bool is_wanted(void *user) {
+    worker *w = user;
+    (void)pthread_mutex_lock(&w->lock);
+    const bool wanted = w->n_jobs > 0 || w->stop;
+    (void)pthread_mutex_unlock(&w->lock);
+    return wanted;
+}
+
+/* Without the lock. */
+static void tune(worker *w) {
+    tern_tune_news news;
+    w->tuned = tern_model_tune(w->model, is_wanted, w, &news, NULL) != TERN_OK || !news.stopped;
+}
+
+/* With nothing to do: what later starts gain by, a pass of the audit, or a while of waiting. */
+static void idle(worker *w) {
+    figures seen = {0};
+    const bool answered = w->figures.jobs > 0;
+    (void)pthread_mutex_unlock(&w->lock);
+    if (answered && !w->tuned)
+        tune(w);
+    const bool worked = w->audit != NULL && audit_step(w->audit, &seen);
+    (void)pthread_mutex_lock(&w->lock);
+    w->figures.replays += seen.replays;
+    w->figures.mismatches += seen.mismatches;
+    if (!worked && w->n_jobs == 0 && !w->stop)
+        (void)pthread_cond_wait(&w->wanted, &w->lock);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void *run(void *user) {
+    worker *w = user;
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->stop) {
+        if (w->n_jobs == 0) {
+            idle(w);
+            continue;
+        }
+        look(w);
+        go_on(w);
+        (void)pthread_mutex_unlock(&w->lock);
+        const tern_event *events;
+        size_t n = 0;
+        tern_error err = {0};
+        atomic_store(&w->pass_began, tern_clock_nanoseconds());
+        const tern_status status = tern_engine_step(w->engine, &events, &n, &err);
+        atomic_store(&w->pass_began, 0);
+        (void)pthread_mutex_lock(&w->lock);
+        for (size_t i = 0; i < n && status == TERN_OK; i++)
+            hand_over(w, &events[i]);
+        if (n == 0)
+            end_lost(w);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* ---- from outside ---------------------------------------------------------------------------- */
+
+tern_status worker_open(tern_engine *engine, const tern_model *model, audit *checks, worker **out,
+                        tern_error *err) {
+    worker *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a worker");
+    w->engine = engine;
+    w->model = model;
+    w->audit = checks;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->wanted, NULL);
+    if (pthread_create(&w->thread, NULL, run, w) != 0) {
+        (void)pthread_cond_destroy(&w->wanted);
+        (void)pthread_mutex_destroy(&w->lock);
+        free(w);
+        return tern_fail(err, TERN_ERR_NOMEM, "no thread for the engine");
+    }
+    *out = w;
+    return TERN_OK;
+}
+
+static bool reserve(worker *w) {
+    if (w->n_jobs < w->capacity)
+        return true;
+    const size_t capacity = 2 * w->capacity + 16;
+    job **grown = realloc(w->jobs, capacity * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    w->jobs = grown;
+    struct pollfd *more = realloc(w->sockets, capacity * sizeof *more);
+    if (more == NULL)
+        return false;
+    w->sockets = more;
+    w->capacity = capacity;
+    return true;
+}
+
+void worker_submit(worker *w, job *j) {
+    refusal r = {0};
+    (void)pthread_mutex_lock(&w->lock);
+    const bool taken =
+        reserve(w) ? submit(w, j, &r) : refuse(&r, 503, NULL, "no memory for the request");
+    if (!taken)
+        cancel(w, j);
+    if (taken) {
+        w->figures.jobs++;
+        w->jobs[w->n_jobs++] = j;
+        job_begin(j);
+        (void)pthread_cond_signal(&w->wanted);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    if (!taken) {
+        job_refuse(j, &r);
+        job_free(j);
+    }
+}
+
+void worker_cancel(worker *w) {
+    (void)pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < w->n_jobs; i++)
+        cancel(w, w->jobs[i]);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+unsigned worker_jobs(worker *w) {
+    (void)pthread_mutex_lock(&w->lock);
+    const unsigned n = (unsigned)w->n_jobs;
+    (void)pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
+static void write_slot(const job *j, size_t i, size_t slot, text *out) {
+    const choice *c = &j->choices[i];
+    const size_t n = i / j->ask.n, most = job_request(j, n).max_tokens;
+    text_print(out,
+               "%s{\"id\":%zu,\"id_task\":%llu,\"n_ctx\":%u,\"speculative\":false,"
+               "\"is_processing\":true,\"n_prompt_tokens\":%zu,\"params\":",
+               slot > 0 ? "," : "", slot, (unsigned long long)j->ids[n], j->place.n_ctx,
+               j->ask.prompts[n].n);
+    ask_write_native(&j->ask, out);
+    text_print(out,
+               ",\"next_token\":{\"has_next_token\":true,\"has_new_line\":%s,\"n_remain\":%zu,"
+               "\"n_decoded\":%zu}}",
+               c->new_line ? "true" : "false", most > c->n_tokens ? most - c->n_tokens : 0,
+               c->n_tokens);
+}
+
+/* Those who have a token run; others may wait for their turn. */
+size_t worker_write_slots(worker *w, size_t most, text *out) {
+    size_t n = 0;
+    (void)pthread_mutex_lock(&w->lock);
+    for (size_t k = 0; k < w->n_jobs; k++) {
+        const job *j = w->jobs[k];
+        for (size_t i = 0; i < j->n_choices && n < most; i++)
+            if (j->choices[i].n_tokens > 0 && !j->choices[i].ended)
+                write_slot(j, i, n++, out);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
+figures worker_figures(worker *w) {
+    (void)pthread_mutex_lock(&w->lock);
+    const figures f = w->figures;
+    (void)pthread_mutex_unlock(&w->lock);
+    return f;
+}
+
+double worker_stalled(worker *w) {
+    const unsigned long long began = atomic_load(&w->pass_began);
+    return began != 0 ? (double)(tern_clock_nanoseconds() - began) * 1e-9 : 0.0;
+}
+
+void worker_stop(worker *w) {
+    if (w == NULL || w->stop)
+        return;
+    refusal r;
+    (void)refuse(&r, 503, NULL, "the server is ending, and the answer with it");
+    (void)pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    (void)pthread_cond_signal(&w->wanted);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->thread, NULL);
+    while (w->n_jobs > 0) {
+        job_refuse(w->jobs[0], &r);
+        drop(w, 0);
+    }
+}
+
+void worker_free(worker **w) {
+    if (*w == NULL)
+        return;
+    worker_stop(*w);
+    free((*w)->jobs);
+    free((*w)->sockets);
+    (void)pthread_cond_destroy(&(*w)->wanted);
+    (void)pthread_mutex_destroy(&(*w)->lock);
+    free(*w);
+    *w = NULL;
+}

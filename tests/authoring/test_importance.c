@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Importance of columns: both forms of its file, and weights that follow it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "authoring/convert/int4.h"
+#include "authoring/importance.h"
+#include "kernels/quantize_important.h"
+#include "tern/kernels.h"
+#include "tests/support/check.h"
+#include "tests/support/failing_malloc.h"
+#include "tests/support/gguf_bytes.h"
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void add_number(gguf_bytes *b, int32_t x) {
+    gguf_add(b, &x, sizeof x);
+}
+
+static void add_entry(gguf_bytes *b, const char *name, const float *sums, int32_t n) {
+    add_number(b, (int32_t)strlen(name));
+    gguf_add(b, name, strlen(name));
+    add_number(b, 2);
+    add_number(b, n);
+    gguf_add(b, sums, (size_t)n * sizeof *sums);
+}
+
+/* A file of the older form with one entry of four columns, and what stands after it. */
+static gguf_bytes old_file(const float sums[4]) {
+    gguf_bytes b = {NULL, 0};
+    add_number(&b, 1);
+    add_entry(&b, "blk.0.attn_q.weight", sums, 4);
+    return b;
+}
+
+static const float sums_of_four[4] = {2.0f, 0.0f, 4.0f, 1.0f};
+
+static tern_importance accept(const gguf_bytes *b) {
+    tern_importance m = {.n = 0};
+    tern_error err = {0};
+    if (tern_importance_parse(b->data, b->size, "good", &m, &err) != TERN_OK)
+        fail_msg("%s", err.message);
+    return m;
+}
+
+static void refuse(gguf_bytes *b, tern_status wanted, const char *word) {
+    tern_importance m = {.n = 77};
+    tern_error err = {0};
+    const tern_status status = tern_importance_parse(b->data, b->size, "bad.dat", &m, &err);
+    if (status != wanted || strstr(err.message, word) == NULL)
+        fail_msg("status %d, not %d: %s (wanted '%s')", status, wanted, err.message, word);
+    assert_int_equal(m.n, 77);
+    gguf_bytes_free(b);
+}
+
+static void test_old_form(void **state) {
+    (void)state;
+    gguf_bytes b = old_file(sums_of_four);
+    for (int ends = 0; ends < 3; ends++) {
+        tern_importance m = accept(&b);
+        const tern_importance_entry *e = tern_importance_find(&m, "blk.0.attn_q.weight");
+        assert_non_null(e);
+        assert_int_equal(e->cols, 4);
+        assert_int_equal(e->matrices, 1);
+        assert_true(e->rows[0] == 2.0 && e->squares[2] == 4.0);
+        assert_int_equal(m.chunks, ends > 0 ? 9 : 0);
+        assert_null(tern_importance_find(&m, "blk.0.attn_k.weight"));
+        tern_importance_free(&m);
+        add_number(&b, ends == 0 ? 9 : 3); /* chunks, then the name of the text */
+        if (ends == 1)
+            gguf_add(&b, "abc", 3);
+    }
+    gguf_bytes_free(&b);
+}
+
+static void test_hostile_old_form(void **state) {
+    (void)state;
+    gguf_bytes b = old_file(sums_of_four);
+    for (size_t size = 0; size < b.size; size++) {
+        gguf_bytes cut = {NULL, 0};
+        tern_importance m = {.n = 0};
+        gguf_add(&cut, b.data, size);
+        assert_int_not_equal(tern_importance_parse(cut.data, size, "cut", &m, NULL), TERN_OK);
+        gguf_bytes_free(&cut);
+    }
+    gguf_bytes_free(&b);
+    for (int i = 0; i < 3; i++) {
+        const float bad[3] = {-1.0f, INFINITY, NAN};
+        const float sums[4] = {1.0f, 1.0f, 1.0f, bad[i]};
+        b = old_file(sums);
+        refuse(&b, TERN_ERR_TENSOR_DATA, "column 3");
+    }
+    b = old_file(sums_of_four);
+    memcpy(b.data, &(int32_t){2000000000}, 4);
+    refuse(&b, TERN_ERR_MAGIC, "neither GGUF nor a list");
+    b = old_file(sums_of_four);
+    memcpy(b.data + 4, &(int32_t){-5}, 4);
+    refuse(&b, TERN_ERR_TRUNCATED, "entry 0");
+    b = old_file(sums_of_four);
+    add_number(&b, 3);
+    add_number(&b, 8);
+    refuse(&b, TERN_ERR_TRUNCATED, "no end");
+    b = (gguf_bytes){NULL, 0};
+    add_number(&b, 2);
+    add_entry(&b, "a", sums_of_four, 4);
+    add_entry(&b, "a", sums_of_four, 4);
+    refuse(&b, TERN_ERR_TENSOR_DUPLICATE, "a is there twice");
+}
+
+/* What is written is read again, in both forms; of the older one the means are. */
+static void test_written(void **state) {
+    (void)state;
+    char folder[] = "/tmp/tern-importance-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    tern_importance m = {.chunks = 3, .chunk_tokens = 8, .text = "text.txt"};
+    tern_importance_entry *e = tern_importance_add(&m, "blk.1.ffn_up.weight", 4, 1);
+    e->rows[0] = 24.0;
+    for (int i = 0; i < 4; i++)
+        e->squares[i] = 3.0 * i;
+    for (int old = 0; old < 2; old++) {
+        tern_importance back = {.n = 0};
+        tern_error err = {0};
+        (void)snprintf(path, sizeof path, "%s/m.%s", folder, old ? "dat" : "gguf");
+        assert_int_equal(tern_importance_write(&m, path, TERN_OUT_NEW, &err), TERN_OK);
+        assert_int_equal(tern_importance_write(&m, path, TERN_OUT_NEW, &err), TERN_ERR_EXISTS);
+        if (tern_importance_read(path, &back, &err) != TERN_OK)
+            fail_msg("%s", err.message);
+        assert_int_equal(back.n, 1);
+        assert_int_equal(back.chunks, 3);
+        assert_string_equal(back.entries[0].name, "blk.1.ffn_up.weight");
+        for (int i = 0; i < 4; i++)
+            assert_true(back.entries[0].squares[i] / back.entries[0].rows[0] == 3.0 * i / 24.0);
+        tern_importance_free(&back);
+        assert_int_equal(unlink(path), 0);
+    }
+    tern_importance_free(&m);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* Every allocation of reading fails once: nothing is leaked, nothing half read. */
+static void test_short_memory(void **state) {
+    (void)state;
+    if (!ALLOCATIONS_CAN_FAIL)
+        check_skip("a sanitizer has allocations of its own");
+    gguf_bytes b = old_file(sums_of_four);
+    bool failed = true;
+    for (size_t n = 1; failed; n++) {
+        tern_importance m = {.n = 0};
+        const long before = allocations_live;
+        allocations_asked = 0;
+        allocation_that_fails = n;
+        failed = tern_importance_parse(b.data, b.size, "old", &m, NULL) == TERN_ERR_NOMEM;
+        allocation_that_fails = 0;
+        tern_importance_free(&m);
+        assert_int_equal(allocations_live, before);
+    }
+    gguf_bytes_free(&b);
+}
+
+static void test_weights(void **state) {
+    (void)state;
+    double squares[4] = {0.0, 1.0, 2.0, 5.0}, rows = 1.0;
+    tern_importance_entry e = {.cols = 4, .matrices = 1, .rows = &rows, .squares = squares};
+    float w[4];
+    tern_importance_weights(&e, 4, 0, w);
+    assert_true(w[0] == 0x1p-10f && w[2] == 1.0f + 0x1p-10f && w[3] == 2.5f + 0x1p-10f);
+    memset(squares, 0, sizeof squares);
+    tern_importance_weights(&e, 4, 0, w);
+    assert_true(w[0] == 1.0f + 0x1p-10f);
+}
+
+/* ---- experts --------------------------------------------------------------------------------- */
+
+/* Three experts of four columns, of which the second saw nothing. */
+static tern_importance three_experts(void) {
+    static const double sums[12] = {1, 1, 2, 4, 0, 0, 0, 0, 3, 1, 0, 4};
+    tern_importance m = {.chunks = 2, .chunk_tokens = 8, .text = "text.txt"};
+    tern_importance_entry *e = tern_importance_add(&m, "blk.1.ffn_up_exps.weight", 4, 3);
+    assert_non_null(e);
+    memcpy(e->squares, sums, sizeof sums);
+    e->rows[0] = 4.0;
+    e->rows[2] = 12.0;
+    return m;
+}
+
+/* Each has its own weights, and those of all where it saw nothing. */
+static void test_weights_of_experts(void **state) {
+    (void)state;
+    static const float wanted[3][4] = {{.5f, .5f, 1, 2}, {1, .5f, .5f, 2}, {1.5f, .5f, 0, 2}};
+    tern_importance m = three_experts();
+    for (size_t i = 0; i < 3; i++) {
+        float w[4];
+        tern_importance_weights(&m.entries[0], 4, i, w);
+        for (int k = 0; k < 4; k++)
+            assert_true(w[k] == wanted[i][k] + 0x1p-10f);
+    }
+    tern_importance_free(&m);
+}
+
+static void test_fits(void **state) {
+    (void)state;
+    tern_importance m = three_experts();
+    const tern_importance_entry *e = &m.entries[0];
+    assert_true(tern_importance_fits(e, 4, 3));
+    assert_false(tern_importance_fits(e, 4, 2));
+    assert_false(tern_importance_fits(e, 4, 1));
+    assert_false(tern_importance_fits(e, 3, 4));
+    assert_false(tern_importance_fits(e, 2, 6));
+    e = tern_importance_add(&m, "one for all, or three of four columns", 12, 1);
+    assert_true(tern_importance_fits(e, 12, 1));
+    assert_true(tern_importance_fits(e, 12, 7));
+    assert_true(tern_importance_fits(e, 4, 3));
+    assert_false(tern_importance_fits(e, 4, 2));
+    tern_importance_free(&m);
+}
+
+/* Both forms keep what the weights of each expert are. */
+static void test_written_experts(void **state) {
+    (void)state;
+    char folder[] = "/tmp/tern-importance-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    tern_importance m = three_experts();
+    for (int old = 0; old < 2; old++) {
+        tern_importance back = {.n = 0};
+        tern_error err = {0};
+        (void)snprintf(path, sizeof path, "%s/m.%s", folder, old ? "dat" : "gguf");
+        assert_int_equal(tern_importance_write(&m, path, TERN_OUT_NEW, &err), TERN_OK);
+        if (tern_importance_read(path, &back, &err) != TERN_OK)
+            fail_msg("%s", err.message);
+        const tern_importance_entry *e = &back.entries[0];
+        assert_int_equal(e->matrices, old ? 1 : 3);
+        assert_int_equal(e->cols, old ? 12 : 4);
+        assert_true(old || (e->rows[0] == 4.0 && e->rows[1] == 0.0 && e->rows[2] == 12.0));
+        assert_true(tern_importance_fits(e, 4, 3));
+        for (size_t i = 0; i < 3; i++) {
+            float w[4], other[4];
+            tern_importance_weights(&m.entries[0], 4, i, w);
+            tern_importance_weights(e, 4, i, other);
+            assert_memory_equal(w, other, sizeof w);
+        }
+        tern_importance_free(&back);
+        assert_int_equal(unlink(path), 0);
+    }
+    tern_importance_free(&m);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* ---- weights that follow it ------------------------------------------------------------------ */
+
+enum { COLS = 512 };
+
+static uint32_t random_state;
+
+static float random_part(void) {
+    random_state = random_state * 1664525u + 1013904223u;
+    return (float)(random_state >> 8) * 0x1p-24f;
+}
+
+/* About normal values, of which a few are large; and weights of which a few are. */
+static void fill(float x[COLS], float w[COLS]) {
+    for (int i = 0; i < COLS; i++) {
+        x[i] = random_part() + random_part() + random_part() - 1.5f;
+        x[i] *= i % 37 == 5 ? 4.0f : 1.0f;
+        w[i] = i % 7 == 3 ? 20.0f : 0.1f + random_part();
+    }
+}
+
+static double error_of(const float *x, const float *w, const float *y) {
+    double error = 0.0;
+    for (int i = 0; i < COLS; i++)
+        error += (double)w[i] * ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+    return error;
+}
+
+static tern_iq2s_search search;
+
+/* With importance the weighted error is smaller, for every row; how much, is for each format. */
+static void test_error_is_smaller(void **state) {
+    (void)state;
+    static const struct {
+        tern_format format;
+        double most; /* of the error without importance */
+    } cases[] = {{TERN_FORMAT_Q4_0, 0.9},
+                 {TERN_FORMAT_Q5_0, 0.9},
+                 {TERN_FORMAT_Q4_K, 0.9},
+                 {TERN_FORMAT_Q5_K, 0.9},
+                 {TERN_FORMAT_Q6_K, 0.97}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        double sums[2] = {0.0, 0.0};
+        random_state = 5;
+        for (int row = 0; row < 8; row++) {
+            float x[COLS], w[COLS], y[COLS];
+            uint8_t file[2 * 210];
+            double errors[2];
+            fill(x, w);
+            assert_int_equal(tern_quantize_weights(cases[c].format, x, 1, COLS, file, NULL, NULL),
+                             TERN_OK);
+            tern_dequantize_row(cases[c].format, file, COLS, 0, 1.0f, y);
+            errors[0] = error_of(x, w, y);
+            assert_true(tern_quantize_important(cases[c].format, NULL, x, w, COLS, file));
+            tern_dequantize_row(cases[c].format, file, COLS, 0, 1.0f, y);
+            errors[1] = error_of(x, w, y);
+            sums[0] += errors[0];
+            sums[1] += errors[1];
+        }
+        if (sums[1] > cases[c].most * sums[0])
+            fail_msg("%s: %g, without importance %g", tern_format_describe(cases[c].format)->name,
+                     sums[1], sums[0]);
+    }
+}
+
+static void test_int4(void **state) {
+    (void)state;
+    static const tern_int4_rows forms[] = {
+        {.group = 32}, {.group = 128}, {.group = COLS}, {.group = 64, .zero_points = true}};
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        double sums[2] = {0.0, 0.0};
+        random_state = 9;
+        for (int row = 0; row < 8; row++) {
+            float x[COLS], w[COLS], y[COLS];
+            uint8_t file[COLS];
+            fill(x, w);
+            for (int weighed = 0; weighed < 2; weighed++) {
+                assert_true(convert_int4_encode(&forms[f], x, weighed ? w : NULL, COLS, file));
+                convert_int4_decode(&forms[f], file, COLS, y);
+                sums[weighed] += error_of(x, w, y);
+            }
+        }
+        if (sums[1] > 0.85 * sums[0])
+            fail_msg("form %zu: %g, without importance %g", f, sums[1], sums[0]);
+    }
+}
+
+/* Weights that a block holds exactly come back but for what rounding of scales costs. */
+static void test_iq2s_exact(void **state) {
+    (void)state;
+    random_state = 3;
+    for (int round = 0; round < 20; round++) {
+        uint8_t block[TERN_IQ2S_BYTES] = {0x00, 0x34}, file[TERN_IQ2S_BYTES]; /* d = 0.25 */
+        float x[256], y[256], w[256];
+        for (size_t i = TERN_IQ2S_LOW_AT; i < TERN_IQ2S_BYTES; i++)
+            block[i] = (uint8_t)(random_part() * 256.0f);
+        block[TERN_IQ2S_SCALES_AT] |= 0x0f; /* the largest factor is there */
+        memset(block + TERN_IQ2S_LOW_AT, 0xff, 2);
+        block[TERN_IQ2S_HIGH_AT] |= 0x0f; /* and the largest levels with it */
+        tern_dequantize_row(TERN_FORMAT_IQ2_S, block, 256, 0, 1.0f, x);
+        for (int i = 0; i < 256; i++)
+            w[i] = 0.5f + random_part();
+        assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, w, 256, file));
+        tern_dequantize_row(TERN_FORMAT_IQ2_S, file, 256, 0, 1.0f, y);
+        double error = 0.0, all = 0.0;
+        for (int i = 0; i < 256; i++) {
+            error += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+            all += (double)x[i] * (double)x[i];
+        }
+        if (error > 1e-2 * all)
+            fail_msg("round %d: relative error %g", round, error / all);
+    }
+}
+
+/* Of random weights less than a tenth of the energy is lost, and less still where columns count. */
+static void test_iq2s_error(void **state) {
+    (void)state;
+    float x[COLS], w[COLS], flat[COLS], y[COLS];
+    uint8_t file[2 * TERN_IQ2S_BYTES];
+    double plain, weighed, all;
+    random_state = 11;
+    fill(x, w);
+    for (int i = 0; i < COLS; i++) {
+        flat[i] = 1.0f;
+        y[i] = 0.0f;
+    }
+    all = error_of(x, flat, y);
+    assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, flat, COLS, file));
+    tern_dequantize_row(TERN_FORMAT_IQ2_S, file, COLS, 0, 1.0f, y);
+    assert_true(error_of(x, flat, y) < 0.1 * all);
+    plain = error_of(x, w, y);
+    assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, w, COLS, file));
+    tern_dequantize_row(TERN_FORMAT_IQ2_S, file, COLS, 0, 1.0f, y);
+    weighed = error_of(x, w, y);
+    if (weighed > 0.7 * plain)
+        fail_msg("%g, without importance %g", weighed, plain);
+}
+
+/* Every code that is no entry has entries next to it, the nearest first. */
+static void test_grid(void **state) {
+    (void)state;
+    int entries = 0;
+    for (int code = 0; code < TERN_IQ2S_CODES; code++) {
+        entries += search.entry[code] >= 0;
+        for (int i = 0; search.entry[code] < 0 && i < TERN_IQ2S_NEAR; i++)
+            assert_in_range(search.near[code][i], 0, TERN_IQ2S_ENTRIES - 1);
+    }
+    assert_int_equal(entries, TERN_IQ2S_ENTRIES);
+}
+
+/* What is 0 stays 0, and values that no f16 scale reaches are refused. */
+static void test_extremes(void **state) {
+    (void)state;
+    static const tern_format formats[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_K,
+                                          TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K, TERN_FORMAT_IQ2_S};
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        float x[256] = {0.0f}, w[256], y[256];
+        uint8_t file[288];
+        for (int i = 0; i < 256; i++)
+            w[i] = 1.0f;
+        assert_true(tern_format_weighs(formats[f]));
+        assert_true(tern_quantize_important(formats[f], &search, x, w, 256, file));
+        tern_dequantize_row(formats[f], file, 256, 0, 1.0f, y);
+        for (int i = 0; i < 256; i++)
+            assert_true(y[i] == 0.0f);
+        for (int i = 0; i < 256; i++)
+            x[i] = i % 2 ? 1e30f : -1e30f;
+        if (tern_quantize_important(formats[f], &search, x, w, 256, file))
+            fail_msg("%s takes 1e30", tern_format_describe(formats[f])->name);
+    }
+    assert_false(tern_format_weighs(TERN_FORMAT_Q8_0));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_old_form),
+        cmocka_unit_test(test_hostile_old_form),
+        cmocka_unit_test(test_written),
+        cmocka_unit_test(test_short_memory),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_weights_of_experts),
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_written_experts),
+        cmocka_unit_test(test_error_is_smaller),
+        cmocka_unit_test(test_int4),
+        cmocka_unit_test(test_iq2s_exact),
+        cmocka_unit_test(test_iq2s_error),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_extremes),
+    };
+    tern_iq2s_search_init(&search);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Passes are operations of a backend: through a table that counts, they give the same logits and
+ * take just the operations of the formula; through one with any operation left out, others; what
+ * an operation refuses, the pass refuses. And lanes meet no more often than the formula needs.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/lane.h"
+#include "runtime/engine/forward/internal.h"
+#include "runtime/engine/session/session.h"
+#include "tests/support/check.h"
+#include "tests/support/tiny_model.h"
+
+/* X(entry, parameters after the stream, arguments): the entries that passes may call. */
+#define CALLED(X)                                                                                  \
+    X(multiply, (const tern_device_product *a, size_t n, tern_error *err), (d, stream, a, n, err)) \
+    X(quantize_token,                                                                              \
+      (const tern_device_rows *x, const tern_device_quantized *out, tern_error *err),              \
+      (d, stream, x, out, err))                                                                    \
+    X(quantize_block,                                                                              \
+      (const tern_device_rows *x, const tern_device_quantized *out, tern_error *err),              \
+      (d, stream, x, out, err))                                                                    \
+    X(rmsnorm,                                                                                     \
+      (const tern_device_rows *x, const float *g, float eps, const tern_device_rows *y,            \
+       tern_error *err),                                                                           \
+      (d, stream, x, g, eps, y, err))                                                              \
+    X(hadamard,                                                                                    \
+      (const tern_device_rows *x, const float *before, const float *after, size_t block,           \
+       const tern_device_rows *y, tern_error *err),                                                \
+      (d, stream, x, before, after, block, y, err))                                                \
+    X(rope, (const tern_device_rope *a, tern_error *err), (d, stream, a, err))                     \
+    X(gate,                                                                                        \
+      (tern_op op, const tern_device_rows *g, const tern_device_rows *u,                           \
+       const tern_device_rows *y, tern_error *err),                                                \
+      (d, stream, op, g, u, y, err))                                                               \
+    X(add, (const tern_device_rows *x, const tern_device_rows *y, tern_error *err),                \
+      (d, stream, x, y, err))                                                                      \
+    X(copy, (const tern_device_rows *x, const tern_device_rows *y, tern_error *err),               \
+      (d, stream, x, y, err))                                                                      \
+    X(round, (tern_op op, const tern_device_rows *x, const tern_device_rows *y, tern_error *err),  \
+      (d, stream, op, x, y, err))                                                                  \
+    X(embed,                                                                                       \
+      (const tern_matrix *w, const int32_t *ids, float factor, const tern_device_rows *y,          \
+       tern_error *err),                                                                           \
+      (d, stream, w, ids, factor, y, err))                                                         \
+    X(store_pages, (const tern_device_store *a, tern_error *err), (d, stream, a, err))             \
+    X(attend_pages, (const tern_device_attend_pages *a, tern_error *err), (d, stream, a, err))     \
+    X(watch, (const tern_device_watch *a, tern_error *err), (d, stream, a, err))
+
+enum entry {
+#define NUMBER(name, parameters, arguments) ENTRY_##name,
+    CALLED(NUMBER)
+#undef NUMBER
+        ENTRIES
+};
+
+static const char *const names[ENTRIES] = {
+#define NAME(name, parameters, arguments) #name,
+    CALLED(NAME)
+#undef NAME
+};
+
+enum { NONE = -1, THREADS = 3, PROMPT = 11 };
+
+/* ---- a table between the passes and the processor's ------------------------------------------ */
+
+static const tern_device_ops *real; /* the processor's */
+static tern_lane_team team;         /* the runner's, but for `enter` */
+static void (*real_enter)(void *user, bool meet);
+static atomic_size_t calls[ENTRIES], meetings;
+static int left_out = NONE, refused = NONE;
+
+static void counting_enter(void *user, bool meet) {
+    meetings += meet;
+    real_enter(user, meet);
+}
+
+/* Before every operation of a lane. */
+static void look(tern_device_stream *stream, int entry) {
+    tern_lane *lane = tern_lane_of(stream);
+    calls[entry]++;
+    lane->team = &team;
+}
+
+/* What the wrapped entry does in place of the real one, if anything. */
+static bool is_changed(int entry, tern_status *status, tern_error *err) {
+    *status =
+        refused == entry ? tern_fail(err, TERN_ERR_DEVICE, "%s is refused", names[entry]) : TERN_OK;
+    return left_out == entry || refused == entry;
+}
+
+#define STRIP(...) __VA_ARGS__
+#define WRAP(name, parameters, arguments)                                                          \
+    static tern_status counted_##name(tern_device *d, tern_device_stream *stream,                  \
+                                      STRIP parameters) {                                          \
+        tern_status status;                                                                        \
+        look(stream, ENTRY_##name);                                                                \
+        return is_changed(ENTRY_##name, &status, err) ? status : real->name arguments;             \
+    }
+CALLED(WRAP)
+#undef WRAP
+
+/* Entries that are not there would be called at address 0. */
+static const tern_device_ops counted = {
+#define PUT(name, parameters, arguments) .name = counted_##name,
+    CALLED(PUT)
+#undef PUT
+};
+
+/* Lanes are made by the runner, all alike: a pass of the real table shows what they call. */
+static tern_status show_lane(tern_device *d, tern_device_stream *stream, const tern_device_rope *a,
+                             tern_error *err) {
+    const tern_lane *lane = tern_lane_of(stream);
+    if (lane->worker.index == 0) {
+        team = *lane->team;
+        real_enter = team.enter;
+        team.enter = counting_enter;
+    }
+    return real->rope(d, stream, a, err);
+}
+
+static void rewind_session(tern_session *s) {
+    assert_int_equal(tern_session_rewind(s, 0, NULL), TERN_OK);
+}
+
+static void put_between(tern_session *s) {
+    tern_device *d = s->runner->backend;
+    const int32_t token = 0;
+    real = d->ops;
+    tern_device_ops showing = *real;
+    showing.rope = show_lane;
+    d->ops = &showing;
+    (void)tiny_eval(s, &token, 1);
+    d->ops = &counted;
+    rewind_session(s);
+    memset(calls, 0, sizeof calls);
+    meetings = 0;
+    left_out = refused = NONE;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static tern_session *open_session(const tern_model *model, uint32_t threads) {
+    return tiny_session(model, (tern_session_params){.n_ctx = 64, .threads = threads});
+}
+
+/* A prompt and a token after it; the logits of both one after the other, or what went wrong. */
+static tern_status answer(tern_session *s, float *logits, tern_error *err) {
+    const size_t n_vocab = tern_session_model(s)->config.n_vocab;
+    int32_t prompt[PROMPT];
+    tiny_prompt(tern_session_model(s), 3, prompt, PROMPT);
+    const tern_status status =
+        tern_session_eval(s, prompt, PROMPT - 1, TERN_LOGITS_LAST, logits, err);
+    if (status != TERN_OK)
+        return status;
+    float *last = tiny_floats(n_vocab);
+    const tern_status second =
+        tern_session_eval(s, prompt + PROMPT - 1, 1, TERN_LOGITS_LAST, last, err);
+    memcpy(logits + n_vocab, last, n_vocab * sizeof *last);
+    free(last);
+    return second;
+}
+
+/* What two passes call, by each lane. */
+static void check_calls(const tern_model *m, uint32_t threads) {
+    const size_t passes = 2, layers = m->config.n_layer;
+    const size_t each = passes * threads;
+    assert_int_equal(calls[ENTRY_embed], each);
+    assert_int_equal(calls[ENTRY_rope], each * layers * 2);        /* q, k */
+    assert_int_equal(calls[ENTRY_store_pages], each * layers * 2); /* k, v */
+    assert_int_equal(calls[ENTRY_attend_pages], each * layers);
+    assert_int_equal(calls[ENTRY_gate], each * layers);
+    assert_int_equal(calls[ENTRY_add], each * layers * 2);
+    assert_int_equal(calls[ENTRY_multiply], each * (layers * 4 + 1)); /* and the head */
+    assert_true(calls[ENTRY_quantize_token] + calls[ENTRY_quantize_block] >= each * layers * 4);
+    assert_true(calls[ENTRY_rmsnorm] >= each * (layers * 2 + 1));
+    assert_true(calls[ENTRY_watch] >= each * layers * 7);
+}
+
+/* Whether the logits read what the operation makes: blocks may be for scans of the head alone. */
+static bool is_read(const tern_model *m, int entry) {
+    unsigned forms = m->own.head.form;
+    for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
+        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
+            forms |= tern_layer_linear(&m->layers[layer], i)->form;
+    return entry != ENTRY_watch && (entry != ENTRY_quantize_block || forms & TERN_INPUT_BLOCK);
+}
+
+/* Whether a session with an operation left out gives other logits, or none. */
+static bool matters(const tern_model *model, int entry, const float *want, size_t n) {
+    tern_session *s = open_session(model, THREADS);
+    float *got = tiny_floats(n);
+    put_between(s);
+    left_out = entry;
+    const bool same = answer(s, got, NULL) == TERN_OK && memcmp(want, got, n * sizeof *want) == 0;
+    tern_session_free(&s);
+    free(got);
+    return !same;
+}
+
+static void check_model(const char *preset) {
+    tern_model *model = tiny_open(preset, NULL);
+    const size_t n = 2 * (size_t)model->config.n_vocab;
+    tern_session *plain = open_session(model, 1), *wrapped = open_session(model, THREADS);
+    float *want = tiny_floats(n), *got = tiny_floats(n);
+    size_t seen[ENTRIES];
+    assert_int_equal(answer(plain, want, NULL), TERN_OK);
+    put_between(wrapped);
+    assert_int_equal(answer(wrapped, got, NULL), TERN_OK);
+    check_case("%s, counted", preset);
+    check_floats("logits", want, got, n);
+    check_calls(model, tern_session_threads(wrapped));
+    for (int i = 0; i < ENTRIES; i++)
+        seen[i] = calls[i];
+    for (int i = 0; i < ENTRIES; i++) {
+        check_case("%s without %s", preset, names[i]);
+        if (is_read(model, i) && seen[i] > 0 && !matters(model, i, want, n))
+            check_fail("the logits are the same");
+    }
+    tern_session_free(&plain);
+    tern_session_free(&wrapped);
+    tern_model_free(&model);
+    free(want);
+    free(got);
+}
+
+static void test_passes_go_through(void **state) {
+    (void)state;
+    check_model("bitnet-tiny");
+    check_model("llama-tiny-q4_0");
+    check_model("qwen3-tiny");
+}
+
+/* The pass says why, for every operation; the next one is sound again. */
+static void test_refusals(void **state) {
+    (void)state;
+    tern_model *model = tiny_open("llama-tiny-q4_0", NULL);
+    const size_t n = 2 * (size_t)model->config.n_vocab;
+    tern_session *s = open_session(model, THREADS);
+    float *want = tiny_floats(n), *got = tiny_floats(n);
+    put_between(s);
+    assert_int_equal(answer(s, want, NULL), TERN_OK);
+    for (int i = 0; i < ENTRIES; i++) {
+        tern_error err = {0};
+        if (calls[i] == 0)
+            continue;
+        check_case("refused %s", names[i]);
+        refused = i;
+        rewind_session(s);
+        assert_int_equal(answer(s, got, &err), TERN_ERR_DEVICE);
+        assert_memory_equal(err.message, names[i], strlen(names[i]));
+        refused = NONE;
+        rewind_session(s);
+        assert_int_equal(answer(s, got, &err), TERN_OK);
+        check_floats("logits", want, got, n);
+    }
+    tern_session_free(&s);
+    tern_model_free(&model);
+    free(want);
+    free(got);
+}
+
+/* ---- what has run ---------------------------------------------------------------------------- */
+
+/* The entry that runs kernels of an operation; ENTRIES: passes call none for it. */
+static int entry_of(tern_op op) {
+    static const int entries[TERN_OP_COUNT] = {[TERN_OP_GEMV] = ENTRY_multiply + 1,
+                                               [TERN_OP_GEMM] = ENTRY_multiply + 1,
+                                               [TERN_OP_QUANTIZE_TOKEN] = ENTRY_quantize_token + 1,
+                                               [TERN_OP_QUANTIZE_BLOCK] = ENTRY_quantize_block + 1,
+                                               [TERN_OP_RMSNORM] = ENTRY_rmsnorm + 1,
+                                               [TERN_OP_HADAMARD] = ENTRY_hadamard + 1,
+                                               [TERN_OP_ROPE_NORM] = ENTRY_rope + 1,
+                                               [TERN_OP_ROPE_NEOX] = ENTRY_rope + 1,
+                                               [TERN_OP_GATE_SILU] = ENTRY_gate + 1,
+                                               [TERN_OP_GATE_RELU2] = ENTRY_gate + 1,
+                                               [TERN_OP_GATE_GELU] = ENTRY_gate + 1,
+                                               [TERN_OP_ADD] = ENTRY_add + 1,
+                                               [TERN_OP_EMBED] = ENTRY_embed + 1,
+                                               [TERN_OP_STORE] = ENTRY_store_pages + 1,
+                                               [TERN_OP_ATTEND] = ENTRY_attend_pages + 1};
+    return entries[op] > 0 ? entries[op] - 1 : ENTRIES;
+}
+
+/* How often kernels of each entry have run, by the runner's own account; and that is a list of
+ * kernels that have run, each once. */
+static void read_tally(const tern_session *s, size_t ran[ENTRIES]) {
+    const tern_kernel_row *rows[64];
+    const size_t n = tern_session_kernels(s, rows, 64);
+    memset(ran, 0, ENTRIES * sizeof *ran);
+    assert_true(n <= 64);
+    for (size_t i = 0; i < n; i++) {
+        const int entry = entry_of(rows[i]->op);
+        check_case("%s", rows[i]->name);
+        assert_in_range(entry, 0, ENTRIES - 1);
+        assert_true(tern_runner_calls(s->runner, rows[i]) > 0);
+        ran[entry] += tern_runner_calls(s->runner, rows[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_ptr_not_equal(rows[k], rows[i]);
+    }
+}
+
+/* What lanes of a team do together counts once; products count one by one. */
+static void check_tally(const tern_model *model, const char *preset) {
+    const size_t n = 2 * (size_t)model->config.n_vocab, layers = model->config.n_layer;
+    size_t ran[ENTRIES];
+    float *logits = tiny_floats(n);
+    for (int without = NONE; without < ENTRIES; without++) {
+        tern_session *s = open_session(model, THREADS);
+        const size_t threads = tern_session_threads(s);
+        put_between(s);
+        tern_tally_free(&s->runner->tally); /* what the token in between ran is another matter */
+        s->runner->tally = s->runner->processor.tally = tern_tally_new();
+        left_out = without;
+        assert_int_equal(tern_session_kernels(s, NULL, 0), 0);
+        (void)answer(s, logits, NULL); /* without an operation numbers may be too large */
+        read_tally(s, ran);
+        for (int i = 0; i < ENTRIES; i++) {
+            const size_t each = i == ENTRY_multiply ? 2 * (7 * layers + 1) : calls[i] / threads;
+            check_case("%s without %s: %s", preset, without == NONE ? "nothing" : names[without],
+                       names[i]);
+            if (i != ENTRY_copy && i != ENTRY_watch && (without == NONE || i == without))
+                assert_int_equal(ran[i], i == without ? 0 : each);
+        }
+        tern_session_free(&s);
+    }
+    free(logits);
+}
+
+static void test_what_ran(void **state) {
+    static const char *const presets[] = {"bitnet-tiny", "llama-tiny-q4_0", "qwen3-tiny"};
+    (void)state;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        tern_model *model = tiny_open(presets[i], NULL);
+        check_tally(model, presets[i]);
+        tern_model_free(&model);
+    }
+}
+
+/* How often kernels of an operation have run. */
+static size_t calls_of(const tern_session *s, tern_op op) {
+    const tern_kernel_row *rows[64];
+    const size_t n = tern_session_kernels(s, rows, 64);
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += rows[i]->op == op ? tern_runner_calls(s->runner, rows[i]) : 0;
+    return sum;
+}
+
+static tern_session *after_prompt(const tern_model *model, size_t n) {
+    tern_session *s = open_session(model, THREADS);
+    int32_t prompt[PROMPT];
+    tiny_prompt(model, 3, prompt, PROMPT);
+    assert_int_equal(tern_session_eval(s, prompt, n, TERN_LOGITS_NONE, NULL, NULL), TERN_OK);
+    return s;
+}
+
+/* Experts multiply by themselves: one matrix each of those that were taken. */
+static void test_experts_ran(void **state) {
+    tern_model *model = tiny_open("qwen3moe-tiny", NULL);
+    const size_t layers = model->config.n_layer, used = model->config.n_used;
+    tern_session *one = after_prompt(model, 1), *several = after_prompt(model, PROMPT);
+    (void)state;
+    assert_int_equal(calls_of(one, TERN_OP_GEMV), layers * (4 + 1 + 3 * used)); /* and a router */
+    assert_int_equal(calls_of(one, TERN_OP_GEMM), 0);
+    assert_int_equal(calls_of(one, TERN_OP_SOFTMAX), layers);
+    /* In the last layer, where one row is wanted, all but k and v have one. */
+    assert_in_range(calls_of(several, TERN_OP_GEMM), 5 * (layers - 1) + 2 + 3, SIZE_MAX);
+    assert_in_range(calls_of(several, TERN_OP_GEMV), 3 + 3 * used, SIZE_MAX);
+    tern_session_free(&one);
+    tern_session_free(&several);
+    tern_model_free(&model);
+}
+
+/* So do picks by bounds: a scan of the head, and rows of it. */
+static void test_scans_ran(void **state) {
+    const tern_sampler_params greedy = {.top_p = 1.0f, .repetition_penalty = 1.0f};
+    tern_model *model = tiny_open("bitnet-tiny", NULL);
+    tern_session *s = after_prompt(model, 1);
+    tern_sampler *sampler = NULL;
+    int32_t token;
+    const size_t before = calls_of(s, TERN_OP_GEMV);
+    (void)state;
+    assert_int_equal(before, 7 * model->config.n_layer);
+    assert_int_equal(tern_sampler_new(&greedy, model->config.n_vocab, &sampler, NULL), TERN_OK);
+    assert_int_equal(tern_session_pick(s, sampler, &token, NULL), TERN_OK);
+    assert_int_equal(tern_session_work_done(s).scans, 1);
+    assert_int_equal(tern_runner_calls(s->runner, model->image.scan.gemv), 1);
+    assert_int_equal(calls_of(s, TERN_OP_GEMV), before + 2);
+    tern_sampler_free(&sampler);
+    tern_session_free(&s);
+    tern_model_free(&model);
+}
+
+/* ---- meetings -------------------------------------------------------------------------------- */
+
+/* One row: q k v, rope, attention, out, gate and up, down are waited for in each layer. More rows:
+ * what each worker normed, activated or took from attention, too. The head has a region of its own.
+ */
+static void test_meetings(void **state) {
+    (void)state;
+    static const char *const presets[] = {"bitnet-tiny", "llama-tiny-q4_0", "qwen3-tiny"};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        for (uint32_t threads = 1; threads <= THREADS; threads += 2) {
+            check_case("%s, %u threads", presets[i], threads);
+            tern_model *model = tiny_open(presets[i], NULL);
+            tern_session *s = open_session(model, threads);
+            const size_t lanes = tern_session_threads(s), layers = model->config.n_layer;
+            int32_t prompt[PROMPT];
+            tiny_prompt(model, 3, prompt, PROMPT);
+            put_between(s);
+            (void)tiny_eval(s, prompt, PROMPT - 1);
+            assert_int_equal(meetings, lanes * layers * 10);
+            meetings = 0;
+            (void)tiny_eval(s, prompt + PROMPT - 1, 1);
+            assert_int_equal(meetings, lanes * layers * 6);
+            tern_session_free(&s);
+            tern_model_free(&model);
+        }
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static size_t met;
+
+static void note_meeting(void *user, bool meet) {
+    (void)user;
+    met += meet;
+}
+
+static tern_part halves(tern_worker worker, size_t count, size_t unit) {
+    const size_t middle = (count / unit + 1) / 2 * unit;
+    return worker.index == 0 ? (tern_part){0, middle} : (tern_part){middle, count};
+}
+
+static bool meets(tern_lane *lane, tern_lane_use use) {
+    const size_t before = met;
+    tern_lane_enter(lane, &use, 1);
+    return met > before;
+}
+
+static void test_lane(void **state) {
+    (void)state;
+    static const tern_lane_team two = {.enter = note_meeting, .split = halves};
+    static float x[64], y[64];
+    tern_lane lane = {.team = &two, .worker = {.index = 1, .count = 2}};
+    tern_device_rows a = {.data = x, .stride = 8, .n = 8, .rows = 8}, own = a;
+    tern_device_rows four = a, shifted = a, other = a;
+    own.own = true;
+    four.rows = shifted.rows = 4;
+    shifted.data = x + 8;
+    other.data = y;
+    assert_int_equal(tern_lane_rows(&lane, &a).begin, 4);
+    assert_int_equal(tern_lane_rows(&lane, &own).begin, 0);
+    assert_false(meets(&lane, tern_lane_use_rows(&a, &a, true)));         /* the first */
+    assert_false(meets(&lane, tern_lane_use_rows(&a, &a, false)));        /* its own rows */
+    assert_false(meets(&lane, tern_lane_use_rows(&other, &other, true))); /* others */
+    assert_false(meets(&lane, tern_lane_use_rows(&own, &own, true)));
+    assert_true(meets(&lane, tern_lane_use_rows(&four, &four, false))); /* other shares */
+    assert_false(meets(&lane, tern_lane_use_all(x, sizeof x, false)));  /* all only read */
+    assert_true(meets(&lane, tern_lane_use_rows(&a, &a, true)));        /* another may read */
+    assert_true(meets(&lane, tern_lane_use_all(x, 4, false)));
+    assert_true(meets(&lane, tern_lane_use_rows(&four, &four, true)));
+    assert_true(meets(&lane, tern_lane_use_rows(&shifted, &shifted, true))); /* of other rows */
+    assert_true(meets(&lane, tern_lane_use_rows(&a, &own, false)));          /* all of them */
+    for (size_t i = 0; i < TERN_LANE_USES - 1; i++)
+        assert_false(meets(&lane, tern_lane_use_all(y + i, 4, false)));
+    assert_true(meets(&lane, tern_lane_use_all(y + 40, 4, false))); /* no room */
+    tern_lane_meet(&lane);
+    const size_t before = met;
+    tern_lane_meet(&lane); /* nothing was used since */
+    assert_int_equal(met, before);
+}
+
+/* ---- works in a row -------------------------------------------------------------------------- */
+
+enum { WORKS = 4, UNIT = 16, ITEMS = 40 };
+static const size_t counts[WORKS] = {ITEMS, UNIT, 5, 33};
+
+static unsigned done[2][WORKS][ITEMS]; /* by lane */
+
+static void note_piece(void *argument, size_t work, tern_part piece) {
+    const size_t *lane = argument;
+    assert_true(work < WORKS && piece.begin < piece.end && piece.end <= counts[work]);
+    assert_true(piece.begin % UNIT == 0 && (piece.end % UNIT == 0 || piece.end == counts[work]));
+    for (size_t i = piece.begin; i < piece.end; i++)
+        done[*lane][work][i]++;
+}
+
+static void share_halves(tern_worker worker, size_t count, size_t unit,
+                         void (*body)(void *argument, tern_part piece), void *argument) {
+    body(argument, halves(worker, count, unit));
+}
+
+static bool joins, asked;
+
+static bool as_told(tern_worker worker) {
+    (void)worker;
+    asked = true;
+    return joins;
+}
+
+/* How many works a lane has items of; each item is one lane's. */
+static size_t works_of(size_t lane) {
+    size_t n = 0;
+    for (size_t k = 0; k < WORKS; k++) {
+        n += done[lane][k][0] + done[lane][k][counts[k] - 1] > 0;
+        for (size_t i = 0; i < counts[k]; i++)
+            assert_int_equal(done[0][k][i] + done[1][k][i], 1);
+    }
+    return n;
+}
+
+static void do_works(bool parts, const tern_lane_team *of, size_t lanes) {
+    const tern_lane_works works = {counts, WORKS, UNIT};
+    memset(done, 0, sizeof done);
+    for (size_t i = 0; i < lanes; i++) {
+        const tern_lane lane = {.team = of, .worker = {.index = (uint32_t)i, .count = 2}};
+        (parts ? tern_lane_parts : tern_lane_share)(&lane, &works, note_piece, &i);
+    }
+}
+
+/* Works that are divided as one leave each lane few of them; by themselves they have all a half. */
+static void test_works(void **state) {
+    (void)state;
+    static const tern_lane_team one = {.split = halves, .share = share_halves};
+    static const tern_lane_team told = {.split = halves, .share = share_halves, .joins = as_told};
+    for (int parts = 0; parts < 2; parts++) {
+        do_works(parts, &one, 2); /* 3 + 1 + 1 + 3 units: four for each */
+        assert_int_equal(works_of(0), 2);
+        assert_int_equal(works_of(1), 2);
+        joins = true;
+        asked = false;
+        do_works(parts, &told, 2);
+        assert_int_equal(works_of(0), 2);
+        assert_true(asked);
+        joins = false;
+        do_works(parts, &told, 2);
+        assert_true(works_of(0) + works_of(1) > WORKS);
+        do_works(parts, NULL, 1); /* without a team */
+        assert_int_equal(works_of(0), WORKS);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_passes_go_through),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_what_ran),
+        cmocka_unit_test(test_experts_ran),
+        cmocka_unit_test(test_scans_ran),
+        cmocka_unit_test(test_meetings),
+        cmocka_unit_test(test_lane),
+        cmocka_unit_test(test_works),
+    };
+    return cmocka_run_group_tests_name("backend", tests, NULL, NULL);
+}

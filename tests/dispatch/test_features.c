@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what processors say to features: forged ones, this one in two ways, and TERN_PROCESSOR. */
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/cpu.h"
+#include "dispatch/features.h"
+#include "dispatch/processors.h"
+#include "dispatch/select.h"
+
+#define M(name) TERN_CPU_MASK(name)
+#define BIT(n) (UINT32_C(1) << (n))
+
+enum { OS_SSE = 3, OS_AVX = 7, OS_AVX512 = 0xE7, OS_TILES = 0x602E7 };
+
+/* Bits by the names of Intel's manual; `old` and `leaf7` are in every processor since Haswell. */
+enum { OLD = 1 << 19, FMA3 = 1 << 12, HALVES = 1 << 29, AVX2 = 1 << 5 };
+#define AVX512_SKYLAKE (BIT(16) | BIT(17) | BIT(30) | BIT(31))
+#define AVX512_FOUNDATION BIT(16)
+#define VBMI BIT(1)
+#define GALOIS BIT(8)
+#define VNNI512 BIT(11)
+#define VNNI256 BIT(4)
+#define AMX (BIT(24) | BIT(25))
+
+typedef struct forged {
+    const char *name; /* of dispatch/processors.c, or a remark behind "=" */
+    tern_x86_words words;
+    uint64_t features; /* 0: those of the name */
+} forged;
+
+static const forged processors[] = {
+    {"scalar", {0, 0, 0, 0, 0, OS_AVX}, 0},
+    {"nehalem", {OLD, 0, 0, 0, 0, 0}, 0},
+    {"sandy-bridge", {OLD | BIT(28), 0, 0, 0, 0, OS_AVX}, 0},
+    {"ivy-bridge", {OLD | BIT(28) | HALVES, 0, 0, 0, 0, OS_AVX}, 0},
+    {"tremont", {OLD, 0, GALOIS, 0, 0, OS_SSE}, 0},
+    {"haswell", {OLD | FMA3 | HALVES, AVX2, 0, 0, 0, OS_AVX}, 0},
+    {"knights-landing", {OLD | FMA3 | HALVES, AVX2 | AVX512_FOUNDATION, 0, 0, 0, OS_AVX512}, 0},
+    {"skylake-x", {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, 0, 0, 0, OS_AVX512}, 0},
+    {"cascade-lake", {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VNNI512, 0, 0, OS_AVX512}, 0},
+    {"ice-lake",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, 0, OS_AVX512},
+     0},
+    {"alder-lake", {OLD | FMA3 | HALVES, AVX2, GALOIS, 0, VNNI256, OS_AVX}, 0},
+    {"sapphire-rapids",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, AMX, VNNI256, OS_TILES},
+     0},
+    {"zen3", {OLD | FMA3 | HALVES, AVX2, 0, 0, 0, OS_AVX}, 0},
+    {"zen4",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, 0, OS_AVX512},
+     0},
+    {"zen5",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, VNNI256, OS_AVX512},
+     0},
+    {"=Sapphire Rapids, and a system that saves no tiles",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, AMX, VNNI256, OS_AVX512},
+     M(SSE41) | M(AVX2) | M(F16C) | M(FMA) | M(AVXVNNI) | M(AVX512F) | M(AVX512BW) | M(AVX512VL) |
+         M(AVX512DQ) | M(AVX512VNNI) | M(AVX512VBMI) | M(GFNI)},
+    {"=Sapphire Rapids, and a system that saves no ZMM registers",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, VNNI256, OS_AVX},
+     M(SSE41) | M(AVX2) | M(F16C) | M(FMA) | M(AVXVNNI) | M(GFNI)},
+    {"=Sapphire Rapids, and a system that saves no AVX registers",
+     {OLD | FMA3 | HALVES, AVX2 | AVX512_SKYLAKE, VBMI | GALOIS | VNNI512, 0, VNNI256, OS_SSE},
+     M(SSE41) | M(GFNI)},
+    {"=every bit set, and no state but ZMM's upper halves",
+     {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 0xE0},
+     M(SSE41) | M(GFNI)},
+};
+
+static uint64_t features_of(const char *name) {
+    size_t count;
+    const tern_known_processor *known = tern_known_processors(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return known[i].features;
+    fail_msg("%s is not in the list of processors", name);
+    return 0;
+}
+
+/* Features whose bits the forged processors have; tern may come to know more. */
+#define FORGED                                                                                     \
+    (M(SSE41) | M(AVX2) | M(F16C) | M(FMA) | M(AVXVNNI) | M(AVX512F) | M(AVX512BW) | M(AVX512VL) | \
+     M(AVX512DQ) | M(AVX512VNNI) | M(AVX512VBMI) | M(GFNI) | M(AMXTILE) | M(AMXINT8))
+
+static void forged_processors(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof processors / sizeof *processors; i++) {
+        const forged *p = &processors[i];
+        const uint64_t wanted = p->name[0] == '=' ? p->features : features_of(p->name);
+        const uint64_t found = tern_features_of_x86(&p->words) & FORGED;
+        if (found != wanted)
+            fail_msg("%s: %#llx, not %#llx", p->name, (unsigned long long)found,
+                     (unsigned long long)wanted);
+    }
+}
+
+/* Each feature hangs on its own bit: without it that feature alone is lost. */
+static void every_bit_counts(void **state) {
+    (void)state;
+    const tern_x86_words all = {UINT32_MAX, UINT32_MAX, UINT32_MAX,
+                                UINT32_MAX, UINT32_MAX, UINT64_MAX};
+    const uint64_t every = tern_features_of_x86(&all);
+    uint64_t lost = 0;
+    for (size_t bit = 0; bit < 5 * 32; bit++) {
+        tern_x86_words words = all;
+        uint32_t *const leaves[] = {&words.leaf1_ecx, &words.leaf7_ebx, &words.leaf7_ecx,
+                                    &words.leaf7_1_eax, &words.leaf7_edx};
+        *leaves[bit / 32] &= ~BIT(bit % 32);
+        const uint64_t missing = every & ~tern_features_of_x86(&words);
+        assert_int_equal(missing & (missing - 1), 0); /* one, or none */
+        assert_int_equal(missing & lost, 0);
+        lost |= missing;
+    }
+    assert_true(lost == every);
+    assert_true((every & (M(NEON) | M(DOTPROD) | M(I8MM))) == 0);
+    assert_true((every & FORGED) == FORGED);
+}
+
+static void arm_processors(void **state) {
+    (void)state;
+    assert_true(tern_features_of_arm(0, 0) == 0);
+    assert_true(tern_features_of_arm(0xFF, 0) == features_of("cortex-a53"));
+    assert_true(tern_features_of_arm(0x1007FF, 0) == features_of("neoverse-n1"));
+    assert_true(tern_features_of_arm(0x1007FF, 1 << 13) == features_of("neoverse-v1"));
+}
+
+/* What is left where cpuinfo cannot start is what it says where it can. */
+static void two_words_of_this_machine(void **state) {
+    (void)state;
+    uint64_t features, silent;
+    if (!tern_cpu_cpuinfo_word(&features, &silent))
+        check_skip("cpuinfo cannot start here");
+    assert_true(features == (tern_cpu_own_word() & ~silent));
+    unsetenv("TERN_PROCESSOR");
+    assert_true(tern_cpu_announced() == tern_cpu_own_word());
+}
+
+static void believed_processors(void **state) {
+    (void)state;
+    size_t count;
+    bool known;
+    const tern_known_processor *list = tern_known_processors(&count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(setenv("TERN_PROCESSOR", list[i].name, 1), 0);
+        assert_true(tern_believed_features(&known) == list[i].features && known);
+        assert_true(tern_cpu_announced() == (tern_cpu_own_word() & list[i].features));
+    }
+    setenv("TERN_PROCESSOR", "", 1);
+    assert_true(tern_believed_features(&known) == UINT64_MAX && known);
+}
+
+static void unknown_processor(void **state) {
+    (void)state;
+    uint64_t mask = 99;
+    tern_error err = {0};
+    setenv("TERN_PROCESSOR", "haswel", 1);
+    assert_int_equal(tern_cpu_announced(), 0);
+    assert_int_equal(tern_cpu_mask(NULL, NULL, &mask, &err), TERN_ERR_ISA);
+    assert_true(mask == 99);
+    assert_non_null(strstr(err.message, "unknown processor 'haswel' (valid: scalar, nehalem, "));
+    assert_non_null(strstr(err.message, ", apple-m2)"));
+    unsetenv("TERN_PROCESSOR");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forged_processors),   cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(arm_processors),      cmocka_unit_test(two_words_of_this_machine),
+        cmocka_unit_test(believed_processors), cmocka_unit_test(unknown_processor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

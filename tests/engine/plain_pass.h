@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TESTS_ENGINE_PLAIN_PASS_H
+#define TERN_TESTS_ENGINE_PLAIN_PASS_H
+
+/* A forward pass made of nothing but the reference functions, token by token, on the weights as the
+ * file stores them. */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/reference.h"
+#include "runtime/model/model.h"
+#include "runtime/model/rope.h"
+#include "tests/support/check.h"
+#include "tests/support/tiny_model.h"
+
+enum { TOKENS = 70, MAX_WIDTH = 2048, MAX_BLOCKS = MAX_WIDTH / TERN_BLOCK, MAX_HALF = 128 };
+
+typedef struct plain_experts {
+    uint32_t n, used; /* 0: none */
+    bool norm;
+    float scale, clamp;
+} plain_experts;
+
+/* The plain pass: numbers of the model, and what it keeps from token to token. */
+typedef struct plain {
+    tiny_file file;
+    tern_model_info info;
+    tern_ref_activation gating;
+    tern_ref_pairing pairing;
+    float eps;
+    float embedding_scale;
+    float logit_divisor;
+    plain_experts experts;
+    double rope_gain;
+    size_t half;                   /* of the dimensions of a head that turn */
+    uint32_t window[2];            /* of layers of the first and the second kind; 0: none */
+    uint32_t period;               /* every so many layers one is of the first kind; 1: all */
+    double frequency[2][MAX_HALF]; /* of the first and the second kind */
+    tern_format kv;
+    size_t row_bytes;
+    uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
+} plain;
+
+/* A number of the architecture's keys, or what stands for a missing one. */
+static float number(const plain *p, const char *suffix, float missing) {
+    char key[96];
+    float value;
+    snprintf(key, sizeof key, "%s.%s", p->info.architecture, suffix);
+    return tern_gguf_f32(p->file.source, key, &value, NULL) == TERN_OK ? value : missing;
+}
+
+static bool is_listed(const plain *p, const char *key, const char *name) {
+    const tern_gguf_value *names = tern_gguf_find(p->file.source, key);
+    const uint8_t *cursor = names != NULL ? names->data : NULL;
+    for (uint64_t i = 0; names != NULL && i < names->count; i++) {
+        const tern_span text = tern_gguf_next_string(&cursor);
+        if (text.size == strlen(name) && memcmp(text.data, name, text.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The signs of rows of n, as the preset's file has them: 32-bit numbers, width by width. */
+static void find_signs(const plain *p, size_t n, float *signs) {
+    const tern_gguf_value *widths = tern_gguf_find(p->file.source, "prism.hadamard.sign_widths");
+    const tern_gguf_value *values = tern_gguf_find(p->file.source, "prism.hadamard.sign_values");
+    uint32_t width = 0;
+    size_t at = 0;
+    assert_true(widths != NULL && values != NULL && values->element == TERN_GGUF_I32);
+    for (uint64_t i = 0; tern_gguf_element_u32(widths, i, &width) && width != n; i++)
+        at += width;
+    assert_int_equal(width, n);
+    for (size_t i = 0; i < n; i++) {
+        int32_t sign;
+        memcpy(&sign, values->data + (at + i) * sizeof sign, sizeof sign);
+        signs[i] = (float)sign;
+    }
+}
+
+/* What that matrix reads of x[n]: itself, or H(signs * x). */
+static const float *turned(const plain *p, const char *name, const float *x, size_t n) {
+    static float signs[MAX_WIDTH], y[MAX_WIDTH];
+    uint32_t block = 0;
+    if (!is_listed(p, "prism.hadamard.weight_names", name))
+        return x;
+    assert_int_equal(tern_gguf_u32(p->file.source, "prism.hadamard.block_size", &block, NULL),
+                     TERN_OK);
+    find_signs(p, n, signs);
+    tern_ref_hadamard(x, signs, NULL, n, block, y);
+    return y;
+}
+
+/* A row of the embedding turned back: signs * H(x). */
+static void turn_back(const plain *p, float *x, size_t n) {
+    float signs[MAX_WIDTH];
+    uint32_t block = 0;
+    if (!is_listed(p, "prism.hadamard.inverse_weight_names", "token_embd.weight"))
+        return;
+    assert_int_equal(tern_gguf_u32(p->file.source, "prism.hadamard.block_size", &block, NULL),
+                     TERN_OK);
+    find_signs(p, n, signs);
+    tern_ref_hadamard(x, NULL, signs, n, block, x);
+}
+
+/* Longrope's factors for short texts; NULL: the file has none. */
+static const float *rope_factors(const tiny_file *file) {
+    static float factors[MAX_HALF];
+    for (size_t i = 0; i < file->n; i++)
+        if (strcmp(file->tensors[i].name, "rope_factors_short.weight") == 0)
+            return memcpy(factors, file->tensors[i].data, file->tensors[i].bytes);
+    return NULL;
+}
+
+static plain plain_new(const char *preset, const tern_model *model, tern_format kv) {
+    const tern_config *config = &model->config;
+    plain p = {.file = tiny_read(preset), .kv = kv, .period = config->period};
+    float base = 0.0f;
+    char key[96];
+    tern_model_describe(model, &p.info);
+    p.gating = tern_ref_activation_of(model->config.gate);
+    p.pairing =
+        model->config.arch->rope == TERN_OP_ROPE_NEOX ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
+    snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", p.info.architecture);
+    assert_int_equal(tern_gguf_f32(p.file.source, key, &p.eps, NULL), TERN_OK);
+    snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
+    assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
+    p.half = config->n_rot / 2;
+    p.experts = (plain_experts){.n = config->n_expert,
+                                .used = config->n_used,
+                                .norm = config->expert_norm,
+                                .scale = config->expert_scale,
+                                .clamp = config->expert_clamp};
+    tern_rope_frequencies((double)base, 1.0, rope_factors(&p.file), config->n_rot, p.frequency[0]);
+    p.window[0] = config->kinds[0].window;
+    if (config->n_kinds > 1) {
+        p.window[1] = config->kinds[1].window;
+        tern_rope_frequencies((double)config->kinds[1].rope_base, 1.0, NULL, config->n_rot,
+                              p.frequency[1]);
+    }
+    if (strcmp(p.info.architecture, "maple") == 0) /* layers that see everything turn nothing */
+        memset(p.frequency[0], 0, sizeof p.frequency[0]);
+    p.rope_gain = (double)number(&p, "rope.scaling.attn_factor", 1.0f);
+    p.logit_divisor = number(&p, "logit_scale", 1.0f);
+    const double r = (double)number(&p, "residual_scale", 1.0f); /* the stream is divided by it */
+    p.eps = (float)((double)p.eps / (r * r));
+    p.embedding_scale = strcmp(p.info.architecture, "gemma3") == 0
+                            ? sqrtf((float)p.info.n_embd)
+                            : (float)((double)number(&p, "embedding_scale", 1.0f) / r);
+    const size_t rows = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS;
+    p.row_bytes = tiny_cache_row_bytes(kv, p.info.head_dim);
+    p.k = calloc(rows, p.row_bytes);
+    p.v = calloc(rows, p.row_bytes);
+    assert_true(p.k != NULL && p.v != NULL);
+    assert_true(p.info.n_ff <= MAX_WIDTH && p.info.n_head * p.info.head_dim <= MAX_WIDTH);
+    assert_true(p.info.head_dim / 2 <= MAX_HALF);
+    return p;
+}
+
+static void plain_free(plain *p) {
+    free(p->k);
+    free(p->v);
+    tiny_file_free(&p->file);
+}
+
+static uint8_t *cached(const plain *p, uint8_t *cache, size_t layer, size_t head, size_t position) {
+    const size_t row = (layer * p->info.n_head_kv + head) * TOKENS + position;
+    return cache + row * p->row_bytes;
+}
+
+/* NULL: the file has none. */
+static const tiny_tensor *find(plain *p, uint32_t layer, const char *name, const char *what) {
+    char text[64];
+    snprintf(text, sizeof text, "blk.%u.%s.%s", layer, name, what);
+    for (size_t i = 0; i < p->file.n; i++)
+        if (strcmp(p->file.tensors[i].name, text) == 0)
+            return &p->file.tensors[i];
+    return NULL;
+}
+
+/* Rows of a matrix that holds several. */
+static const tiny_tensor *rows_of(const tiny_tensor *whole, size_t first, size_t rows) {
+    static tiny_tensor some;
+    const size_t row_bytes = whole->bytes / whole->ne[1];
+    some = *whole;
+    some.ne[1] = rows;
+    some.bytes = rows * row_bytes;
+    some.data += first * row_bytes;
+    return &some;
+}
+
+static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
+    const size_t dim = p->info.head_dim, q = p->info.n_head * dim, kv = p->info.n_head_kv * dim;
+    const size_t n_ff = p->info.n_ff;
+    const tiny_tensor *t = find(p, layer, name, "weight");
+    const tiny_tensor *qkv = find(p, layer, "attn_qkv", "weight");
+    const tiny_tensor *both = find(p, layer, "ffn_up", "weight");
+    if (qkv != NULL && strncmp(name, "attn_", 5) == 0 && name[6] == '\0')
+        return name[5] == 'q'   ? rows_of(qkv, 0, q)
+               : name[5] == 'k' ? rows_of(qkv, q, kv)
+                                : rows_of(qkv, q + kv, kv);
+    if (both != NULL && both->ne[1] == 2 * n_ff && strncmp(name, "ffn_", 4) == 0 && t != NULL)
+        return strcmp(name, "ffn_up") == 0 ? rows_of(both, n_ff, n_ff) : t;
+    if (t == NULL && strcmp(name, "ffn_gate") == 0)
+        return rows_of(both, 0, n_ff);
+    if (t == NULL)
+        check_fail("blk.%u.%s.weight is missing", layer, name);
+    return t;
+}
+
+/* y[rows] = W x, from the file's own bytes; x is quantized as the format wants it. */
+static void multiply(const plain *p, const tiny_tensor *w, const float *given, float *y) {
+    static int8_t q[MAX_WIDTH];
+    static float s, d[MAX_BLOCKS];
+    static int32_t sum, block_sum[MAX_BLOCKS];
+    const size_t cols = w->ne[0];
+    const float *x = turned(p, w->name, given, cols);
+    const size_t rows = w->ne[1];
+    tern_ref_matrix matrix = {.format = tern_format_from_gguf(w->type),
+                              .file = w->data,
+                              .rows = rows,
+                              .cols = cols,
+                              .scale = 1.0f};
+    const tern_activations in = {.cols = cols,
+                                 .x = x,
+                                 .x_stride = cols,
+                                 .q = q,
+                                 .q_stride = MAX_WIDTH,
+                                 .s = &s,
+                                 .sum = &sum,
+                                 .d = d,
+                                 .block_sum = block_sum,
+                                 .d_stride = MAX_BLOCKS};
+    const tern_tile all = {.t0 = 0, .t1 = 1, .r0 = 0, .r1 = rows};
+    static float row_scale[MAX_WIDTH];
+    if (rows <= MAX_WIDTH &&
+        tern_ternary_row_scales(matrix.format, w->data, rows, cols, row_scale)) {
+        matrix.row_scale = row_scale;
+        tern_ref_quantize_token(x, cols, q, &s, &sum);
+    } else if (matrix.format > TERN_FORMAT_BF16) {
+        matrix.input = TERN_INPUT_BLOCK;
+        tern_ref_quantize_block(x, cols, q, d, block_sum);
+    }
+    tern_ref_matmul(&matrix, &in, &all, y, rows);
+}
+
+/* y[n] = the norm of x[n], or x where the block has no norm there; every tensor of a file is used.
+ */
+static void normalize(const plain *p, const tiny_tensor *g, const float *x, size_t n, float *y) {
+    float weights[MAX_WIDTH];
+    if (g == NULL) {
+        memmove(y, x, n * sizeof *y);
+        return;
+    }
+    assert_int_equal(g->ne[0], n);
+    memcpy(weights, g->data, g->bytes);
+    tern_ref_rmsnorm(x, weights, n, p->eps, y);
+}
+
+/* The same of a matrix of a layer, with the norm of its input, if it has one of its own. */
+static void multiply_in(plain *p, uint32_t layer, const char *name, const float *x, float *y) {
+    static float normed[MAX_WIDTH];
+    char own[40];
+    const tiny_tensor *w = tensor(p, layer, name);
+    (void)snprintf(own, sizeof own, "%s_norm_in", name);
+    normalize(p, find(p, layer, own, "weight"), x, w->ne[0], normed);
+    multiply(p, w, normed, y);
+}
+
+/* out[n_head * head_dim] = attention at a position, after its k and v went into the cache. */
+static void attend(const plain *p, uint32_t layer, size_t position, float *q, float *k, float *v,
+                   float *out) {
+    const size_t dim = p->info.head_dim;
+    const size_t group = p->info.n_head / p->info.n_head_kv;
+    float c[MAX_HALF];
+    float s[MAX_HALF];
+    const size_t kind = (layer + 1) % p->period != 0;
+    tern_rope_angles(p->frequency[kind], p->rope_gain, p->half, position, c, s);
+    for (size_t h = 0; h < p->info.n_head; h++)
+        tern_ref_rope(p->pairing, q + h * dim, c, s, p->half);
+    for (size_t h = 0; h < p->info.n_head_kv; h++) {
+        tern_ref_rope(p->pairing, k + h * dim, c, s, p->half);
+        tern_ref_store(p->kv, k + h * dim, dim, cached(p, p->k, layer, h, position));
+        tern_ref_store(p->kv, v + h * dim, dim, cached(p, p->v, layer, h, position));
+        const tern_attend_args args = {
+            .heads = {.positions = position + 1, .tokens = 1, .group = group, .dim = dim},
+            .q = q + h * group * dim,
+            .k = cached(p, p->k, layer, h, 0),
+            .v = cached(p, p->v, layer, h, 0),
+            .page_stride = TERN_ATTEND_CHUNK * p->row_bytes,
+            .scale = 1.0f / sqrtf((float)dim),
+            .window = p->window[kind]};
+        tern_ref_attend(p->kv, &args, out + h * group * dim, group * dim);
+    }
+}
+
+/* y = W x of a projection to n_heads heads, with its bias, or with a norm of each head. */
+static void project(plain *p, uint32_t n, const char *name, const char *norm, const float *x,
+                    size_t n_heads, float *y) {
+    const size_t dim = p->info.head_dim;
+    float values[MAX_WIDTH];
+    const tiny_tensor *bias = find(p, n, name, "bias");
+    multiply_in(p, n, name, x, y);
+    if (bias != NULL) {
+        memcpy(values, bias->data, bias->bytes);
+        tern_ref_add(y, values, n_heads * dim);
+    }
+    const tiny_tensor *gains = norm != NULL ? find(p, n, norm, "weight") : NULL;
+    const size_t width = gains != NULL ? gains->ne[0] : dim; /* of a head, or of all */
+    for (size_t at = 0; gains != NULL && at < n_heads * dim; at += width)
+        normalize(p, gains, y + at, width, y + at);
+}
+
+/* The matrix of one expert. */
+static const tiny_tensor *expert_of(plain *p, uint32_t n, const char *name, uint32_t e) {
+    const tiny_tensor *all = tensor(p, n, name);
+    static tiny_tensor one;
+    one = *all;
+    one.bytes = all->bytes / all->ne[2];
+    one.data += e * one.bytes;
+    return &one;
+}
+
+/* Whether expert e is one of the k with the largest chances, the first of equal ones. */
+static bool is_taken(const float *chances, uint32_t n_expert, uint32_t k, uint32_t e) {
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < n_expert; i++)
+        before += chances[i] > chances[e] || (chances[i] == chances[e] && i < e);
+    return before < k;
+}
+
+/* down(act(gate(x)) * up(x)) of one expert, cut as the model has it. */
+static void run_expert(plain *p, uint32_t n, uint32_t e, const float *x, float *out) {
+    static float gate[MAX_WIDTH], up[MAX_WIDTH];
+    const float most = p->experts.clamp;
+    multiply(p, expert_of(p, n, "ffn_gate_exps", e), x, gate);
+    multiply(p, expert_of(p, n, "ffn_up_exps", e), x, up);
+    for (uint32_t i = 0; most > 0.0f && i < p->info.n_ff; i++) {
+        gate[i] = fminf(gate[i], most);
+        up[i] = fmaxf(fminf(up[i], most), -most);
+    }
+    tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
+    multiply(p, expert_of(p, n, "ffn_down_exps", e), gate, out);
+}
+
+/* out = the weighted sum of what the experts of this token give. */
+static void run_experts(plain *p, uint32_t n, const float *x, float *out) {
+    static float chances[MAX_WIDTH], one[MAX_WIDTH];
+    const plain_experts *c = &p->experts;
+    float sum = 0.0f;
+    bool first = true;
+    multiply(p, tensor(p, n, "ffn_gate_inp"), x, chances);
+    tern_ref_softmax(chances, c->n);
+    for (uint32_t e = 0; e < c->n; e++)
+        sum += is_taken(chances, c->n, c->used, e) ? chances[e] : 0.0f;
+    for (uint32_t e = 0; e < c->n; e++) {
+        if (!is_taken(chances, c->n, c->used, e))
+            continue;
+        const float weight = (c->norm ? chances[e] / sum : chances[e]) * c->scale;
+        run_expert(p, n, e, x, one);
+        for (uint32_t i = 0; i < p->info.n_embd; i++) {
+            const float part = one[i] * weight;
+            out[i] = first ? part : out[i] + part;
+        }
+        first = false;
+    }
+}
+
+/* What the feed-forward part gives, before its norm. */
+static void feed_forward(plain *p, uint32_t n, const float *x, float *out) {
+    static float gate[MAX_WIDTH], up[MAX_WIDTH];
+    if (p->experts.n > 0) {
+        run_experts(p, n, x, out);
+        return;
+    }
+    multiply_in(p, n, "ffn_gate", x, gate);
+    multiply_in(p, n, "ffn_up", x, up);
+    tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
+    normalize(p, find(p, n, "ffn_sub_norm", "weight"), gate, p->info.n_ff, gate);
+    multiply_in(p, n, "ffn_down", gate, out);
+}
+
+static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
+    static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
+    static float heads[MAX_WIDTH], out[MAX_WIDTH];
+    normalize(p, find(p, n, "attn_norm", "weight"), x, p->info.n_embd, norm);
+    project(p, n, "attn_q", "attn_q_norm", norm, p->info.n_head, q);
+    project(p, n, "attn_k", "attn_k_norm", norm, p->info.n_head_kv, k);
+    project(p, n, "attn_v", NULL, norm, p->info.n_head_kv, v);
+    attend(p, n, position, q, k, v, heads);
+    normalize(p, find(p, n, "attn_sub_norm", "weight"), heads,
+              (size_t)p->info.n_head * p->info.head_dim, heads);
+    multiply_in(p, n, "attn_output", heads, out);
+    normalize(p, find(p, n, "post_attention_norm", "weight"), out, p->info.n_embd, out);
+    tern_ref_add(x, out, p->info.n_embd);
+
+    normalize(p, find(p, n, "ffn_norm", "weight"), x, p->info.n_embd, norm);
+    feed_forward(p, n, norm, out);
+    normalize(p, find(p, n, "post_ffw_norm", "weight"), out, p->info.n_embd, out);
+    tern_ref_add(x, out, p->info.n_embd);
+}
+
+/* logits[n_vocab] of one token at its position. */
+static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t position,
+                      float *logits) {
+    static float x[MAX_WIDTH], norm[MAX_WIDTH];
+    const tiny_tensor *embedding = tiny_find(&p->file, "token_embd.weight");
+    const size_t row_bytes = embedding->bytes / p->info.n_vocab;
+    tern_ref_embed(tern_format_from_gguf(embedding->type),
+                   embedding->data + (size_t)token * row_bytes, p->info.n_embd, x);
+    for (uint32_t i = 0; i < p->info.n_embd; i++)
+        x[i] *= p->embedding_scale;
+    turn_back(p, x, p->info.n_embd);
+    for (uint32_t n = 0; n < p->info.n_layer; n++)
+        run_layer(p, n, position, x);
+    float gains[MAX_WIDTH];
+    memcpy(gains, tiny_find(&p->file, "output_norm.weight")->data, p->info.n_embd * sizeof *gains);
+    for (uint32_t i = 0; i < p->info.n_embd; i++)
+        gains[i] /= p->logit_divisor;
+    tern_ref_rmsnorm(x, gains, p->info.n_embd, p->eps, norm);
+    multiply(p, head, norm, logits);
+}
+
+static const tiny_tensor *head_of(plain *p) {
+    for (size_t i = 0; i < p->file.n; i++)
+        if (strcmp(p->file.tensors[i].name, "output.weight") == 0)
+            return &p->file.tensors[i];
+    return tiny_find(&p->file, "token_embd.weight");
+}
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrices of equal bytes have one place in memory, and no bit of an answer changes by that. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "authoring/synth.h"
+#include "runtime/model/model.h"
+#include "tests/support/check.h"
+#include "tests/support/sanitized.h"
+#include "tests/support/tiny_model.h"
+
+enum { TOKENS = 4, MIB = 1 << 20 };
+
+static tern_model *open_file(const char *path, tern_model *share, bool exact_head) {
+    const tern_model_params params = {.threads = 2, .share = share, .exact_head = exact_head};
+    tern_error err = {.status = TERN_OK};
+    tern_model *model = NULL;
+    if (tern_model_open(path, &params, &model, &err) != TERN_OK)
+        check_fail("%s", err.message);
+    return model;
+}
+
+/* Logits of a fixed prompt, for the caller to free. */
+static float *logits_of(const tern_model *model) {
+    int32_t ids[TOKENS];
+    tern_model_info info;
+    tern_model_describe(model, &info);
+    tiny_prompt(model, 3, ids, TOKENS);
+    tern_session *s = tiny_session(model, (tern_session_params){.threads = 2});
+    float *copy = tiny_floats(info.n_vocab);
+    memcpy(copy, tiny_eval(s, ids, TOKENS), info.n_vocab * sizeof *copy);
+    tern_session_free(&s);
+    return copy;
+}
+
+static uint64_t equal_bytes(const tern_model *model) {
+    tern_model_info info;
+    tern_model_describe(model, &info);
+    return info.equal_bytes;
+}
+
+/* Matrix i of those that the blocks have. */
+static const tern_linear *linear_of(const tern_model *m, uint32_t layer, size_t i) {
+    return tern_layer_linear(&m->layers[layer], tern_block_linear_at(m->config.arch, i));
+}
+
+static const tern_matrix *matrix_of(const tern_model *m, uint32_t layer, size_t i) {
+    return &linear_of(m, layer, i)->matrix;
+}
+
+/* The same model whose second block has the first block's matrices. */
+static void repeat_block(tiny_file *file) {
+    for (size_t i = 0; i < file->n; i++) {
+        const tiny_tensor *source = &file->tensors[i];
+        char to[64];
+        if (strncmp(source->name, "blk.0.", 6) != 0 || source->n_dims < 2)
+            continue;
+        snprintf(to, sizeof to, "blk.1.%s", source->name + 6);
+        tiny_tensor *target = tiny_find(file, to);
+        assert_int_equal(source->bytes, target->bytes);
+        memcpy(target->data, source->data, source->bytes);
+    }
+}
+
+/* Another model, by one matrix of the first block: its rows are turned round by one. */
+static void change_a_matrix(tiny_file *file) {
+    tiny_tensor *t = tiny_find(file, "blk.0.attn_output.weight");
+    const size_t row = t->bytes / t->ne[1];
+    uint8_t *first = malloc(row);
+    assert_non_null(first);
+    memcpy(first, t->data, row);
+    memmove(t->data, t->data + row, (t->ne[1] - 1) * row);
+    memcpy(t->data + (t->ne[1] - 1) * row, first, row);
+    free(first);
+}
+
+/* ---- within a model -------------------------------------------------------------------------- */
+
+/* With the first block changed, no matrix of the second one has an equal. */
+static void check_repeated(const char *preset) {
+    char repeated_path[TINY_PATH_BYTES], single_path[TINY_PATH_BYTES];
+    uint64_t bytes = 0;
+    check_case("%s", preset);
+    tiny_path(repeated_path);
+    tiny_path(single_path);
+    tiny_file file = tiny_read(preset);
+    tiny_write(&file, single_path);
+    repeat_block(&file);
+    tiny_write(&file, repeated_path);
+    tern_model *repeated = open_file(repeated_path, NULL, false);
+    tern_model *single = open_file(single_path, NULL, false);
+    assert_int_equal(equal_bytes(single), 0);
+    for (size_t i = 0; i < tern_block_linears(single->config.arch); i++) {
+        const tern_matrix *first = matrix_of(repeated, 0, i), *second = matrix_of(repeated, 1, i);
+        assert_ptr_equal(first->data, second->data);
+        assert_ptr_not_equal(matrix_of(single, 0, i)->data, matrix_of(single, 1, i)->data);
+        const size_t size = (size_t)tern_linear_bytes(linear_of(single, 0, i));
+        check_bytes(tern_block_matrix(tern_block_linear_at(single->config.arch, i))->name,
+                    matrix_of(single, 0, i)->data, second->data, size);
+        bytes += size;
+    }
+    assert_int_equal(equal_bytes(repeated), bytes);
+    tern_model_free(&repeated);
+    tern_model_free(&single);
+    tiny_file_free(&file);
+    unlink(repeated_path);
+    unlink(single_path);
+}
+
+static void test_within_a_model(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
+        check_repeated(tiny_presets()[i]);
+}
+
+/* An output head that is the embedding once more; its weights are looked at in any case. */
+static void test_head(void **state) {
+    char path[TINY_PATH_BYTES];
+    tern_error err = {.status = TERN_OK};
+    tern_model *model = NULL;
+    (void)state;
+    tiny_path(path);
+    tiny_file file = tiny_read("llama-tiny-f16");
+    const tiny_tensor *embedding = tiny_find(&file, "token_embd.weight");
+    tiny_tensor *head =
+        tiny_add(&file, "output.weight", TERN_FORMAT_F16, embedding->ne[0], embedding->ne[1]);
+    embedding = tiny_find(&file, "token_embd.weight");
+    memcpy(head->data, embedding->data, head->bytes);
+    tiny_write(&file, path);
+    model = open_file(path, NULL, true);
+    assert_ptr_equal(model->own.head.matrix.data, model->own.embedding.data);
+    assert_int_equal(equal_bytes(model), head->bytes);
+    tern_model_free(&model);
+    memcpy(head->data, "\x00\x7c", 2); /* an infinity in both */
+    memcpy(embedding->data, "\x00\x7c", 2);
+    tiny_write(&file, path);
+    assert_int_equal(tern_model_open(path, NULL, &model, &err), TERN_ERR_TENSOR_DATA);
+    tiny_file_free(&file);
+    unlink(path);
+}
+
+/* ---- two models ------------------------------------------------------------------------------ */
+
+static void check_two_models(const char *preset, bool exact_head) {
+    char base_path[TINY_PATH_BYTES], tuned_path[TINY_PATH_BYTES];
+    check_case("%s", preset);
+    tiny_path(base_path);
+    tiny_path(tuned_path);
+    tiny_file file = tiny_read(preset);
+    tiny_write(&file, base_path);
+    change_a_matrix(&file);
+    tiny_write(&file, tuned_path);
+    tiny_file_free(&file);
+    tern_model *alone = open_file(tuned_path, NULL, exact_head);
+    tern_model *base = open_file(base_path, NULL, exact_head);
+    tern_model *tuned = open_file(tuned_path, base, exact_head);
+    for (uint32_t n = 0; n < 2; n++)
+        for (size_t i = 0; i < tern_block_linears(base->config.arch); i++) {
+            const bool is_changed =
+                n == 0 && tern_block_linear_at(base->config.arch, i) == 3; /* attn_output */
+            const bool is_shared = matrix_of(base, n, i)->data == matrix_of(tuned, n, i)->data;
+            assert_int_equal(is_shared, !is_changed);
+        }
+    assert_ptr_equal(base->own.head.matrix.data, tuned->own.head.matrix.data);
+    assert_ptr_equal(base->image.scan.matrix.data, tuned->image.scan.matrix.data);
+    float *other = logits_of(base);
+    tern_model_free(&base); /* its memory stays */
+    float *expected = logits_of(alone), *got = logits_of(tuned);
+    assert_int_not_equal(memcmp(other, expected, sizeof(float) * 16), 0);
+    check_floats("logits", expected, got, alone->config.n_vocab);
+    free(other);
+    free(expected);
+    free(got);
+    tern_model_free(&tuned);
+    tern_model_free(&alone);
+    unlink(base_path);
+    unlink(tuned_path);
+}
+
+static void test_two_models(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
+        check_two_models(tiny_presets()[i], false);
+    check_two_models("llama-tiny-f16", true);
+}
+
+/* Codes that are read in another way are other weights. */
+static void test_other_reading(void **state) {
+    char path[TINY_PATH_BYTES];
+    tern_model_params params = {.threads = 1};
+    tern_model *same = NULL, *other = NULL;
+    (void)state;
+    tiny_path(path);
+    tiny_file file = tiny_read("bitnet-tiny");
+    tiny_write(&file, path);
+    tern_model *base = open_file(path, NULL, false);
+    params.share = base;
+    assert_int_equal(tern_model_open(path, &params, &same, NULL), TERN_OK);
+    params.i2s_order = (tern_i2s_order)(TERN_I2S_UNITS_128 + 1);
+    assert_int_equal(tern_model_open(path, &params, &other, NULL), TERN_OK);
+    assert_ptr_equal(matrix_of(base, 0, 0)->data, matrix_of(same, 0, 0)->data);
+    assert_ptr_not_equal(matrix_of(base, 0, 0)->data, matrix_of(other, 0, 0)->data);
+    assert_int_equal(equal_bytes(other), 0);
+    tern_model_free(&base);
+    tern_model_free(&other);
+    tern_model_free(&same);
+    tiny_file_free(&file);
+    unlink(path);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+#ifndef SANITIZED
+/* Memory of this process, as the system counts it. */
+static int64_t resident(void) {
+    long long pages = 0, all = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lld %lld", &all, &pages), 2);
+    fclose(f);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Changes a code in every row of the matrices of the last six blocks. */
+static void fine_tune(const char *path) {
+    struct stat info;
+    tern_gguf *file;
+    const int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &info), 0);
+    const size_t size = (size_t)info.st_size;
+    uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(bytes != MAP_FAILED);
+    assert_int_equal(tern_gguf_parse(bytes, size, path, &file, NULL), TERN_OK);
+    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(file, i);
+        int block = -1;
+        (void)sscanf(t->name.data, "blk.%d.", &block);
+        uint8_t *data = bytes + (t->data - bytes);
+        for (uint64_t r = 0; block >= 24 && t->ne[1] > 1 && r < t->ne[1]; r++)
+            data[(r + 1) * (t->bytes / t->ne[1]) - 1] ^= 0x11;
+    }
+    tern_gguf_close(&file);
+    munmap(bytes, size);
+    close(fd);
+}
+
+/* What opening takes of memory, in bytes. */
+static int64_t cost_of(const char *path, tern_model *share, tern_model_info *info) {
+    const int64_t before = resident();
+    tern_model *model = open_file(path, share, false);
+    const int64_t cost = resident() - before;
+    tern_model_describe(model, info);
+    tern_model_free(&model);
+    return cost;
+}
+
+/* A fine-tune whose last 6 of 30 blocks are other ones, beside its base. */
+static void test_memory(void **state) {
+    char base_path[TINY_PATH_BYTES], tuned_path[TINY_PATH_BYTES];
+    tern_error err = {.status = TERN_OK};
+    tern_model_info alone, beside;
+    (void)state;
+    tiny_path(base_path);
+    tiny_path(tuned_path);
+    for (int i = 0; i < 2; i++)
+        if (tern_synth("smollm2-135m", i ? tuned_path : base_path, TERN_OUT_REPLACE, 1, NULL, NULL,
+                       &err) != TERN_OK)
+            check_fail("%s", err.message);
+    fine_tune(tuned_path);
+    tern_model *base = open_file(base_path, NULL, false);
+    const int64_t shared = cost_of(tuned_path, base, &beside);
+    const int64_t whole = cost_of(tuned_path, NULL, &alone);
+    print_message("alone %lld MiB, beside its base %lld MiB, equal matrices %llu MiB\n",
+                  (long long)whole / MIB, (long long)shared / MIB,
+                  (unsigned long long)beside.equal_bytes / MIB);
+    assert_int_equal(alone.equal_bytes, 0);
+    assert_true(beside.equal_bytes > alone.packed_bytes / 4 * 3);
+    assert_true(whole - shared >= (int64_t)beside.equal_bytes - 6 * MIB); /* pages of 2 MiB */
+    tern_model_free(&base);
+    unlink(base_path);
+    unlink(tuned_path);
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_within_a_model), cmocka_unit_test(test_head),
+        cmocka_unit_test(test_two_models),     cmocka_unit_test(test_other_reading),
+#ifndef SANITIZED
+        cmocka_unit_test(test_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A block scale, a minimum or a float that cannot be is refused wherever it stands in a model, by
+ * file, tensor, row, block and value; what is only unusual (zero, a sign) is not.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/model/weight_check.h"
+#include "tests/support/check.h"
+#include "tests/support/tiny_model.h"
+
+/* docs/formats.md: a block's bytes, columns, and where its f16 fields are. */
+typedef struct block {
+    tern_format format;
+    size_t cols, bytes, n, at[2];
+} block;
+
+static const block blocks[] = {
+    {TERN_FORMAT_Q4_0, 32, 18, 1, {0}},      {TERN_FORMAT_Q4_1, 32, 20, 2, {0, 2}},
+    {TERN_FORMAT_Q5_0, 32, 22, 1, {0}},      {TERN_FORMAT_Q8_0, 32, 34, 1, {0}},
+    {TERN_FORMAT_Q4_K, 256, 144, 2, {0, 2}}, {TERN_FORMAT_Q5_K, 256, 176, 2, {0, 2}},
+    {TERN_FORMAT_Q6_K, 256, 210, 1, {208}},  {TERN_FORMAT_IQ2_S, 256, 82, 1, {0}},
+    {TERN_FORMAT_Q1_0, 128, 18, 1, {0}},     {TERN_FORMAT_Q2_0, 64, 18, 1, {0}},
+    {TERN_FORMAT_PQ2_0, 128, 34, 1, {0}},    {TERN_FORMAT_PTQ1_0, 128, 28, 1, {26}},
+    {TERN_FORMAT_STQ1_0, 256, 42, 1, {40}},  {TERN_FORMAT_TQ1_0, 256, 54, 1, {52}},
+    {TERN_FORMAT_TQ2_0, 256, 66, 1, {64}},   {TERN_FORMAT_F16, 1, 2, 1, {0}},
+    {TERN_FORMAT_BF16, 1, 2, 1, {0}},        {TERN_FORMAT_F32, 1, 4, 1, {2 /* high */}},
+};
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
+
+static bool is_ternary(const block *b) {
+    return b->format == TERN_FORMAT_TQ1_0 || b->format == TERN_FORMAT_TQ2_0;
+}
+
+/* The upper 16 bits of a NaN and of infinities, which f16 has elsewhere than bf16 and f32. */
+static uint16_t impossible(const block *b, size_t i) {
+    static const uint16_t f16[] = {0x7c00, 0xfc00, 0x7e01, 0xfe00};
+    static const uint16_t upper[] = {0x7f80, 0xff80, 0x7fc1, 0xffc0};
+    const bool wide = b->format == TERN_FORMAT_BF16 || b->format == TERN_FORMAT_F32;
+    return wide ? upper[i % 4] : f16[i % 4];
+}
+
+static void put(uint8_t *at, uint16_t bits) {
+    memcpy(at, &bits, sizeof bits);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+enum { ROWS = 5, COLS = 512 };
+
+/* Every field of every block is looked at, in every row that is asked for and in no other. */
+static void test_every_field(void **state) {
+    static uint8_t data[ROWS * COLS * 4];
+    (void)state;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        const block *b = &blocks[i];
+        const size_t n = COLS / b->cols;
+        for (size_t at = 0; at < ROWS * n * b->n; at++) {
+            const size_t row = at / b->n / n, k = at / b->n % n;
+            char place[64];
+            tern_error err = {0};
+            memset(data, 0, sizeof data);
+            put(data + (row * n + k) * b->bytes + b->at[at % b->n], impossible(b, at));
+            const char *unit = b->cols == 1 ? "column" : "block";
+            snprintf(place, sizeof place, "row %zu, %s %zu", row, unit, k);
+            check_case("%s, %s", tern_format_describe(b->format)->name, place);
+            assert_int_equal(tern_weight_check(b->format, data, COLS, 0, ROWS, &err),
+                             TERN_ERR_TENSOR_DATA);
+            if (strncmp(err.message, place, strlen(place)) != 0)
+                check_fail("message is: %s", err.message);
+            assert_int_equal(tern_weight_check(b->format, data, COLS, 0, row, &err), TERN_OK);
+            assert_int_equal(tern_weight_check(b->format, data, COLS, row + 1, ROWS, &err),
+                             TERN_OK);
+        }
+    }
+}
+
+/* Zeros of both signs, the largest and the smallest numbers; a sign, but not of ternary scales. */
+static void test_unusual(void **state) {
+    static const uint16_t fine[] = {0x0000, 0x8000, 0x7bff, 0x0001};
+    static uint8_t data[COLS * 4];
+    tern_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        const block *b = &blocks[i];
+        check_case("%s", tern_format_describe(b->format)->name);
+        for (size_t j = 0; j < 4; j++) {
+            memset(data, 0xff, sizeof data); /* codes and spare bits mean nothing here */
+            for (size_t k = 0; k < COLS / b->cols; k++)
+                for (size_t f = 0; f < b->n; f++)
+                    put(data + k * b->bytes + b->at[f], fine[j]);
+            assert_int_equal(tern_weight_check(b->format, data, COLS, 0, 1, &err), TERN_OK);
+        }
+        put(data + b->at[0], 0xb800);
+        assert_int_equal(tern_weight_check(b->format, data, COLS, 0, 1, &err),
+                         is_ternary(b) ? TERN_ERR_TENSOR_DATA : TERN_OK);
+    }
+    assert_int_equal(tern_weight_check(TERN_FORMAT_TQ2_0, data, COLS, 0, 0, &err), TERN_OK);
+    assert_non_null(strstr(err.message, "the scale is -0.5, must be finite and not negative"));
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static const block *block_of(const tiny_tensor *t) {
+    for (size_t i = 0; i < BLOCKS; i++)
+        if (tern_format_describe(blocks[i].format)->gguf_type == t->type)
+            return &blocks[i];
+    return NULL;
+}
+
+/* Opens the file with a matrix whose field in a block of a row has these bits. */
+static tern_status open_with(tiny_file *file, const char *name, size_t row, size_t k, size_t field,
+                             uint16_t bits, bool exact_head, tern_error *err) {
+    const tern_model_params params = {.threads = 2, .exact_head = exact_head};
+    const tiny_tensor *t = tiny_find(file, name);
+    const block *b = block_of(t);
+    uint8_t *at = t->data + (row * (t->ne[0] / b->cols) + k) * b->bytes + b->at[field];
+    char path[TINY_PATH_BYTES];
+    tern_model *model = NULL;
+    uint16_t before;
+    memcpy(&before, at, sizeof before);
+    put(at, bits);
+    tiny_path(path);
+    tiny_write(file, path);
+    const tern_status status = tern_model_open(path, &params, &model, err);
+    unlink(path);
+    put(at, before);
+    if (status != TERN_OK)
+        assert_non_null(strstr(err->message, path));
+    tern_model_free(&model);
+    return status;
+}
+
+/* The last block of a matrix, and one in the middle. */
+static void check_matrix(tiny_file *file, const char *preset, const tiny_tensor *t, size_t i) {
+    const block *b = block_of(t);
+    const size_t n = t->ne[0] / b->cols;
+    for (size_t j = 0; j < 2; j++) {
+        const size_t row = j ? t->ne[1] - 1 : t->ne[1] / 2, k = j ? n - 1 : n / 2;
+        char place[128];
+        tern_error err = {0};
+        snprintf(place, sizeof place, "tensor %s: row %zu, %s %zu", t->name, row,
+                 b->cols == 1 ? "column" : "block", k);
+        check_case("%s, %s", preset, place);
+        const tern_status status =
+            open_with(file, t->name, row, k, (i + j) % b->n, impossible(b, i + j), i % 2, &err);
+        if (status != TERN_ERR_TENSOR_DATA || strstr(err.message, place) == NULL)
+            check_fail("status %d: %s", (int)status, err.message);
+    }
+}
+
+/* Embedding, head and matrices of blocks: packed or read where they are, tied or not. */
+static void test_every_matrix(void **state) {
+    static const char *const names[] = {"token_embd.weight", "output.weight", "blk.0.attn_q.weight",
+                                        "blk.1.ffn_down.weight"};
+    (void)state;
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
+        tiny_file file = tiny_read(tiny_presets()[i]);
+        for (size_t t = 0; t < file.n; t++)
+            for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+                if (strcmp(file.tensors[t].name, names[j]) == 0 &&
+                    block_of(&file.tensors[t]) != NULL)
+                    check_matrix(&file, tiny_presets()[i], &file.tensors[t], i + j);
+        tiny_file_free(&file);
+    }
+}
+
+/* Signs and zeros that quantizers write. */
+static void test_legitimate(void **state) {
+    static const char *const presets[] = {"llama-tiny-q4_0", "llama-tiny-q8_0", "llama-tiny-q6_k"};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        tiny_file file = tiny_read(presets[i]);
+        tern_error err = {0};
+        check_case("%s", presets[i]);
+        assert_int_equal(open_with(&file, "blk.0.attn_q.weight", 1, 0, 0, 0xa800, false, &err),
+                         TERN_OK);
+        assert_int_equal(open_with(&file, "blk.0.attn_q.weight", 1, 0, 0, 0x0000, false, &err),
+                         TERN_OK);
+        tiny_file_free(&file);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_field),
+        cmocka_unit_test(test_unusual),
+        cmocka_unit_test(test_every_matrix),
+        cmocka_unit_test(test_legitimate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is read when: turns of owners, long bodies beside short ones, and how many may wait. */
+#ifdef TERN_HAVE_MICROHTTPD
+#include <pthread.h>
+#include <string.h>
+
+#include "serve/http/desk.h"
+#include "tests/support/check.h"
+
+/* Stands in for the exchange of serve/http/http.c, of which the desk knows three functions. */
+struct http_exchange {
+    size_t size; /* of its body */
+    char name;
+    int owners;
+};
+
+void http_keep(http_exchange *x) {
+    x->owners++;
+}
+
+void http_release(http_exchange *x) {
+    x->owners--;
+}
+
+const char *http_body(const http_exchange *x, size_t *size) {
+    *size = x->size;
+    return "";
+}
+
+enum { LONG = 1 << 20, MOST = 300 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool held;          /* work stands still where its name is in capitals */
+    char log[2 * MOST]; /* names in the order in which work began */
+    size_t n, ended;
+} f = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static http_exchange exchanges[MOST];
+
+static void work(void *user, http_exchange *x) {
+    (void)user;
+    (void)pthread_mutex_lock(&f.lock);
+    f.log[f.n++] = x->name;
+    (void)pthread_cond_broadcast(&f.changed);
+    while (f.held && x->name >= 'A' && x->name <= 'Z')
+        (void)pthread_cond_wait(&f.changed, &f.lock);
+    f.ended++;
+    (void)pthread_cond_broadcast(&f.changed);
+    (void)pthread_mutex_unlock(&f.lock);
+}
+
+static void hold(bool held) {
+    (void)pthread_mutex_lock(&f.lock);
+    f.held = held;
+    (void)pthread_cond_broadcast(&f.changed);
+    (void)pthread_mutex_unlock(&f.lock);
+}
+
+/* Until that much work has begun, and has ended. */
+static void wait_for(size_t began, size_t ended) {
+    (void)pthread_mutex_lock(&f.lock);
+    while (f.n < began || f.ended < ended)
+        (void)pthread_cond_wait(&f.changed, &f.lock);
+    (void)pthread_mutex_unlock(&f.lock);
+}
+
+static int reset(void **state) {
+    (void)state;
+    memset(exchanges, 0, sizeof exchanges);
+    memset(f.log, 0, sizeof f.log);
+    f.n = f.ended = 0;
+    f.held = true;
+    return 0;
+}
+
+static desk *open_desk(unsigned threads) {
+    desk *d = NULL;
+    assert_int_equal(desk_open(threads, &d, NULL), TERN_OK);
+    return d;
+}
+
+static desk_answer put(desk *d, size_t i, char name, size_t size, const void *owner) {
+    exchanges[i] = (http_exchange){.size = size, .name = name};
+    return desk_put(d, work, NULL, &exchanges[i], owner);
+}
+
+static void test_turns(void **state) {
+    (void)state;
+    desk *d = open_desk(1);
+    const char *names = "aaaaabc";
+    assert_int_equal(put(d, 0, 'A', 1, "a"), DESK_TAKEN);
+    wait_for(1, 0);
+    for (size_t i = 0; names[i] != '\0'; i++)
+        assert_int_equal(put(d, i + 1, names[i], 1, names[i] == 'a' ? "a" : &names[i]), DESK_TAKEN);
+    hold(false);
+    wait_for(8, 8);
+    assert_string_equal(f.log, "Abcaaaaa");
+    desk_free(&d);
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(exchanges[i].owners, 0);
+}
+
+/* Two threads, of which long bodies have one: a short one is read while they stand still. */
+static void test_long_ones_leave_a_thread(void **state) {
+    (void)state;
+    desk *d = open_desk(2);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(put(d, i, 'L', LONG, NULL), DESK_TAKEN);
+    wait_for(1, 0);
+    for (size_t i = 4; i < 9; i++)
+        assert_int_equal(put(d, i, 's', 1, NULL), DESK_TAKEN);
+    wait_for(6, 5);
+    assert_string_equal(f.log, "Lsssss");
+    hold(false);
+    wait_for(9, 9);
+    desk_free(&d);
+}
+
+static void test_how_many_may_wait(void **state) {
+    (void)state;
+    desk *d = open_desk(1);
+    assert_int_equal(put(d, 0, 'A', 1, NULL), DESK_TAKEN);
+    wait_for(1, 0);
+    size_t n = 1;
+    while (put(d, n, 'a', 1, "a") == DESK_TAKEN)
+        n++;
+    assert_int_equal(n, 1 + 128);
+    assert_int_equal(put(d, n++, 'b', 1, "b"), DESK_TAKEN);
+    while (put(d, n, 'n', 1, NULL) == DESK_TAKEN)
+        n++;
+    assert_int_equal(n, 1 + 256);
+    assert_int_equal(put(d, n, 'c', 1, "c"), DESK_FULL);
+    hold(false);
+    desk_stop(d); /* all that was put is done */
+    assert_int_equal(f.ended, n);
+    assert_int_equal(put(d, n, 'a', 1, NULL), DESK_CLOSED);
+    desk_free(&d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_turns, reset),
+        cmocka_unit_test_setup(test_long_ones_leave_a_thread, reset),
+        cmocka_unit_test_setup(test_how_many_may_wait, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(void) {
+    return 77;
+}
+#endif

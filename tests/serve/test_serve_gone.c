@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients that leave, at every moment of a request, and the passes that are made for them
+ * afterwards: counted, not timed. The engine asks the test for the time, in the middle of each
+ * pass, and so the test holds it there.
+ */
+#ifdef TERN_HAVE_MICROHTTPD
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+#include "tests/serve/http_client.h"
+#include "tests/support/check.h"
+#include "tests/support/tiny_model.h"
+
+enum { PROMPT = 300, PATIENCE = 1800, SUBMITS = 64 /* more than all tests make */ };
+
+/* A step asks for the time when it begins, when it admits somebody, before its pass, after it, when
+ * its tokens are picked, and for each of them. */
+enum { CALLS = 5, FREE = 1 << 30 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int left;  /* questions that are answered before a pass is held */
+    bool held; /* a pass stands still */
+    bool slow; /* each question takes a while, so that others come to their turn beside passes */
+    double now;
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .left = FREE};
+
+static struct {
+    tern_model *model;
+    server *server;
+    keys keys;
+    uint16_t port;
+} f;
+
+/* ---- the clock of the engine ----------------------------------------------------------------- */
+
+/* The thread that makes passes asks far more often than those that submit, which are not held. */
+static double the_time(void *user) {
+    static _Thread_local unsigned asked;
+    (void)user;
+    const bool passes = ++asked > SUBMITS;
+    (void)pthread_mutex_lock(&gate.lock);
+    while (passes && gate.left == 0) {
+        gate.held = true;
+        (void)pthread_cond_broadcast(&gate.changed);
+        (void)pthread_cond_wait(&gate.changed, &gate.lock);
+    }
+    gate.held = false;
+    gate.left -= passes && gate.left < FREE;
+    const double now = gate.now += 0.001;
+    const bool slow = passes && gate.slow;
+    (void)pthread_mutex_unlock(&gate.lock);
+    if (slow)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    return now;
+}
+
+static void slow_down(bool slow) {
+    (void)pthread_mutex_lock(&gate.lock);
+    gate.slow = slow;
+    (void)pthread_mutex_unlock(&gate.lock);
+}
+
+static void let(int calls) {
+    (void)pthread_mutex_lock(&gate.lock);
+    gate.left = calls;
+    gate.held = false;
+    (void)pthread_cond_broadcast(&gate.changed);
+    (void)pthread_mutex_unlock(&gate.lock);
+}
+
+/* Returns when a step stands still, after let(calls). No page that asks the engine may be asked for
+ * until it goes on. */
+static void wait_held(void) {
+    struct timespec until;
+    int late = 0;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE;
+    (void)pthread_mutex_lock(&gate.lock);
+    while (!gate.held && late == 0)
+        late = pthread_cond_timedwait(&gate.changed, &gate.lock, &until);
+    (void)pthread_mutex_unlock(&gate.lock);
+    if (late != 0) {
+        let(FREE);
+        check_fail("no pass is made");
+    }
+}
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static int set_up(void **state) {
+    (void)state;
+    tern_error err = {0};
+    tern_model_params params = tern_model_params_default();
+    if (tern_model_open(TERN_SOURCE_DIR "/models/tern-small.gguf", &params, &f.model, &err) !=
+        TERN_OK)
+        return -1;
+    tern_engine_params engine = tern_engine_params_default();
+    engine.n_sequences = 1;
+    engine.n_batch = 8;
+    engine.n_queue = 8;
+    engine.threads = 1;
+    engine.clock = the_time;
+    const server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
+                                  .model = f.model,
+                                  .engine = engine,
+                                  .name = "small",
+                                  .keys = &f.keys,
+                                  .sampling = tern_sampler_params_default(),
+                                  .stalled_seconds = 60.0};
+    if (server_open(&config, &f.server, &err) != TERN_OK) {
+        (void)fprintf(stderr, "%s\n", err.message);
+        return -1;
+    }
+    f.port = (uint16_t)strtoul(strrchr(server_address(f.server), ':') + 1, NULL, 10);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    server_close(&f.server);
+    tern_model_free(&f.model);
+    return 0;
+}
+
+static bool at_rest(void) {
+    return http_client_figure(f.port, "answers_running") +
+               http_client_figure(f.port, "answers_waiting") +
+               http_client_figure(f.port, "cache_pages_used") ==
+           0.0;
+}
+
+static void wait_until(bool (*reached)(void)) {
+    for (int i = 0; i < PATIENCE * 1000; i++) {
+        const struct timespec pause = {.tv_nsec = 1000000};
+        if (reached())
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
+    let(FREE);
+    check_fail("it did not happen in %d seconds", PATIENCE);
+}
+
+/* The bytes of a request: a prompt of n tokens, and answers that do not end by themselves. */
+static size_t write_request(char *out, size_t size, size_t n, bool stream) {
+    char body[4096];
+    size_t used = (size_t)snprintf(body, sizeof body,
+                                   "{\"ignore_eos\":true,\"max_tokens\":-1,\"seed\":1,"
+                                   "\"stream\":%s,\"prompt\":[",
+                                   stream ? "true" : "false");
+    for (size_t i = 0; i < n; i++) {
+        used += (size_t)snprintf(body + used, sizeof body - used, "%s%zu", i > 0 ? "," : "",
+                                 20 + i % 90);
+    }
+    used += (size_t)snprintf(body + used, sizeof body - used, "]}");
+    return (size_t)snprintf(out, size,
+                            "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                            "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                            used, body);
+}
+
+static int ask(size_t n, bool stream) {
+    char request[8192];
+    const size_t size = write_request(request, sizeof request, n, stream);
+    const int fd = http_client_dial(f.port);
+    http_client_say(fd, request, size);
+    return fd;
+}
+
+/* ---- who leaves ------------------------------------------------------------------------------ */
+
+static unsigned expected;
+
+static bool as_expected(void) {
+    return server_active(f.server) == expected;
+}
+
+/* Sockets of this process: the server's own one is left. */
+static unsigned sockets(void) {
+    unsigned n = 0;
+    for (int fd = 3; fd < 256; fd++) {
+        int type;
+        socklen_t size = sizeof type;
+        n += getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+    }
+    return n;
+}
+
+static bool no_socket_left(void) {
+    return sockets() == 1;
+}
+
+/* From here on the thread that makes passes is known. */
+static void test_an_answer(void **state) {
+    (void)state;
+    const int fd = ask(4, false);
+    http_client_hear(fd, "\"finish_reason\":\"length\"");
+    (void)close(fd);
+    wait_until(at_rest);
+}
+
+/* Before its request is whole: no pass is made for it, and nothing stays. */
+static void test_before_the_engine_hears_of_it(void **state) {
+    (void)state;
+    char request[8192];
+    const size_t size = write_request(request, sizeof request, 8, true);
+    const size_t head = (size_t)(strstr(request, "\r\n\r\n") - request) + 4;
+    const size_t parts[] = {0, 1, head / 2, head - 1, head, head + 1, size - 1};
+    const double before = http_client_figure(f.port, "passes_total"),
+                 requests = http_client_figure(f.port, "requests_total");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        check_case("after %zu of %zu bytes", parts[i], size);
+        const int fd = http_client_dial(f.port);
+        http_client_say(fd, request, parts[i]);
+        (void)close(fd);
+    }
+    expected = 0;
+    wait_until(as_expected);
+    wait_until(no_socket_left);
+    assert_true(at_rest());
+    assert_int_equal(http_client_figure(f.port, "passes_total"), before);
+    assert_int_equal(http_client_figure(f.port, "requests_total"), requests);
+}
+
+/* Leaves while a pass stands still; when that one is over, and before another is made, its client
+ * is known to be gone. */
+static void leave(int fd, unsigned stay, const char *what) {
+    check_case("%s", what);
+    wait_held();
+    (void)close(fd);
+    let(CALLS);
+    expected = stay;
+    wait_until(as_expected);
+}
+
+static void test_in_the_prompt(void **state) {
+    (void)state;
+    for (int stream = 0; stream < 2; stream++) {
+        const double before = http_client_figure(f.port, "generated_tokens_total");
+        let(4 * CALLS); /* before the request: passes are quick, and this thread may be slow */
+        leave(ask(PROMPT, stream == 1), 0, "a prompt is read");
+        let(FREE);
+        wait_until(at_rest);
+        assert_int_equal(http_client_figure(f.port, "generated_tokens_total"), before);
+    }
+}
+
+static void test_in_the_answer(void **state) {
+    (void)state;
+    let(4 * CALLS);
+    const int fd = ask(4, true);
+    http_client_hear(fd, "data: ");
+    leave(fd, 0, "an answer is streamed");
+    let(FREE);
+    wait_until(at_rest);
+}
+
+static double generated;
+
+static bool more_is_generated(void) {
+    return http_client_figure(f.port, "generated_tokens_total") > generated;
+}
+
+static void test_in_a_whole_answer(void **state) {
+    (void)state;
+    generated = http_client_figure(f.port, "generated_tokens_total");
+    let(4 * CALLS);
+    leave(ask(4, false), 0, "an answer is made");
+    let(FREE);
+    wait_until(at_rest);
+    wait_until(more_is_generated);
+}
+
+static bool one_waits(void) {
+    return http_client_figure(f.port, "answers_waiting") == 1.0;
+}
+
+static void test_in_the_queue(void **state) {
+    (void)state;
+    slow_down(true);
+    const int first = ask(4, true);
+    http_client_hear(first, "data: ");
+    const int second = ask(4, true);
+    wait_until(one_waits);
+    let(CALLS);
+    leave(second, 1, "an answer waits for its turn");
+    wait_held();
+    let(2 * CALLS); /* its end is told, which asks for the time too */
+    leave(first, 0, "it has not waited");
+    slow_down(false);
+    let(FREE);
+    wait_until(at_rest);
+}
+
+/* All is computed, and nobody is there to read it. */
+static void test_at_the_end(void **state) {
+    (void)state;
+    static const char request[] =
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 29\r\n\r\n{\"prompt\":\"a\",\"max_tokens\":1}";
+    const double before = http_client_figure(f.port, "requests_total");
+    for (int i = 0; i < 8; i++) {
+        const int fd = http_client_dial(f.port);
+        http_client_say(fd, request, sizeof request - 1);
+        if (i % 2 == 0)
+            http_client_hear(fd, "HTTP/1.1 200");
+        (void)close(fd);
+    }
+    wait_until(at_rest);
+    expected = 0;
+    wait_until(as_expected);
+    assert_true(http_client_figure(f.port, "requests_total") <= before + 8.0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer),
+        cmocka_unit_test(test_before_the_engine_hears_of_it),
+        cmocka_unit_test(test_in_the_prompt),
+        cmocka_unit_test(test_in_the_answer),
+        cmocka_unit_test(test_in_a_whole_answer),
+        cmocka_unit_test(test_in_the_queue),
+        cmocka_unit_test(test_at_the_end),
+    };
+    return cmocka_run_group_tests_name("serve_gone", tests, set_up, tear_down);
+}
+#else
+int main(void) {
+    return 77; /* built without a server */
+}
+#endif

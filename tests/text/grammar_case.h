@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TESTS_TEXT_GRAMMAR_CASE_H
+#define TERN_TESTS_TEXT_GRAMMAR_CASE_H
+
+/* A small vocabulary for grammars, and questions to grammars. */
+
+#include "tern/grammar.h"
+#include "tests/support/check.h"
+
+/* Token b is the byte b; after them these. */
+enum {
+    TOKEN_END = 256, /* ends a text */
+    TOKEN_CONTROL,
+    TOKEN_OPEN,  /* {" */
+    TOKEN_COLON, /* ": */
+    TOKEN_CLOSE, /* "} */
+    TOKEN_ABC,   /* abc */
+    TOKEN_HEART, /* two and a half characters: e with an acute accent, a, half a heart */
+    N_TOKENS,
+    WORDS = (N_TOKENS + 63) / 64
+};
+
+extern const tern_grammar_tokens *grammar_tokens;
+
+/* Setup and teardown of a group of tests. */
+int grammar_case_begin(void **state);
+int grammar_case_end(void **state);
+
+tern_grammar *grammar_of_gbnf(const char *text);
+tern_grammar *grammar_of_schema(const char *text); /* compact */
+
+/* The text is one of the grammar; begins one and is none; does neither. */
+void expect_whole(tern_grammar *g, const char *text);
+void expect_begins(tern_grammar *g, const char *text);
+void expect_wrong(tern_grammar *g, const char *text);
+
+/* What compiling says: TERN_ERR_GRAMMAR and a message that has `part`. */
+void expect_gbnf_refused(const char *text, const char *part);
+void expect_schema_refused(const char *text, const char *part);
+
+/* All texts of a list that ends with NULL. */
+void expect_schema(const char *schema, const char *const *whole, const char *const *wrong);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Patterns of tokenizer files: what they match, which are refused, and that none runs for ever. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/text/tokenizer/regex.h"
+#include "tests/support/check.h"
+
+static tern_span span(const char *text) {
+    return (tern_span){text, strlen(text)};
+}
+
+/* All matches, each in <>, with what lies between them. */
+static void expect_in(const char *pattern, bool literal, const char *text, const char *expected) {
+    tern_regex *regex = NULL;
+    char why[TERN_REGEX_WHY_BYTES] = "";
+    assert_int_equal(tern_regex_new(span(pattern), literal, &regex, why), TERN_OK);
+    tern_regex_scratch *scratch = tern_regex_scratch_new();
+    assert_non_null(scratch);
+    tern_regex_walk walk = {.regex = regex, .scratch = scratch, .text = span(text)};
+    char out[256] = "";
+    size_t at = 0, start, end;
+    bool found;
+    while (tern_regex_next(&walk, &found, &start, &end) == TERN_OK && found) {
+        strncat(out, text + at, start - at);
+        strcat(out, "<");
+        strncat(out, text + start, end - start);
+        strcat(out, ">");
+        at = end;
+    }
+    strcat(out, text + at);
+    assert_string_equal(out, expected);
+    tern_regex_scratch_free(scratch);
+    check_freed(tern_regex_free, regex);
+}
+
+static void expect(const char *pattern, const char *text, const char *expected) {
+    expect_in(pattern, false, text, expected);
+}
+
+static void sets(void **state) {
+    (void)state;
+    expect("\\s",
+           "a\xE1\xA0\x8E"
+           "b\xC2\x85"
+           "c",
+           "a\xE1\xA0\x8E"
+           "b<\xC2\x85>c"); /* U+180E is no white space, U+0085 is */
+    expect("[^\\S]", " \xE1\xA0\x8E", "< >\xE1\xA0\x8E");
+    expect("\\S", " \xE1\xA0\x8E", " <\xE1\xA0\x8E>");
+    expect("[\\w]+", "a_1\xCC\x81-\xE2\x93\x90", "<a_1\xCC\x81>-<\xE2\x93\x90>");
+    expect("\\W", "a b", "a< >b");
+    expect("\\d+", "12\xD9\xA3x\xC2\xBD", "<12\xD9\xA3>x\xC2\xBD");
+    expect("\\p{Lu}\\P{Lu}", "aBcD", "a<Bc>D");
+    expect("\\p{^Lu}", "aB", "<a>B");
+    expect("[a\\-\\]x]+", "a-]xb", "<a-]x>b");
+    expect("\\v", "\x0b\n", "<\x0b>\n");
+}
+
+static void syntax(void **state) {
+    (void)state;
+    expect("(?i:'S)", "'s 'S '\xC5\xBF", "<'s> <'S> <'\xC5\xBF>");
+    expect("(a)(b)?", "ab a", "<ab> <a>");
+    expect("a{,2}b", "aaab b", "a<aab> <b>");
+    expect("a{2}", "aaaaa", "<aa><aa>a");
+    expect("{x}", "{x}", "<{x}>");
+    expect("a++", "aaab", "<aaa>b");
+    expect("^a$", "a\na\nb", "<a>\n<a>\nb");
+    expect("a.", "a\nab", "a\n<ab>");
+    expect("\\x41\\u0042\\x{43}", "ABC", "<ABC>");
+    expect("\\s+(?!\\S)|\\s+", "a   b  ", "a<  >< >b<  >");
+    expect("(?=B)", "aBB", "a<>B<>B");
+    expect("x*", "axb", "<>a<x>b<>");
+    expect("", "ab", "<>a<>b<>");
+}
+
+static void literals(void **state) {
+    (void)state;
+    expect_in("a.b*", true, "a.b* aXb", "<a.b*> aXb");
+    expect_in("\xE2\x96\x81", true, "\xE2\x96\x81x", "<\xE2\x96\x81>x");
+}
+
+static void refused(void **state) {
+    (void)state;
+    static const char *const patterns[][2] = {
+        {"(a)\\1", "the escape \\1"},
+        {"\\bx", "the escape \\b"},
+        {"\\h", "the escape \\h"},
+        {"\\X", "the escape \\X"},
+        {"\\Qa", "the escape \\Q"},
+        {"[a&&b]", "&&"},
+        {"[[a]]", "set or class"},
+        {"[[:alpha:]]", "set or class"},
+        {"[]a]", "begins with ]"},
+        {"[a", "does not end"},
+        {"(?<n>a)", "group"},
+        {"(*ACCEPT)", "group"},
+        {"(?i)a", "group"},
+        {"(?#x)", "group"},
+        {"(?C1)", "group"},
+        {"a{1,2}+", "repetition"},
+        {"a{1,2}?", "repetition"},
+        {"\\pL", "property"},
+        {"\\p{L", "property"},
+        {"\\xff", "byte"},
+        {"\\u12", "number"},
+        {"[\\W]", "the escape \\W"},
+        {"\\", "escape"},
+        {"(a", "parenthes"},
+        {"a**b)", ""},
+        {"\\p{Nonsense}", "property"},
+    };
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        tern_regex *regex = NULL;
+        char why[TERN_REGEX_WHY_BYTES] = "";
+        assert_int_equal(tern_regex_new(span(patterns[i][0]), false, &regex, why),
+                         TERN_ERR_TOKENIZER_PRE);
+        assert_null(regex);
+        if (strstr(why, patterns[i][1]) == NULL)
+            fail_msg("%s: '%s' does not say '%s'", patterns[i][0], why, patterns[i][1]);
+    }
+    char *lengthy = malloc(TERN_REGEX_MAX_BYTES + 1);
+    assert_non_null(lengthy);
+    memset(lengthy, 'a', TERN_REGEX_MAX_BYTES + 1);
+    tern_regex *regex = NULL;
+    char why[TERN_REGEX_WHY_BYTES] = "";
+    assert_int_equal(
+        tern_regex_new((tern_span){lengthy, TERN_REGEX_MAX_BYTES + 1}, false, &regex, why),
+        TERN_ERR_TOKENIZER_PRE);
+    free(lengthy);
+}
+
+/* Exponential patterns end; what grows with the text only does not. */
+static void steps(void **state) {
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    static const struct {
+        const char *pattern;
+        tern_status status;
+        size_t size;
+    } cases[] = {
+        {"(a|aa)+$", TERN_ERR_TOKENIZER_PATTERN, 60},
+        {"(a*)*[bd]", TERN_ERR_TOKENIZER_PATTERN, 60},
+        {"a+(?!b)|a", TERN_OK, SIZE},
+        {"\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+|a+", TERN_OK, SIZE},
+        {"(?:a|b)+", TERN_OK, SIZE},
+    };
+    char *text = malloc(SIZE);
+    tern_regex_scratch *scratch = tern_regex_scratch_new();
+    assert_non_null(text);
+    assert_non_null(scratch);
+    memset(text, 'a', SIZE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tern_regex *regex = NULL;
+        char why[TERN_REGEX_WHY_BYTES];
+        assert_int_equal(tern_regex_new(span(cases[i].pattern), false, &regex, why), TERN_OK);
+        text[cases[i].size - 1] = cases[i].status == TERN_OK ? 'a' : 'c';
+        tern_regex_walk walk = {.regex = regex, .scratch = scratch, .text = {text, cases[i].size}};
+        bool found;
+        size_t start, end;
+        assert_int_equal(tern_regex_next(&walk, &found, &start, &end), cases[i].status);
+        if (cases[i].status == TERN_OK)
+            assert_true(found && end == cases[i].size);
+        text[cases[i].size - 1] = 'a';
+        tern_regex_free(&regex);
+    }
+    tern_regex_scratch_free(scratch);
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets),    cmocka_unit_test(syntax), cmocka_unit_test(literals),
+        cmocka_unit_test(refused), cmocka_unit_test(steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
