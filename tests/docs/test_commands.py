@@ -73,6 +73,7 @@ ELSEWHERE = {
     "lab/report": "lab_report; needs matplotlib",
     "tests/mutants/mutants.py": "builds broken copies of the source; `make mutants` does it",
     "tests/mutants/draw.py": "the same; mutants_drawn draws some",
+    "codegen/diff": "codegen_diff has a repository with revisions to compare",
     "build-fuzz/": "the test of the fuzz targets runs them",
 }
 
