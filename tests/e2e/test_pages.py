@@ -17,6 +17,13 @@ def flags_of(command):
     return set(re.findall(r"(?m)^ {2,6}(?:-\w, )?(--[\w-]+)", tern_text(command, "--help")))
 
 
+def sections_of(text):
+    """Heading of each list of options in a help text -> its long flags, in order."""
+    found = re.split(r"(?m)^([a-z][a-z ]*):$", text)
+    lists = {heading: re.findall(r"(?m)^ {2,6}(?:-\w, )?--([\w-]+)", body) for heading, body in zip(found[1::2], found[2::2])}
+    return {heading: flags for heading, flags in lists.items() if heading != "examples"}
+
+
 def run(*arguments, stdin=""):
     return subprocess.run(arguments, input=stdin, capture_output=True, text=True, timeout=common.TIMEOUT)
 
@@ -66,6 +73,29 @@ class Environment(common.TernTest):
             with self.subTest(name=name):
                 self.assertNotIn(b"unknown variable", tern("completion", "bash", env={name: "x"}).stderr)
         self.assertIn(b"unknown variable", tern("completion", "bash", env={"TERN_TMEP": "x"}).stderr)
+
+
+class Help(common.TernTest):
+    def test_many_options_are_grouped(self):
+        for command in ("run", "chat", "serve", "bench"):
+            with self.subTest(command=command):
+                sections = sections_of(tern_text("help", command))
+                flags = [flag for section in sections.values() for flag in section]
+                self.assertEqual(next(iter(sections)), "most used")
+                self.assertEqual(flags[0], "model")
+                self.assertLessEqual(len(sections["most used"]), 10)
+                self.assertLessEqual({"output", "speed and precision", "threads and memory"}, set(sections))
+                self.assertEqual(len(flags), len(set(flags)))
+                self.assertLess(max(map(len, sections.values())), 25)
+
+    def test_few_options_are_one_list(self):
+        self.assertEqual(list(sections_of(tern_text("help", "pull"))), ["options"])
+
+    def test_pages_have_the_same_groups(self):
+        man, environment = tern_text("help", "man"), tern_text("help", "environment.md")
+        for heading in set(sections_of(tern_text("help", "serve"))) - {"most used"}:
+            self.assertIn(f".SS {heading.capitalize()}\n", man)
+            self.assertIn(f"### {heading.capitalize()}\n", environment)
 
 
 class Manual(common.TernTest):

@@ -341,6 +341,27 @@ static void test_table_is_consistent(void **state) {
     }
 }
 
+/* Every option has a group with a heading, and no command has more than ten most used ones. */
+static void test_groups(void **state) {
+    (void)state;
+    for (int g = GROUP_NONE + 1; g < GROUP_COUNT; g++)
+        assert_non_null(option_group_title((option_group)g));
+    unsigned most_used[COMMAND_COUNT] = {0};
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const option_spec *spec = option_describe((option_id)i);
+        if (spec->group == GROUP_NONE)
+            fail_msg("--%s has no group", spec->name);
+        for (int c = 0; c < COMMAND_COUNT; c++)
+            most_used[c] += (spec->commands & spec->often) >> c & 1U;
+    }
+    assert_int_equal(most_used[COMMAND_RUN], 10);
+    assert_int_equal(most_used[COMMAND_SERVE], 10);
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        if (most_used[c] > 10)
+            fail_msg("%s has %u most used options", command_describe((command_id)c)->name,
+                     most_used[c]);
+}
+
 static void test_help_flag(void **state) {
     (void)state;
     const options alone = good(COMMAND_RUN, "--help");
@@ -427,6 +448,7 @@ int main(void) {
         CLEAN_TEST(test_activation_precision),
         CLEAN_TEST(test_options_without_effect),
         CLEAN_TEST(test_table_is_consistent),
+        CLEAN_TEST(test_groups),
         CLEAN_TEST(test_help_flag),
         CLEAN_TEST(test_help_texts),
     };

@@ -16,7 +16,7 @@
 #include "tern/status.h"
 #include "tools/cli/near_word.h"
 
-/* X(ID, name). Each has a row in the command table and a function cmd_<name> in tern.c. */
+/* X(ID, name). Each has a row in the command table and a function cmd_<name> in tools/commands/. */
 #define COMMAND_LIST(X)                                                                            \
     X(RUN, run)                                                                                    \
     X(CHAT, chat)                                                                                  \
@@ -266,12 +266,42 @@ typedef enum option_type {
     OPTION_CHOICE   /* one word of choices */
 } option_type;
 
+/* X(ID, title): the groups of options, in the order in which help texts and pages show them. */
+#define OPTION_GROUP_LIST(X)                                                                       \
+    X(MODEL, "model")                                                                              \
+    X(PROMPT, "prompt and conversation")                                                           \
+    X(ANSWER, "form and end of an answer")                                                         \
+    X(SAMPLING, "sampling")                                                                        \
+    X(CONTEXT, "context and cache")                                                                \
+    X(MEASURE, "measuring and comparing")                                                          \
+    X(WRITE, "writing models")                                                                     \
+    X(SPARSE, "sparse blocks")                                                                     \
+    X(OUTPUT, "output")                                                                            \
+    X(LISTEN, "address and access")                                                                \
+    X(LIMITS, "limits")                                                                            \
+    X(LOG, "log and checks")                                                                       \
+    X(SERVER, "asking another server")                                                             \
+    X(SPEED, "speed and precision")                                                                \
+    X(MEMORY, "threads and memory")                                                                \
+    X(TOUCH, "reading extra memory")                                                               \
+    X(FILES, "reading and caching model files")                                                    \
+    X(OTHERS, "options of other programs")
+
+typedef enum option_group {
+    GROUP_NONE, /* of no row: a test fails */
+#define GROUP_ENUM(id, title) GROUP_##id,
+    OPTION_GROUP_LIST(GROUP_ENUM)
+#undef GROUP_ENUM
+        GROUP_COUNT
+} option_group;
+
 typedef struct option_spec {
     const char *name;     /* long flag without its dashes */
     char letter;          /* short flag, or 0 */
     const char *aliases;  /* other long flags, separated by spaces; NULL: none */
     const char *argument; /* name of the value in help; NULL for switches */
     option_type type;
+    option_group group;
     uint64_t min, max;     /* INTEGER */
     double low, high;      /* REAL */
     const char *choices;   /* CHOICE: words separated by spaces */
@@ -283,6 +313,7 @@ typedef struct option_spec {
     const char *shown;     /* the default as pages show it, where that is not fallback; NULL: it is
                             */
     unsigned commands;     /* bit 1 << command_id for each command that takes it */
+    unsigned often;        /* the same of those whose long help names it among the most used */
     const char *help;
     const char *word;   /* a flag of several letters after one dash ("ngl"); NULL: none */
     const char *remark; /* why an option of other programs, accepted so that scripts go on working,
@@ -334,6 +365,9 @@ static inline bool option_is_idle(const option_spec *spec) {
 /* Rows of the table. */
 const option_spec *option_describe(option_id id);
 bool option_applies(option_id id, command_id command);
+
+/* The heading of a group. */
+const char *option_group_title(option_group group);
 
 /* The option of a command whose long flag or one of its aliases is name[n]. */
 bool option_find(command_id command, const char *name, size_t n, option_id *id);

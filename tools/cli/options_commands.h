@@ -41,7 +41,12 @@ enum {
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 
-/* ---- options_table_others.c: the rows of options that have no effect ---- */
+/* ---- options_table_writing.c: measuring, and writing files ---- */
+
+/* The row of an option from OPT_ALL on, before OPT_THREADS. */
+const option_spec *option_describe_writing(option_id id);
+
+/* ---- options_table_others.c: options that have no effect ---- */
 
 /* The row of an option from OPT_PRECISION on. */
 const option_spec *option_describe_other(option_id id);

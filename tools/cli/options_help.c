@@ -6,7 +6,12 @@
 #include "tools/cli/near_word.h"
 #include "tools/cli/options.h"
 
-enum { COLUMNS = 98, INDENT = 30, IGNORED_INDENT = 6 };
+enum {
+    COLUMNS = 98,
+    INDENT = 30,
+    IGNORED_INDENT = 6,
+    GROUPED_FROM = 20 /* options of a command: fewer stand in one list */
+};
 
 /* Prints words from column `indent` on, breaking lines at COLUMNS and indenting new ones. */
 static void print_wrapped(FILE *out, const char *text, int indent) {
@@ -27,13 +32,16 @@ static void print_wrapped(FILE *out, const char *text, int indent) {
     fputc('\n', out);
 }
 
-/* Left column of an option, e.g. "  -n, --max-tokens N", padded to INDENT. */
+/* Left column of an option, e.g. "  -n, --max-tokens N", padded to INDENT, on a line of its own if
+ * it is longer. */
 static void print_flag(FILE *out, const option_spec *spec) {
     int at = spec->letter != 0 ? fprintf(out, "  -%c, --%s", spec->letter, spec->name)
                                : fprintf(out, "      --%s", spec->name);
     if (spec->argument != NULL)
         at += fprintf(out, " %s", spec->argument);
-    fprintf(out, "%*s", at < INDENT ? INDENT - at : 1, "");
+    if (at >= INDENT)
+        at = fprintf(out, "\n") - 1;
+    fprintf(out, "%*s", INDENT - at, "");
 }
 
 const char *option_default(const option_spec *spec) {
@@ -48,6 +56,15 @@ size_t option_help(const option_spec *spec, char *text, size_t size) {
                  chooses ? spec->choices : "", spec->repeats ? "; may be repeated" : "",
                  value != NULL ? " [" : "", value != NULL ? value : "", value != NULL ? "]" : "");
     return (size_t)n < size ? (size_t)n : size - 1;
+}
+
+const char *option_group_title(option_group group) {
+    static const char *const titles[GROUP_COUNT] = {
+#define TITLE(id, title) [GROUP_##id] = (title),
+        OPTION_GROUP_LIST(TITLE)
+#undef TITLE
+    };
+    return titles[group];
 }
 
 static void print_option(FILE *out, const option_spec *spec) {
@@ -70,6 +87,8 @@ static void print_ignored(FILE *out, command_id command) {
         if (option_applies((option_id)id, command) && option_is_idle(spec) && n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "--%s ", spec->name);
     }
+    if (n == 0)
+        return;
     fprintf(out,
             "\naccepted from scripts for other programs, with a remark and without effect:\n%*s",
             IGNORED_INDENT, "");
@@ -90,6 +109,57 @@ size_t help_places(const command_spec *spec, char *text, size_t size) {
     return n;
 }
 
+static bool is_listed(option_id id, command_id command) {
+    return option_applies(id, command) && !option_is_idle(option_describe(id));
+}
+
+static unsigned count_listed(command_id command) {
+    unsigned n = 0;
+    for (int id = 0; id < OPT_COUNT; id++)
+        n += is_listed((option_id)id, command);
+    return n;
+}
+
+static bool is_often_used(option_id id, command_id command) {
+    return (option_describe(id)->often >> command & 1U) != 0;
+}
+
+static void print_often_used(FILE *out, command_id command) {
+    fprintf(out, "\nmost used:\n");
+    for (int id = 0; id < OPT_COUNT; id++)
+        if (is_listed((option_id)id, command) && is_often_used((option_id)id, command))
+            print_option(out, option_describe((option_id)id));
+}
+
+/* The options of a group that are not among the most used. */
+static void print_group(FILE *out, command_id command, option_group group) {
+    bool first = true;
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const option_spec *spec = option_describe((option_id)id);
+        if (spec->group != group || !is_listed((option_id)id, command) ||
+            is_often_used((option_id)id, command))
+            continue;
+        if (first)
+            fprintf(out, "\n%s:\n", option_group_title(group));
+        first = false;
+        print_option(out, spec);
+    }
+}
+
+/* One list of few options; of many the most used ones first, then the others by their groups. */
+static void print_options(FILE *out, command_id command) {
+    if (count_listed(command) >= GROUPED_FROM) {
+        print_often_used(out, command);
+        for (int group = GROUP_NONE + 1; group < GROUP_COUNT; group++)
+            print_group(out, command, (option_group)group);
+        return;
+    }
+    fprintf(out, "\noptions:\n");
+    for (int id = 0; id < OPT_COUNT; id++)
+        if (is_listed((option_id)id, command))
+            print_option(out, option_describe((option_id)id));
+}
+
 void help_print_command(FILE *out, command_id command) {
     const command_spec *spec = command_describe(command);
     fprintf(out, "usage: tern %s [options]%s%s\n\n%s\n", spec->name,
@@ -101,16 +171,8 @@ void help_print_command(FILE *out, command_id command) {
     char places[128];
     if (help_places(spec, places, sizeof places) > 0)
         fprintf(out, "\n%s\n", places);
-    fprintf(out, "\noptions:\n");
-    bool ignores = false;
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const option_spec *option = option_describe((option_id)id);
-        if (option_applies((option_id)id, command) && !option_is_idle(option))
-            print_option(out, option);
-        ignores |= option_applies((option_id)id, command) && option_is_idle(option);
-    }
-    if (ignores)
-        print_ignored(out, command);
+    print_options(out, command);
+    print_ignored(out, command);
     fprintf(out, "\nexamples:\n%s", spec->examples);
     fprintf(out, "\nFlags can also be set by variables, see `tern help environment`.\n");
 }

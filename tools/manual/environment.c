@@ -75,22 +75,34 @@ static void print_row(FILE *out, const option_spec *spec, const char *variable) 
     print_commands(out, spec->name);
 }
 
-static void print_table(FILE *out) {
-    fprintf(out, "| variable | older names | flag | values | default | meaning | AC | commands |\n"
-                 "|---|---|---|---|---|---|---|---|\n");
+/* A table of the group's variables under its heading; nothing where it has none. */
+static void print_group(FILE *out, option_group group) {
+    const char *title = option_group_title(group);
+    bool first = true;
     for (int id = 0; id < OPT_COUNT; id++) {
         const option_spec *spec = option_describe((option_id)id);
         char variable[WORD_BYTES];
-        if (!option_is_repeated((option_id)id) && option_variable(spec, variable, sizeof variable))
-            print_row(out, spec, variable);
+        if (spec->group != group || option_is_repeated((option_id)id) ||
+            !option_variable(spec, variable, sizeof variable))
+            continue;
+        if (first)
+            fprintf(
+                out,
+                "\n### %c%s\n"
+                "| variable | older names | flag | values | default | meaning | AC | commands |\n"
+                "|---|---|---|---|---|---|---|---|\n",
+                title[0] - ('a' - 'A'), title + 1);
+        first = false;
+        print_row(out, spec, variable);
     }
 }
 
 /* What tern does not have. */
 static void print_criteria(FILE *out) {
-    fprintf(out, "\nDefaults in this table are those of the first command named where they differ. "
-                 "AC: acceptance criteria that the variable\nbears on "
-                 "([requirements.md](requirements.md)).\n\n");
+    fprintf(out,
+            "\nDefaults in these tables are those of the first command named where they differ. "
+            "AC: acceptance criteria that the variable\nbears on "
+            "([requirements.md](requirements.md)).\n\n");
     for (size_t i = 0; i < sizeof criteria / sizeof *criteria; i++)
         fprintf(out, "- %s\n", criteria[i]);
 }
@@ -115,7 +127,9 @@ void page_print_environment(FILE *out) {
             "a value that the flag takes;\nwith another one they are ignored, which `--verbose` "
             "says. What the environment says of precision is a hint,\nalso with `--strict` "
             "([strict.md](strict.md#hints)).\n\n");
-    print_table(out);
+    fprintf(out, "## Variables of flags\n");
+    for (int group = GROUP_NONE + 1; group < GROUP_COUNT; group++)
+        print_group(out, (option_group)group);
     print_criteria(out);
     fprintf(out, "\n## Variables without a flag\n| variable | values | meaning |\n|---|---|---|\n");
     const environment_name *other;

@@ -8,7 +8,7 @@
 
 enum { COLUMNS = 60 }; /* of a line of source, before escapes; 80 are a matter of style */
 
-#define MANUAL_DATE "2026-11-21" /* of the latest change of this page's form */
+#define MANUAL_DATE "2026-11-27" /* of the latest change of this page's form */
 
 /* Text as roff takes it: no character is a command, "-" is one that can be copied. */
 static void print_text(FILE *out, const char *text, size_t size) {
@@ -114,13 +114,15 @@ static void print_option(FILE *out, const option_spec *spec) {
     print_words(out, text);
 }
 
-/* The options that have an effect, or those that have none. */
-static void print_options(FILE *out, bool effective) {
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const option_spec *spec = option_describe((option_id)id);
-        if (option_is_idle(spec) != effective)
-            print_option(out, spec);
-    }
+/* The options of a group under its heading, which begins with a capital. */
+static void print_group(FILE *out, option_group group) {
+    const char *title = option_group_title(group);
+    fprintf(out, ".SS %c%s\n", title[0] - ('a' - 'A'), title + 1);
+    if (group == GROUP_OTHERS)
+        print_words(out, "These are accepted with a remark.");
+    for (int id = 0; id < OPT_COUNT; id++)
+        if (option_describe((option_id)id)->group == group)
+            print_option(out, option_describe((option_id)id));
 }
 
 static void print_environment(FILE *out) {
@@ -179,10 +181,8 @@ void page_print_man(FILE *out) {
     fputs(".SH OPTIONS\n", out);
     print_words(out, "Not every command takes every option; a flag that is here twice means "
                      "something else for each command. Defaults are in brackets.");
-    print_options(out, true);
-    fputs(".SS Options of other programs\n", out);
-    print_words(out, "These are accepted with a remark.");
-    print_options(out, false);
+    for (int group = GROUP_NONE + 1; group < GROUP_COUNT; group++)
+        print_group(out, (option_group)group);
     print_environment(out);
     fputs(".SH FILES\n.TP\n\\fB~/.local/state/tern/history\\fR\n"
           "lines typed in tern chat, readable by their owner alone\n"
