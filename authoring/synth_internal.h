@@ -42,7 +42,7 @@ void tern_synth_vocab_free(tern_synth_vocab *vocab);
 typedef struct tern_synth_model {
     tern_synth_preset preset;
     const char
-        *architecture; /* which decides what tensors a block has (runtime/model/arch/arch.h) */
+        *architecture; /* which decides what tensors a block has (runtime/files/arch/arch.h) */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_special, n_ctx;
     float rope_base;
     float score_gain; /* deviation of queries and keys; its square is that of attention scores */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/model/arch/arch.h"
+#include "runtime/files/arch/arch.h"
 #include "runtime/model/rope_scaling.h"
 #include "tern/embed.h"
 #include "tern/status.h"

@@ -8,7 +8,7 @@
  * reads the members of tern_layer by name.
  */
 
-#include "runtime/model/arch/arch.h"
+#include "runtime/files/arch/arch.h"
 #include "runtime/model/weights.h"
 
 typedef struct tern_layer {

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/files/arch/arch.h"
 #include "runtime/files/gguf/gguf.h"
-#include "runtime/model/arch/arch.h"
 #include "runtime/model/block.h"
 #include "tern/embed.h"
 #include "tern/kernels.h"

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "runtime/model/arch/arch.h"
+#include "runtime/files/arch/arch.h"
 
 /*
  * YaRN: frequency[n_rot / 2], those of the base, become the stretched ones. A pair keeps its

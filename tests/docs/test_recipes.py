@@ -171,7 +171,7 @@ class Recipes(unittest.TestCase):
     def test_an_architecture_is_three_places(self) -> None:
         self.assertEqual(
             recipes_below(PAGES[2], "adding-an-architecture"),
-            ["runtime/model/arch/arch.c", "authoring/synth_models.c", "tests/oracle/forward.py"],
+            ["runtime/files/arch/arch.c", "authoring/synth_models.c", "tests/oracle/forward.py"],
         )
 
     def test_a_model_of_the_new_architecture_agrees_with_the_oracle(self) -> None:

@@ -11,7 +11,7 @@ import tokens
 
 # Folders whose files are drawn together; a file belongs to the longest that fits. Templates and verbs are rooms of
 # their own, because what runs is generated from them.
-ROOMS = ("base", "kernels", "kernels/isa", "dispatch", "device", "runtime/model/arch", "runtime/engine/cache", "runtime/text/chat",
+ROOMS = ("base", "kernels", "kernels/isa", "dispatch", "device", "runtime/files/arch", "runtime/engine/cache", "runtime/text/chat",
          "runtime/engine/draft", "runtime/engine", "runtime/engine/forward", "runtime/files/gguf", "runtime/text/grammar", "runtime/model",
          "runtime/engine/sample", "runtime/engine/session", "runtime/text/template", "threads", "runtime/text/tokenizer",
          "runtime/model/tune", "authoring", "receipts", "serve", "tools", "include", "codegen")  # fmt: skip

@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "runtime/files/arch/arch.h"
 #include "runtime/files/gguf/i2s_detect.h"
 #include "runtime/files/gguf/internal.h"
-#include "runtime/model/arch/arch.h"
 #include "tern/kernels.h"
 
 /* Bytes after the scale of an I2_S tensor that hold nothing; some writers omit them at the end. */

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/in_file.h"
+#include "runtime/files/arch/arch.h"
 #include "runtime/files/gguf/iebin.h"
-#include "runtime/model/arch/arch.h"
 #include "runtime/text/tokenizer/internal.h"
 
 bool tern_tokenizer_is_bitnet(const char *architecture) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "runtime/model/arch/arch.h"
+#include "runtime/files/arch/arch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "runtime/model/arch/arch.h"
+#include "runtime/files/arch/arch.h"
 
 typedef struct missing {
     const char

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_RUNTIME_MODEL_ARCH_ARCH_H
-#define TERN_RUNTIME_MODEL_ARCH_ARCH_H
+#ifndef TERN_RUNTIME_FILES_ARCH_ARCH_H
+#define TERN_RUNTIME_FILES_ARCH_ARCH_H
 
 /*
  * Architectures as data: everything that distinguishes one transformer from another. No code
