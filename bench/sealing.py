@@ -54,18 +54,27 @@ def refuse_existing(path: Path | None, force: bool) -> None:
         raise FileExistsError(errno.EEXIST, "exists (--force replaces it)", str(path))
 
 
+def one_line(content) -> str:
+    """How documents are stored: they are many and long, and `python3 -m json.tool FILE` shows a field a line."""
+    return json.dumps(content, separators=(",", ":")) + "\n"
+
+
 def write(path: Path, content: dict) -> None:
-    """Complete, or not at all."""
+    """In one line; complete, or not at all."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.write("\n")
+            file.write(one_line(content))
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def write_as_one_line(path: Path) -> None:
+    """A document that the program wrote with many lines: the same content, so the same digest."""
+    write(path, json.loads(path.read_text(encoding="utf-8")))
 
 
 def file_sha256(path: Path) -> str:

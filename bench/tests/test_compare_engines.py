@@ -86,6 +86,7 @@ class Program(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("1.200  [1.200, 1.200]", result.stdout)
         self.assertEqual((self.folder / "log").read_text(), "baab" + "baab")
+        self.assertRegex(out.read_text(), r"\A[^\n]+\n\Z")  # as tern writes documents
         found = json.loads(out.read_text())
         self.assertEqual(found["a"]["runs"], {"decode_tps": [10, 20, 10]})
         self.assertEqual(found["b"]["medians"], {"decode_tps": 12})

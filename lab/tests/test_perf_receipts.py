@@ -47,6 +47,7 @@ class Recipes(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("[1/1] bitnet-2b-short-prompt", done.stderr)
             path = out / "bitnet-2b-short-prompt.json"
+            self.assertRegex(path.read_text(), r"\A[^\n]+\n\Z")
             document = json.loads(path.read_text())
             self.assertEqual(document["benchmark"]["prompt_tokens"], 16)
             self.assertEqual(document["benchmark"]["repeat"], 5)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No function has more than 60 lines and no file of code more than 600: CONTRIBUTING.md says so.
+"""No function has more than 60 lines and no file of code more than 600: CONTRIBUTING.md says so. Documents of
+programs are one line each.
 
 Functions are found by how the formatter leaves them: in C a head that begins in the first column,
 ends with "{", and a "}" in the first column; in Python by the parser.
@@ -106,6 +107,13 @@ def too_long(name, text, kind):
 
 
 class Sizes(unittest.TestCase):
+    def test_stored_documents_are_one_line(self):
+        """What programs wrote is kept for programs: `python3 -m json.tool FILE` shows one field a line."""
+        stored = [name for name in listed() if re.match(r"docs/receipts/.*\.json$", name)]
+        self.assertGreater(len(stored), 100)
+        found = {name: (ROOT / name).read_text(encoding="utf-8").count("\n") for name in stored}
+        self.assertEqual({name: lines for name, lines in found.items() if lines != 1}, {})
+
     def test_nothing_is_too_long(self):
         found = []
         for name, kind in sources():
