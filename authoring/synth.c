@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "authoring/synth_internal.h"
-#include "runtime/model/joined.h"
+#include "runtime/model/config/joined_matrices.h"
 
 typedef tern_synth_model model;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "authoring/synth_internal.h"
-#include "runtime/model/block.h"
+#include "runtime/model/parts/block.h"
 
 enum { NAME_BYTES = 48 };
 

@@ -9,7 +9,7 @@
 #include "authoring/convert/hf_keys.h"
 #include "authoring/convert/hf_pooling.h"
 #include "base/json.h"
-#include "runtime/model/config.h"
+#include "runtime/model/config/config.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 

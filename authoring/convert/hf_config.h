@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "runtime/files/arch/arch.h"
-#include "runtime/model/rope_scaling.h"
+#include "runtime/model/config/rope_scaling.h"
 #include "tern/embed.h"
 #include "tern/status.h"
 

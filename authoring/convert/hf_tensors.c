@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/word_list.h"
-#include "runtime/model/block.h"
-#include "runtime/model/joined.h"
-#include "runtime/model/rope.h"
-#include "runtime/model/rope_scaling.h"
+#include "runtime/model/config/joined_matrices.h"
+#include "runtime/model/config/rope.h"
+#include "runtime/model/config/rope_scaling.h"
+#include "runtime/model/parts/block.h"
 
 /* A tensor that the file needs. */
 typedef struct wanted {

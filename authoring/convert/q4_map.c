@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "runtime/model/block.h"
+#include "runtime/model/parts/block.h"
 
 enum { MAP_BYTES = 16 << 20, NAME_BYTES = 256 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file_map.h"
-#include "runtime/model/blocks.h"
+#include "runtime/model/load/dense_blocks.h"
 
 /* A place for a block, while blocks are chosen. */
 typedef struct place {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/model/weight_check.h"
+#include "runtime/model/load/weight_check.h"
 
 /* ---- the image ----------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "base/metrics.h"
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
-#include "runtime/model/joined.h"
+#include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/model_image.h"
 #include "runtime/model/model_replicas.h"
 #include "runtime/model/on_device.h"

@@ -10,8 +10,8 @@
 
 #include "base/metrics.h"
 #include "base/thread_signals.h"
-#include "runtime/model/content.h"
-#include "runtime/model/image.h"
+#include "runtime/model/image/file_content.h"
+#include "runtime/model/image/image.h"
 
 /* Below this packing takes no time that anybody would notice: some 10 ms on one core. */
 #define LARGE_BYTES (UINT64_C(64) << 20)

@@ -9,8 +9,8 @@
 #include "dispatch/select.h"
 #include "kernels/iebs.h"
 #include "runtime/files/gguf/int4.h"
-#include "runtime/model/blocks.h"
-#include "runtime/model/weight_check.h"
+#include "runtime/model/load/dense_blocks.h"
+#include "runtime/model/load/weight_check.h"
 
 /* The tensor of that name, with its shape checked; ne1 == 1 stands for a vector, ne2 > 1 for as
  * many matrices. */
@@ -484,16 +484,4 @@ tern_status tern_load_embedding(tern_loader *l, const char *name, size_t rows, s
     if (status == TERN_OK)
         *out = embedding;
     return status;
-}
-
-uint64_t tern_linear_bytes(const tern_linear *linear) {
-    const tern_matrix *m = &linear->matrix;
-    const size_t packed = tern_packed_bytes(m->layout, m->rows, m->cols);
-    if (m->layout == TERN_LAYOUT_ROWS && m->format == TERN_FORMAT_INT4) /* blocks, made of it */
-        return (uint64_t)m->rows * (m->cols / TERN_INT4_BLOCK * TERN_INT4_BLOCK_BYTES);
-    uint64_t dense;
-    if (m->layout == TERN_LAYOUT_ROWS && linear->tensor->type == TERN_GGUF_SPARSE_TYPE &&
-        tern_format_bytes(m->format, m->rows, m->cols, &dense) == TERN_OK)
-        return dense;
-    return packed ? packed : linear->tensor->bytes;
 }

@@ -11,7 +11,7 @@
 #include "dispatch/sparse_limit.h"
 #include "kernels/iebs.h"
 #include "runtime/files/gguf/gguf.h"
-#include "runtime/model/blocks.h"
+#include "runtime/model/load/dense_blocks.h"
 
 /* A matrix of which every third block is stored, or every one. */
 typedef struct made {

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "kernels/reference.h"
+#include "runtime/model/config/rope.h"
 #include "runtime/model/model.h"
-#include "runtime/model/rope.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 

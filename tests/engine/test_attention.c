@@ -9,7 +9,7 @@
 
 #include "dispatch/select.h"
 #include "kernels/reference.h"
-#include "runtime/model/rope.h"
+#include "runtime/model/config/rope.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 

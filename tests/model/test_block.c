@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/model/block.h"
+#include "runtime/model/parts/block.h"
 #include "tests/support/check.h"
 
 /* Every byte of a layer's pointers and matrices belongs to exactly one tensor of the table. */

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "authoring/synth.h"
-#include "runtime/model/content.h"
-#include "runtime/model/image.h"
+#include "runtime/model/image/file_content.h"
+#include "runtime/model/image/image.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/model/load_jobs.h"
+#include "runtime/model/load/jobs.h"
 #include "tern/kernels.h"
 
 enum { JOBS = 5, MAX_ROWS = 70000, WIDE = 200000 /* bytes of a row: a piece has 16 of them */ };

@@ -11,7 +11,7 @@
 
 #include "authoring/synth.h"
 #include "runtime/engine/cache/pool.h"
-#include "runtime/model/content.h"
+#include "runtime/model/image/file_content.h"
 #include "runtime/model/model.h"
 #include "tests/support/check.h"
 #include "tests/support/gguf_bytes.h"

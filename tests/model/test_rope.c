@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/reference.h"
-#include "runtime/model/rope.h"
+#include "runtime/model/config/rope.h"
 #include "tests/kernels/table.h"
 #include "tests/support/check.h"
 

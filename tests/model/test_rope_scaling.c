@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/model/rope.h"
-#include "runtime/model/rope_scaling.h"
+#include "runtime/model/config/rope.h"
+#include "runtime/model/config/rope_scaling.h"
 #include "tests/support/check.h"
 
 enum { KNOWN = 12, MOST = 64 };

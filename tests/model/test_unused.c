@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/model/unused.h"
+#include "runtime/model/config/unclaimed.h"
 #include "tests/support/check.h"
 
 /* As the page says it, in the second column. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/model/weight_check.h"
+#include "runtime/model/load/weight_check.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 

@@ -15,7 +15,7 @@
  */
 
 #include "runtime/engine/forward/pass.h"
-#include "runtime/model/rope.h"
+#include "runtime/model/config/rope.h"
 
 /* ---- the beginning of a pass --------------------------------------------------------------- */
 

@@ -14,7 +14,8 @@
 #include "tern/kernels.h"
 #include "tern/span.h"
 
-/* Tensors that not every block has: bits of tern_arch.has (runtime/model/block.c lists them). */
+/* Tensors that not every block has: bits of tern_arch.has (runtime/model/parts/block.c lists them).
+ */
 typedef enum tern_block_option {
     TERN_HAS_QKV_BIAS = 1 << 0,       /* q, k and v may have biases */
     TERN_HAS_QK_NORMS = 1 << 1,       /* norm of every head of q and k, before it is turned */

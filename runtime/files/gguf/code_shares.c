@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    RUNS = 4,           /* places of a tensor that are looked at: those of content.c's samples */
-    RUN_BYTES = 4096,   /* a page, 16,384 codes */
+    RUNS = 4,         /* places of a tensor that are looked at: those of file_content.c's samples */
+    RUN_BYTES = 4096, /* a page, 16,384 codes */
     CODES_MIN = 1 << 17 /* of the signs: below, chance alone could do it */
 };
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Factors of embeddings, of what blocks add, and of logits.
+ *
+ * x = e * embedding + r * (a_1 + a_2 + ...) is what the norms of blocks read. Kept is x / r: the
+ * embedding's rows times e / r, and then plain sums. rmsnorm(x, eps) = rmsnorm(x / r, eps / r^2),
+ * so no operation of a pass knows of r.
+ */
+
+#include <math.h>
+
+#include "runtime/model/config/internal.h"
+
+static tern_status read_factor(const tern_gguf *file, const tern_config *c, const char *suffix,
+                               float *out, tern_error *err) {
+    return tern_config_f32(file, c->arch, suffix, 0.0f, 1e-4f, 1e4f, out, err);
+}
+
+tern_status tern_config_factors(const tern_gguf *file, tern_config *c, tern_error *err) {
+    float embedding;
+    tern_status s;
+    c->embedding_scale = c->arch->scaled_embedding ? sqrtf((float)c->n_embd) : 1.0f;
+    c->block_scale = c->logit_divisor = 1.0f;
+    if (!c->arch->own_factors)
+        return TERN_OK;
+    if ((s = read_factor(file, c, "embedding_scale", &embedding, err)) ||
+        (s = read_factor(file, c, "residual_scale", &c->block_scale, err)) ||
+        (s = read_factor(file, c, "logit_scale", &c->logit_divisor, err)))
+        return s;
+    const double r = (double)c->block_scale;
+    c->embedding_scale = (float)((double)embedding / r);
+    c->norm_eps = (float)((double)c->norm_eps / (r * r));
+    return TERN_OK;
+}

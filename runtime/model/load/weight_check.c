@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "runtime/model/load/weight_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/half.h"
+#include "kernels/ternary.h"
+
+/* The f16 fields of a block. */
+typedef struct block_fields {
+    size_t n;
+    size_t at[2];
+    const char *what[2];
+    bool magnitude; /* of ternary weights: the sign is the code's */
+} block_fields;
+
+static const block_fields fields[TERN_FORMAT_COUNT] = {
+    [TERN_FORMAT_Q4_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_Q4_1] = {2, {0, 2}, {"scale", "minimum"}, false},
+    [TERN_FORMAT_Q5_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_Q8_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_Q4_K] = {2, {0, 2}, {"scale", "scale of minima"}, false},
+    [TERN_FORMAT_Q5_K] = {2, {0, 2}, {"scale", "scale of minima"}, false},
+    [TERN_FORMAT_Q6_K] = {1, {208}, {"scale"}, false},
+    [TERN_FORMAT_IQ2_S] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_Q1_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_Q2_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_PQ2_0] = {1, {0}, {"scale"}, false},
+    [TERN_FORMAT_PTQ1_0] = {1, {26}, {"scale"}, false},
+    [TERN_FORMAT_STQ1_0] = {1, {40}, {"scale"}, false},
+    [TERN_FORMAT_TQ1_0] = {1, {52}, {"scale"}, true},
+    [TERN_FORMAT_TQ2_0] = {1, {64}, {"scale"}, true},
+};
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+static uint16_t half_at(const uint8_t *p) {
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return half;
+}
+
+/* The first block whose field is wrong, which a sum of bits has found. */
+static tern_status find_block(const block_fields *f, const uint8_t *row, size_t blocks,
+                              size_t stride, size_t r, tern_error *err) {
+    for (size_t b = 0; b < blocks; b++, row += stride)
+        for (size_t i = 0; i < f->n; i++) {
+            const float value = tern_f16_load(row + f->at[i]);
+            if (isfinite(value) && !(f->magnitude && value < 0.0f))
+                continue;
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "row %zu, block %zu: the %s is %g, must be finite%s", r, b, f->what[i],
+                             (double)value, f->magnitude ? " and not negative" : "");
+        }
+    return TERN_OK; /* only a minus zero was there */
+}
+
+/* Bit 15 of the result: some field has the exponent of infinities and NaNs, or a sign where there
+ * should be none. */
+static unsigned add_bits(const uint8_t *row, size_t blocks, size_t stride, unsigned sign) {
+    unsigned bits = 0;
+    for (size_t b = 0; b < blocks; b++, row += stride) {
+        const unsigned half = half_at(row);
+        bits |= ((half & 0x7fffu) + 0x400u) | (half & sign);
+    }
+    return bits;
+}
+
+static tern_status check_blocks(const block_fields *f, const tern_format_info *info,
+                                const uint8_t *data, size_t cols, size_t r0, size_t r1,
+                                tern_error *err) {
+    const size_t blocks = cols / info->block_elements, stride = info->block_bytes;
+    const unsigned sign = f->magnitude ? 0x8000u : 0;
+    for (size_t r = r0; r < r1; r++) {
+        const uint8_t *row = data + r * blocks * stride;
+        unsigned bits = 0;
+        for (size_t i = 0; i < f->n; i++)
+            bits |= add_bits(row + f->at[i], blocks, stride, sign);
+        const tern_status status =
+            bits & 0x8000u ? find_block(f, row, blocks, stride, r, err) : TERN_OK;
+        if (status != TERN_OK)
+            return status;
+    }
+    return TERN_OK;
+}
+
+/* ---- floats -------------------------------------------------------------------------------- */
+
+/* Numbers in words of 64 bits: `rest` is a number without its sign, `one` the last bit of its
+ * exponent. An exponent of all ones carries into the sign, and nothing carries further. */
+typedef struct lanes {
+    uint64_t rest, one;
+} lanes;
+
+static lanes lanes_of(tern_format format) {
+    if (format == TERN_FORMAT_F32)
+        return (lanes){UINT64_C(0x7fffffff7fffffff), UINT64_C(0x0080000000800000)};
+    if (format == TERN_FORMAT_F16)
+        return (lanes){UINT64_C(0x7fff7fff7fff7fff), UINT64_C(0x0400040004000400)};
+    return (lanes){UINT64_C(0x7fff7fff7fff7fff), UINT64_C(0x0080008000800080)};
+}
+
+static uint64_t carry_of(lanes l, const uint8_t *p, size_t bytes) {
+    uint64_t word = 0;
+    memcpy(&word, p, bytes);
+    return (word & l.rest) + l.one;
+}
+
+static bool is_finite_row(lanes l, const uint8_t *row, size_t bytes) {
+    uint64_t a = 0, b = 0;
+    size_t i = 0;
+    for (; i + 16 <= bytes; i += 16) {
+        a |= carry_of(l, row + i, 8);
+        b |= carry_of(l, row + i + 8, 8);
+    }
+    for (; i < bytes; i += 8)
+        b |= carry_of(l, row + i, bytes - i < 8 ? bytes - i : 8);
+    return !((a | b) & ~l.rest);
+}
+
+static float float_at(tern_format format, const uint8_t *row, size_t k) {
+    float value;
+    if (format == TERN_FORMAT_F16)
+        return tern_f16_load(row + 2 * k);
+    if (format == TERN_FORMAT_BF16)
+        return tern_bf16_load(row + 2 * k);
+    memcpy(&value, row + 4 * k, sizeof value);
+    return value;
+}
+
+static tern_status check_floats(tern_format format, size_t element, const uint8_t *data,
+                                size_t cols, size_t r0, size_t r1, tern_error *err) {
+    const lanes l = lanes_of(format);
+    for (size_t r = r0; r < r1; r++) {
+        const uint8_t *row = data + r * cols * element;
+        if (is_finite_row(l, row, cols * element))
+            continue;
+        size_t k = 0;
+        while (isfinite(float_at(format, row, k)))
+            k++;
+        return tern_fail(err, TERN_ERR_TENSOR_DATA, "row %zu, column %zu is %g, must be finite", r,
+                         k, (double)float_at(format, row, k));
+    }
+    return TERN_OK;
+}
+
+tern_status tern_weight_check(tern_format format, const void *data, size_t cols, size_t r0,
+                              size_t r1, tern_error *err) {
+    const tern_format_info *info = tern_format_describe(format);
+    if (fields[format].n > 0)
+        return check_blocks(&fields[format], info, data, cols, r0, r1, err);
+    if (format == TERN_FORMAT_F32 || format == TERN_FORMAT_F16 || format == TERN_FORMAT_BF16)
+        return check_floats(format, info->block_bytes, data, cols, r0, r1, err);
+    return TERN_OK;
+}
+
+/* ---- as a job ------------------------------------------------------------------------------ */
+
+static tern_status check_codes(tern_format format, const uint8_t *data, size_t cols, size_t r0,
+                               size_t r1, tern_error *err) {
+    uint8_t codes[TERN_TERNARY_COLS];
+    for (size_t at = r0 * cols; at < r1 * cols; at += sizeof codes) {
+        const size_t left = r1 * cols - at;
+        const size_t n = left < sizeof codes ? left : sizeof codes;
+        tern_ternary_read(format, data, at, n, codes);
+        if (tern_ternary_invalid(codes, n))
+            return tern_ternary_fail(format, data, cols, r0, err);
+    }
+    return TERN_OK;
+}
+
+static tern_status check_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
+                              tern_error *err) {
+    const tern_gguf_tensor *t = job->tensor;
+    const tern_format format = tern_format_from_gguf(t->type);
+    const size_t cols = (size_t)t->ne[0];
+    (void)worker;
+    const tern_status status = tern_weight_check(format, t->data, cols, r0, r1, err);
+    return status == TERN_OK && tern_format_is_ternary(format)
+               ? check_codes(format, t->data, cols, r0, r1, err)
+               : status;
+}
+
+tern_status tern_weight_note_check(tern_load_jobs *jobs, const tern_gguf *file,
+                                   const tern_gguf_tensor *t, bool drop, tern_error *err) {
+    tern_load_job *job = malloc(sizeof *job);
+    if (job == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to check weights");
+    *job = (tern_load_job){.make = check_rows,
+                           .rows = tern_gguf_rows_of(t),
+                           .row_bytes = (size_t)(t->bytes / tern_gguf_rows_of(t)),
+                           .source = drop ? t->data : NULL,
+                           .file = file,
+                           .tensor = t};
+    tern_load_jobs_add(jobs, job);
+    return TERN_OK;
+}
