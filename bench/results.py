@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what bench_kernels --json wrote: Google Benchmark's JSON, and tern's labels in it."""
+"""Reads what bench_kernels --json wrote: Google Benchmark's JSON, and tern's labels in it; and the same as
+lab/report keeps it, with one entry for all repetitions of a benchmark."""
 
 from __future__ import annotations
 
@@ -18,6 +19,11 @@ class ResultsError(Exception):
     """The file is not what it should be; the text names the file and what is wrong."""
 
 
+def clock_of(name: str) -> str:
+    """The clock's time where a benchmark's name says so, else the processor's."""
+    return "real_time" if "/real_time" in name else "cpu_time"
+
+
 @dataclass
 class Benchmark:
     """All repetitions of one benchmark."""
@@ -34,9 +40,8 @@ class Benchmark:
 
     @property
     def clock(self) -> str:
-        """What `seconds` were read from: the clock's time where the name says so, else the
-        processor's."""
-        return "real_time" if "/real_time" in self.name else "cpu_time"
+        """What `seconds` were read from."""
+        return clock_of(self.name)
 
     @property
     def weights(self) -> str:
@@ -78,6 +83,13 @@ NO_FIGURES = {"family_index", "per_family_instance_index", "repetitions", "repet
 NO_FIGURES |= {"threads", "iterations", "real_time", "cpu_time"}
 
 
+def repetitions(entry: dict) -> list[dict]:
+    """The runs of an entry: itself, or as many as its figures have values."""
+    lists = {key: values for key, values in entry.items() if isinstance(values, list)}
+    count = max(map(len, lists.values()), default=0)
+    return [entry | {key: values[i] for key, values in lists.items()} for i in range(count)] or [entry]
+
+
 def add_run(path: str, run: dict, found: dict[str, Benchmark]) -> None:
     """Adds one repetition."""
     name = run["run_name"]
@@ -103,14 +115,15 @@ def load(path: str) -> Results:
         raise ResultsError(f"{path}: not a result of Google Benchmark: no list 'benchmarks'")
     found: dict[str, Benchmark] = {}
     failed: dict[str, str] = {}
-    for run in data["benchmarks"]:
+    for entry in data["benchmarks"]:
         try:
-            if run.get("run_type", "iteration") != "iteration":
+            if entry.get("run_type", "iteration") != "iteration":
                 continue
-            if run.get("error_occurred"):
-                failed[run["run_name"]] = run.get("error_message", "failed")
+            if entry.get("error_occurred"):
+                failed[entry["run_name"]] = entry.get("error_message", "failed")
                 continue
-            add_run(path, run, found)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            for run in repetitions(entry):
+                add_run(path, run, found)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
             raise ResultsError(f"{path}: an entry of 'benchmarks' is broken: {error!r}") from None
     return Results(path, data.get("context") or {}, found, failed)

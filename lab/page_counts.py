@@ -72,7 +72,7 @@ def sparse_table() -> str:
 
 # ---- operations of a device --------------------------------------------------------------------------
 
-DEVICE = "cuda/bench"
+DEVICE = "nvidia-h200"
 
 
 def case(name: str) -> dict:

@@ -47,7 +47,7 @@ def macs(op: str, weights: str, level: str, shape: str | None = None) -> str:
     return f"{found.figure('macs') / 1e9:.0f}"
 
 
-def roof(weights: str, report: str = "bench.json") -> str:
+def roof(weights: str, report: str = page_tables.AVX2_REPORT) -> str:
     """What the multiply-accumulate of a format's gemm does in registers, G a second."""
     return f"{page_tables.kernel('gemm', weights, 'cache', report=report).figure('peak_roof') / 1e9:.0f}"
 

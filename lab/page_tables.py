@@ -20,8 +20,9 @@ import stats
 ROOT = Path(__file__).resolve().parents[1]
 RECEIPTS = ROOT / "docs" / "receipts"
 REPORTS = ROOT / "docs" / "report"
-# Whose rows count; None: all, which were selected.
-KERNEL_REPORTS = {"bench.json": "avx2", "avx512/bench.json": None, "amx/bench.json": None}
+# Which instruction set's kernels count in the report of a machine; None: all, which were selected.
+AVX2_REPORT, AVX512_REPORT, AMX_REPORT = "amd-epyc-zen3-avx2", "amd-epyc-zen5-avx512", "intel-xeon-amx"
+KERNEL_REPORTS = {AVX2_REPORT: "avx2", AVX512_REPORT: None, AMX_REPORT: None}
 
 PRODUCTS = ("qkv", "out", "gate_up", "down")
 STAGES = {  # line of the table: stages, and which time
@@ -372,7 +373,8 @@ def precision_facts(model: str) -> str:
 
 @functools.cache
 def benchmarks(report: str) -> results.Results:
-    return results.load(str(REPORTS / report))
+    """What docs/report keeps of a machine: only what pages read (lab/report --filter)."""
+    return results.load(str(REPORTS / f"{report}.json"))
 
 
 def kernel_rows(report: str) -> list[results.Benchmark]:
@@ -383,7 +385,7 @@ def kernel_rows(report: str) -> list[results.Benchmark]:
 
 
 def kernel(op: str, weights: str, level: str, shape: str | None = None,
-           report: str = "bench.json") -> results.Benchmark | None:
+           report: str = AVX2_REPORT) -> results.Benchmark | None:
     for b in kernel_rows(report):
         label = b.label
         if (label.get("op"), b.weights, label.get("level")) == (op, weights, level) \
@@ -392,7 +394,7 @@ def kernel(op: str, weights: str, level: str, shape: str | None = None,
     return None
 
 
-def scalar_factor(weights: str, isa: str, field: str, form: str = ".1f", report: str = "bench.json") -> str:
+def scalar_factor(weights: str, isa: str, field: str, form: str = ".1f", report: str = AVX2_REPORT) -> str:
     """What lab/known_numbers.py has of a format by an instruction set: speed over scalar, bandwidth, intensity."""
     line = known_numbers.line(benchmarks(report), weights, isa)
     found = getattr(line, field) if line else None
@@ -401,11 +403,13 @@ def scalar_factor(weights: str, isa: str, field: str, form: str = ".1f", report:
     return shown(found, form)
 
 
-def benchmarks_of(report: str = "bench.json") -> int:
-    return len(benchmarks(report).benchmarks)
+def benchmarks_of(report: str = AVX2_REPORT) -> int:
+    """How many were measured, of which the file has some."""
+    found = benchmarks(report)
+    return found.context.get("measured", len(found.benchmarks))
 
 
-def kernels_table(report: str = "bench.json") -> str:
+def kernels_table(report: str = AVX2_REPORT) -> str:
     rows = []
     formats = dict.fromkeys(b.weights for b in kernel_rows(report) if b.label.get("op") == "gemv")
     for weights in formats:
@@ -421,7 +425,7 @@ def kernels_table(report: str = "bench.json") -> str:
                   "gemm of 128 tokens, from the cache", "of the peak"], rows)
 
 
-def tiles_table(report: str = "amx/bench.json") -> str:
+def tiles_table(report: str = AMX_REPORT) -> str:
     """Products of many tokens by tiles, beside those of AVX-512 in the same report."""
     rows = []
     found = [b for b in kernel_rows(report) if b.label.get("op") == "gemm"]

@@ -121,7 +121,7 @@ class Page(unittest.TestCase):
 
     def test_kernels_of_two_reports(self):
         """Each table has the rows of its own report: AVX2's alone, and those that AVX-512 selects."""
-        for report, isas in (("bench.json", {"avx2"}), ("avx512/bench.json", {"avx512", "avx512vnni", "avx512vbmi"})):
+        for report, isas in (("amd-epyc-zen3-avx2", {"avx2"}), ("amd-epyc-zen5-avx512", {"avx512", "avx512vnni", "avx512vbmi"})):
             self.assertEqual({b.label.get("isa") for b in page_tables.kernel_rows(report)}, isas)
             found = page_tables.kernel("gemv", "i2_s", "cache", report=report)
             line = next(t for t in page_tables.kernels_table(report).splitlines() if t.startswith("| i2_s "))
@@ -134,7 +134,7 @@ class Page(unittest.TestCase):
         self.assertGreaterEqual(len(lines), 12)
         for line in lines:
             weights, tiles, vectors, ratio = line.strip("| ").split(" | ")
-            found = {b.label["isa"]: b.figure("macs") / 1e9 for b in page_tables.kernel_rows("amx/bench.json")
+            found = {b.label["isa"]: b.figure("macs") / 1e9 for b in page_tables.kernel_rows("intel-xeon-amx")
                      if (b.label.get("op"), b.weights) == ("gemm", weights)}
             other = next(speed for isa, speed in found.items() if isa != "amx")
             self.assertEqual((tiles, vectors, ratio),

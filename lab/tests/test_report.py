@@ -229,6 +229,25 @@ class ProgramTests(InFolder):
             other = self.folder / "b" / path.name
             self.assertEqual(path.read_bytes(), other.read_bytes(), path.name)
 
+    def test_some_of_a_result(self) -> None:
+        """--filter takes benchmarks of a result, with all repetitions; the file says of how many, and is one line."""
+        whole, source = results.load(str(self.json)), self.json
+        for name, count in (("zz9_wide/|bad", 2), ("zz9_wide/memory", 1)):
+            out = self.folder / f"kept-{count}"
+            self.report(str(out), str(source), "--filter", name)  # fails without matplotlib, after it
+            source = out / "bench.json"
+            self.assertRegex(source.read_text(encoding="utf-8"), r"\A[^\n]+\n\Z")
+            kept = results.load(str(source))
+            self.assertEqual(len(kept.benchmarks), count)
+            self.assertEqual({name: whole.benchmarks[name] for name in kept.benchmarks}, kept.benchmarks)
+            self.assertEqual((kept.context["measured"], kept.context["kept"]), (6, name))
+            self.assertEqual(kept.failed, whole.failed if "bad" in name else {})
+        before = source.read_bytes()
+        result = self.report(str(source.parent), str(source), "--filter", "none")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("would replace the whole result by a part of it", result.stderr)
+        self.assertEqual(source.read_bytes(), before)
+
     def test_complaints(self) -> None:
         empty = self.folder / "empty.json"
         empty.write_text('{"benchmarks": []}', encoding="utf-8")

@@ -109,7 +109,7 @@ def too_long(name, text, kind):
 class Sizes(unittest.TestCase):
     def test_stored_documents_are_one_line(self):
         """What programs wrote is kept for programs: `python3 -m json.tool FILE` shows one field a line."""
-        stored = [name for name in listed() if re.match(r"docs/receipts/.*\.json$", name)]
+        stored = [name for name in listed() if re.match(r"docs/(receipts|report)/.*\.json$", name)]
         self.assertGreater(len(stored), 100)
         found = {name: (ROOT / name).read_text(encoding="utf-8").count("\n") for name in stored}
         self.assertEqual({name: lines for name, lines in found.items() if lines != 1}, {})
