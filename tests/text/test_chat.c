@@ -46,12 +46,12 @@ static const tern_chat_message many[] = {{.role = "system", .content = "Be kind"
                                          {.role = "assistant", .content = "Ho"},
                                          {.role = "user", .content = "He"}};
 
-/* format: the one that is set by name, or "template" or "bitnet", which need not be. */
+/* format: it is set by name, unless the file has it by itself. */
 static void expect_chat(const tokenizer_case *c, const char *format,
                         const tern_chat_message *messages, size_t n, const char *expected) {
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, c, NULL), TERN_OK);
-    if (strcmp(format, "template") != 0 && strcmp(format, "bitnet") != 0)
+    if (strcmp(format, tern_chat_format(f.t)) != 0)
         assert_int_equal(tern_tokenizer_set_chat_format(f.t, format, &f.err), TERN_OK);
     assert_string_equal(tern_chat_format(f.t), format);
     int32_t ids[CASE_MAX_IDS];
@@ -80,8 +80,9 @@ static void chatml_default_system(void **state) {
     static const char *const templates[] = {
         "{{ '<|im_start|>system\nYou help<|im_end|>\n<|im_start|>assistant' }}",
         "{{ '<|im_start|>system\\nYou help<|im_end|>\\n<|im_start|>assistant' }}",
-        ("'<|im_start|>system\n' + messages[0]['content'] + '<|im_end|>' else "
-         "'<|im_start|>system\nYou help<|im_end|>' '<|im_start|>assistant'")};
+        ("{{ bos_token }}{% if messages[0].role == 'system' %}<|im_start|>system\n"
+         "{{ messages[0].content }}<|im_end|>{% else %}{% set help = 'You help' %}"
+         "<|im_start|>system\n{{ help }}<|im_end|>{% endif %}<|im_start|>assistant")};
     for (size_t i = 0; i < 3; i++) {
         const tokenizer_case c = with_template(templates[i], "gpt-2");
         expect_chat(&c, "chatml", one, 1,
@@ -133,11 +134,12 @@ static void falcon_and_zephyr(void **state) {
 
 static void llama2(void **state) {
     (void)state;
-    const tokenizer_case c = with_template("[INST] <<SYS>> [/INST]", "gpt-2");
+    tokenizer_case c = with_template("[INST] <<SYS>> [/INST]", "gpt-2");
     expect_chat(&c, "llama2", one, 1, "[INST] Hi [/INST]");
-    /* without keys, BOS of byte-level files is 11: the vertical tab of this vocabulary */
+    c.id_key = "tokenizer.ggml.bos_token_id"; /* EOS of byte-level files is 11 without its key */
+    c.id = BOS;
     expect_chat(&c, "llama2", many, 4,
-                "[INST] <<SYS>>\nBe kind\n<</SYS>>\n\nHi [/INST] Ho </s>\x0b[INST] He [/INST]");
+                "[INST] <<SYS>>\nBe kind\n<</SYS>>\n\nHi [/INST] Ho \xc4\x8b<s>[INST] He [/INST]");
 }
 
 static void questions_and_answers(void **state) {
@@ -146,6 +148,45 @@ static void questions_and_answers(void **state) {
     expect_chat(&c, "qa", many, 4, "Q: Hi A: Ho</s>Q: He A:");
     c.chat_template = "'Q: ' + m + ' A:' + a + '\n'";
     expect_chat(&c, "qa", many, 4, "Q: Hi A: Ho\nQ: He A:");
+}
+
+/* What every built-in format writes of a conversation that none was made for: blanks of all kinds
+ * around messages, one that is empty, a system message at the end, signs of templates. */
+static void every_format_of_an_odd_conversation(void **state) {
+    (void)state;
+    static const tern_chat_message odd[] = {{.role = "system", .content = "S\n"},
+                                            {.role = "user", .content = "\t\f{{ x }} \\n"},
+                                            {.role = "user", .content = ""},
+                                            {.role = "assistant", .content = "\r\xc2\xa0Ho\v"},
+                                            {.role = "system", .content = "unseen"}};
+    static const struct {
+        const char *format, *expected;
+    } cases[] = {
+        {"bitnet", "System: S<|eot_id|>User: {{ x }} \\n<|eot_id|>User: <|eot_id|>"
+                   "Assistant: \xc2\xa0Ho<|eot_id|>System: unseen<|eot_id|>Assistant: "},
+        {"chatml", "<|im_start|>system\nS\n<|im_end|>\n"
+                   "<|im_start|>user\n\t\f{{ x }} \\n<|im_end|>\n<|im_start|>user\n<|im_end|>\n"
+                   "<|im_start|>assistant\n\r\xc2\xa0Ho\v<|im_end|>\n"
+                   "<|im_start|>system\nunseen<|im_end|>\n<|im_start|>assistant\n"},
+        {"llama3", "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|>"
+                   "<|start_header_id|>user<|end_header_id|>\n\n{{ x }} \\n<|eot_id|>"
+                   "<|start_header_id|>user<|end_header_id|>\n\n<|eot_id|>"
+                   "<|start_header_id|>assistant<|end_header_id|>\n\n\xc2\xa0Ho<|eot_id|>"
+                   "<|start_header_id|>system<|end_header_id|>\n\nunseen<|eot_id|>"
+                   "<|start_header_id|>assistant<|end_header_id|>\n\n"},
+        {"zephyr", "<|system|>\nS\n</s>\n<|user|>\n\t\f{{ x }} \\n</s>\n<|user|>\n</s>\n"
+                   "<|assistant|>\n\r\xc2\xa0Ho\v</s>\n<|system|>\nunseen</s>\n<|assistant|>\n"},
+        {"falcon3", "<|system|>\nS\n\n<|user|>\n\t\f{{ x }} \\n\n<|user|>\n\n"
+                    "<|assistant|>\n\r\xc2\xa0Ho\v</s>\n<|system|>\nunseen\n<|assistant|>\n"},
+        {"falcon-e", "systemS\n\nuser\t\f{{ x }} \\n\nuser\nassistant\r\xc2\xa0Ho\v\n"
+                     "systemunseen\nassistant\n"},
+        {"llama2", "[INST] <<SYS>>\nS\n\n<</SYS>>\n\n{{ x }} \\n [/INST][INST]  [/INST]"
+                   " \xc2\xa0Ho </s>"},
+        {"qa", "Q: \t\f{{ x }} \\n A:Q:  A: \r\xc2\xa0Ho\v\n"},
+    };
+    const tokenizer_case c = with_template("{{ messages[0].content }}", "gpt-2");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_chat(&c, cases[i].format, odd, 5, cases[i].expected);
 }
 
 static size_t count_of(const int32_t *ids, size_t n, int32_t id) {
@@ -431,6 +472,7 @@ int main(void) {
         cmocka_unit_test(falcon_and_zephyr),
         cmocka_unit_test(llama2),
         cmocka_unit_test(questions_and_answers),
+        cmocka_unit_test(every_format_of_an_odd_conversation),
         cmocka_unit_test(templates_write_what_is_built_in),
         cmocka_unit_test(begins_once),
         cmocka_unit_test(templates_that_fail),

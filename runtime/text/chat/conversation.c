@@ -7,6 +7,7 @@
 
 #include "runtime/text/chat/formats.h"
 #include "runtime/text/template/template.h"
+#include "runtime/text/tokenizer/internal.h"
 
 const char *tern_chat_format(const tern_tokenizer *t) {
     return tern_chat_name(tern_chat_of(t));
@@ -45,19 +46,35 @@ static tern_status failure(const tern_tokenizer *t, tern_status status, tern_err
                      tern_status_str(status));
 }
 
-/* ---- the file's own template ----------------------------------------------------------------- */
+/* ---- templates ------------------------------------------------------------------------------- */
 
-/* The tokens that templates know by name; how many. */
-static size_t named_tokens(const tern_tokenizer *t, tern_template_token out[3]) {
+enum { MOST_WORDS = 5 };
+
+/* What a template knows by name. */
+typedef struct words {
+    tern_template_token list[MOST_WORDS];
+    size_t n;
+} words;
+
+static void add_word(words *w, const char *name, tern_span text) {
+    w->list[w->n++] = (tern_template_token){name, text};
+}
+
+static tern_span token_text(const tern_tokenizer *t, int32_t id) {
+    const bool there = id >= 0 && (size_t)id < t->n_tokens;
+    return there ? t->tokens[id] : (tern_span){"", 0};
+}
+
+static words named_tokens(const tern_tokenizer *t) {
     const struct {
         const char *name;
         int32_t id;
     } known[] = {{"bos_token", t->bos}, {"eos_token", t->eos}, {"unk_token", t->unknown}};
-    size_t n = 0;
+    words w = {.n = 0};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].id >= 0 && (size_t)known[i].id < t->n_tokens)
-            out[n++] = (tern_template_token){known[i].name, t->tokens[known[i].id]};
-    return n;
+            add_word(&w, known[i].name, token_text(t, known[i].id));
+    return w;
 }
 
 /* Whether a text begins with the token that begins texts, as the template's own. */
@@ -67,22 +84,79 @@ static bool has_bos(const tern_tokenizer *t, const tern_marked_text *text) {
            tern_all_zero(text->marks, bos.size);
 }
 
-static tern_status run_template(const tern_tokenizer *t, const tern_conversation *c,
-                                tern_encoder *e, tern_marked_text *text, tern_error *err) {
-    tern_template_token tokens[3];
-    const tern_template_input input = {.conversation = c,
-                                       .tokens = tokens,
-                                       .n_tokens = named_tokens(t, tokens),
-                                       .now = time(NULL)};
-    tern_marked_text own = {0};
-    tern_status status = tern_template_run(t->chat_template, &input, &own, err);
-    if (status == TERN_OK) {
-        tern_chat_builder b = {.t = t, .e = e, .text = text};
-        if (t->add_bos && t->bos >= 0 && !has_bos(t, &own))
-            tern_chat_put_id(&b, t->bos);
-        tern_chat_put_marked(&b, &own);
-        status = b.status == TERN_OK ? TERN_OK : failure(t, b.status, err);
+/* What a template wrote becomes *text, and ids in e unless that is NULL. BOS comes first, once. */
+static tern_status put_written(const tern_tokenizer *t, const tern_marked_text *written,
+                               tern_encoder *e, tern_marked_text *text) {
+    const tern_span bytes = {written->bytes, written->size};
+    tern_status status = TERN_OK;
+    if (t->add_bos && t->bos >= 0 && !has_bos(t, written)) {
+        status =
+            tern_marked_add(text, t->tokens[t->bos], TERN_MARK_TEMPLATE, TERN_TOKENIZER_MAX_TEXT);
+        if (e != NULL && status == TERN_OK)
+            tern_encoder_emit(e, t->bos);
     }
+    if (status != TERN_OK || bytes.size == 0)
+        return status;
+    status = tern_marked_add_marks(text, bytes, written->marks, TERN_TOKENIZER_MAX_TEXT);
+    return status == TERN_OK && e != NULL ? tern_encode_marked(e, bytes, written->marks) : status;
+}
+
+static tern_status run(tern_span source, const words *w, const tern_conversation *c,
+                       tern_marked_text *written, tern_error *err) {
+    const tern_template_input input = {
+        .conversation = c, .tokens = w->list, .n_tokens = w->n, .now = time(NULL)};
+    return tern_template_run(source, &input, written, err);
+}
+
+static tern_status run_template(const tern_tokenizer *t, tern_span source, const words *w,
+                                const tern_conversation *c, tern_encoder *e, tern_marked_text *text,
+                                tern_error *err) {
+    tern_marked_text written = {0};
+    tern_status status = run(source, w, c, &written, err);
+    if (status == TERN_OK) {
+        status = put_written(t, &written, e, text);
+        if (status != TERN_OK)
+            (void)failure(t, status, err);
+    }
+    tern_marked_free(&written);
+    return status;
+}
+
+/*
+ * The system message that the file's own template gives to a chat without one, in ChatML: found by
+ * running it for an empty message. The text lies in *written; empty where there is none.
+ */
+static tern_span default_system(const tern_tokenizer *t, tern_marked_text *written) {
+    static const char head[] = "<|im_start|>system\n", tail[] = "<|im_end|>";
+    const tern_chat_message empty = {.role = "user", .content = ""};
+    const tern_conversation c = {.messages = &empty, .n = 1};
+    const tern_span nothing = {"", 0};
+    const size_t skip = sizeof head - 1;
+    words w = {.n = 0};
+    add_word(&w, "bos_token", nothing);
+    add_word(&w, "eos_token", nothing);
+    if (t->chat_template.size == 0 || run(t->chat_template, &w, &c, written, NULL) != TERN_OK ||
+        written->size < skip || memcmp(written->bytes, head, skip) != 0)
+        return nothing;
+    const char *start = written->bytes + skip;
+    const char *end = memmem(start, written->size - skip, tail, sizeof tail - 1);
+    return end != NULL ? (tern_span){start, (size_t)(end - start)} : nothing;
+}
+
+static tern_status run_built_in(const tern_tokenizer *t, tern_chat_format_id format,
+                                const tern_conversation *c, tern_encoder *e, tern_marked_text *text,
+                                tern_error *err) {
+    const tern_conversation talk = {.messages = c->messages, .n = c->n, .no_answer = c->no_answer};
+    const bool ends = tern_chat_template_has(t, "eos_token");
+    tern_status status = tern_chat_check(format, c, err);
+    if (status != TERN_OK)
+        return status;
+    tern_marked_text own = {0};
+    words w = named_tokens(t);
+    add_word(&w, "turn_end", ends ? token_text(t, t->eos) : (tern_span){"\n", 1});
+    if (format == TERN_CHAT_CHATML)
+        add_word(&w, "default_system", default_system(t, &own));
+    status = run_template(t, tern_chat_template(format), &w, &talk, e, text, err);
     tern_marked_free(&own);
     return status;
 }
@@ -96,14 +170,10 @@ static tern_status write(const tern_tokenizer *t, const tern_conversation *c, te
                          "%s: the model has no chat format that is known here (no "
                          "tokenizer.chat_template)",
                          t->file);
-    if (format == TERN_CHAT_TEMPLATE)
-        return run_template(t, c, e, text, err);
-    const tern_status status = tern_chat_check(format, c, err);
-    if (status != TERN_OK)
-        return status;
-    tern_chat_builder b = {.t = t, .e = e, .text = text};
-    tern_chat_write(format, &b, c);
-    return b.status == TERN_OK ? TERN_OK : failure(t, b.status, err);
+    if (format != TERN_CHAT_TEMPLATE)
+        return run_built_in(t, format, c, e, text, err);
+    const words w = named_tokens(t);
+    return run_template(t, t->chat_template, &w, c, e, text, err);
 }
 
 /* The same after a check; the caller finishes e, unless it is NULL, and frees *text. */

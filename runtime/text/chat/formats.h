@@ -2,16 +2,19 @@
 #ifndef TERN_RUNTIME_TEXT_CHAT_FORMATS_H
 #define TERN_RUNTIME_TEXT_CHAT_FORMATS_H
 
-/* The chat formats that are built in (docs/chat.md). */
+/* The chat formats that are built in (docs/chat.md): templates, as a model's file has one. */
 
-#include "runtime/text/chat/builder.h"
 #include "runtime/text/chat/styles.h"
+#include "runtime/text/template/template.h"
 
-/* Whether a format has a place for everything; TERN_ERR_CHAT names what it has none for. */
+/*
+ * The template of a format. It knows what every template does, and two words more: `turn_end`, what
+ * ends an answer, and `default_system`, the system message of a chat that has none (may be "").
+ */
+tern_span tern_chat_template(tern_chat_format_id format);
+
+/* Checks that a format has a place for everything; TERN_ERR_CHAT names what it has none for. */
 TERN_MUST_CHECK tern_status tern_chat_check(tern_chat_format_id format, const tern_conversation *c,
                                             tern_error *err);
-
-/* Writes a conversation that was checked; b->status is the outcome. */
-void tern_chat_write(tern_chat_format_id format, tern_chat_builder *b, const tern_conversation *c);
 
 #endif
