@@ -57,7 +57,7 @@ ELSEWHERE = {
     "tern verify-determinism": "e2e_verify_determinism",
     "tern convert": "e2e_convert: it makes such folders",
     "tern dedup": "e2e_dedup: it makes a base and what shares with it",
-    "python lab/train/float_llama.py": "trains for an hour; needs PyTorch",
+    "python lab/training/float_llama.py": "trains for an hour; needs PyTorch",
     "lab/precision-receipts": "needs the model that is trained; lab_pages checks what it wrote",
     "tern pull": "needs a network; e2e_pull has a Hub of its own",
     "build/tern pull": "needs a network; e2e_pull has a Hub of its own",

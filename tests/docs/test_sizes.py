@@ -121,6 +121,12 @@ class Sizes(unittest.TestCase):
             found += too_long(name, text, kind)
         self.assertEqual(found, [])
 
+    def test_nothing_needs_the_training(self):
+        """Its README says so. What names the folder elsewhere lists commands of pages, or holds a page's figures."""
+        named = [name for name, _ in sources() if "lab/training" in (ROOT / name).read_text(encoding="utf-8", errors="replace")]
+        self.assertEqual([name for name in named if not name.startswith(("lab/training/", "tests/docs/"))],
+                         ["lab/precision-receipts"])  # in its example of how the model that it measures is made
+
     def test_functions_are_found(self):
         """All of a file that is known, and thousands in the tree."""
         text = (ROOT / "base" / "sha256.c").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Trains the last blocks of a model that float_llama.py made a little further, on the pages alone.
 
-    python lab/train/fine_tune.py out/models/float-llama.gguf out/models/float-llama-pages.gguf --blocks 1
+    python lab/training/fine_tune.py out/models/float-llama.gguf out/models/float-llama-pages.gguf --blocks 1
 
 All other weights stay as they are in the file, to the bit: what `tern dedup --base` and models that share
 matrices (docs/dedup.md) save is measured with it.
