@@ -112,7 +112,8 @@ class Sizes(unittest.TestCase):
         stored = [name for name in listed() if re.match(r"docs/(receipts|report)/.*\.json$", name)]
         self.assertGreater(len(stored), 100)
         found = {name: (ROOT / name).read_text(encoding="utf-8").count("\n") for name in stored}
-        self.assertEqual({name: lines for name, lines in found.items() if lines != 1}, {})
+        self.assertEqual({name: lines for name, lines in found.items() if lines != 1}, {},
+                         "python3 -m json.tool --compact FILE FILE writes one line")
 
     def test_nothing_is_too_long(self):
         found = []
