@@ -1,5 +1,5 @@
-# The two libraries. libtern-kernels holds kernels/, dispatch/, device/ and the generated rows, and needs
-# nothing but cpuinfo; libtern holds the same objects, base/, threads/ and runtime/. Every file is compiled
+# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c and the generated rows, and needs
+# nothing but cpuinfo; libtern holds the same objects, the rest of base/, threads/ and runtime/. Every file is compiled
 # once, position independent, and goes into the static and into the shared library. authoring/ is a library
 # that is not installed: what only reads models does not link what writes them.
 #
@@ -7,9 +7,10 @@
 
 option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
-file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
+file(GLOB kernel_sources CONFIGURE_DEPENDS base/status.c kernels/*.c dispatch/*.c device/*.c)
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
 file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c threads/*.c runtime/*/*.c runtime/*/*/*.c)
+list(FILTER runtime_sources EXCLUDE REGEX "/base/status.c$")
 add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
 add_library(tern_runtime_objects OBJECT ${runtime_sources})
 set_source_files_properties(device/load_cuda.c PROPERTIES

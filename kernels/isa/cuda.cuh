@@ -5,16 +5,14 @@
 /*
  * The verbs for CUDA. A verb is what one thread does, or what a warp or block does together; the
  * arithmetic is that of docs/numerics.md, with the intrinsics that round to nearest and are never
- * fused, whatever flags the compiler gets. tests/cuda/emulator.h stands in for the two headers of
- * CUDA where the kernels are compiled for the processor.
+ * fused, whatever flags the compiler gets. The tests compile the kernels for the processor as well;
+ * they include stand-ins for CUDA's headers first (tests/cuda/rows.cc).
  */
 
 #ifdef __CUDACC__
 #include <cuda_fp16.h>
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
-#else
-#include "tests/cuda/emulator.h"
 #endif
 
 #include <stddef.h>

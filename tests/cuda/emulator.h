@@ -5,7 +5,7 @@
 /*
  * Enough of CUDA C++ to run the kernels of the table on the processor, thread by thread. The
  * generated .cu files are compiled as C++ with this in place of CUDA's headers (see
- * kernels/isa/cuda.cuh). A block's threads are fibers that run until they reach a barrier or a
+ * rows.cc). A block's threads are fibers that run until they reach a barrier or a
  * shuffle; tern_emulate says in which order. What a GPU would leave undefined is an error here: a
  * barrier that not all threads reach, a shuffle with threads that have returned, a misaligned
  * vector load. Shared memory holds a pattern before each block.

@@ -34,6 +34,15 @@ def private_includes(name: str, text: str) -> list[str]:
     ]
 
 
+def includes_outside(name: str, text: str, rooms: set[str]) -> list[str]:
+    """"file includes header" for each header of the tree that lies in no room, such as a test's."""
+    return [
+        f"{name} includes {header}"
+        for header in re.findall(r'^\s*#\s*include\s*"([^"]+/[^"]+)"', text, re.M)
+        if header.split("/")[0] not in rooms | {"tern", "gen"}
+    ]
+
+
 def one_by_one(numbers):
     """As `sum` of floats was before."""
     total = 0.0
@@ -86,6 +95,21 @@ class Rooms(unittest.TestCase):
                 name = path.relative_to(ROOT).as_posix()
                 found += private_includes(name, path.read_text(encoding="utf-8"))
         self.assertEqual(found, [], "the program includes private headers: make what it needs public")
+
+    def test_rooms_include_rooms_only(self):
+        """Neither the tests nor lab/ and codegen/ hold a part of the program."""
+        rooms = set(self.table) | {"include"}
+        found = []
+        for room in self.table:
+            for path in sorted((ROOT / room).rglob("*")):
+                if self.script.SOURCES.search(path.name):
+                    name = path.relative_to(ROOT).as_posix()
+                    found += includes_outside(name, path.read_text(encoding="utf-8"), rooms)
+        self.assertEqual(found, [], "a room includes what is not a room")
+
+    def test_a_header_outside_is_named(self):
+        text = '#include "kernels/half.h"\n# include "tests/cuda/emulator.h"\n#include <stdio.h>\n#include "gen/list.h"\n'
+        self.assertEqual(includes_outside("kernels/x.cuh", text, {"kernels"}), ["kernels/x.cuh includes tests/cuda/emulator.h"])
 
     def test_a_private_header_is_named(self):
         text = '#include "tern/tern.h"\n\n#include "dispatch/cpu.h"\n'
