@@ -20,22 +20,22 @@ build-cuda: user-deps
 
 # What tests need too is asked for by those who run them.
 user-deps:
-	tools/install-deps --user
+	scripts/install-deps --user
 
 deps:
-	tools/install-deps
+	scripts/install-deps
 
 demo: user-deps
 	@$(MAKE) --no-print-directory all
-	@lab/demo $(BUILD)/tern
+	@scripts/demo $(BUILD)/tern
 
 test-deps: deps
-	tools/install-deps --python .venv || echo "make test: tests of the oracle will be skipped" >&2
-	tools/install-deps --aarch64 || echo "make test: the test on ARM will be skipped" >&2
-	tools/install-deps --fuzz || echo "make test: the fuzz targets will be skipped" >&2
+	scripts/install-deps --python .venv || echo "make test: tests of the oracle will be skipped" >&2
+	scripts/install-deps --aarch64 || echo "make test: the test on ARM will be skipped" >&2
+	scripts/install-deps --fuzz || echo "make test: the fuzz targets will be skipped" >&2
 
 test-build: test-deps
-	cmake --preset release -DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)"
+	cmake --preset release -DTERN_TEST_PYTHON="$$(scripts/install-deps --which-python .venv)"
 	cmake --build --preset release -j $(JOBS)
 
 # What tests print is kept, since tests/summary.py counts their functions by it.
@@ -53,9 +53,9 @@ test-long: test-build
 # (docs/building.md). An hour or more of two cores, less when its journal knows most of them.
 MUTANTS ?=
 mutants: deps
-	tools/install-deps --python .venv
+	scripts/install-deps --python .venv
 	tests/mutants/mutants.py -j $(JOBS) --ninja 2 --cmake=-DTERN_CUDA=OFF \
-	  --cmake=-DTERN_TEST_PYTHON="$$(tools/install-deps --which-python .venv)" $(MUTANTS)
+	  --cmake=-DTERN_TEST_PYTHON="$$(scripts/install-deps --which-python .venv)" $(MUTANTS)
 
 # Every processor that this one can pretend to be: a short list on each, a longer one on another each day
 # (docs/building.md).
@@ -115,7 +115,7 @@ pages:
 # The receipt that the documents link: a run of the small model, tested, written, and run again.
 receipt: all
 	$(BUILD)/tern run -m models/tern-small.gguf -p 'Once upon a time' -n 64 --temp 0.7 --top-p 0.95 --seed 42 --deterministic --strict --ignore-eos --receipt ci/inference.json --force
-	lab/receipt-gate ci/inference.json $(BUILD)/tern
+	scripts/receipt-gate ci/inference.json $(BUILD)/tern
 
 # build/tern-<version>.tar.gz, which builds without Python.
 dist:
@@ -125,7 +125,7 @@ dist:
 # Measures every kernel and writes $(REPORT)/report.html (docs/performance.md).
 REPORT ?= out/report
 report: bench-build
-	tools/install-deps --report .venv
+	scripts/install-deps --report .venv
 	.venv/bin/python3 lab/report $(REPORT)
 
 # Each preset: configure, build, run its tests.
@@ -135,7 +135,7 @@ debug clang asan ubsan tsan scalar-only:
 	ctest --preset $@
 
 aarch64:
-	tools/install-deps --aarch64
+	scripts/install-deps --aarch64
 	cmake --preset $@
 	cmake --build --preset $@ -j $(JOBS)
 	ctest --preset $@
@@ -154,7 +154,7 @@ emulate: bench-build
 # Every fuzz target for SECONDS, two at a time on two cores; the corpus stays in build-fuzz/corpus.
 SECONDS ?= 1800
 fuzz-run:
-	tools/install-deps --fuzz
+	scripts/install-deps --fuzz
 	tests/fuzz/run.py --build build-fuzz --seconds $(SECONDS)
 
 fuzz:
@@ -189,7 +189,7 @@ test-template-ids: all
 # The page of tern serve in a browser (tests/page/README.md); PAGE="test_chat Chat.test_stop" does this alone.
 PAGE ?=
 test-page: all
-	tools/install-deps --browser
+	scripts/install-deps --browser
 	tests/page/run.py --tern $(BUILD)/tern $(PAGE)
 
 # Masks of generated schemas against llguidance (tests/grammars), whose packages go into build/grammar-venv.

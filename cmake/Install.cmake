@@ -8,7 +8,7 @@ if(TARGET tern_program)
   install(TARGETS tern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   list(TRANSFORM TERN_PROGRAM_NAMES PREPEND ${PROJECT_BINARY_DIR}/ OUTPUT_VARIABLE program_links)
   install(PROGRAMS ${program_links} DESTINATION ${CMAKE_INSTALL_BINDIR}) # links, as they are
-  install(PROGRAMS tools/get-model DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME tern-get-model)
+  install(PROGRAMS scripts/get-model DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME tern-get-model)
   install(DIRECTORY docs/schemas/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tern/schemas)
   install(FILES models/tern-small.gguf models/generation_config.json
           DESTINATION ${CMAKE_INSTALL_DATADIR}/tern OPTIONAL)
@@ -43,7 +43,7 @@ endforeach()
 
 # A release tarball, with the generated sources.
 if(NOT TERN_PREGENERATED)
-  add_custom_target(dist VERBATIM COMMAND ${TERN_CODEGEN_PYTHON} ${PROJECT_SOURCE_DIR}/lab/make-dist
+  add_custom_target(dist VERBATIM COMMAND ${TERN_CODEGEN_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/make-dist
     --version ${PROJECT_VERSION} --gen ${TERN_GEN_DIR}
     --out ${PROJECT_BINARY_DIR}/tern-${PROJECT_VERSION}.tar.gz)
 endif()

@@ -6,11 +6,8 @@ scripts/hf_to_iebin.py --hf-dir FOLDER --out-dir FOLDER [--q4-map q4_manifest.js
 """
 
 import argparse
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-import known_names  # noqa: E402
+import known_names
 
 
 def main():

@@ -32,7 +32,7 @@ _start_like_ctest()
 
 
 def fetched_models():
-    """Where tools/get-model keeps what it fetches for the caller."""
+    """Where scripts/get-model keeps what it fetches for the caller."""
     return Path(os.environ["TERN_TEST_MODELS"])
 
 

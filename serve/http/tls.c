@@ -184,7 +184,7 @@ void http_tls_free(void) {
 tern_status http_tls_load(const char *certificate_path, const char *key_path, tern_error *err) {
     (void)certificate_path, (void)key_path;
     return tern_fail(err, TERN_ERR_IO,
-                     "this build has no TLS: it was made without gnutls; tools/install-deps "
+                     "this build has no TLS: it was made without gnutls; scripts/install-deps "
                      "installs it (Debian: libgnutls28-dev), then build again");
 }
 

@@ -26,12 +26,12 @@ SECONDS = 300  # for one document
 # docs/README.md lists both, word for word. A test of their own or continuous integration runs them.
 NOT_RUN = [
     ("make", r"(?<![\w./-])make(?= |$)", "make -n", "`make -n` shows that the target exists"),
-    ("tools/install-deps", r"^tools/install-deps.*", ":", "`make test` calls it"),
+    ("scripts/install-deps", r"^scripts/install-deps.*", ":", "`make test` calls it"),
     ("ctest", r"^(TERN_PROCESSOR=\S+ )?ctest\b", r"\1ctest_listed", "`ctest -N` shows that the tests exist"),
     ("cmake --build", r"^cmake --build\b.*", ":", "the build that is being tested"),
     ("cmake --preset", r"^cmake --preset (\S+).*", r"cmake --list-presets | grep -q '\"\1\"'",
      "the preset exists"),
-    ("tools/get-model", r"tools/get-model smollm2", 'echo "$SMOLLM2"',
+    ("scripts/get-model", r"scripts/get-model smollm2", 'echo "$SMOLLM2"',
      "needs a network; a model that was fetched before stands in"),
 ]  # fmt: skip
 

@@ -195,7 +195,7 @@ class Links(unittest.TestCase):
         text = path.read_text()
         self.assertIn("on: [push, pull_request]", text)
         for receipt in ("build/ci/inference.json", "ci/inference.json"):
-            self.assertIn(f"run: lab/receipt-gate {receipt}", text)
+            self.assertIn(f"run: scripts/receipt-gate {receipt}", text)
         kept = text.partition("actions/upload-artifact")[2]
         for line in ("build/ci/*.json", "ci/*.json", "if: always()"):
             self.assertIn(f" {line}\n", kept)

@@ -51,6 +51,15 @@ def one_by_one(numbers):
     return total
 
 
+class Tree(unittest.TestCase):
+    def test_the_readme_shows_every_folder(self):
+        page = (ROOT / "README.md").read_text(encoding="utf-8")
+        tree = page.partition("\n## The tree\n```\n")[2].partition("\n```\n")[0]
+        shown = sorted(line.split("/")[0] for line in tree.splitlines())
+        made = re.compile(r"(build|out$|gen$|\.|__pycache__)")  # not of the source
+        self.assertEqual(shown, sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not made.match(path.name)))
+
+
 class Rooms(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -114,7 +114,7 @@ def smollm2():
         return Path(named)
     path = suite.fetched_models() / "SmolLM2-135M-Instruct.Q4_1.gguf"
     if not path.exists():
-        raise unittest.SkipTest("SmolLM2 is not at hand: run tools/get-model smollm2")
+        raise unittest.SkipTest("SmolLM2 is not at hand: run scripts/get-model smollm2")
     return path
 
 

@@ -70,7 +70,7 @@ def build(folder):
 
 
 @unittest.skipIf(platform.machine() == "aarch64", "this machine runs the tests itself")
-@unittest.skipIf(missing(), f"missing: {missing()}; tools/install-deps --aarch64 installs it")
+@unittest.skipIf(missing(), f"missing: {missing()}; scripts/install-deps --aarch64 installs it")
 class Aarch64(common.TernTest):
     @classmethod
     def setUpClass(cls):

@@ -113,7 +113,7 @@ class Hints(common.FolderTest):
 
     def test_names_of_get_model(self):
         """Every model, not the vocabularies, that get-model lists."""
-        listed = subprocess.run([ROOT / "tools" / "get-model", "--list"], capture_output=True, text=True)
+        listed = subprocess.run([ROOT / "scripts" / "get-model", "--list"], capture_output=True, text=True)
         names = [line.split()[0] for line in listed.stdout.splitlines() if "vocabulary" not in line]
         self.assertTrue(names)
         for name in names:

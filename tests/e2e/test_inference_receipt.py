@@ -14,7 +14,7 @@ import receipt_tools as tools
 from common import ROOT, runnable_isas, tern_text
 
 COMMITTED = ROOT / "ci" / "inference.json"
-GATE = ROOT / "lab" / "receipt-gate"
+GATE = ROOT / "scripts" / "receipt-gate"
 # As `make receipt` does it.
 RUN = ["run", "-m", "models/tern-small.gguf", "-p", "Once upon a time", "-n", 64, "--temp", 0.7]
 RUN += ["--top-p", 0.95, "--seed", 42, "--deterministic", "--strict", "--ignore-eos"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/install-deps beside a system of the test's own: what is installed, and who may install."""
+"""scripts/install-deps beside a system of the test's own: what is installed, and who may install."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import subprocess
 
 import common
 
-SCRIPT = common.ROOT / "tools" / "install-deps"
+SCRIPT = common.ROOT / "scripts" / "install-deps"
 TESTS_ALONE = "python3-venv libcmocka-dev libbenchmark-dev"
 PROGRAMS = {
     "dpkg-query": 'for last; do :; done\nfor one in $LACKING; do [ "$last" = "$one" ] && exit 1; done\necho "install ok installed"',

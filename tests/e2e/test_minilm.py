@@ -22,7 +22,7 @@ class Minilm(common.FolderTest):
         super().setUpClass()
         folder = suite.fetched_models() / "all-MiniLM-L6-v2"
         if not (folder / "model.safetensors").exists():
-            raise unittest.SkipTest("all-MiniLM-L6-v2 is not at hand: run tools/get-model minilm")
+            raise unittest.SkipTest("all-MiniLM-L6-v2 is not at hand: run scripts/get-model minilm")
         cls.model = cls.dir / "minilm.gguf"
         tern_text("convert", folder, cls.model)
         cls.cases = json.loads(GOLDEN.read_text())["texts"]

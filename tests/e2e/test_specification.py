@@ -25,7 +25,7 @@ from common import ROOT, tern_text
 from iebin_folder import Iebin
 
 LIST = tomllib.loads((ROOT / "tests" / "spec" / "specification.toml").read_text())
-COPIED = ("scripts", "tools", "lab/receipt-gate", "Makefile", "ci")  # they look for build/ where they lie
+COPIED = ("scripts", "tools", "Makefile", "ci")  # they look for build/ where they lie
 LINKED = ("models", "benchmarks", "docs", "tests", ".github")
 KINDS = {"<number>": (int, float), "<text>": str}
 NOT = 'not() { ! "$@"; }\n'  # a plain `!` ends no script, whatever comes of it

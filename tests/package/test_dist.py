@@ -29,7 +29,7 @@ def run(command: list, **options) -> str:
 
 def make(args: argparse.Namespace, out: Path) -> str:
     """Writes the tarball; its hash."""
-    run([sys.executable, args.source / "lab" / "make-dist", "--version", args.version, "--gen",
+    run([sys.executable, args.source / "scripts" / "make-dist", "--version", args.version, "--gen",
          args.gen, "--out", out])  # fmt: skip
     return hashlib.sha256(out.read_bytes()).hexdigest()
 

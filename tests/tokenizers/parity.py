@@ -5,7 +5,7 @@
     parity.py --tool build/tests/tokenize_tool [-n 100000] [--seed 1] [--folder FOLDER] [WORD ...]
 
 Vocabularies: that of the small model, some of Unigram and WordPiece that are trained here, those
-that tools/get-model fetches out of Python packages, and every tokenizer.json (.json, .json.xz) and
+that scripts/get-model fetches out of Python packages, and every tokenizer.json (.json, .json.xz) and
 Unigram model of SentencePiece (.model) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those whose
 names contain one. Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
 single text has other ids, does not come back although the reference gives it back, or is decoded to
@@ -75,8 +75,8 @@ def compare(tool, case, count, seed, note=print):
 
 
 def fetch(name):
-    """The path of what tools/get-model has or fetches; None when it cannot."""
-    done = subprocess.run([sys.executable, ROOT / "tools" / "get-model", name], capture_output=True, text=True)
+    """The path of what scripts/get-model has or fetches; None when it cannot."""
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "get-model", name], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else None
 
 

@@ -12,7 +12,7 @@ static const environment_name others[] = {
      "`tern chat`: its history is in `tern/history` there, without it "
      "in `~/.local/state/tern/history`"},
     {"XDG_CACHE_HOME", "a folder",
-     "without `TERN_CACHE`, whose folder is also that of `tools/get-model` and the tests (models "
+     "without `TERN_CACHE`, whose folder is also that of `scripts/get-model` and the tests (models "
      "are "
      "in `models` there): `tern` in this folder; without both `~/.cache/tern`"},
     {"HF_HUB_CACHE", "a folder",

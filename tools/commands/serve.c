@@ -267,7 +267,7 @@ int cmd_serve(const options *o) {
 int cmd_serve(const options *o) {
     if (loader_model_path(o, true) == NULL)
         return EXIT_USAGE;
-    complain("this build serves nothing: it was made without libmicrohttpd; tools/install-deps "
+    complain("this build serves nothing: it was made without libmicrohttpd; scripts/install-deps "
              "installs it (Debian: libmicrohttpd-dev), then build again");
     return EXIT_FAILED;
 }

@@ -21,7 +21,7 @@ static const char *const fetched[] = {"smollm2", "gemma3-270m", "minilm"};
 
 /* The program that fetches models: beside the reader, in the source tree, or as installed. */
 static const char *get_model(void) {
-    static const char *const places[] = {"tools/get-model", TERN_GET_MODEL};
+    static const char *const places[] = {"scripts/get-model", TERN_GET_MODEL};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (access(places[i], X_OK) == 0)
             return places[i];

@@ -364,7 +364,7 @@ tern_status exchange_ask(exchange *e, const exchange_request *request, exchange_
 tern_status exchange_open(const exchange_config *config, exchange **out, tern_error *err) {
     (void)config, (void)out;
     return tern_fail(err, TERN_ERR_IO,
-                     "this build asks no server: it was made without libcurl; tools/install-deps "
+                     "this build asks no server: it was made without libcurl; scripts/install-deps "
                      "installs it (Debian: libcurl4-gnutls-dev), then build again");
 }
 
