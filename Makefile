@@ -70,7 +70,7 @@ masks-all: test-build
 # Without its file, or with another number of rounds, a figure would be of something else than was asked for.
 bench-settings:
 	@test -z '$(PROMPTS)' || test -f '$(PROMPTS)' || { echo "make bench: PROMPTS: there is no file $(PROMPTS)" >&2; exit 2; }
-	@case '$(RUNS)' in ''|0*|*[!0-9]*) echo "make bench: RUNS: '$(RUNS)' is no number of rounds" >&2; exit 2;; esac
+	@case '$(RUNS)' in ''|0*|*[!0-9]*) echo "make bench: RUNS: '$(RUNS)' is not a number of rounds" >&2; exit 2;; esac
 
 # Kernels; with PROMPTS or RUNS, which are a whole model's, what bench-model does.
 bench: $(if $(PROMPTS)$(filter command environment,$(firstword $(origin RUNS))),bench-model,bench-kernels)

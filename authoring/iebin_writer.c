@@ -68,7 +68,7 @@ static void add_tensor(tern_gguf_writer *w, const tern_gguf_described *t, uint64
                        text *out) {
     const char *type = type_name(t->type);
     if (!is_utf8(t->name)) {
-        tern_fail(&w->error, TERN_ERR_STRING, "%s: tensor '%s': its name is no UTF-8", w->path,
+        tern_fail(&w->error, TERN_ERR_STRING, "%s: tensor '%s': its name is not UTF-8", w->path,
                   t->name);
         return;
     }

@@ -190,9 +190,10 @@ static tern_status read_old_entry(const char *file, cursor *c, tern_importance *
     if (name != NULL && take_number(c, 1, &chunks) && take_number(c, 1, &cols))
         sums = take(c, (size_t)cols * sizeof(float));
     if (sums == NULL)
-        return tern_fail(err, TERN_ERR_TRUNCATED,
-                         "%s: is no file of importance: entry %zu does not fit, %zu bytes are left",
-                         file, m->n, c->left);
+        return tern_fail(
+            err, TERN_ERR_TRUNCATED,
+            "%s: is not a file of importance: entry %zu does not fit, %zu bytes are left", file,
+            m->n, c->left);
     const found entry = {.name = {(const char *)name, (size_t)size},
                          .cols = (size_t)cols,
                          .matrices = 1,
@@ -221,12 +222,13 @@ static tern_status read_old(const char *file, const uint8_t *bytes, size_t size,
     int32_t n;
     if (!take_number(&c, 1, &n) || (size_t)n > c.left / ENTRY_BYTES)
         return tern_fail(err, TERN_ERR_MAGIC,
-                         "%s: is no file of importance: neither GGUF nor a list of entries", file);
+                         "%s: is not a file of importance: neither GGUF nor a list of entries",
+                         file);
     tern_status status = TERN_OK;
     for (int32_t i = 0; status == TERN_OK && i < n; i++)
         status = read_old_entry(file, &c, m, err);
     if (status == TERN_OK && !read_end(&c, m))
-        status = tern_fail(err, TERN_ERR_TRUNCATED, "%s: %zu bytes after the entries are no end",
+        status = tern_fail(err, TERN_ERR_TRUNCATED, "%s: %zu bytes after the last entry are not a valid end",
                            file, c.left);
     return status;
 }

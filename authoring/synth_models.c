@@ -115,7 +115,7 @@ static const tern_synth_model models[] = {
      .n_special = 10,
      .n_ctx = 512,
      .score_gain = SHARP},
-    {{"bitnet-tiny-odd", "bitnet-tiny with widths that are no multiple of 128"},
+    {{"bitnet-tiny-odd", "bitnet-tiny with widths that are not a multiple of 128"},
      BITNET,
      .n_layer = 2,
      .n_embd = 192,

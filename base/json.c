@@ -115,7 +115,7 @@ static tern_status read_string(tern_json_parser *p, tern_span *text) {
         const unsigned char c = (unsigned char)p->bytes[p->at];
         if (c == '\\') {
             if (!read_escape(p, out, &n))
-                return fail(p, "a string has an escape that is none");
+                return fail(p, "a string has an unknown escape");
         } else if (c < 0x20) {
             return fail(p, "a string has a control character in it");
         } else if (c < 0x80) {
@@ -190,7 +190,7 @@ static tern_status read_scalar(tern_json_parser *p) {
     } else if (read_word(p, "null")) {
         type = TERN_JSON_NULL;
     } else if (!read_number(p, &text)) {
-        return fail(p, "this is no JSON value");
+        return fail(p, "this is not a JSON value");
     }
     return add(p, type, text) != NULL ? TERN_OK
                                       : tern_fail(p->err, TERN_ERR_NOMEM, "%s: no memory", p->name);

@@ -63,8 +63,8 @@ TERN_MUST_CHECK tern_status tern_json_read(const char *path, size_t limit, tern_
                                            tern_error *err);
 void tern_json_free(tern_json *json); /* zero-initialised or parsed */
 
-/* Member of an object; NULL when there is none, when it is null, or when v is no object. v may be
- * NULL. */
+/* Member of an object; NULL when there is none, when it is null, or when v is not an object. v may
+ * be NULL. */
 const tern_json_value *tern_json_get(const tern_json_value *v, const char *key);
 
 bool tern_json_is_string(const tern_json_value *v, const char *text); /* v may be NULL */

@@ -5,7 +5,7 @@
 /*
  * What an instruction set can do at best: how fast it multiplies and how fast it reads. One file
  * for each set is generated from bench/probe.c.j2 with the verbs that the set's kernels use; that
- * is what the speed of a kernel is compared with. Probes are no kernels of the table: they are no
+ * is what the speed of a kernel is compared with. Probes are not kernels of the table: they are no
  * operation of a model, so the library, its header and its tests need not know them.
  */
 

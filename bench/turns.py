@@ -54,7 +54,7 @@ def read_patterns(side: Side, output: str) -> dict[str, float]:
         try:
             found[name] = float(matches[-1][1])
         except ValueError:
-            raise TurnError(f"{name}: '{matches[-1][1]}' is no number") from None
+            raise TurnError(f"{name}: '{matches[-1][1]}' is not a number") from None
     return found
 
 

@@ -42,9 +42,10 @@ tern_status tern_check_matmul(const char *what, const tern_matrix *w, const tern
         return refuse(what, "the activations are not in the form that the layout reads", err);
     if (tile->t0 >= tile->t1 || tile->r0 >= tile->r1 || tile->r1 > w->rows || y_stride < tile->r1 ||
         tile->r0 % TERN_ROW_GROUP != 0 || (tile->r1 % TERN_ROW_GROUP != 0 && tile->r1 != w->rows))
-        return tern_fail(err, TERN_ERR_ARG,
-                         "%s: tokens [%zu, %zu) and rows [%zu, %zu) of %zu are no rectangle", what,
-                         tile->t0, tile->t1, tile->r0, tile->r1, w->rows);
+        return tern_fail(
+            err, TERN_ERR_ARG,
+            "%s: tokens [%zu, %zu) and rows [%zu, %zu) do not fit a matrix of %zu rows", what,
+            tile->t0, tile->t1, tile->r0, tile->r1, w->rows);
     return TERN_OK;
 }
 

@@ -60,7 +60,7 @@ tern_status tern_cuda_device_open(tern_device **device, tern_error *err) {
         return tern_fail(err, TERN_ERR_DEVICE, "cuda: %s", dlerror());
     const tern_cuda_module_info *info = dlsym(module, TERN_CUDA_MODULE_SYMBOL);
     if (info == NULL)
-        return tern_fail(err, TERN_ERR_DEVICE, "cuda: %s is no module of tern", path);
+        return tern_fail(err, TERN_ERR_DEVICE, "cuda: %s is not a module of tern", path);
     if (strcmp(info->version, TERN_VERSION) != 0 || info->ops_bytes != sizeof(tern_device_ops))
         return tern_fail(err, TERN_ERR_DEVICE, "cuda: %s belongs to version %s of tern, this is %s",
                          path, info->version, TERN_VERSION);

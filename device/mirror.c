@@ -124,7 +124,7 @@ static tern_status open_device(const char *name, tern_mirror *m, tern_error *err
     if (m->device->kind == TERN_DEVICE_CPU)
         return tern_fail(err, TERN_ERR_DEVICE, "%s",
                          m->device->note[0] != '\0' ? m->device->note
-                                                    : "the processor is no device");
+                                                    : "the processor is not a device");
     return m->device->ops->stream_new(m->device, &m->stream, err);
 }
 

@@ -23,7 +23,7 @@ static tern_status forward(const int32_t *tokens, size_t n, float *logits, void 
     const pairs *p = (const pairs *)user;
     const int32_t last = tokens[n - 1];
     if (last < 0 || last >= BYTES)
-        return tern_fail(err, TERN_ERR_TOKEN_RANGE, "token %d is no byte", last);
+        return tern_fail(err, TERN_ERR_TOKEN_RANGE, "token %d is not a byte", last);
     for (int i = 0; i < BYTES; i++)
         logits[i] = p->follows[last][i] > 0 ? (float)p->follows[last][i] : -1e4f;
     return TERN_OK;

@@ -291,7 +291,7 @@ tern_status tern_iebs_values(const tern_iebs *m, size_t i0, size_t i1, tern_erro
         const uint8_t *block = tern_iebs_block(m, b);
         if (ternary ? has_code_3(block, m->block_bytes) : !is_finite(m, block))
             return tern_fail(err, TERN_ERR_TENSOR_DATA, "sparse block %zu: %s", b,
-                             ternary ? "holds code 3, which is no ternary weight"
+                             ternary ? "holds code 3, which is not a ternary weight"
                                      : "holds a value that is not finite");
     }
     return TERN_OK;

@@ -70,7 +70,7 @@ static tern_status check_tl2(tiled *t, tern_error *err) {
         return fail_shape(t, "columns of tiles must be a multiple of 24", err);
     t->triple_cols = t->cols / s->cols * s->cols;
     if ((t->cols - t->triple_cols) % TL2_PAIR_COLS != 0)
-        return fail_shape(t, "what the tiles leave over is no multiple of 32 columns", err);
+        return fail_shape(t, "what the tiles leave over is not a multiple of 32 columns", err);
     t->signs_at = t->triple_cols * t->rows / 6;
     t->pairs_at = t->signs_at + t->triple_cols * t->rows / 24;
     t->used = t->pairs_at + (t->cols - t->triple_cols) * t->rows / 4;

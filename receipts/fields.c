@@ -160,7 +160,7 @@ static void check_members(const check *c, const json_t *object, const place *at)
     json_object_foreach((json_t *)(uintptr_t)object, key, member) {
         place inner;
         if (find_member(c, at, key, &inner) == NULL) {
-            receipt_find(c->out, "%s%s%.64s: is no field of a %s", at->shown,
+            receipt_find(c->out, "%s%s%.64s: is not a field of a %s", at->shown,
                          at->path[0] != '\0' ? "." : "", key, c->type->name);
         } else {
             check_value(c, member, &inner);
@@ -216,8 +216,8 @@ static void check_value(const check *c, const json_t *value, const place *at) {
 static void check_lacking(const check *c) {
     for (size_t i = 0; i < json_array_size(c->lacking); i++) {
         if (!c->met[i]) {
-            receipt_find(c->out, "origin.not_recorded[%zu]: \"%.80s\" is no field that is null", i,
-                         json_string_value(json_array_get(c->lacking, i)));
+            receipt_find(c->out, "origin.not_recorded[%zu]: \"%.80s\" is not a field that is null",
+                         i, json_string_value(json_array_get(c->lacking, i)));
         }
     }
 }

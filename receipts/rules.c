@@ -186,9 +186,9 @@ static void check_formats(const json_t *r, receipt_findings *f) {
         known = known || strcasecmp(type, format) == 0;
     }
     if (!known && rule_known(r, "model_info.weight_formats")) {
-        receipt_find(f,
-                     "model_info.quantization_type: \"%.40s\" is none of model_info.weight_formats",
-                     type);
+        receipt_find(
+            f, "model_info.quantization_type: \"%.40s\" is not one of model_info.weight_formats",
+            type);
     }
 }
 
@@ -325,7 +325,7 @@ static void check_sampler(const json_t *r, receipt_findings *f) {
     const char *text = rule_text(r, "sampler.seed");
     (void)snprintf(seed, sizeof seed, "%llu", strtoull(text, NULL, 10));
     if (strcmp(seed, text) != 0)
-        receipt_find(f, "sampler.seed: \"%.40s\" is no 64-bit number", text);
+        receipt_find(f, "sampler.seed: \"%.40s\" is not a 64-bit number", text);
     const double top_p = rule_number(r, "sampler.top_p");
     if (!(top_p > 0 && top_p <= 1))
         receipt_find(f, "sampler.top_p: is %g, must be above 0 and at most 1", top_p);
@@ -410,7 +410,7 @@ static void check_digest(const json_t *receipt, receipt_findings *f) {
 const document_type *receipt_check(const json_t *receipt, receipt_findings *f) {
     const char *version = json_string_value(receipt_at(receipt, "schema_version"));
     if (version == NULL) {
-        receipt_find(f, "schema_version: is missing, this is no receipt");
+        receipt_find(f, "schema_version: is missing, this is not a receipt");
         return NULL;
     }
     const document_type *type = receipt_type(receipt, f);

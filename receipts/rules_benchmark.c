@@ -144,7 +144,7 @@ static void check_peak(const json_t *r, const rule_place *p) {
                      unit);
     }
     if (json_is_array(sets) && isa[0] != '\0' && !rule_list_has(sets, isa)) {
-        receipt_find(p->found, "%s.peak_isa: \"%.40s\" is none of machine.instruction_sets",
+        receipt_find(p->found, "%s.peak_isa: \"%.40s\" is not one of machine.instruction_sets",
                      p->shown, isa);
     }
 }

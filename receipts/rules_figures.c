@@ -80,7 +80,7 @@ static void check_accuracy(const json_t *r, const char *name, const json_t *test
     char format[24];
     if (n < sizeof suffix || n - sizeof suffix + 2 > sizeof format ||
         strcmp(name + n - (sizeof suffix - 1), suffix) != 0) {
-        receipt_find(f, "test_results.accuracy_tests.%.40s: is no name of such a test", name);
+        receipt_find(f, "test_results.accuracy_tests.%.40s: is not a name of such a test", name);
         return;
     }
     (void)snprintf(format, sizeof format, "%.*s", (int)(n - (sizeof suffix - 1)), name);
@@ -106,7 +106,8 @@ static void check_accuracy(const json_t *r, const char *name, const json_t *test
         const char *op = k == 0 ? "gemv" : "gemm";
         const tern_kernel_row *row = tern_kernel_find(rule_text(test, op));
         if (row == NULL || row->op != (k == 0 ? TERN_OP_GEMV : TERN_OP_GEMM)) {
-            receipt_find(f, "test_results.accuracy_tests.%s.%s: \"%.60s\" is no kernel of tern %s",
+            receipt_find(f,
+                         "test_results.accuracy_tests.%s.%s: \"%.60s\" is not a kernel of tern %s",
                          name, op, rule_text(test, op), tern_version());
         }
     }

@@ -95,7 +95,7 @@ static void check_name(const json_t *r, const named *k, size_t at, receipt_findi
     if (strcasestr(name, "mock") != NULL) {
         receipt_find(f, "kernels[%zu]: \"%.60s\" is a mock", at, name);
     } else if (row == NULL && !is_family(name) && !may_be_gone(r, k, name)) {
-        receipt_find(f, "kernels[%zu]: \"%.60s\" is no kernel of tern %s", at, name,
+        receipt_find(f, "kernels[%zu]: \"%.60s\" is not a kernel of tern %s", at, name,
                      tern_version());
     } else if (is_elsewhere(row)) {
         if (strcmp(rule_text(r, "backend"), row->isa) != 0)

@@ -45,7 +45,7 @@ void rules_nodes(const json_t *r, receipt_findings *f) {
     if (!rule_known(r, "run.nodes_online"))
         return;
     if (!read_nodes(online, places.node, &has))
-        receipt_find(f, "run.nodes_online: \"%.40s\" is no list of nodes such as 0-1,3", online);
+        receipt_find(f, "run.nodes_online: \"%.40s\" is not a list of nodes such as 0-1,3", online);
     else if (places.numa == TERN_NUMA_NODE && !has)
         receipt_find(f, "run.numa: is \"%.40s\", run.nodes_online is \"%.40s\"", numa, online);
 }
@@ -59,7 +59,7 @@ static void check_names(const json_t *r, receipt_findings *f) {
         if (strcmp(file_base_name(path), name) == 0)
             return;
     }
-    receipt_find(f, "model_info.model_path: \"%.60s\" is none of model_info.files", name);
+    receipt_find(f, "model_info.model_path: \"%.60s\" is not one of model_info.files", name);
 }
 
 void rules_places(const json_t *r, receipt_findings *f) {

@@ -58,7 +58,7 @@ typedef struct route {
     ask_kind kind;     /* whose fields the body has; 0: none of them */
     const char *body;  /* of another body */
     bool streams;      /* a reply may be a stream */
-    const char *reply; /* "s" for text that is no JSON; NULL: there is none but errors */
+    const char *reply; /* "s" for text that is not JSON; NULL: there is none but errors */
     const char *what;  /* it does; NULL: a part of the page at /, which is not described */
 } route;
 

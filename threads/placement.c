@@ -69,7 +69,7 @@ static node_list node_numbers(const tern_topology *t) {
 tern_status tern_places_check(const tern_topology *t, const tern_places *wish, tern_error *err) {
     char numa[32];
     if ((unsigned)wish->affinity > TERN_AFFINITY_SCATTER || (unsigned)wish->numa > TERN_NUMA_STRICT)
-        return tern_fail(err, TERN_ERR_ARG, "places: %d, %d are no affinity and NUMA policy",
+        return tern_fail(err, TERN_ERR_ARG, "places: %d, %d are not an affinity and a NUMA policy",
                          (int)wish->affinity, (int)wish->numa);
     tern_numa_name(wish, numa, sizeof numa);
     if (!tern_topology_supported() && wish->affinity > TERN_AFFINITY_NONE)

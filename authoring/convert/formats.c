@@ -102,7 +102,7 @@ tern_status convert_int4_choose(const convert_formats *asked, const char *name, 
                          asked->map->path, name);
     if (entry != NULL && cols % TERN_INT4_BLOCK != 0)
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
-                         "%s: tensor %s: %zu columns are no multiple of 32, as int4 needs them",
+                         "%s: tensor %s: %zu columns are not a multiple of 32, as int4 needs them",
                          asked->map->path, name, cols);
     if (entry != NULL)
         *target = TERN_FORMAT_INT4;

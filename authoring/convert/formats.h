@@ -26,7 +26,7 @@ typedef struct convert_formats {
 
 /*
  * By the names of formats, of the body also "tl1" and "tl2", each NULL where it was not asked for;
- * sizes of tiles as tern_reading_init has them. TERN_ERR_ARG: these are no tiles.
+ * sizes of tiles as tern_reading_init has them. TERN_ERR_ARG: these are not tiles.
  */
 TERN_MUST_CHECK tern_status convert_formats_read(const char *body, const char *embedding,
                                                  const char *output, const char *tl_tiles,

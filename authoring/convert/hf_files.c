@@ -36,8 +36,8 @@ static tern_status open_named(hf_files *f, const char *folder, const char *index
     char plain[FILE_NAME_BYTES], path[PATH_BYTES];
     if (name.size == 0 || name.size >= sizeof plain || name.data[0] == '.' ||
         memchr(name.data, '/', name.size) != NULL || memchr(name.data, 0, name.size) != NULL) {
-        return tern_fail(err, TERN_ERR_JSON, "%s: '%.*s' is no name of a file beside it", index,
-                         (int)(name.size < 64 ? name.size : 64), name.data);
+        return tern_fail(err, TERN_ERR_JSON, "%s: '%.*s' is not the name of a file beside it",
+                         index, (int)(name.size < 64 ? name.size : 64), name.data);
     }
     memcpy(plain, name.data, name.size);
     plain[name.size] = '\0';

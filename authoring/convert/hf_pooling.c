@@ -81,8 +81,8 @@ static tern_status module_folder(const char *list, const tern_json_value *module
         name->text.size >= MODULE_BYTES || name->text.data[0] == '.' ||
         memchr(name->text.data, '/', name->text.size) != NULL ||
         memchr(name->text.data, 0, name->text.size) != NULL)
-        return tern_fail(err, TERN_ERR_JSON, "%s: \"path\" of the pooling is no folder beside it",
-                         list);
+        return tern_fail(err, TERN_ERR_JSON,
+                         "%s: \"path\" of the pooling is not a folder beside it", list);
     memcpy(out, name->text.data, name->text.size);
     out[name->text.size] = '\0';
     return TERN_OK;

@@ -115,7 +115,7 @@ static tern_status check_codes(const hf_source *s, tern_error *err) {
     for (uint64_t i = 0; i < s->tensor->bytes; i++) {
         if ((bytes[i] & bytes[i] >> 1 & 0x55) != 0) {
             return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                             "%s: tensor %s: code 3 in byte %llu is no ternary weight",
+                             "%s: tensor %s: code 3 in byte %llu is not a ternary weight",
                              s->tensor->file, s->tensor->name, (unsigned long long)i);
         }
     }

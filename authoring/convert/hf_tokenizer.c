@@ -213,8 +213,7 @@ static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *e
     }
     if (v->kind == TERN_VOCABULARY_BYTE_BPE && v->pre[0] == '\0') {
         return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                         "%s: its rules for cutting text are none that GGUF has a name for",
-                         v->file);
+                         "%s: its rules for cutting text have no name in GGUF", v->file);
     }
     if (v->n_tokens > n_vocab && (normalizes(v) || !can_leave_out(v, n_vocab))) {
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA,

@@ -18,8 +18,7 @@ tern_status hf_check_model(const tern_vocabulary *v, tern_error *err) {
         (v->kind != TERN_VOCABULARY_WORDPIECE || tern_bert_recognise(v, &bert));
     return known ? TERN_OK
                  : tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                             "%s: its rules for cutting text are none that GGUF has keys for",
-                             v->file);
+                             "%s: its rules for cutting text have no keys in GGUF", v->file);
 }
 
 static bool goes_on(const tern_vocabulary *v, tern_span text) {

@@ -49,7 +49,7 @@ static tern_status read_entry(convert_q4_map *map, const tern_json_value *key,
     const bool is_false = symmetric != NULL && symmetric->type == TERN_JSON_FALSE;
     if (v->type != TERN_JSON_OBJECT || key->text.size >= NAME_BYTES ||
         memchr(key->text.data, 0, key->text.size) != NULL)
-        return wrong(map, key->text, "is no tensor with its settings", err);
+        return wrong(map, key->text, "is not a tensor with its settings", err);
     if (!read_group(v, &e->form))
         return wrong(map, key->text, "needs \"per\": \"row\", or \"group\": 32, 64 or 128", err);
     if (!tern_json_is_true(symmetric) && !is_false)
@@ -72,7 +72,8 @@ static tern_status read_entry(convert_q4_map *map, const tern_json_value *key,
 
 static tern_status read_root(convert_q4_map *map, const tern_json_value *root, tern_error *err) {
     if (root->type != TERN_JSON_OBJECT)
-        return tern_fail(err, TERN_ERR_JSON, "%s: is no object of tensors by name", map->path);
+        return tern_fail(err, TERN_ERR_JSON,
+                         "%s: must be a JSON object that maps tensor names to settings", map->path);
     map->entries = calloc((size_t)root->count + 1, sizeof *map->entries); /* + 1: never of size 0 */
     if (map->entries == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its entries", map->path);
@@ -158,7 +159,7 @@ tern_status convert_q4_map_check(const convert_q4_map *map, tern_error *err) {
     for (size_t i = 0; map != NULL && i < map->n; i++)
         if (!map->entries[i].used)
             return tern_fail(err, TERN_ERR_TENSOR_MISSING,
-                             "%s: '%.96s' is no matrix of a block of this model", map->path,
+                             "%s: '%.96s' is not a matrix of a block of this model", map->path,
                              map->entries[i].name);
     return TERN_OK;
 }

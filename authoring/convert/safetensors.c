@@ -59,7 +59,7 @@ static bool read_size(const tern_json_value *v, uint64_t *out) {
 static tern_status read_shape(const safetensors *file, const tern_json_value *shape,
                               safetensors_tensor *t, uint64_t *elements, tern_error *err) {
     if (shape == NULL || shape->type != TERN_JSON_ARRAY || shape->count > SAFETENSORS_MAX_DIMS)
-        return wrong_entry(file, t->name, "'shape' is no list of at most 8 numbers", err);
+        return wrong_entry(file, t->name, "'shape' is not a list of at most 8 numbers", err);
     t->n_dims = shape->count;
     *elements = 1;
     const tern_json_value *v = shape + 1;
@@ -80,7 +80,7 @@ static tern_status read_range(const safetensors *file, const tern_json_value *of
     uint64_t begin, end;
     if (offsets == NULL || offsets->type != TERN_JSON_ARRAY || offsets->count != 2 ||
         !read_size(offsets + 1, &begin) || !read_size(offsets + 1 + (offsets + 1)->size, &end))
-        return wrong_entry(file, t->name, "'data_offsets' is no pair of offsets", err);
+        return wrong_entry(file, t->name, "'data_offsets' is not a pair of offsets", err);
     if (begin > end || end > file->data_bytes) {
         return tern_fail(err, TERN_ERR_TENSOR_RANGE,
                          "%s: tensor %s: bytes %" PRIu64 " to %" PRIu64 " of %" PRIu64, file->name,
@@ -147,7 +147,7 @@ static tern_status copy_name(const safetensors *file, tern_span key, char **out,
 
 static tern_status read_tensors(safetensors *file, const tern_json_value *root, tern_error *err) {
     if (root->type != TERN_JSON_OBJECT)
-        return tern_fail(err, TERN_ERR_JSON, "%s: the header is no object", file->name);
+        return tern_fail(err, TERN_ERR_JSON, "%s: the header is not an object", file->name);
     if (root->count > SAFETENSORS_MAX_TENSORS) {
         return tern_fail(err, TERN_ERR_COUNT, "%s: %" PRIu32 " tensors, at most %d", file->name,
                          root->count, SAFETENSORS_MAX_TENSORS);
@@ -233,7 +233,7 @@ static tern_status read_header(safetensors *file, const uint8_t *bytes, size_t s
                                tern_json *json, tern_error *err) {
     uint64_t length;
     if (size < LENGTH_BYTES) {
-        return tern_fail(err, TERN_ERR_TRUNCATED, "%s: %zu bytes are no safetensors file",
+        return tern_fail(err, TERN_ERR_TRUNCATED, "%s: %zu bytes are not a safetensors file",
                          file->name, size);
     }
     memcpy(&length, bytes, sizeof length);

@@ -247,7 +247,7 @@ static tern_status check_dense(const char *path, const tern_file_map *map, size_
     if (__builtin_mul_overflow(rows, cols, &n) ||
         __builtin_mul_overflow(n, sizeof(float), &bytes) || bytes != tern_file_map_size(map))
         return tern_fail(err, TERN_ERR_TENSOR_RANGE,
-                         "%s: %zu bytes are no %zu x %zu floats of 4 bytes", path,
+                         "%s: %zu bytes are not %zu x %zu floats of 4 bytes", path,
                          tern_file_map_size(map), rows, cols);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(weights[i]))

@@ -201,7 +201,7 @@ static bool add_block(search *s, size_t tensor, uint64_t offset, uint64_t bytes,
 }
 
 /* The tensor as one part: all of a tensor of the base, or like an equal one, or the default of
- * equal ones. False: it is none of these. */
+ * equal ones. False: it is not one of these. */
 static bool is_whole(const search *s, size_t tensor, const uint8_t *same, dedup_part *out) {
     const dedup_plan *plan = s->plan;
     const uint64_t bytes = tensor_bytes(plan->model, tensor);

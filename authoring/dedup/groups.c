@@ -43,7 +43,7 @@ static tern_status find_tensor(const groups_reading *g, const tern_json_value *v
     const tern_gguf_tensor *t = tern_gguf_find_tensor(g->model, text);
     if (t == NULL)
         return tern_fail(g->err, TERN_ERR_TENSOR_MISSING,
-                         "%s: line %" PRIu32 ": '%s' is no tensor of %s", g->map, v->line, text,
+                         "%s: line %" PRIu32 ": '%s' is not a tensor of %s", g->map, v->line, text,
                          tern_gguf_name(g->model));
     if (bytes != NULL &&
         (!tern_json_integer(bytes, &size) || size < 0 || (uint64_t)size != t->bytes))
@@ -58,7 +58,7 @@ static tern_status read_map(groups_reading *g, const tern_json_value *root) {
     const tern_json_value *tensors = tern_json_get(root, "tensors");
     tern_status status = TERN_OK;
     if (tensors == NULL || tensors->type != TERN_JSON_ARRAY)
-        return tern_fail(g->err, TERN_ERR_JSON, "%s: 'tensors' is no list", g->map);
+        return tern_fail(g->err, TERN_ERR_JSON, "%s: 'tensors' is not a list", g->map);
     g->numbers = calloc((size_t)tensors->count + 1, sizeof *g->numbers); /* + 1: never of size 0 */
     if (g->numbers == NULL)
         return tern_fail(g->err, TERN_ERR_NOMEM, "%s: no memory for %" PRIu32 " tensors", g->map,
@@ -69,7 +69,7 @@ static tern_status read_map(groups_reading *g, const tern_json_value *root) {
         number->index = (int64_t)g->n; /* where the entry does not say */
         const tern_json_value *index = tern_json_get(v, "index");
         if (index != NULL && !tern_json_integer(index, &number->index))
-            return tern_fail(g->err, TERN_ERR_JSON, "%s: line %" PRIu32 ": 'index' is no number",
+            return tern_fail(g->err, TERN_ERR_JSON, "%s: line %" PRIu32 ": 'index' is not a number",
                              g->map, v->line);
         status = find_tensor(g, v, &number->tensor);
         g->n++;
@@ -93,7 +93,7 @@ static tern_status take_tensor(groups_reading *g, const tern_json_value *group,
         number ? bsearch(&key, g->numbers, g->n, sizeof key, compare_numbers) : NULL;
     if (found == NULL)
         return tern_fail(g->err, TERN_ERR_TENSOR_MISSING,
-                         "%s: line %" PRIu32 ": a tensor is no number of %s", g->groups,
+                         "%s: line %" PRIu32 ": a tensor is not a number of %s", g->groups,
                          group->line, g->map);
     const tern_gguf_tensor *t = tern_gguf_tensor_at(g->model, found->tensor);
     if (g->taken[found->tensor])
@@ -156,7 +156,7 @@ static tern_status read_groups(groups_reading *g, const tern_json_value *root) {
     const size_t n = tern_gguf_tensor_count(g->model);
     tern_status status = TERN_OK;
     if (groups->type != TERN_JSON_ARRAY)
-        return tern_fail(g->err, TERN_ERR_JSON, "%s: is no list of groups", g->groups);
+        return tern_fail(g->err, TERN_ERR_JSON, "%s: is not a list of groups", g->groups);
     g->taken = calloc(n + 1, sizeof *g->taken); /* + 1: never of size 0 */
     if (g->taken == NULL)
         return tern_fail(g->err, TERN_ERR_NOMEM, "%s: no memory for its groups", g->groups);

@@ -7,7 +7,7 @@
  *
  * Values are counted. The caller that makes one owns it; functions with `new` in their names, and
  * `o` of json_pack, take over what they are given, also when they fail. Members keep the order in
- * which they were set. NULL is no value: it may be given to every function, setting it sets
+ * which they were set. NULL is not a value: it may be given to every function, setting it sets
  * nothing, and every question about it has the answer of a value that is not of the kind asked for.
  *
  * Memory: where there is none, a function gives NULL and the thread remembers it

@@ -40,20 +40,20 @@ REFUSED = {
         '"SSE9"]',
         r"isa\.avx2: feature 'SSE9' is not in dispatch/cpu\.h",
     ),
-    "feature that is no text": (
+    "feature that is not text": (
         '"F16C"]',
         "5]",
         r"isa\.avx2: feature '5' is not in dispatch/cpu\.h",
     ),
     "bad isa name": ("[isa.avx2]", "[isa.AVX-2]", r"isa\.AVX-2: not a valid name"),
-    "isa that is no table": (
+    "isa that is not a table": (
         "[isa.scalar]",
         "[isa]\nneon = 3\n[isa.scalar]",
         r"isa\.neon: expected a table",
     ),
     "unknown format": ('f32 = "rows"', 'f31 = "rows"', r"format\.f31: not in TERN_FORMAT_LIST"),
     "unknown layout": ('i2_s = "t2r16"', 'i2_s = "t2r15"', r"format\.i2_s: unknown layout 't2r15'"),
-    "layout that is no text": ('i2_s = "t2r16"', "i2_s = [1]", r"format\.i2_s: unknown layout"),
+    "layout that is not text": ('i2_s = "t2r16"', "i2_s = [1]", r"format\.i2_s: unknown layout"),
     "unknown operation": (
         "[op.softmax]",
         "[op.softmin]",
@@ -84,7 +84,7 @@ REFUSED = {
         'template = "softmux"',
         r"op\.softmax: template 'softmux\.c\.j2' does not exist",
     ),
-    "template that is no text": (
+    "template that is not text": (
         'template = "softmax"',
         "template = 3",
         r"op\.softmax: key 'template'",
@@ -104,7 +104,7 @@ REFUSED = {
         'format = "bf16"\ntemplate = "nothing"\nisa',
         r"kernel \d+ \(gemv\): template 'nothing\.c\.j2' does not exist",
     ),
-    "template of a row that is no text": (
+    "template of a row that is not text": (
         'format = "bf16"\nisa',
         'format = "bf16"\ntemplate = 3\nisa',
         r"kernel \d+ \(gemv\): key 'template' must be of type str",
@@ -140,7 +140,7 @@ REFUSED = {
         'op = "sub"\n',
         r"kernel \d+ \(sub\): unknown op 'sub'",
     ),
-    "row whose op is no text": (
+    "row whose op is not text": (
         'op = "add"\n',
         'op = ["add"]\n',
         r"kernel \d+ .*: key 'op' must be of type str",
@@ -190,7 +190,7 @@ REFUSED = {
         "rows = 16, token = 1 }",
         r"kernel 1 \(gemv\) tile: unknown key 'token'",
     ),
-    "tile that is no table": (
+    "tile that is not a table": (
         "{ rows = 16, tokens = 1 }",
         "16",
         r"kernel 1 \(gemv\) tile: expected a table",

@@ -44,7 +44,7 @@ typedef struct cuda_device {
 /* TERN_OK for 0; else the status that fits, and "cuda: <what>: <CUDA's text> (error N)". */
 tern_status cuda_check(const cuda_device *cuda, int error, const char *what, tern_error *err);
 
-/* Begins what waits; before anything that is no operation. */
+/* Begins what waits; before anything that is not an operation. */
 tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err);
 
 /* The watch that waits, if it is of just the rows that an operation reads, which takes it; else
@@ -52,7 +52,7 @@ tern_status cuda_begin_waiting(cuda_device *cuda, tern_error *err);
 tern_cuda_watch cuda_watch_of(tern_device *d, const tern_device_stream *stream,
                               const tern_device_rows *x);
 
-/* Launches the kernel of an operation that is no product on x * y blocks, or x * y * z. */
+/* Launches the kernel of an operation that is not a product on x * y blocks, or x * y * z. */
 tern_status cuda_run(tern_device *d, tern_device_stream *stream, tern_op op, tern_format format,
                      size_t x, size_t y, const tern_cuda_job *job, tern_error *err);
 tern_status cuda_run_pair(tern_device *d, tern_device_stream *stream, tern_op op,

@@ -33,7 +33,7 @@ static tern_status start(cuda_device *cuda, tern_device_stream *stream, const la
     return status == TERN_OK ? launch_kernel(cuda, stream, l, job, err) : status;
 }
 
-/* The kernel of an operation that is no product. */
+/* The kernel of an operation that is not a product. */
 static const tern_cuda_kernel *find(const cuda_device *cuda, tern_op op, tern_format format,
                                     tern_error *err) {
     const tern_format_info *info = tern_format_describe(format);

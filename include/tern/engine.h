@@ -125,7 +125,7 @@ typedef struct tern_request {
     size_t n_stop_tokens;
     const char *const *stop_texts; /* [n_stop_texts] that end the text where they begin */
     size_t n_stop_texts;
-    bool drop_space;     /* one space at the start of the text is no part of it */
+    bool drop_space;     /* one space at the start of the text is not part of it */
     bool logprobs;       /* of each token: ln of its probability before biases, penalties, masks and
                             temperature. Reads the whole head for each */
     uint32_t n_logprobs; /* the likeliest tokens with theirs, TERN_MOST_LOGPROBS at most */
@@ -223,7 +223,7 @@ typedef struct tern_event {
     size_t size;
 
     /* of a token, of the prompt too; of an end TERN_END_OF_TEXT or TERN_END_STOP_TOKEN: of the
-     * token that was picked there, which is no token of the answer */
+     * token that was picked there, which is not a token of the answer */
     int32_t token;
     size_t position;               /* among all tokens of the branch, the prompt's first one is 0 */
     double logprob;                /* 0 unless asked for */

@@ -124,7 +124,7 @@ bool tern_gguf_sidecar_path(const char *model, char *path, size_t size);
 /*
  * Puts the sparse layers in that folder into the places of the dense tensors of an open GGUF file
  * (docs/formats.md). Nothing to do where there is no folder, or for an IEBIN folder. A folder that
- * is there must be right: TERN_ERR_IO: it is no folder or has no list; TERN_ERR_PARTS: it is a
+ * is there must be right: TERN_ERR_IO: it is not a folder or has no list; TERN_ERR_PARTS: it is a
  * model of its own, or was made for other weights; TERN_ERR_TENSOR_MISSING, _TYPE, _SHAPE: a tensor
  * that the file does not have; TERN_ERR_EMPTY, and the errors of opening a list. On failure the
  * file is as it was. Pointers to tensors stay what they are.

@@ -51,7 +51,7 @@ void tern_grammar_tokens_free(tern_grammar_tokens **tokens); /* after all its gr
  *
  * `name` stands at the beginning of messages. Texts are not kept. `tokens` must outlive the
  * grammar. TERN_ERR_GRAMMAR (not supported, contradictory or too large), TERN_ERR_JSON (a schema
- * that is no JSON), TERN_ERR_NULL, TERN_ERR_NOMEM. Nobody's text takes more than bounded memory
+ * that is not JSON), TERN_ERR_NULL, TERN_ERR_NOMEM. Nobody's text takes more than bounded memory
  * and work.
  */
 

@@ -45,7 +45,7 @@ uint64_t tern_cpu_features(void);
 uint64_t tern_cpu_forbidden(void);
 
 /* Name of the lowest feature in a mask that is not 0, as kernels.toml has it ("AVX512F"); NULL for
- * a bit that is no feature. Static storage. */
+ * a bit that is not a feature. Static storage. */
 const char *tern_cpu_feature_name(uint64_t features);
 
 /* Processor name for reports ("AMD EPYC", ...); static storage, never NULL. */

@@ -58,7 +58,7 @@ TERN_MUST_CHECK tern_status tern_sparse_save(const tern_sparse_matrix *m, const 
 typedef enum ie_sparse_status {
     IE_SPARSE_OK = 0,
     IE_SPARSE_ERR_IO,     /* the file cannot be read or written */
-    IE_SPARSE_ERR_FORMAT, /* what it holds is no matrix of sparse blocks */
+    IE_SPARSE_ERR_FORMAT, /* what it holds is not a matrix of sparse blocks */
     IE_SPARSE_ERR_MEMORY
 } ie_sparse_status_t;
 

@@ -391,7 +391,7 @@ TERN_MUST_CHECK tern_status tern_session_sync(tern_session *s, const int32_t *to
  * replaces nothing: TERN_ERR_EXISTS. restore puts
  * them in place of what the session held; generation then goes on with the same bits as without the
  * detour, on every instruction set and for any number of threads. The last token's logits are not
- * kept: use tern_session_reuse or evaluate something. A sampler's random stream is no part of it.
+ * kept: use tern_session_reuse or evaluate something. A sampler's random stream is not part of it.
  *
  * restore needs the same model (tern_model_identity) and cache format, and a context that is large
  * enough. The file may be anybody's: it is checked to its end before the session is touched, and
@@ -577,7 +577,7 @@ TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
  *
  * A model's file is read through a map. When the file becomes shorter, or its disk fails, the
  * next access raises SIGBUS. tern_mapped_file tells which file holds the address (si_addr), NULL
- * when it is none of tern's. The access cannot go on: say what happened and end the process.
+ * when it is not one of tern's. The access cannot go on: say what happened and end the process.
  */
 const char *tern_mapped_file(const void *address);
 

@@ -211,7 +211,7 @@ size_t tern_tokenizer_longest(const tern_tokenizer *t);
 typedef struct tern_answer_text_params {
     const char *const *stops; /* [n_stops] texts that end the answer where they begin; copied */
     size_t n_stops;
-    bool drop_space;    /* one space at the start is no part of the text; no stop has it */
+    bool drop_space;    /* one space at the start is not part of the text; no stop has it */
     size_t most;        /* tokens between two turns; 0: one */
     size_t piece_bytes; /* tern_tokenizer_longest, where it is known; 0: it is looked for */
 } tern_answer_text_params;

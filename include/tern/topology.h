@@ -101,7 +101,7 @@ const char *tern_affinity_name(tern_affinity affinity);
 /* "none", "interleave", "node:3", "strict" into text. */
 void tern_numa_name(const tern_places *wish, char *text, size_t size);
 
-/* The same back: numa and node of *out; false when the text is none of them. */
+/* The same back: numa and node of *out; false when the text is not one of them. */
 bool tern_numa_parse(const char *text, tern_places *out);
 
 /* Where one worker runs: on processors [first, end) of the topology; empty: anywhere. */

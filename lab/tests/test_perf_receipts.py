@@ -73,7 +73,7 @@ class Makefile(unittest.TestCase):
         self.assertIn("--repeat 4", self.commands("bench", RUNS="4"))
 
     def test_bench_refuses(self):
-        """A file that is not there, rounds that are no number: said, with the name, before anything is built."""
+        """A file that is not there, rounds that are not a number: said, with the name, before anything is built."""
         for name, value in (("PROMPTS", "no such file.txt"), ("RUNS", "many"), ("RUNS", "0")):
             for words, variables in (((), {name: value}), ((f"{name}={value}",), {})):
                 with self.subTest(name=name, value=value, words=words):

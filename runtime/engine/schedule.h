@@ -73,7 +73,7 @@ typedef struct tern_schedule_params {
     uint32_t n_batch; /* rows of a pass */
     uint32_t window;  /* positions that a token sees in layers whose pages are apart; 0: none are */
     uint32_t n_window_pages; /* of those: at least what one job may have */
-    bool whole; /* a job's tokens are computed in one pass, and its pages are no other's: what
+    bool whole; /* a job's tokens are computed in one pass, and its pages are not another's: what
                    they hold depends on all of them. n_ctx <= n_batch; without windows */
 } tern_schedule_params;
 

@@ -135,7 +135,7 @@ TERN_MUST_CHECK tern_status tern_model_note_refusal(const tern_model *m, int err
                                                     tern_error *err);
 
 /* The forms of activations that the matrices read, bits of tern_input_form; whether one of them is
- * ternary. The image of the head is none of them. */
+ * ternary. The image of the head is not one of them. */
 unsigned tern_model_forms(const tern_model *m);
 bool tern_model_is_ternary(const tern_model *m);
 

@@ -201,7 +201,7 @@ static bool stays_sparse(const tern_loader *l, const tern_gguf_tensor *t, tern_f
 
 /*
  * The layout of a matrix: its format's own, or for ternary matrices the one that was asked for. TQ
- * blocks whose scales differ within a row are no ternary matrix; Q4_0R16 holds them with their
+ * blocks whose scales differ within a row are not a ternary matrix; Q4_0R16 holds them with their
  * scales. Activations in floats want blocks as they are.
  */
 static tern_layout layout_of(const tern_loader *l, const tern_gguf_tensor *t, tern_format format,

@@ -6,8 +6,9 @@
  * How a request says where its body ends. Two readers of a connection that understand this
  * differently take the rest of one request for the next one, so whatever can be understood in two
  * ways is refused: Content-Length and Transfer-Encoding together or twice, lengths that are not
- * digits alone, codings other than "chunked", and fields whose names are no tokens. Likewise who is
- * asked, and by which page: Host and Origin stand once at most, and Host has one host and its port.
+ * digits alone, codings other than "chunked", and fields whose names are not tokens. Likewise who
+ * is asked, and by which page: Host and Origin stand once at most, and Host has one host and its
+ * port.
  */
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@ typedef struct http_framing {
     uint64_t length;           /* of the body, where a sound field said it; else 0 */
     uint64_t bytes;            /* of all names and values, with what separates them */
     unsigned hosts, origins;   /* fields that say who is asked, and by which page */
-    bool stranger;             /* a Host that is no HOST or HOST:PORT */
+    bool stranger;             /* a Host that is not a HOST or HOST:PORT */
 } http_framing;
 
 /* Takes a field of the header; value NULL is an empty one. */

@@ -30,7 +30,7 @@ bool gate_list_is_sound(const char *allowed);
 bool gate_takes_host(const gate *g, const char *host);
 
 /* Whether an Origin line is that of the host that the request names, or of pages that may ask. NULL
- * is; "null" and what is no origin are not, unless they are named. */
+ * is; "null" and what is not an origin are not, unless they are named. */
 bool gate_takes_origin(const gate *g, const char *host, const char *origin);
 
 #endif

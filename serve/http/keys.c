@@ -86,7 +86,7 @@ tern_status keys_add_list(keys *k, const char *list, tern_error *err) {
     for (const char *at = list; at != NULL && status == TERN_OK; number++) {
         const size_t size = strcspn(at, ",");
         if (size == 0)
-            return tern_fail(err, TERN_ERR_ARG, "an empty text is no key");
+            return tern_fail(err, TERN_ERR_ARG, "an empty text is not a key");
         status = is_new(k, at, size)
                      ? add(k, "", 0, at, size, err)
                      : tern_fail(err, TERN_ERR_ARG, "key number %zu was given before", number);
@@ -126,7 +126,7 @@ static line_words split(const char *line, size_t size) {
     return w;
 }
 
-/* Whether a word is a limit; *value gets it, 0 for one that is no number above 0. */
+/* Whether a word is a limit; *value gets it, 0 for one that is not a number above 0. */
 static bool read_limit(const char *word, size_t size, const char *name, uint32_t *value) {
     const size_t n = strlen(name);
     if (size <= n || strncmp(word, name, n) != 0)

@@ -50,7 +50,7 @@ TERN_MUST_CHECK tern_status keys_add_list(keys *k, const char *list, tern_error 
  * tokens-per-minute=6000, all separated by spaces and tabs. A line ends with LF or CR LF and has at
  * most 4096 bytes, none of them a control character. A line whose first word begins with '#' is a
  * remark; '#' begins no other word, since what stands before it could be taken for a label. Empty
- * lines do not count. TERN_ERR_IO; TERN_ERR_ARG names the file and the line that is no key, that
+ * lines do not count. TERN_ERR_IO; TERN_ERR_ARG names the file and the line that is not a key, that
  * has one for the second time, and a file without any. No message has a part of the line.
  */
 TERN_MUST_CHECK tern_status keys_add_file(keys *k, const char *path, tern_error *err);

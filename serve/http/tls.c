@@ -95,7 +95,7 @@ static tern_status read_chain(identity *i, const char *path, tern_error *err) {
         gnutls.pcert_list_import_x509_raw(i->chain, &n, &bytes, GNUTLS_X509_FMT_PEM, 0);
     forget(&bytes);
     if (code != GNUTLS_E_SUCCESS)
-        return fail(err, path, "is no chain of certificates", code);
+        return fail(err, path, "is not a chain of certificates", code);
     i->n = n;
     return TERN_OK;
 }
@@ -109,7 +109,7 @@ static tern_status read_key(identity *i, const char *path, tern_error *err) {
     if (code == GNUTLS_E_SUCCESS)
         code = gnutls.privkey_import_x509_raw(i->key, &bytes, GNUTLS_X509_FMT_PEM, NULL, 0);
     forget(&bytes);
-    return code == GNUTLS_E_SUCCESS ? TERN_OK : fail(err, path, "is no private key", code);
+    return code == GNUTLS_E_SUCCESS ? TERN_OK : fail(err, path, "is not a private key", code);
 }
 
 static bool belongs_together(const identity *i) {

@@ -58,7 +58,7 @@ static bool read_id(const json_t *id, size_t i, uint32_t n_vocab, const char *pa
                     refusal *r) {
     const json_int_t x = json_integer_value(id);
     if (!json_is_integer(id) || x < 0 || x >= (json_int_t)n_vocab) {
-        return refuse(r, 400, param, "element %zu is no token id, an integer from 0 to %u", i,
+        return refuse(r, 400, param, "element %zu is not a token id, an integer from 0 to %u", i,
                       n_vocab - 1);
     }
     *out = (int32_t)x;

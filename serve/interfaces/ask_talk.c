@@ -82,7 +82,8 @@ static bool set_content(talk *t, tern_chat_message *m, const json_t *content, co
         return true;
     }
     if (!json_is_array(content))
-        return refuse(t->r, 400, t->form->field, "%s is no text and no array of parts", place);
+        return refuse(t->r, 400, t->form->field, "%s is neither a text nor an array of parts",
+                      place);
     for (size_t i = 0; i < json_array_size(content); i++)
         if (!join_part(t, m, json_array_get(content, i), place, i))
             return false;
@@ -126,8 +127,8 @@ static bool read_calls(talk *t, const json_t *calls, size_t i) {
         if (!call_by_text(t, id, json_object_get(call, "function"), place))
             return false;
     }
-    return json_is_array(calls) ||
-           refuse(t->r, 400, t->form->field, "%s[%zu].tool_calls is no array", t->form->field, i);
+    return json_is_array(calls) || refuse(t->r, 400, t->form->field,
+                                          "%s[%zu].tool_calls is not an array", t->form->field, i);
 }
 
 /* The role that a chat format has a place for; NULL after a refusal. */
@@ -208,7 +209,7 @@ static bool read_use(talk *t, const json_t *part, const char *place) {
     if (name == NULL)
         return false;
     if (!json_is_object(input))
-        return refuse(t->r, 400, t->form->field, "%s.input is no object", place);
+        return refuse(t->r, 400, t->form->field, "%s.input is not an object", place);
     char *arguments = json_dump(input, (json_style){0});
     const bool called =
         arguments != NULL

@@ -82,7 +82,7 @@ static size_t count_certain(const call_reader *r, size_t n) {
     return before - count_blanks(r->held.bytes, before);
 }
 
-/* What follows the trigger. All that is held from here on is shown as text if it is no call. */
+/* What follows the trigger. All that is held from here on is shown as text if it is not a call. */
 static void begin_head(call_reader *r) {
     r->state = HEAD;
     r->step = 0;

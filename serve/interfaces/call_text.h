@@ -66,7 +66,7 @@ typedef struct call_reader {
 } call_reader;
 
 /*
- * White space before a call, and at the end of an answer with calls, is no text. What begins as a
+ * White space before a call, and at the end of an answer with calls, is not text. What begins as a
  * call and is none is text. `held.failed` says that memory failed.
  */
 void call_reader_take(call_reader *r, const call_sink *s, const char *bytes, size_t size);

@@ -168,7 +168,7 @@ static bool add_biases(const field_reading *in, const int32_t *ids, size_t n, fl
     return true;
 }
 
-/* A name that is no id is a text to llama.cpp's clients: its tokens are meant. */
+/* A name that is not an id is a text to llama.cpp's clients: its tokens are meant. */
 static bool add_named_bias(const field_reading *in, const char *name, const json_t *bias) {
     float amount;
     size_t n = 1;

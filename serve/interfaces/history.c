@@ -59,8 +59,8 @@ static bool check_arguments(const history *h, const char *arguments, size_t size
     json_t *value = ask_parse(arguments, size, "the text", &why);
     const bool object = value != NULL;
     json_decref(value);
-    return object || refuse(h->r, why.status, h->field, "%s.arguments is no JSON object: %s", place,
-                            why.message);
+    return object || refuse(h->r, why.status, h->field, "%s.arguments is not a JSON object: %s",
+                            place, why.message);
 }
 
 static void write_call(text *out, const char *id, const char *name, const char *arguments,

@@ -61,7 +61,7 @@ function table(block) {
 
 function blockNode(block) {
     switch (block.type) {
-    case "heading": /* in a list or a quote it is none of the page's */
+    case "heading": /* in a list or a quote it is not one of the page's */
         return make(block.depth ? `h${Math.min(block.depth + 2, 6)}` : "p", {},
                     ...(block.depth ? inline(block.text) : [make("strong", {}, ...inline(block.text))]));
     case "code":

@@ -11,7 +11,7 @@
 
 struct form {
     const char *id;  /* what ids of replies begin with */
-    bool trims;      /* a blank with which an answer begins is no part of it */
+    bool trims;      /* a blank with which an answer begins is not part of it */
     bool keeps_text; /* a stream repeats its text at the end */
     bool has_ids;    /* ids of tokens are told */
     bool notes_end;  /* logarithms also of the token that ended a text */
@@ -26,14 +26,14 @@ struct form {
     void (*last)(job *j, size_t i);         /* events after the text of a choice */
     void (*finish)(job *j);                 /* events after all choices */
     void (*fail)(job *j, const refusal *r); /* the event of an error */
-    void (*whole)(job *j);                  /* a reply that is no stream */
+    void (*whole)(job *j);                  /* a reply that is not a stream */
     void (*note)(job *j, size_t i, const tern_event *e); /* logarithms of a token, into `logs` */
     void (*note_prompt)(job *j, size_t i, const tern_event *e); /* of one of prompt i; NULL: its
                                                                   prompts are not told */
 };
 
 extern const form form_chat, form_completion, form_native, form_message, form_response;
-extern const form form_embedding, form_native_embedding; /* of vectors, which are no streams */
+extern const form form_embedding, form_native_embedding; /* of vectors, which are not streams */
 
 /* ---- form.c: what several of them write ------------------------------------------------------ */
 

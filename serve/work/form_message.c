@@ -50,7 +50,7 @@ static void open_use(job *j, size_t k, const char *name) {
     form_add(&j->out, ",\"input\":");
 }
 
-/* Texts and calls. What has no end is no object, and left out. */
+/* Texts and calls. What has no end is not an object, and left out. */
 static void write_parts(job *j) {
     const choice *c = &j->choices[0];
     form_part part;

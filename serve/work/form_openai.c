@@ -60,7 +60,7 @@ static bool has_said(const text *t, const said_name *said, size_t n, said_name n
 }
 
 /* The likeliest tokens as an object. Of those that are written alike, because they have the same
- * text or are no UTF-8, the likeliest one counts: names in an object are different. */
+ * text or are not UTF-8, the likeliest one counts: names in an object are different. */
 static void write_likeliest(job *j, text *t, const tern_event *e) {
     said_name said[TERN_MOST_LOGPROBS];
     size_t n_said = 0;

@@ -11,7 +11,7 @@
 #include "serve/work/form.h"
 #include "serve/work/job_text.h"
 
-enum { MOST_REPLY_BYTES = 16 << 20 }; /* of one that is no stream */
+enum { MOST_REPLY_BYTES = 16 << 20 }; /* of one that is not a stream */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

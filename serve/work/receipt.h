@@ -24,7 +24,7 @@ typedef struct receipt_answer {
     tern_grammar *grammar; /* of an answer in a form; NULL: any text */
     const json_t *form;    /* of such, where a receipt is wanted: what the grammar was made of, as
                               the receipt's `form` has it (docs/receipts.md) */
-    bool drop_space;       /* one space at the start is no part of the text that they end */
+    bool drop_space;       /* one space at the start is not part of the text that they end */
     tern_end end;
     const char *digest;
 } receipt_answer;

@@ -108,7 +108,7 @@ static void test_hostile_old_form(void **state) {
     b = old_file(sums_of_four);
     add_number(&b, 3);
     add_number(&b, 8);
-    refuse(&b, TERN_ERR_TRUNCATED, "no end");
+    refuse(&b, TERN_ERR_TRUNCATED, "not a valid end");
     b = (gguf_bytes){NULL, 0};
     add_number(&b, 2);
     add_entry(&b, "a", sums_of_four, 4);
@@ -391,7 +391,7 @@ static void test_iq2s_error(void **state) {
         fail_msg("%g, without importance %g", weighed, plain);
 }
 
-/* Every code that is no entry has entries next to it, the nearest first. */
+/* Every code that is not an entry has entries next to it, the nearest first. */
 static void test_grid(void **state) {
     (void)state;
     int entries = 0;

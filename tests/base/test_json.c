@@ -103,19 +103,19 @@ static void integers(void **state) {
 
 static void refusals(void **state) {
     (void)state;
-    BAD("", "no JSON value");
+    BAD("", "not a JSON value");
     BAD("{", "no name");
     BAD("[1", "comma or ]");
-    BAD("[1,]", "no JSON value");
+    BAD("[1,]", "not a JSON value");
     BAD("{\"a\" 1}", "colon");
     BAD("{\"a\": 1 \"b\": 2}", "comma or }");
     BAD("{1: 2}", "no name");
     BAD("[1] x", "something follows");
-    BAD("tru", "no JSON value");
+    BAD("tru", "not a JSON value");
     BAD("01", "something follows");
-    BAD("-", "no JSON value");
-    BAD("1.", "no JSON value");
-    BAD("1e+", "no JSON value");
+    BAD("-", "not a JSON value");
+    BAD("1.", "not a JSON value");
+    BAD("1e+", "not a JSON value");
     BAD("\"abc", "does not end");
     BAD("\"a\nb\"", "control character");
     BAD("\"\\x\"", "escape");
@@ -127,7 +127,7 @@ static void refusals(void **state) {
     BAD("\"\xC3\"", "not UTF-8");
     BAD("\"\xED\xA0\x80\"", "not UTF-8");
     BAD("[1,\n2,\n!]", "line 3");
-    BAD("\0", "no JSON value");
+    BAD("\0", "not a JSON value");
 }
 
 static void depth(void **state) {

@@ -116,9 +116,9 @@ static void refusals(void **state) {
     refuses("{\"a\\u0000\": 1}", "file.json: line 1: a name has the character U+0000 in it");
     refuses("[9223372036854775808]", "file.json: line 1: an integer does not fit into 64 bits");
     refuses("[\n\n-1e309]", "file.json: line 3: a number is too large for a double");
-    refuses("[\"a\\nb\\nc\",\n}", "file.json: line 2, byte 12: this is no JSON value");
+    refuses("[\"a\\nb\\nc\",\n}", "file.json: line 2, byte 12: this is not a JSON value");
     refuses("[1, \"a", "file.json: line 1, byte 6: a string does not end");
-    refuses("", "file.json: line 1, byte 0: this is no JSON value");
+    refuses("", "file.json: line 1, byte 0: this is not a JSON value");
 }
 
 static void lines_of_a_larger_file(void **state) {
@@ -196,7 +196,7 @@ static void shapes(void **state) {
            "]\n}");
 }
 
-/* A name that is set again keeps its place; what is no value sets nothing. */
+/* A name that is set again keeps its place; what is not a value sets nothing. */
 static void members(void **state) {
     (void)state;
     json_t *object = json_pack("{s:i, s:i}", "a", 1, "b", 2);
@@ -220,7 +220,7 @@ static void read_and_written(void **state) {
     free(got);
 }
 
-/* Bytes from anywhere: what is no UTF-8, and bytes that terminals and C strings treat in another
+/* Bytes from anywhere: what is not UTF-8, and bytes that terminals and C strings treat in another
  * way. */
 static void quoted_bytes(void **state) {
     (void)state;

@@ -101,7 +101,7 @@ class Ptx(unittest.TestCase):
             self.assertNotRegex(instruction, inexact)
 
     def test_maximum_keeps_the_second_operand(self) -> None:
-        """`a > b ? a : b` is b when either is NaN; max.f32 is that only for b that is no NaN."""
+        """`a > b ? a : b` is b when either is NaN; max.f32 is that only for b that is not a NaN."""
         for line in re.findall(r"^\s+((?:max|min)\.\w*f32 .*;)$", self.text, re.M):
             self.assertRegex(line, r", 0f(?!7f[89a-f]|ff[89a-f])[0-9a-fA-F]{8};$")
 

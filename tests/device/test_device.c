@@ -59,7 +59,7 @@ static void test_fallback(void **state) {
     }
 }
 
-/* A file that is no module, and one of the C library's that is none of tern's. */
+/* A file that is not a module, and one of the C library's that is not one of tern's. */
 static void test_foreign_modules(void **state) {
     tern_device *d = NULL;
     tern_error err = {0};
@@ -70,7 +70,7 @@ static void test_foreign_modules(void **state) {
     assert_non_null(strstr(err.message, "README.md"));
     setenv("TERN_CUDA_MODULE", "libm.so.6", 1);
     assert_int_equal(tern_device_open("cuda", &d, &err), TERN_ERR_DEVICE);
-    assert_string_equal(err.message, "cuda: libm.so.6 is no module of tern");
+    assert_string_equal(err.message, "cuda: libm.so.6 is not a module of tern");
     hide_cuda();
 }
 

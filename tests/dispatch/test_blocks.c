@@ -142,7 +142,7 @@ static void test_share(void **state) {
     check_share(TERN_FORMAT_F32, "avx2", 1024, 2, false);
     check_share(TERN_FORMAT_I2_S, "avx2", 1024, 1, true);
     check_share(TERN_FORMAT_I2_S, "avx2", 1024, 2, false);
-    check_share(TERN_FORMAT_I2_S, "avx2", 1024 + 64, 1, false); /* a row of it is no I2_S */
+    check_share(TERN_FORMAT_I2_S, "avx2", 1024 + 64, 1, false); /* a row of it is not I2_S */
     check_share(TERN_FORMAT_F32, "a set that nobody measured", 1024, 1, false);
 }
 

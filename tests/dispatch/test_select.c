@@ -411,7 +411,7 @@ static void test_restrict_refuses(void **state) {
                   x86 ? "(valid: scalar, sse41, avx2, avx512)" : "scalar");
     check_refused(HASWELL, "sse9", "unknown", x86 ? "(valid: scalar, sse41, avx2)" : "scalar");
     check_refused(HASWELL, "AVX2", "unknown", "scalar");
-    check_refused(HASWELL, "avx51", "unknown", "scalar"); /* a prefix is no name */
+    check_refused(HASWELL, "avx51", "unknown", "scalar"); /* a prefix is not a name */
     check_refused(0, "", "unknown", "(valid: scalar)");
 }
 

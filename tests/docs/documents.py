@@ -3,7 +3,7 @@
 
 Markdown as the documents use it: fenced blocks, `#` headings, inline code and links. A fenced block
 in `sh` holds commands that a reader may paste; one in `console` holds commands behind "$ " and what
-they print; everything else is no command.
+they print; everything else is not a command.
 """
 
 import re

@@ -105,7 +105,7 @@ def requirement_rows(text):
 
 def problems_of_row(cells, patterns):
     if re.fullmatch(r"M\d+(, M\d+)*", cells[0]) is None or len(cells) != 4:
-        yield f"is no row of four cells: {len(cells)}"
+        yield f"is not a row of four cells: {len(cells)}"
         return
     yield from problems_of_place(cells[2])
     yield from problems_of_shown(cells[3], patterns)
@@ -167,8 +167,8 @@ class Links(unittest.TestCase):
             ("| M1 | done | `base/arena.c` | gguf: test_none |", "gguf has no test_none"),
             ("| M1, M2 | done | `base/arena.c` | no_such |", "there is no test no_such"),
             ("| M1, M2 | done | `base/arena.c` | `make` |", "names no test"),
-            ("| M1+M2 | done | `base/arena.c` | gguf |", "is no row of four cells"),
-            ("| M1 | done | gguf |", "is no row of four cells"),
+            ("| M1+M2 | done | `base/arena.c` | gguf |", "is not a row of four cells"),
+            ("| M1 | done | gguf |", "is not a row of four cells"),
             ("| M1 | not yet: nothing | | |\n| M1 | not yet | | |", "M1 is in line 1 already"),
             ("| M1 | not yet | | |", "M2 has no row"),
         ):

@@ -66,7 +66,7 @@ def tern_json(*args, **kwargs):
 
 
 def quantized():
-    """Small synthetic models whose weights are no floats, one or more for each format and architecture."""
+    """Small synthetic models whose weights are not floats, one or more for each format and architecture."""
     names = [line.split()[0] for line in tern_text("synth", "--list").splitlines()]
     return [name for name in names if "-tiny" in name and name not in FLOATS]
 

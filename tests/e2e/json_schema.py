@@ -22,7 +22,7 @@ def _limits(value, schema, at):
     if "const" in schema and value != schema["const"]:
         yield f"{at}: is not {schema['const']}"
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{at}: is none of {schema['enum']}"
+        yield f"{at}: is not one of {schema['enum']}"
     if isinstance(value, str):
         if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", math.inf):
             yield f"{at}: has {len(value)} characters"

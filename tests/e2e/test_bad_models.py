@@ -347,7 +347,7 @@ class BadModels(common.TernTest):
         self.assertEqual(self.logits(file.to_bytes()).stdout, self.logits(self.bytes).stdout)
 
     def test_not_a_number(self):
-        """Weights that are no numbers are found at the latest in the logits."""
+        """Weights that are not numbers are found at the latest in the logits."""
         norm = self.file.tensor("output_norm.weight")
         self.assertEqual(norm.kind, F32)
         file = self.fresh()

@@ -378,7 +378,7 @@ class Saved(Chat):
         self.assertEqual((result.returncode, result.stdout), (0, b"4\n6\n"), result.stderr)
 
     def refused(self, *hints):
-        """A file that is no conversation: one line, and the conversation goes on as it was."""
+        """A file that is not a conversation: one line, and the conversation goes on as it was."""
         result = talk("What is 2+2?", f"/load {self.saved}", "/regen")
         message = result.stderr.decode()
         self.assertEqual((result.returncode, result.stdout), (1, b"4\n4\n"), message)

@@ -81,8 +81,8 @@ class ChatTemplate(common.TernTest):
         self.assertEqual(self.show([USER]).stderr, b"")
 
     def test_refusals(self):
-        for talk, part in (({}, "no array of messages"), ([], "no array of messages"), ([{"role": 3}], "role is no text"),
-                           ([{"content": "x"}], "no role"), ([{"role": "user", "content": [1]}], "content is no text")):
+        for talk, part in (({}, "neither an array of messages"), ([], "neither an array of messages"), ([{"role": 3}], "role is not text"),
+                           ([{"content": "x"}], "no role"), ([{"role": "user", "content": [1]}], "content is not text")):
             with self.subTest(talk=talk):
                 self.assert_one_line_error(self.show(talk), contains=[part])
         self.assert_one_line_error(tern("chat-template", "--messages", "-", stdin=b"{"), contains=["line 1"])

@@ -143,11 +143,11 @@ class ConvertTokenizers(common.TernTest):
         self.assertEqual([int(t) for t in seen], [vocabulary[t] for t in ("<bos>", "unable", f"{MARK}a")])
 
     def test_rules_without_keys(self):
-        self.assert_one_line_error(self.convert(words() | {"pre_tokenizer": {"type": "Whitespace"}}), contains=["none that GGUF has keys for"])
+        self.assert_one_line_error(self.convert(words() | {"pre_tokenizer": {"type": "Whitespace"}}), contains=["no keys in GGUF"])
         self.assertFalse(self.out.exists())
         bad = pieces([{"type": "Whitespace"}]), pieces(normalizer={"type": "Lowercase"}), pieces(normalizer=None)
         for document in bad:  # without the map tabs would stay
-            self.assert_one_line_error(self.convert(document), contains=["none that GGUF has keys for"])
+            self.assert_one_line_error(self.convert(document), contains=["no keys in GGUF"])
         twins = {"[UNK]": 0, "a": 1, f"##{MARK}a": 2}
         document = words() | {"added_tokens": [], "post_processor": None}
         document["model"]["vocab"] = twins

@@ -265,7 +265,7 @@ class Dedups(common.FolderTest):
         (folder / INDEX).unlink()
         check(INDEX)
         result = tern("run", "-m", common.small_model(), "-p", "x", "--dedup-strict")
-        self.assert_one_line_error(result, contains=("no folder",))
+        self.assert_one_line_error(result, contains=("not a folder",))
 
     def test_wrong_groups(self):
         up, down = self.UP, ("blk.0.ffn_down.weight", "blk.1.ffn_down.weight")
@@ -311,7 +311,7 @@ class Dedups(common.FolderTest):
             ("'magic'", first | {"magic": "X"}),
             ("'version'", first | {"version": 2}),
             ("'groups'", first | {"groups": {}}),
-            ("no object", first | {"groups": [3]}),
+            ("not an object", first | {"groups": [3]}),
             ("'default'", first | {"groups": [{"targets": []}]}),
             ("'targets'", first | {"groups": [{"default": {}}]}),
             ("does not tell which", first | {"groups": first["groups"][1:]}),

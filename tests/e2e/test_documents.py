@@ -272,7 +272,7 @@ class Rules(Documents):
         self.assert_refused(tools.put(d, whole, 2 * tools.get(d, whole)), "its parts make")
         self.assert_refused(tools.put(d, ("kernels",), ["tern_mock_avx2"]), "is a mock")
         for name in ("tern_gemm_q4_1_3x7_abacus", "tern_knead_q4_1_scalar", "gemm_q4_1_scalar"):
-            self.assert_refused(tools.put(d, ("kernels",), [name]), "is no kernel of tern")
+            self.assert_refused(tools.put(d, ("kernels",), [name]), "is not a kernel of tern")
         c = self.documents["comparison"]
         mocked = tools.put(c, ("a", "kernels"), ["tern_mock"])
         self.assert_refused(mocked, "a: names a mock")
@@ -312,7 +312,7 @@ class Rules(Documents):
         self.assert_refused(tools.put(lacking, ("origin", "kind"), "measured"), "origin.kind")
         self.assert_refused(tools.put(lacking, ("origin", "note"), ""), "origin.note")
         more = tools.put(lacking, ("origin", "not_recorded"), ["machine", "run.kv"])
-        self.assert_refused(more, '"run.kv" is no field that is null')
+        self.assert_refused(more, '"run.kv" is not a field that is null')
         never = tools.put(lacking, ("digest",), None)
         never["origin"]["not_recorded"].append("digest")
         path = self.folder / "never.json"

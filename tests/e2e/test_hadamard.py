@@ -89,7 +89,7 @@ class Hadamard(common.TernTest):
             ({"axis": string("output")}, [KEY + "axis is 'output'"]),
             ({"sign_mode": string("random")}, [KEY + "sign_mode is 'random'"]),
             ({"sign_mode": string("identity")}, ["sign_mode is identity", "there are signs"]),
-            ({"sign_widths": u32(256)}, [KEY + "sign_widths is no array"]),
+            ({"sign_widths": u32(256)}, [KEY + "sign_widths is not an array"]),
             ({"sign_widths": i32s([256, 256])}, [KEY + "sign_widths has 256 twice"]),
             ({"sign_widths": i32s([256, -384])}, [KEY + "sign_widths: element 1"]),
             ({"sign_widths": i32s([])}, [KEY + "sign_widths has 0"]),

@@ -163,7 +163,7 @@ class Maps(common.FolderTest):
     def test_no_map(self):
         for text in ("", "0,1", "0,1,2", "0,0,1", "0,1,-1,x,x", "usual,", "x"):
             with self.subTest(text=text):
-                self.refused(self.model, "--i2s-map", text, words=["is no map"], status=2)
+                self.refused(self.model, "--i2s-map", text, words=["is not a map"], status=2)
 
     # ---- files that are right ----
 

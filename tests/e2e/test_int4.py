@@ -233,7 +233,7 @@ class Int4(common.FolderTest):
     def test_wrong_manifests(self):
         good = {"per": "row", "symmetric": True}
         for words, entries in (
-            (("no object",), []),
+            (("must be a JSON object",), []),
             (("'blk.0.ffn_up.weight'", "settings"), {"blk.0.ffn_up.weight": 4}),
             (('"per"',), {"blk.0.ffn_up.weight": {"symmetric": True}}),
             (('"per"',), {"blk.0.ffn_up.weight": {"per": "tensor", "symmetric": True}}),
@@ -242,7 +242,7 @@ class Int4(common.FolderTest):
             (('"bits"',), {"blk.0.ffn_up.weight": good | {"bits": 3}}),
             (('"scale_dtype"',), {"blk.0.ffn_up.weight": good | {"scale_dtype": "bf16"}}),
             (("zero point",), {"blk.0.ffn_up.weight": good | {"zp": 8}}),
-            (("no matrix", "blk.7.ffn_up.weight"), {"blk.7.ffn_up.weight": good}),
+            (("not a matrix", "blk.7.ffn_up.weight"), {"blk.7.ffn_up.weight": good}),
             (("stays in floats", "token_embd.weight"), {"token_embd.weight": good}),
             (("stays in floats", "blk.0.attn_norm.weight"), {"blk.*.attn_norm.weight": good}),
             (("q4_manifest.json",), "{"),

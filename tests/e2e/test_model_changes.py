@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model's file that is written to under a server or a run: what was computed meanwhile is no answer."""
+"""A model's file that is written to under a server or a run: what was computed meanwhile is not an answer."""
 
 import http.client
 import json

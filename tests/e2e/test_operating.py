@@ -83,7 +83,7 @@ class Recipes(common.FolderTest):
         for library in needed:
             owners = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True, check=False).stdout
             owners = {line.split(":")[0] for line in owners.splitlines()}
-            if owners:  # else it is no package's: a sanitizer, or built by hand
+            if owners:  # else it is not a package's: a sanitizer, or built by hand
                 self.assertTrue(owners & listed, f"{library} of {owners}")
 
     def test_prometheus_takes_the_rules(self):

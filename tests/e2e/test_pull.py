@@ -18,7 +18,7 @@ from hub_server import COMMIT, Hub
 from test_serve_tls import make_certificate
 
 REPO = "someone/tiny-model"
-BIG = bytes(range(256)) * 1200  # what is no model is fetched as well as one
+BIG = bytes(range(256)) * 1200  # what is not a model is fetched as well as one
 
 
 class Pull(common.TernTest):
@@ -188,7 +188,7 @@ class Pull(common.TernTest):
                 self.assertEqual("Authorization" in self.hub.seen[1][2], place == f"http://127.0.0.1:{hub}{path}")
         self.hub.files[REPO] = {"other.gguf": BIG + b"x"}
         self.hub.storing = f"http://127.0.0.1:{hub}@127.0.0.1:{store}"
-        self.assert_one_line_error(self.pull(REPO, HF_TOKEN="hf_secret"), 1, ["no http address"])
+        self.assert_one_line_error(self.pull(REPO, HF_TOKEN="hf_secret"), 1, ["not an http address"])
         self.hub.storing = f"http://localhost:{store}"
         self.pulled(REPO, HF_TOKEN="hf_secret")
         self.assertEqual((len(self.hub.stored), self.leaks()), (2, []))
@@ -202,7 +202,7 @@ class Pull(common.TernTest):
         self.assert_one_line_error(self.pull(REPO), 1, ["points to an address of", " bytes"])
         for place in ("file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x"):
             self.hub.replies = [(302, {"Location": place})]
-            self.assert_one_line_error(self.pull(REPO), 1, ["points to " + place, "no http address"])
+            self.assert_one_line_error(self.pull(REPO), 1, ["points to " + place, "not an http address"])
 
     def secure_hub(self, **limits):
         """A Hub that speaks https, and what tern needs to know it."""

@@ -56,7 +56,7 @@ class Writing(WithReceipt):
         self.assertEqual(tools.digest(self.receipt), self.receipt["digest"]["value"])
 
     def test_written_otherwise(self):
-        """Order, indentation and the way numbers are written are no part of the content."""
+        """Order, indentation and the way numbers are written are not part of the content."""
         text = json.dumps(self.receipt, sort_keys=True, separators=(",", ":"))
         path = self.folder / "compact.json"
         path.write_text(text.replace('"layers":', '"layers" : '), encoding="utf-8")
@@ -246,7 +246,7 @@ class Rules(WithReceipt):
     def test_header(self):
         for version in ("1.0", "1.0.1", "2.0.0", ""):
             self.assert_rule("schema_version", version, 'schema_version: is "')
-        self.assert_refused(tools.drop(self.receipt, ("schema_version",)), "this is no receipt")
+        self.assert_refused(tools.drop(self.receipt, ("schema_version",)), "this is not a receipt")
         for path in ("mock", "Real", "emulated"):
             self.assert_rule("compute_path", path, f'compute_path: is "{path}", must be "real"')
         for backend in ("cuda", "metal"):
@@ -262,7 +262,7 @@ class Rules(WithReceipt):
         for name in ("i2s_mock_gemv", "MOCK", "tern_MoCk_avx2"):
             self.assert_rule("kernels", [*kernels, name], f'"{name}" is a mock')
         for name in ("tern_gemv_i2_s_16x1_sse9", "dequant_i2s", "fp32_matmul"):
-            self.assert_rule("kernels", [*kernels, name], f'"{name}" is no kernel of tern')
+            self.assert_rule("kernels", [*kernels, name], f'"{name}" is not a kernel of tern')
         self.assert_rule("kernels", [], "kernels: 0 names")
         self.assert_rule("kernels", [*kernels, kernels[0]], "is there twice")
         self.assert_rule("kernels", [*kernels, "tl1_matmul"], '"tl1_matmul" is there, but no row')
@@ -301,7 +301,7 @@ class Rules(WithReceipt):
         for numa in ("nodes", "node:", "node:x", "node:4294967296"):
             self.assert_rule("run.numa", numa, "run.numa: is")
         for online in ("1,0", "0-", "0,", "a", "3-1", "0,0"):
-            self.assert_rule("run.nodes_online", online, "is no list of nodes")
+            self.assert_rule("run.nodes_online", online, "is not a list of nodes")
         r = tools.put(self.receipt, ("run", "nodes_online"), "0-1,4")
         for node, status in ((0, 0), (1, 0), (4, 0), (3, 1), (5, 1)):
             there = tools.change(r, "run.numa", f"node:{node}")
@@ -334,7 +334,7 @@ class Rules(WithReceipt):
             self.assert_rule(f"{path}.inputs", "others", f"{path}.inputs: must be")
             self.assert_rule(f"{path}.tolerance", 1, f"{path}.tolerance: is 1, must be")
             self.assert_rule(f"{path}.passed", False, "passed: false")
-            self.assert_rule(f"{path}.gemv", "gemv_f32", "is no kernel of tern")
+            self.assert_rule(f"{path}.gemv", "gemv_f32", "is not a kernel of tern")
             self.assert_refused(tools.seal(tools.drop(r, tuple(path.split(".")))), f"{name}: is missing")
         more = dict(results["accuracy_tests"], q4_1_accuracy=results["accuracy_tests"]["i2s_accuracy"])
         self.assert_rule("test_results.accuracy_tests", more, "the model has no such weights")
@@ -384,7 +384,7 @@ class Rules(WithReceipt):
             b"[]": "not a JSON object",
             b"{": "line 1",
             b'{"a":1,"a":2}': "occurs twice",
-            b'{"tokens":[1]}': "this is no receipt",
+            b'{"tokens":[1]}': "this is not a receipt",
             b"\xff\xfe": "line 1",
             b"[" * 100000: "line 1",
         }
@@ -495,7 +495,7 @@ class Replay(WithReceipt):
         moved = self.folder / "moved.gguf"
         os.link(self.model, moved)
         away = tools.put(self.receipt, ("model_info", "model_path"), "gone.gguf")
-        self.assert_refused(tools.seal(away), '"gone.gguf" is none of model_info.files')
+        self.assert_refused(tools.seal(away), '"gone.gguf" is not one of model_info.files')
         away["model_info"]["files"][0]["path"] = "gone.gguf"
         away = tools.seal(away)
         self.assert_refused(away, "gone.gguf is neither beside it nor here", options=["--replay"])

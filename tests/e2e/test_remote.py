@@ -298,7 +298,7 @@ class OtherServers(Asking):
             "it broke": [*HELLO[:3], event({"object": "error", "message": "it broke"})],
             "ended before the answer did": HELLO[:3],
             "line 1": [*HELLO[:3], event("{broken")],
-            "sent what is no answer": [*HELLO[:3], event("[1]")],
+            "sent what is not an answer": [*HELLO[:3], event("[1]")],
         }
         for message, pieces in faults.items():
             with self.subTest(message), OtherServer(pieces) as server:

@@ -124,16 +124,16 @@ class Sampling(common.FolderTest):
         for text, *parts in (
             ("", "empty"),
             ("{", "line 1"),
-            ("[]", "no JSON object"),
+            ("[]", "not a JSON object"),
             ('{"temperature": NaN}', "line 1"),
             ('{"temperature": -1}', "temperature is -1", "from 0 to 1000"),
             ('{"temperature": 1e999}', "temperature is inf"),
-            ('{"temperature": "hot"}', "temperature is no number"),
+            ('{"temperature": "hot"}', "temperature is not a number"),
             ('{"top_k": 2.5}', "top_k is 2.5", "an integer"),
             ('{"top_k": -1}', "top_k is -1"),
             ('{"top_p": 0}', "top_p is 0"),
             ('{"repetition_penalty": 0}', "repetition_penalty is 0"),
-            ('{"min_p": 0.' + "1" * 100 + "}", "min_p is no number"),
+            ('{"min_p": 0.' + "1" * 100 + "}", "min_p is not a number"),
             (" " * 2_000_000 + "{}", "2000002 bytes"),
         ):
             with self.subTest(text=text[:60]):

@@ -119,7 +119,7 @@ def pasted(lines, key=None):
 
 
 class Text(common.TernTest):
-    """The text at / for clients that are no browsers: its lines can be pasted as they are."""
+    """The text at / for clients that are not browsers: its lines can be pasted as they are."""
 
     def text(self, server, **headers):
         return server.get("/", **headers).body.decode()

@@ -157,12 +157,12 @@ class Tls(common.FolderTest):
         text.write_text("no certificate\n")
         for certificate, key, wrong in (
             (missing, self.one[1], (missing, "No such file or directory")),
-            (text, self.one[1], (text, "is no chain of certificates")),
+            (text, self.one[1], (text, "is not a chain of certificates")),
             (pipe, self.one[1], (pipe, "not a regular file")),
             (self.one[0], pipe, (pipe, "not a regular file")),
             (self.one[0], "/dev/zero", ("/dev/zero", "not a regular file")),
             (self.one[0], missing, (missing, "No such file or directory")),
-            (self.one[0], text, (text, "is no private key")),
+            (self.one[0], text, (text, "is not a private key")),
             (self.one[0], self.two[1], (self.two[1], "is not the key")),
         ):
             with self.subTest(wrong=wrong):

@@ -145,7 +145,7 @@ def lz4_legacy(payload):
         size, = struct.unpack_from("<I", payload, at)
         at += 4
         if size == 0 or size > len(payload) - at:
-            break  # the kernel's build appends the unpacked size, which is no block
+            break  # the kernel's build appends the unpacked size, which is not a block
         lz4_block(payload[at:at + size], out)
         at += size
     return bytes(out)

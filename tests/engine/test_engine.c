@@ -413,8 +413,8 @@ static void test_threads(void **state) {
                     engine_case.answers[i].n == 3);
 }
 
-/* What was computed while a file of the model was written to is no answer, and says why; what was
- * not computed to its end anyway says that. */
+/* What was computed while a file of the model was written to is not an answer, and says why; what
+ * was not computed to its end anyway says that. */
 static void test_changed_file(void **state) {
     (void)state;
     const int file = tern_file_map_descriptor(engine_case.model->file->map);

@@ -228,7 +228,7 @@ static void test_ends(void **state) {
     ie_engine_destroy(&e);
 }
 
-/* The model ends its text, unless it is to go on; the token that ends it is no text. */
+/* The model ends its text, unless it is to go on; the token that ends it is not text. */
 static void test_end_of_text(void **state) {
     (void)state;
     static const char sum[] = "Q: What is 2+2? A:";

@@ -371,7 +371,7 @@ def judge(case, outcome, good, place, persistent):
         return f"status {outcome.status}"
     wrong = not good.stdout.startswith(outcome.stdout)
     if case.compare == "bytes" and not case.momentary and not case.goes_on and wrong:
-        return "the output is no beginning of the right one"
+        return "the output is not a beginning of the right one"
     if case.compare == "json" and outcome.stdout and place.what != "write":
         return "half a line of JSON"
     silent = outcome.stderr == "" and (place.what == "write" or (persistent and place.kind == SYSTEM))

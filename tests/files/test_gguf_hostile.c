@@ -233,8 +233,8 @@ static void test_tensor_shapes(void **state) {
         {28, 1, {UINT64_C(1) << 61}, "(f64)"},
         {2, 1, {33}, "33 columns of 1 rows do not suit type 2 (q4_0)"},
         {14, 2, {128, 2}, "(q6_k)"},
-        {36, 2, {126, 64}, "(i2_s)"}, /* columns are no multiple of 4 */
-        {36, 2, {64, 1}, "(i2_s)"},   /* elements are no multiple of 128 */
+        {36, 2, {126, 64}, "(i2_s)"}, /* columns are not a multiple of 4 */
+        {36, 2, {64, 1}, "(i2_s)"},   /* elements are not a multiple of 128 */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gguf_bytes b = one_tensor("shape", cases[i].type, cases[i].n_dims, cases[i].ne, 0);

@@ -39,7 +39,7 @@ static void test_bad_maps(void **state) {
         tern_error err = {.status = TERN_OK};
         check_case("'%s'", bad[i]);
         assert_int_equal(tern_reading_init(&r, 0, bad[i], NULL, &err), TERN_ERR_ARG);
-        assert_non_null(strstr(err.message, "is no map of I2_S codes"));
+        assert_non_null(strstr(err.message, "is not a map of I2_S codes"));
     }
 }
 

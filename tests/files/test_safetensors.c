@@ -103,7 +103,7 @@ static void test_length(void **state) {
     for (size_t n = 0; n < 8; n++) {
         gguf_bytes b = {NULL, 0};
         gguf_add_zeros(&b, n);
-        refuse_bytes(&b, TERN_ERR_TRUNCATED, "no safetensors");
+        refuse_bytes(&b, TERN_ERR_TRUNCATED, "not a safetensors");
         gguf_bytes_free(&b);
     }
 }

@@ -24,7 +24,7 @@ typedef struct words {
 void words_learn(words *w, const json_t *description);
 
 /* bytes[size], of which most may be written, changed; `other` (NULL: none) gives a part of it. The
- * new size; 0: bytes are no JSON, or what it becomes is too long. */
+ * new size; 0: bytes are not JSON, or what it becomes is too long. */
 size_t change_json(const words *w, char *bytes, size_t size, size_t most, const json_t *other,
                    unsigned seed);
 

@@ -182,7 +182,7 @@ static tern_status read_tags(uint8_t form, const char *text, size_t size, tern_g
     return tern_grammar_from_tags(tokens, &all, g, err);
 }
 
-/* Bytes of the input that are no choices. */
+/* Bytes of the input that are not choices. */
 static size_t text_size(const uint8_t *data, size_t size) {
     const uint8_t *end = size > 0 ? memchr(data, 0, size) : NULL;
     return end != NULL ? (size_t)(end - data) : size;
@@ -314,7 +314,7 @@ static size_t change_schema(char *text, size_t size, size_t most, const json_t *
     return change_json(&known, text, size, most, other, seed);
 }
 
-/* Changes what is no choice, and keeps the choices. */
+/* Changes what is not a choice, and keeps the choices. */
 static size_t change_text(uint8_t *data, size_t size, size_t most, const uint8_t *other,
                           size_t other_size, unsigned seed) {
     uint8_t choices[256];

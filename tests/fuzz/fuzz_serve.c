@@ -82,7 +82,7 @@ const char *http_body(const http_exchange *x, size_t *size) {
     *size = x->body_size;
     return x->body;
 }
-/* What is no body of a POST stands for the host that was asked for. */
+/* What is not a body of a POST stands for the host that was asked for. */
 const char *http_request_header(const http_exchange *x, const char *name) {
     return strcmp(name, "Host") == 0 && x->body_size > 0 ? x->body : NULL;
 }

@@ -5,7 +5,7 @@ and texts and masks as check_llguidance.py compares them.
 
 The folder is `maskbench/data` of guidance-ai/jsonschemabench, which is not part of this repository. It writes some
 keywords with `_` before them, which takes them out: these are left out here. An instance is written without white
-space, its members in the order of the file and, if that is no text, in others, that of the schema first; where these
+space, its members in the order of the file and, if that is not text, in others, that of the schema first; where these
 are too many, once more beginning with that of the file. Masks are not compared where a schema has formats, patterns or
 bounds, which the two read in ways of their own, nor where properties of several places are those of one object: they
 come in another order.

@@ -113,7 +113,7 @@ static void test_tiled(void **state) {
     check_all((tern_import){.kind = TERN_TL2, .tiles = {64, 24, 32}}, 64, 264);  /* no pairs */
 }
 
-/* What is no weight is named by its place in the matrix, in whatever range it is found. */
+/* What is not a weight is named by its place in the matrix, in whatever range it is found. */
 static void test_places(void **state) {
     tern_import how = {.order = TERN_I2S_SEQUENTIAL, .map = {1, 2, 0, 3}};
     pair p = make(how, 64, 128);

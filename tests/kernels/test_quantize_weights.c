@@ -204,7 +204,7 @@ static void test_worked_int(void **state) {
     (void)state;
     x[16] = 1.0f;
     x[31] = 6.5f;
-    assert_false(quantize(TERN_FORMAT_INT4, x, 1, 32, file)); /* 8.5 / 15 is no half */
+    assert_false(quantize(TERN_FORMAT_INT4, x, 1, 32, file)); /* 8.5 / 15 is not a half */
     assert_memory_equal(file, "\x89\x38\x02\x00\x40\x21\x22\x23\x2f\x22", 10);
     assert_int_equal(file[19], 0xd2);
     assert_int_equal(tern_quantize_int8(rows[0], 2, 4, true, codes, scales, &err), TERN_OK);

@@ -93,7 +93,7 @@ static void take_event(answer *a, const char *event, size_t size) {
     if (size > 0 && event[0] == ':')
         return; /* a ping */
     if (a->done || size < 6 || strncmp(event, "data: ", 6) != 0)
-        (void)complain(a, a->done ? "a stream goes on after its end" : "an event is no data");
+        (void)complain(a, a->done ? "a stream goes on after its end" : "an event is not data");
     else if (size == sizeof done - 1 && memcmp(event, done, size) == 0)
         a->done = true;
     else

@@ -226,8 +226,8 @@ static void test_bounds(void **state) {
     assert_true(worst > 0.9);
 }
 
-/* A weight that is no number is refused; a state that is none has no bounds, so that the exact way
- * reports it. */
+/* A weight that is not a number is refused; a state that is none has no bounds, so that the exact
+ * way reports it. */
 static void test_not_finite(void **state) {
     static const uint16_t halves[] = {0x7c00, 0xfc00, 0x7e00};
     fixture f;

@@ -199,7 +199,7 @@ static void test_key(void **state) {
     assert_true(load(params)); /* shared by all instruction sets and numbers of threads */
     params.strict = true;
     params.isa = NULL;
-    assert_true(load(params)); /* a cache is no fallback */
+    assert_true(load(params)); /* a cache is not a fallback */
 }
 
 static void test_use(void **state) {
@@ -258,14 +258,14 @@ static void test_damaged(void **state) {
         size_t at;
         const char *reason;
     } places[] = {
-        {0, "is no packed image of this machine"}, /* magic */
-        {8, "another version of tern"},            /* packing version */
-        {12, "another version of tern"},           /* bytes of a piece */
-        {16, "another version of tern"},           /* version of the library */
-        {48, "of other weights"},                  /* plan */
-        {56, "of other weights"},                  /* content */
-        {64, "of other weights"},                  /* bytes */
-        {72, "damaged (header)"},                  /* zeros */
+        {0, "is not a packed image of this machine"}, /* magic */
+        {8, "another version of tern"},               /* packing version */
+        {12, "another version of tern"},              /* bytes of a piece */
+        {16, "another version of tern"},              /* version of the library */
+        {48, "of other weights"},                     /* plan */
+        {56, "of other weights"},                     /* content */
+        {64, "of other weights"},                     /* bytes */
+        {72, "damaged (header)"},                     /* zeros */
         {TERN_IMAGE_HEADER_BYTES - 1, "damaged (header)"},
         {TERN_IMAGE_HEADER_BYTES, "damaged (piece 0 of 1)"},
         {(TERN_IMAGE_HEADER_BYTES + size) / 2, "damaged (piece 0 of 1)"},

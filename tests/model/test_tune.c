@@ -84,7 +84,7 @@ static void test_lost(void **state) {
         }
         assert_int_equal(tern_tune_pick(seconds, 2, 16, 0.03), lost <= 4);
     }
-    assert_true(tern_tune_has_lost((double[]){1, 1}, 2, 1, 3, 1, 0)); /* a draw is no lead */
+    assert_true(tern_tune_has_lost((double[]){1, 1}, 2, 1, 3, 1, 0)); /* a draw is not a lead */
 }
 
 static void test_noise(void **state) {
@@ -302,7 +302,7 @@ static void test_candidates(void **state) {
     assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_NONE, rows), 0);
 }
 
-/* A row that was found to be wrong is no candidate, nor is a choice of it possible. */
+/* A row that was found to be wrong is not a candidate, nor is a choice of it possible. */
 static void test_refused_row(void **state) {
     const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
     tern_guard guard = tern_guard_new(tern_cpu_features());

@@ -154,7 +154,7 @@ static void test_rotation_factors(void **state) {
 /* ---- alignment
  * ------------------------------------------------------------------------------------- */
 
-/* Whether a float tensor of the file lies at an address that is no multiple of its element. */
+/* Whether a float tensor of the file lies at an address that is not a multiple of its element. */
 static bool has_misaligned(const tiny_file *file) {
     char path[TINY_PATH_BYTES];
     tern_gguf *gguf = NULL;

@@ -88,7 +88,7 @@ def edits(place):
     found = {}
     for operator in operators.all_operators():
         if place.python and operator.__name__ == "arithmetic":
-            continue  # sets and paths: what is no number
+            continue  # sets and paths: what is not a number
         changes = sorted(set(operator(place)))
         if changes:
             found[operator.__name__] = changes

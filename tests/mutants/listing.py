@@ -51,7 +51,7 @@ def read(paths):
 
 def parts(shown):
     """`a: f, g; b` as {"a": ["f", "g"], "b": []}: tests, and those of their functions that are
-    named. Words in parentheses explain; commands in backquotes are no tests."""
+    named. Words in parentheses explain; commands in backquotes are not tests."""
     tests = {}
     for part in re.sub(r"\([^()]*\)|`[^`]*`", "", shown).split(";"):
         name, colon, words = part.strip().partition(":")

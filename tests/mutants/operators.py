@@ -43,7 +43,7 @@ class Place:
 
 
 def numbers(place):
-    """(token, "(n" and ")" around it) of constants that are no part of a name."""
+    """(token, "(n" and ")" around it) of constants that are not part of a name."""
     for token in place.tokens:
         if token.kind == "number":
             yield token

@@ -70,7 +70,7 @@ static void test_sums(void **state) {
     assert_near(sum_scaled_mse(&s), 2.0);
 }
 
-/* One difference that is no near-tie fails, and so does one bad position among good ones. */
+/* One difference that is not a near-tie fails, and so does one bad position among good ones. */
 static void test_judgement(void **state) {
     (void)state;
     greedy_difference d = {.step = 3, .near_tie = true};
@@ -179,10 +179,10 @@ static void test_refusals(void **state) {
     assert_refused("\"c.f32\"", "\"../c.f32\"", "plain name");
     assert_refused("\"c.f32\"", "\"a/c.f32\"", "plain name");
     assert_refused("\"c.f32\"", "\"\"", "plain name");
-    assert_refused("\"c.f32\"", "7", "logits is not a text");
+    assert_refused("\"c.f32\"", "7", "logits is not text");
     assert_refused("\"text\": \"hi\"", "\"text\": \"hi\", \"text\": \"ho\"",
                    "\"text\" occurs twice");
-    assert_refused("\"name\": \"e\"", "\"name\": [\"e\"]", "name is not a text");
+    assert_refused("\"name\": \"e\"", "\"name\": [\"e\"]", "name is not text");
 }
 
 /* A name that is not known would leave out what it was to compare: it is named, with its place. */

@@ -107,9 +107,9 @@ static void test_common_names(void **state) {
     assert_int_equal(options_integer(&o, OPT_THREADS), 0);
     check_remarks(&o, "");
     const options loud = good(COMMAND_RUN, "-v");
-    check_remarks(&loud, "tern: RAYON_NUM_THREADS is ignored: its value is none of --threads\n"
-                         "tern: AFFINITY is ignored: its value is none of --affinity\n"
-                         "tern: PRECISION is ignored: its value is none of --precision\n");
+    check_remarks(&loud, "tern: RAYON_NUM_THREADS is ignored: --threads does not take its value\n"
+                         "tern: AFFINITY is ignored: --affinity does not take its value\n"
+                         "tern: PRECISION is ignored: --precision does not take its value\n");
     set("IE_PRECISION", "yes");
     bad(COMMAND_RUN, "", "IE_PRECISION wants one of");
 }

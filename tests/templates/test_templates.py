@@ -144,7 +144,7 @@ class Templates(unittest.TestCase):
             text, error = None, str(e)
         got = self.tool.run(source, job)
         if text is not None and text.startswith(("<generator", "<list_rev", "dict_", "range(")):
-            return  # what Python calls its objects is no text of a conversation
+            return  # what Python calls its objects is not a text of a conversation
         if text != got.get("text"):
             self.fail(f"{source}\nJinja2: {error or text!r}\ntern:   {got.get('error') or got['text']!r}")
 

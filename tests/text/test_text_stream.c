@@ -156,7 +156,7 @@ static void push_text(tern_answer_text *t, const char *text, const char *certain
     assert_string_equal(all, certain);
 }
 
-/* What may begin a stop is held; a stop and what follows it are no part of the text; one space at
+/* What may begin a stop is held; a stop and what follows it are not part of the text; one space at
  * the start is dropped before stops are looked for. */
 static void text_up_to_a_stop(void **state) {
     (void)state;

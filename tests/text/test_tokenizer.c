@@ -15,7 +15,7 @@ enum { HE = 256, LL, HELL, HELLO, SPACE_W, END, BEGIN, MARK, MARK_LONG, WHOLE };
 static const char *const bpe_tokens[] = {"he",  "ll",     "hell",    "hello",    "\u0120w", "<end>",
                                          "<s>", "<mark>", "<mark>!", "w\u0120w", NULL};
 static const int32_t bpe_types[] = {1, 1, 1, 1, 1, 3, 3, 4, 4, 1};
-/* "l l" twice: the first rank counts. "o w" makes something that is no token. */
+/* "l l" twice: the first rank counts. "o w" makes something that is not a token. */
 static const char *const bpe_merges[] = {"h e",      "l l", "he ll", "hell o",
                                          "\u0120 w", "o h", "l l",   NULL};
 static const tokenizer_case bpe = {.model = "gpt2",
@@ -45,7 +45,7 @@ static void a_symbol_without_token_falls_apart(void **state) {
     (void)state;
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, &bpe, NULL), TERN_OK);
-    EXPECT_IDS(f.t, "oh", 0, 'o', 'h'); /* "o h" merges, "oh" is no token: its bytes are */
+    EXPECT_IDS(f.t, "oh", 0, 'o', 'h'); /* "o h" merges, "oh" is not a token: its bytes are */
     tokenizer_close(&f);
 }
 
@@ -250,7 +250,7 @@ static void one_leading_space_is_dropped(void **state) {
     tokenizer_close(&f);
 }
 
-/* Marks for the model, the unknown token and ids that are not used are no text; names that users
+/* Marks for the model, the unknown token and ids that are not used are not text; names that users
  * gave are. */
 static void silent_tokens(void **state) {
     (void)state;

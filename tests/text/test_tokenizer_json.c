@@ -318,7 +318,7 @@ static void refused_parts(void **state) {
         {"\"post_processor\": {\"type\": \"Other\"}", "post_processor 'Other'"},
         {"\"post_processor\": {\"type\": \"RobertaProcessing\", \"cls\": [\"h\", 77], \"sep\": "
          "[\"h\", 0]}",
-         "adds a token that is none"},
+         "adds a token that does not exist"},
         {"\"decoder\": {\"type\": \"CTC\"}", "decoder 'CTC'"},
         {"\"decoder\": null", "there is none"},
     };

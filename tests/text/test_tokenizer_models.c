@@ -125,7 +125,7 @@ static void broken_maps(void **state) {
     expect_bad_map(&m, MAP_BYTES - 1, "has no end");
     expect_bad_map(&m, MAP_BYTES - 3, "leads to no replacement");
     m.bytes[MAP_BYTES - 3] = 0xFF;
-    expect_bad_map(&m, MAP_BYTES, "no UTF-8");
+    expect_bad_map(&m, MAP_BYTES, "not UTF-8");
     memcpy(m.bytes + MAP_BYTES - MAP_TEXTS, "x\xC3\xA9z", MAP_TEXTS); /* 2: inside of a character */
     expect_bad_map(&m, MAP_BYTES, "leads to no replacement");
     m = make_map();
@@ -375,7 +375,7 @@ static void words_of_gguf(void **state) {
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
     EXPECT_IDS(f.t, "UNable A. able", 0, 3, 4, 5, 6, 0);
-    EXPECT_IDS(f.t, MARK "a un" MARK "a", 0, 0, 0); /* the mark is no beginning in a text */
+    EXPECT_IDS(f.t, MARK "a un" MARK "a", 0, 0, 0); /* the mark is not a beginning in a text */
     EXPECT_TEXT(f.t, true, "unable a.", 3, 4, 5, 6);
     tokenizer_close(&f);
     c.false_key = "tokenizer.ggml.normalizer.lowercase";
@@ -415,7 +415,7 @@ static void tokens_around_words(void **state) {
     tokenizer_close(&f);
     c.id_key = "tokenizer.ggml.max_input_chars_per_word";
     c.id = 1025;
-    expect_refusal(&c, TERN_ERR_TOKENIZER_DATA, "is no number from 0 to 1024");
+    expect_refusal(&c, TERN_ERR_TOKENIZER_DATA, "is not a number from 0 to 1024");
 }
 
 int main(void) {

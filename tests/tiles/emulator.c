@@ -150,7 +150,8 @@ static operand read_operand(const ucontext_t *c, const uint8_t *at, bool rex_x, 
 
 enum { NONE, P66, PF3, PF2 }; /* prefixes as VEX has them */
 
-/* Does the instruction at the address that faulted; its length, or 0 when it is none of AMX's. */
+/* Does the instruction at the address that faulted; its length, or 0 when it is not one of AMX's.
+ */
 static size_t step(tiles *t, const ucontext_t *c) {
     const uint8_t *code = (const uint8_t *)(uintptr_t)c->uc_mcontext.gregs[REG_RIP];
     if (code[0] != 0xC4 || (code[1] & 0x1F) != 2 || (code[2] & 0x84) != 0)

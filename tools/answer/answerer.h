@@ -33,7 +33,7 @@ typedef struct answer_request {
     size_t max_tokens;
     bool ignore_end; /* go on after the model's end of text */
     tern_draft_mode draft;
-    bool drop_space;            /* one space at the start of the text is no part of it */
+    bool drop_space;            /* one space at the start of the text is not part of it */
     const int32_t *stop_tokens; /* [n_stop_tokens] end the answer as the model's own end does */
     size_t n_stop_tokens;
     tern_stops stops;  /* of the text, after drop_space */

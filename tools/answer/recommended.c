@@ -79,7 +79,8 @@ static tern_status read_number(const tern_json_value *v, sampling_parameter p, c
     char text[NUMBER_BYTES];
     const char *name = parameters[p].json;
     if (v->type != TERN_JSON_NUMBER || v->text.size >= sizeof text)
-        return tern_fail(err, TERN_ERR_CONFIG, "%s: %s is no number that can be read", path, name);
+        return tern_fail(err, TERN_ERR_CONFIG, "%s: %s is not a number that can be read", path,
+                         name);
     memcpy(text, v->text.data, v->text.size);
     text[v->text.size] = '\0';
     return set(out, p, strtod(text, NULL), path, name, TERN_ERR_CONFIG, err);
@@ -100,7 +101,7 @@ static void make_greedy(recommended *out) {
 static tern_status read_config(const tern_json_value *config, const char *path, recommended *out,
                                tern_error *err) {
     if (config->type != TERN_JSON_OBJECT)
-        return tern_fail(err, TERN_ERR_CONFIG, "%s: is no JSON object", path);
+        return tern_fail(err, TERN_ERR_CONFIG, "%s: is not a JSON object", path);
     tern_status status = TERN_OK;
     for (int p = 0; p < SAMPLING_COUNT && status == TERN_OK; p++) {
         const tern_json_value *v =
@@ -140,7 +141,7 @@ tern_status recommended_in_metadata(const tern_gguf *file, recommended *out, ter
         if (tern_gguf_find(file, key) == NULL)
             continue;
         uint32_t whole;
-        float real = NAN; /* what is no number is no value */
+        float real = NAN; /* what is not a number is not a value */
         if (tern_gguf_u32(file, key, &whole, NULL) == TERN_OK)
             real = (float)whole;
         else

@@ -33,15 +33,15 @@ typedef struct recommended {
 
 /*
  * generation_config.json in a folder; nothing is recommended when there is none. "do_sample": false
- * is temperature 0 and nothing that cuts off tokens. A file that is no JSON object, empty, longer
- * than 1 MiB, or that has a value out of range recommends nothing and is an error (TERN_ERR_JSON,
- * TERN_ERR_TRUNCATED, TERN_ERR_CONFIG), and so is what cannot be read (TERN_ERR_IO, for no regular
- * file too; TERN_ERR_NOMEM).
+ * is temperature 0 and nothing that cuts off tokens. A file that is not a JSON object, empty,
+ * longer than 1 MiB, or that has a value out of range recommends nothing and is an error
+ * (TERN_ERR_JSON, TERN_ERR_TRUNCATED, TERN_ERR_CONFIG), and so is what cannot be read (TERN_ERR_IO,
+ * for no regular file too; TERN_ERR_NOMEM).
  */
 TERN_MUST_CHECK tern_status recommended_in_folder(const char *folder, recommended *out,
                                                   tern_error *err);
 
-/* The keys of a GGUF file; TERN_ERR_KEY_RANGE for a value that is no number in the range. */
+/* The keys of a GGUF file; TERN_ERR_KEY_RANGE for a value that is not a number in the range. */
 TERN_MUST_CHECK tern_status recommended_in_metadata(const tern_gguf *file, recommended *out,
                                                     tern_error *err);
 

@@ -4,7 +4,7 @@
 
 /*
  * How fast this machine's memory can be read, asked again and again while something else is
- * measured. A child process does it, so that its buffer is no part of this process's peak memory,
+ * measured. A child process does it, so that its buffer is not part of this process's peak memory,
  * and waits without using the processor in between.
  */
 

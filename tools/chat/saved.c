@@ -11,7 +11,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 
-enum { FILE_LIMIT = 1 << 28 }; /* bytes; more is no conversation */
+enum { FILE_LIMIT = 1 << 28 }; /* bytes; more is not a conversation */
 
 /* Path of the keys and values beside the conversation's; NULL after a complaint. */
 static char *session_path(const char *path) {

@@ -47,7 +47,7 @@ static void remark_ignored(const option_spec *spec, FILE *out) {
     while (word_next(&list, name)) {
         const char *text = getenv(name);
         if (is_common(name) && text != NULL && text[0] != '\0' && !option_accepts(spec, text))
-            fprintf(out, "tern: %s is ignored: its value is none of --%s\n", name, spec->name);
+            fprintf(out, "tern: %s is ignored: --%s does not take its value\n", name, spec->name);
     }
 }
 

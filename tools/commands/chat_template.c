@@ -34,7 +34,7 @@ static bool read_text(const talk *t, size_t i, const json_t *message, const char
     *out = json_string_value(text);
     if (*out != NULL || text == NULL || json_is_null(text))
         return true;
-    complain("%s: message %zu: %s is no text", t->path, i, name);
+    complain("%s: message %zu: %s is not text", t->path, i, name);
     return false;
 }
 
@@ -68,7 +68,8 @@ static int read_talk(talk *t) {
     const size_t n = json_array_size(list);
     const json_t *begins = json_object_get(t->root, "add_generation_prompt");
     if (n == 0) {
-        complain("%s: it is no array of messages, and has none as \"messages\"", t->path);
+        complain("%s: it is neither an array of messages nor an object with one as \"messages\"",
+                 t->path);
         return EXIT_FAILED;
     }
     t->messages = calloc(n, sizeof *t->messages);

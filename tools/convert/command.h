@@ -20,9 +20,9 @@ TERN_MUST_CHECK tern_status convert_read_formats(const options *o, convert_forma
                                                  tern_error *err);
 
 /*
- * --block, --threshold and --keep, with the layers of --sparse. TERN_ERR_ARG: --block is no pair of
- * sizes, sparse blocks have no place in what --to asks for, or it asks for nothing else and other
- * formats are asked for, too.
+ * --block, --threshold and --keep, with the layers of --sparse. TERN_ERR_ARG: --block is not a pair
+ * of sizes, sparse blocks have no place in what --to asks for, or it asks for nothing else and
+ * other formats are asked for, too.
  */
 TERN_MUST_CHECK tern_status convert_read_rule(const options *o, convert_sparse_rule *rule,
                                               tern_error *err);

@@ -16,7 +16,7 @@ static tern_status read_pair(const char *text, const char *option, uint32_t pair
     const unsigned long long cols = *end == ',' ? strtoull(end + 1, &end, 10) : 0;
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || rows == 0 || cols == 0 ||
         rows > UINT32_MAX || cols > UINT32_MAX)
-        return tern_fail(err, TERN_ERR_ARG, "%s: '%s' is no pair of sizes such as 16,64", option,
+        return tern_fail(err, TERN_ERR_ARG, "%s: '%s' is not a pair of sizes such as 16,64", option,
                          text);
     pair[0] = (uint32_t)rows;
     pair[1] = (uint32_t)cols;

@@ -144,7 +144,7 @@ static tern_status run_windows(scorer *s, tern_error *err) {
         tell(s);
     }
     if (status == TERN_OK && !isfinite(s->result.high)) {
-        return tern_fail(err, TERN_ERR_NONFINITE, "a perplexity of e^%g is no number",
+        return tern_fail(err, TERN_ERR_NONFINITE, "a perplexity of e^%g is not a number",
                          s->result.nll);
     }
     return status;

@@ -27,8 +27,8 @@ static void line(const schema *s, const char *format, ...) {
     va_end(args);
 }
 
-/* What a path adds to that of the object around it, or NULL where it is no member of that: the name
- * of a member, "*" for any. */
+/* What a path adds to that of the object around it, or NULL where it is not a member of that: the
+ * name of a member, "*" for any. */
 static const char *member_of(const char *path, const char *object) {
     const size_t n = strlen(object);
     if (strncmp(path, object, n) != 0 || (n > 0 && path[n] != '.'))

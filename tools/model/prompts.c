@@ -8,7 +8,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 
-static const size_t file_limit = (size_t)1 << 28; /* bytes; more are no prompts */
+static const size_t file_limit = (size_t)1 << 28; /* bytes; more are not prompts */
 
 /* A place for one more; NULL after a complaint. */
 static prompt *next_item(prompts *p) {
@@ -56,7 +56,7 @@ static int add_ids(prompts *p, const json_t *ids, const char *path, size_t line)
         const json_t *id = json_array_get(ids, i);
         const json_int_t x = json_integer_value(id);
         if (!json_is_integer(id) || x < 0 || x > INT32_MAX) {
-            complain("%s: line %zu: element %zu of \"tokens\" is no token id", file_shown(path),
+            complain("%s: line %zu: element %zu of \"tokens\" is not a token id", file_shown(path),
                      line, i);
             return EXIT_FAILED;
         }

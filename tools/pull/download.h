@@ -16,7 +16,7 @@ typedef struct download {
     const char *path;   /* where it goes; path.incomplete until it is whole */
     uint64_t bytes;     /* that it has */
     const char *sha256; /* 64 digits; NULL: only the number of bytes is checked */
-    bool verbose;       /* progress is shown even if standard error is no terminal */
+    bool verbose;       /* progress is shown even if standard error is not a terminal */
 } download;
 
 /*

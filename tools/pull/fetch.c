@@ -95,14 +95,14 @@ static int read_settings(hub *h) {
         h->endpoint[n - 1] = '\0';
     if (strncmp(h->endpoint, "https://", 8) == 0 || strncmp(h->endpoint, "http://", 7) == 0)
         return EXIT_DONE;
-    complain("HF_ENDPOINT: '%.100s' is no address that begins with https:// or http://",
+    complain("HF_ENDPOINT: '%.100s' is not an address that begins with https:// or http://",
              h->endpoint);
     return EXIT_USAGE;
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* A path of a URL: what is no letter, digit or one of a few signs is written as %XX. */
+/* A path of a URL: what is not a letter, digit or one of a few signs is written as %XX. */
 static void add_escaped(char *url, size_t size, const char *path) {
     size_t at = strlen(url);
     for (; *path != '\0' && at + 4 < size; path++) {
@@ -209,7 +209,7 @@ typedef struct facts {
     char size[24];
 } facts;
 
-/* "W/\"abc\"" and "\"abc\"" are abc; what is no name of a file is none. */
+/* "W/\"abc\"" and "\"abc\"" are abc; what is not a name of a file is none. */
 static void take_etag(facts *f, const char *value) {
     const char *begin = strchr(value, '"') != NULL ? strchr(value, '"') + 1 : value;
     const size_t size = strcspn(begin, "\"");

@@ -308,7 +308,7 @@ static tern_status move(exchange *e, unsigned moves, tern_error *err) {
         return tern_fail(err, TERN_ERR_ARG, "%s: it points on more than %d times", place(e),
                          MOST_MOVES);
     if (!tern_origin_read(url, &to))
-        return tern_fail(err, TERN_ERR_ARG, "%s: it points to %.100s, which is no http address",
+        return tern_fail(err, TERN_ERR_ARG, "%s: it points to %.100s, which is not an http address",
                          place(e), url);
     if (e->secure && !to.secure)
         return tern_fail(err, TERN_ERR_ARG, "%s: it points from https to %.*s", place(e),

@@ -60,7 +60,7 @@ bool exchange_is_own(const exchange *e, const char *url);
 /*
  * Makes a request. TERN_ERR_IO names the server and why nothing came, or no more; a reply of any
  * status is none. TERN_ERR_ARG: the reply points to where no request goes, from https to http, to
- * what is no address, or on and on; asking again does not help. *reply is to be looked at when
+ * what is not an address, or on and on; asking again does not help. *reply is to be looked at when
  * TERN_OK was returned; before the first call of the sink its status and stream are set.
  */
 TERN_MUST_CHECK tern_status exchange_ask(exchange *e, const exchange_request *request,

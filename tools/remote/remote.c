@@ -26,7 +26,7 @@ struct remote {
 
 /* A body as it comes. */
 typedef struct incoming {
-    text body; /* of what is no stream */
+    text body; /* of what is not a stream */
     const exchange_reply *reply;
     event_reader events;
     reply_reader *reader;
@@ -114,7 +114,8 @@ static int ask_model(remote *r) {
         status = tern_fail(&err, TERN_ERR_NOMEM, "no memory to ask a server");
     if (status == TERN_OK && reply.status < 300 && in.body.size > 0) {
         json_t *root = json_read(in.body.bytes, in.body.size, remote_place(r), &err);
-        status = err.status == TERN_ERR_NOMEM ? err.status : TERN_OK; /* what is no JSON has none */
+        status =
+            err.status == TERN_ERR_NOMEM ? err.status : TERN_OK; /* what is not JSON has none */
         const json_t *list = json_object_get(root, "data");
         const json_t *name = json_object_get(json_array_get(list, 0), "id");
         if (json_is_string(name))

@@ -156,8 +156,9 @@ bool reply_take(void *reader, char *data, size_t size) {
         return true;
     }
     json_t *root = json_read(data, size, r->place, &r->fault);
-    const bool going = root != NULL && (json_is_object(root) ? take_document(r, root)
-                                                             : fail(r, "sent what is no answer"));
+    const bool going =
+        root != NULL &&
+        (json_is_object(root) ? take_document(r, root) : fail(r, "sent what is not an answer"));
     json_decref(root);
     return going;
 }

@@ -24,8 +24,8 @@ bool reply_take(void *reader, char *data, size_t size);
 
 /*
  * What a refusal says, in one line: "PLACE: STATUS: message". Errors are found in the forms of
- * OpenAI, of llama.cpp and vLLM, of FastAPI and others; text that is none of them is shown by its
- * first line.
+ * OpenAI, of llama.cpp and vLLM, of FastAPI and others; text that is not one of them is shown by
+ * its first line.
  */
 tern_status reply_refuse(const char *place, long status, long retry_seconds, const text *body,
                          tern_error *err);

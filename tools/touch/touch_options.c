@@ -30,7 +30,7 @@ int touch_open_as_asked(const options *o, touch *t) {
     if (plan.bytes == 0)
         return EXIT_DONE;
     if (plan.stride % sizeof(uint64_t) != 0) {
-        complain("--touch-stride: %zu is no multiple of 8", plan.stride);
+        complain("--touch-stride: %zu is not a multiple of 8", plan.stride);
         return EXIT_USAGE;
     }
     if (!touch_open(t, &plan)) {

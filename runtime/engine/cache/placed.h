@@ -10,7 +10,7 @@
 /*
  * Maps `bytes`, which hold `positions` positions; huge_pages as in base/arena.h. TERN_OK with
  * *refused, if it was 0, set to the errno of a place that the system refused. `missing` when there
- * is no memory; TERN_ERR_STRICT when a strict model's place is refused.
+ * is not a memory; TERN_ERR_STRICT when a strict model's place is refused.
  */
 TERN_MUST_CHECK tern_status tern_arena_new_placed(const tern_model *model, size_t bytes,
                                                   bool huge_pages, uint32_t positions,

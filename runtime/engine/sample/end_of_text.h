@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_ENGINE_SAMPLE_END_OF_TEXT_H
 #define TERN_RUNTIME_ENGINE_SAMPLE_END_OF_TEXT_H
 
-/* Tokens that end a text, and are no part of it. */
+/* Tokens that end a text, and are not part of it. */
 
 #include "tern/tern.h"
 

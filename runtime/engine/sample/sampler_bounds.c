@@ -104,7 +104,7 @@ static float exp_above(float x) {
     return bound * 1.0001F;
 }
 
-/* At least the sum of e^((logit - max) / temperature) over the tokens that are no candidates. */
+/* At least the sum of e^((logit - max) / temperature) over the tokens that are not candidates. */
 static double tail_above(const tern_bounded_pick *p, float max) {
     const float t = p->sampler->params.temperature;
     double sum = 0.0;

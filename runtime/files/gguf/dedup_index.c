@@ -41,8 +41,9 @@ static tern_status read_number(const index_reading *d, const tern_json_value *ob
     if (v == NULL && fallback != UINT64_MAX)
         return TERN_OK;
     if (v == NULL || !tern_json_integer(v, &number) || number < 0)
-        return tern_fail(d->err, TERN_ERR_JSON, "%s: line %" PRIu32 ": '%s' is no number of bytes",
-                         index_name(d), object->line, key);
+        return tern_fail(d->err, TERN_ERR_JSON,
+                         "%s: line %" PRIu32 ": '%s' is not a number of bytes", index_name(d),
+                         object->line, key);
     *out = (uint64_t)number;
     return TERN_OK;
 }
@@ -260,12 +261,13 @@ static tern_status read_group(index_reading *d, const tern_json_value *group) {
     if (first == NULL || first->type != TERN_JSON_OBJECT)
         return wrong(d, group, TERN_ERR_JSON, "'default' of a group is missing");
     if (targets == NULL || targets->type != TERN_JSON_ARRAY)
-        return wrong(d, group, TERN_ERR_JSON, "'targets' of a group is no list");
+        return wrong(d, group, TERN_ERR_JSON, "'targets' of a group is not a list");
     tern_status status = read_default(d, first, &shared);
     const tern_json_value *v = targets + 1;
     for (uint32_t i = 0; status == TERN_OK && i < targets->count; i++, v += v->size)
-        status = v->type == TERN_JSON_OBJECT ? read_target(d, v, &shared)
-                                             : wrong(d, v, TERN_ERR_JSON, "a target is no object");
+        status = v->type == TERN_JSON_OBJECT
+                     ? read_target(d, v, &shared)
+                     : wrong(d, v, TERN_ERR_JSON, "a target is not an object");
     return status;
 }
 
@@ -273,12 +275,13 @@ static tern_status read_groups(index_reading *d) {
     const tern_json_value *root = d->index->json.values;
     const tern_json_value *groups = tern_json_get(root, "groups");
     if (groups == NULL || groups->type != TERN_JSON_ARRAY)
-        return wrong(d, root, TERN_ERR_JSON, "'groups' is no list");
+        return wrong(d, root, TERN_ERR_JSON, "'groups' is not a list");
     const tern_json_value *v = groups + 1;
     tern_status status = TERN_OK;
     for (uint32_t i = 0; status == TERN_OK && i < groups->count; i++, v += v->size)
-        status = v->type == TERN_JSON_OBJECT ? read_group(d, v)
-                                             : wrong(d, v, TERN_ERR_JSON, "a group is no object");
+        status = v->type == TERN_JSON_OBJECT
+                     ? read_group(d, v)
+                     : wrong(d, v, TERN_ERR_JSON, "a group is not an object");
     return status;
 }
 
@@ -373,12 +376,13 @@ static tern_status read_tensors(const index_reading *d) {
     if (tensors == NULL)
         return TERN_OK; /* other writers have none */
     if (tensors->type != TERN_JSON_ARRAY)
-        return wrong(d, tensors, TERN_ERR_JSON, "'tensors' is no list");
+        return wrong(d, tensors, TERN_ERR_JSON, "'tensors' is not a list");
     const tern_json_value *v = tensors + 1;
     tern_status status = TERN_OK;
     for (uint32_t i = 0; status == TERN_OK && i < tensors->count; i++, v += v->size)
-        status = v->type == TERN_JSON_OBJECT ? read_tensor(d, v)
-                                             : wrong(d, v, TERN_ERR_JSON, "a tensor is no object");
+        status = v->type == TERN_JSON_OBJECT
+                     ? read_tensor(d, v)
+                     : wrong(d, v, TERN_ERR_JSON, "a tensor is not an object");
     return status;
 }
 

@@ -77,7 +77,7 @@ tern_status tern_iebin_file(tern_iebin_reading *r, const tern_json_value *name, 
     tern_gguf *file = r->file;
     if (name->type != TERN_JSON_STRING || !is_bare(name->text))
         return tern_fail(err, TERN_ERR_JSON,
-                         "%s: line %" PRIu32 ": '%.*s' is no name of a file "
+                         "%s: line %" PRIu32 ": '%.*s' is not the name of a file "
                          "beside it",
                          file->name, name->line, TERN_SPAN_ARG(name->text));
     if (r->last >= file->n_others || !is_named(file->others[r->last], name->text)) {
@@ -163,7 +163,7 @@ static tern_status read_tensors(tern_iebin_reading *r, tern_error *err) {
     tern_gguf *file = r->file;
     const tern_json_value *tensors = tern_json_get(r->root, "tensors");
     if (tensors == NULL || tensors->type != TERN_JSON_ARRAY)
-        return tern_fail(err, TERN_ERR_JSON, "%s: 'tensors' is no list", file->name);
+        return tern_fail(err, TERN_ERR_JSON, "%s: 'tensors' is not a list", file->name);
     if (tensors->count > TERN_GGUF_MAX_RECORDS)
         return tern_fail(err, TERN_ERR_COUNT, "%s: %" PRIu32 " tensors, at most %d are supported",
                          file->name, tensors->count, TERN_GGUF_MAX_RECORDS);
@@ -203,7 +203,7 @@ tern_status tern_iebin_parse(tern_gguf *list, tern_iebin_opener *opener, void *u
     tern_json json = {.bytes = NULL};
     tern_status status = tern_iebin_text(list, &json, err);
     if (status == TERN_OK && json.values->type != TERN_JSON_OBJECT)
-        status = tern_fail(err, TERN_ERR_JSON, "%s: is no object", list->name);
+        status = tern_fail(err, TERN_ERR_JSON, "%s: is not an object", list->name);
     tern_iebin_reading r = {.file = list, .root = json.values, .opener = opener, .user = user};
     if (status == TERN_OK)
         status = check_version(&r, err);

@@ -80,8 +80,8 @@ tern_status tern_iebin_int4(const tern_gguf *file, const tern_json_value *entry,
                          file->name, TERN_SPAN_ARG(t->name));
     if (t->ne[0] % TERN_INT4_BLOCK != 0)
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
-                         "%s: tensor '%.*s': %" PRIu64 " columns are no multiple of 32", file->name,
-                         TERN_SPAN_ARG(t->name), t->ne[0]);
+                         "%s: tensor '%.*s': %" PRIu64 " columns are not a multiple of 32",
+                         file->name, TERN_SPAN_ARG(t->name), t->ne[0]);
     t->int4.zero_points = affine;
     t->int4.twos_complement = said[NIBBLE] == 1;
     t->int4.high_first = said[ORDER] == 1;

@@ -69,7 +69,7 @@ static tern_status read_shape(const entry_reading *e) {
     tern_gguf_tensor *t = e->t;
     const tern_json_value *shape = tern_json_get(e->entry, "shape");
     if (shape == NULL || shape->type != TERN_JSON_ARRAY || shape->count > 4)
-        return wrong(e, TERN_ERR_TENSOR_SHAPE, "'shape' is no list of at most 4 numbers");
+        return wrong(e, TERN_ERR_TENSOR_SHAPE, "'shape' is not a list of at most 4 numbers");
     uint64_t elements = 1;
     const tern_json_value *v = shape + 1;
     t->n_dims = shape->count > 0 ? shape->count : 1;
@@ -156,7 +156,7 @@ static tern_status read_range(entry_reading *e, tern_iebin_reading *r) {
                    ? TERN_OK /* without data: dedup.h finds its bytes */
                    : wrong(e, TERN_ERR_TENSOR_TYPE, "'dedup' needs a type that is known");
     if (status == TERN_OK && (at == NULL || !read_size(at, &offset)))
-        status = wrong(e, TERN_ERR_JSON, "'file_data_offset' is no offset");
+        status = wrong(e, TERN_ERR_JSON, "'file_data_offset' is not an offset");
     if (status == TERN_OK)
         status = find_file(e, r, &file);
     if (status != TERN_OK)
@@ -183,7 +183,7 @@ static tern_status check_blocks(const entry_reading *e) {
         return TERN_OK;
     const tern_json_value *sum = tern_json_get(e->entry, "replaces_xxh64");
     if (sum != NULL && !tern_iebin_sum(sum, &e->t->replaces))
-        return wrong(e, TERN_ERR_JSON, "'replaces_xxh64' is no text of 16 hexadecimal digits");
+        return wrong(e, TERN_ERR_JSON, "'replaces_xxh64' is not a text of 16 hexadecimal digits");
     if ((uintptr_t)t->data % TERN_ALIGN != 0)
         return wrong(e, TERN_ERR_ALIGNMENT, "sparse blocks begin at no multiple of 64");
     const tern_status status = tern_iebs_check(t->data, (size_t)t->bytes, &m, &why);
@@ -199,10 +199,10 @@ tern_status tern_iebin_tensor(tern_iebin_reading *r, const tern_json_value *entr
     entry_reading e = {.r = r, .entry = entry, .index = index, .t = t, .err = err};
     const tern_json_value *bytes = tern_json_get(entry, "nbytes");
     if (entry->type != TERN_JSON_OBJECT)
-        return wrong(&e, TERN_ERR_JSON, "is no object");
+        return wrong(&e, TERN_ERR_JSON, "is not an object");
     tern_status status = read_name(&e);
     if (status == TERN_OK && bytes != NULL && (!read_size(bytes, &e.wanted) || e.wanted == 0))
-        status = wrong(&e, TERN_ERR_JSON, "'nbytes' is no number of bytes");
+        status = wrong(&e, TERN_ERR_JSON, "'nbytes' is not a number of bytes");
     if (status == TERN_OK)
         status = read_shape(&e);
     if (status == TERN_OK)

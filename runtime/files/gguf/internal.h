@@ -50,7 +50,7 @@ struct tern_gguf {
     tern_gguf **others;               /* [n_others] the further parts of a split model, owned */
     size_t n_others;
     const tern_gguf *sidecar; /* of the others, the list of sparse layers; NULL: none */
-    char *text;               /* of a list that is no GGUF file: names lie in it; owned */
+    char *text;               /* of a list that is not a GGUF file: names lie in it; owned */
     char *pieces;             /* names of tensors that were divided lie in it; owned */
     tern_dedup_store dedup;   /* of a list: tensors that are made of shared bytes */
 };

@@ -88,9 +88,9 @@ tern_status tern_gguf_open_shared(const char *path, const tern_dedup_params *par
     if (tern_iebin_is(path))
         return open_list(path, params, out, err);
     if (params != NULL && params->use == TERN_DEDUP_STRICT)
-        return tern_fail(err, TERN_ERR_STRICT,
-                         "strict: %s: is no folder with a list of tensors, so it shares no bytes",
-                         path);
+        return tern_fail(
+            err, TERN_ERR_STRICT,
+            "strict: %s: is not a folder with a list of tensors, so it shares no bytes", path);
     tern_gguf *file;
     tern_status status = tern_gguf_open_file(path, &file, err);
     if (status == TERN_OK)

@@ -59,11 +59,11 @@ static tern_status set_map(tern_reading *r, const char *text, tern_error *err) {
         if (strcmp(known_maps[i].name, text) == 0)
             return read_map(known_maps[i].map, r->map)
                        ? TERN_OK
-                       : tern_fail(err, TERN_ERR_ARG, "map %s is none", text);
+                       : tern_fail(err, TERN_ERR_ARG, "the built-in map %s cannot be read", text);
     if (read_map(text, r->map))
         return TERN_OK;
     return tern_fail(err, TERN_ERR_ARG,
-                     "'%.60s' is no map of I2_S codes: the weights of codes 0 to 3, such as "
+                     "'%.60s' is not a map of I2_S codes: the weights of codes 0 to 3, such as "
                      "-1,0,1,x (x: no weight), or usual, zero-first, signed, negated",
                      text);
 }
@@ -116,7 +116,7 @@ static tern_status set_tiles(tern_reading *r, const char *text, tern_error *err)
                              (int)TERN_TILE_RULES);
         if (!read_rule(word, size, &r->rules[r->n_rules++]))
             return tern_fail(err, TERN_ERR_ARG,
-                             "'%.*s' are no tile sizes: BMxBKxbm, such as 256x128x32, for all "
+                             "'%.*s' are not tile sizes: BMxBKxbm, such as 256x128x32, for all "
                              "matrices, or ROWSxCOLS=BMxBKxbm, separated by commas",
                              (int)(size < 60 ? size : 60), word);
     }

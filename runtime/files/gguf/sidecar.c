@@ -57,7 +57,7 @@ static tern_status check_tensor(const tern_gguf *file, const tern_gguf *list,
     const tern_gguf_tensor *dense = tern_gguf_find_name(file, t->name);
     const char *model = file->name;
     if (t->type != TERN_GGUF_SPARSE_TYPE)
-        return wrong(list, t, TERN_ERR_TENSOR_TYPE, "is no iebs, as all sparse layers are of",
+        return wrong(list, t, TERN_ERR_TENSOR_TYPE, "is not iebs, the type of all sparse layers",
                      model, err);
     if (dense == NULL)
         return wrong(list, t, TERN_ERR_TENSOR_MISSING, "there is none of that name in", model, err);
@@ -156,8 +156,8 @@ tern_status tern_gguf_add_sidecar(tern_gguf *file, tern_error *err) {
                    ? TERN_OK
                    : tern_fail(err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
     if (!S_ISDIR(info.st_mode))
-        return tern_fail(err, TERN_ERR_IO, "%s: is no folder, as sparse layers of %s must be", path,
-                         file->name);
+        return tern_fail(err, TERN_ERR_IO, "%s: is not a folder, as sparse layers of %s must be",
+                         path, file->name);
     if (!tern_iebin_is(path))
         return tern_fail(err, TERN_ERR_IO, "%s: has no " TERN_IEBIN_LIST " of sparse layers of %s",
                          path, file->name);

@@ -26,7 +26,7 @@ static tern_status check(const char *path, const void *bytes, size_t size, tern_
     tern_iebs m;
     tern_status status = tern_iebs_check(bytes, size, &m, &why);
     if (status == TERN_OK && m.format != TERN_FORMAT_F32)
-        status = tern_fail(&why, TERN_ERR_TENSOR_TYPE, "sparse blocks: values are no f32");
+        status = tern_fail(&why, TERN_ERR_TENSOR_TYPE, "sparse blocks: values are not f32");
     if (status == TERN_OK)
         status = tern_iebs_values(&m, 0, tern_iebs_block_rows(&m), &why);
     return status == TERN_OK ? TERN_OK : tern_fail(err, status, "%s: %s", path, why.message);

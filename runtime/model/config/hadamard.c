@@ -150,7 +150,7 @@ static int sign_at(const tern_gguf_value *values, uint64_t i) {
 static tern_status find_array(const reader *r, const char *key, const tern_gguf_value **out) {
     *out = tern_gguf_find(r->file, key);
     if (*out != NULL && (*out)->type != TERN_GGUF_ARRAY)
-        return tern_fail(r->err, TERN_ERR_KEY_TYPE, "%s: key %s is no array",
+        return tern_fail(r->err, TERN_ERR_KEY_TYPE, "%s: key %s is not an array",
                          tern_gguf_name(r->file), key);
     return TERN_OK;
 }
@@ -160,7 +160,8 @@ static tern_status add_width(reader *r, const tern_gguf_value *widths, size_t i,
     if (!tern_gguf_element_u32(widths, i, &columns) || columns == 0 || columns > MAX_WIDTH ||
         columns % r->out->block != 0)
         return tern_fail(r->err, TERN_ERR_KEY_RANGE,
-                         "%s: key " PREFIX "sign_widths: element %zu is no multiple of block_size "
+                         "%s: key " PREFIX
+                         "sign_widths: element %zu is not a multiple of block_size "
                          "%zu up to %d",
                          tern_gguf_name(r->file), i, r->out->block, MAX_WIDTH);
     for (size_t k = 0; k < i; k++)
@@ -287,7 +288,8 @@ static tern_status note_name(reader *r, tern_span name) {
     }
     if (!known)
         return tern_fail(r->err, TERN_ERR_ARCH,
-                         "%s: key " PREFIX "weight_names: '%.*s' is no matrix that tern turns rows "
+                         "%s: key " PREFIX
+                         "weight_names: '%.*s' is not a matrix that tern turns rows "
                          "for",
                          tern_gguf_name(r->file), TERN_SPAN_SHOWN(name));
     return twice ? tern_fail(r->err, TERN_ERR_CONFIG,
@@ -335,7 +337,7 @@ static tern_status turn_width(const reader *r, size_t columns, const char *who,
     size_t i = 0;
     if (columns % h->block != 0)
         return tern_fail(r->err, TERN_ERR_CONFIG,
-                         "%s: tensor %s: its %zu columns are no multiple of " PREFIX
+                         "%s: tensor %s: its %zu columns are not a multiple of " PREFIX
                          "block_size %zu",
                          tern_gguf_name(r->file), who, columns, h->block);
     while (i < r->n_widths && r->widths[i].columns != columns)

@@ -35,7 +35,7 @@ bool tern_joined_begins(const tern_joined *joined, const tern_block_tensor *t);
  * in place of each block's attn_qkv, and ffn_gate and ffn_up in place of an ffn_up of twice the
  * rows. Rows are not copied. Pointers to the file's tensors mean nothing afterwards.
  * TERN_ERR_TENSOR_SHAPE: other rows than those of the pieces; TERN_ERR_TENSOR_TYPE: rows of that
- * type are no runs of bytes; TERN_ERR_TENSOR_DUPLICATE: a piece is there besides; TERN_ERR_NOMEM.
+ * type are not runs of bytes; TERN_ERR_TENSOR_DUPLICATE: a piece is there besides; TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_joined_divide(tern_gguf *file, const tern_config *c,
                                                tern_error *err);

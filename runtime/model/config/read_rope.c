@@ -110,7 +110,7 @@ tern_status tern_config_take_long(const tern_gguf *file, tern_config *c, tern_er
     return TERN_OK;
 }
 
-/* A factor of 1 is no scaling, whatever its type. */
+/* A factor of 1 is not a scaling, whatever its type. */
 tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c, tern_error *err) {
     tern_span type;
     float factor = 1.0f;

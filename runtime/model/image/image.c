@@ -94,7 +94,7 @@ tern_status tern_image_check(const uint8_t *file, size_t size, const tern_image_
                          name, size);
     memcpy(&found, file, sizeof found);
     if (found.magic != MAGIC)
-        return damaged(name, "is no packed image of this machine", err);
+        return damaged(name, "is not a packed image of this machine", err);
     if (found.packing != expected.packing || found.piece_bytes != expected.piece_bytes ||
         memcmp(found.version, expected.version, sizeof found.version) != 0)
         return damaged(name, "is a packed image of another version of tern", err);

@@ -33,7 +33,7 @@ static tern_status take_strip(const tern_matrix *matrix, strip *out, tern_error 
     const tern_status status =
         tern_format_bytes(matrix->format, TERN_ROW_GROUP, matrix->cols, &bytes);
     if (status != TERN_OK)
-        return tern_fail(err, status, "%zu columns are no dense rows", matrix->cols);
+        return tern_fail(err, status, "%zu columns are not dense rows", matrix->cols);
     out->weights = malloc(TERN_ROW_GROUP * matrix->cols * sizeof *out->weights);
     out->file = malloc((size_t)bytes);
     return out->weights != NULL && out->file != NULL

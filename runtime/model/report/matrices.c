@@ -122,7 +122,7 @@ static tern_status expand_blocks(const tern_model *m, const tern_linear *linear,
     uint64_t size = 0;
     tern_status status = tern_format_bytes(w->format, w->rows, w->cols, &size);
     if (status != TERN_OK)
-        return tern_fail(err, status, "%s: %zu x %zu weights are no dense tensor",
+        return tern_fail(err, status, "%s: %zu x %zu weights are not a dense tensor",
                          tern_gguf_name(m->file), w->rows, w->cols);
     float *weights = malloc(w->rows * w->cols * sizeof *weights);
     *made = malloc((size_t)size);

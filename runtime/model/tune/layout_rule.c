@@ -56,7 +56,7 @@ bool tern_layout_is_sure(const tern_layout_probe *p) {
     return p->noise <= TERN_LAYOUT_MARGIN || apart > p->noise;
 }
 
-/* From 1: 0 is no figure. */
+/* From 1: 0 is not a figure. */
 static uint32_t figure(double share) {
     const uint32_t n = tern_tune_thousandths(share);
     return n > 0 ? n : 1;

@@ -20,7 +20,7 @@ tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name, 
     while (name != NULL && id < TERN_CHAT_COUNT && strcmp(tern_chat_name(id), name) != 0)
         id++;
     if (name != NULL && id == TERN_CHAT_COUNT)
-        return tern_fail(err, TERN_ERR_NAME, "%s: chat format '%.32s' is none of: %s", t->file,
+        return tern_fail(err, TERN_ERR_NAME, "%s: chat format '%.32s' is not one of: %s", t->file,
                          name, tern_chat_names());
     t->chat_format = name != NULL ? id : TERN_CHAT_UNKNOWN;
     return TERN_OK;

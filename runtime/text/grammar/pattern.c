@@ -121,7 +121,7 @@ static uint32_t read_unicode(reader *r) {
     return 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
 }
 
-/* After a backslash, one that is no class. */
+/* After a backslash, one that is not a class. */
 static uint32_t read_escape(reader *r) {
     static const char names[] = "tnrfv0";
     static const char codes[] = "\t\n\r\f\v";

@@ -27,7 +27,7 @@ typedef enum tern_schema_part {
     TERN_SCHEMA_WITHOUT,    /* an object does not have it */
     TERN_SCHEMA_MEMBER_NOT, /* an object has it, with a value that is not of the schema */
     TERN_SCHEMA_NOT_TYPE,   /* the value has none of the types */
-    TERN_SCHEMA_NOT_VALUE   /* the value is none of `enum`, or not `const` */
+    TERN_SCHEMA_NOT_VALUE   /* the value is not one of `enum`, or not `const` */
 } tern_schema_part;
 
 typedef struct tern_schema_item {
@@ -77,7 +77,7 @@ enum {
     TERN_TYPE_ARRAY = 8,
     TERN_TYPE_STRING = 16,
     TERN_TYPE_INTEGER = 32,
-    TERN_TYPE_FRACTION = 64, /* numbers that are no integers */
+    TERN_TYPE_FRACTION = 64, /* numbers that are not integers */
     TERN_TYPE_ALL = 127
 };
 
@@ -105,7 +105,7 @@ typedef struct tern_schema_facts {
     int64_t least_properties;
     bool has_low, has_high;
     int64_t low, high;        /* of numbers */
-    bool low_open, high_open; /* of numbers that are no integers: not the bound itself */
+    bool low_open, high_open; /* of numbers that are not integers: not the bound itself */
 } tern_schema_facts;
 
 /* "NAME: at POINTER: KEYWORD: what"; v is the schema that has the keyword. */
@@ -209,7 +209,7 @@ uint32_t tern_schema_characters(tern_exprs *x, const tern_range *ranges, size_t 
 /* One character of any string, in all ways that JSON has but \u0000 and lone surrogates. */
 uint32_t tern_schema_any_character(tern_exprs *x);
 
-/* A character that is none of names[n]'s: keys that are none of them. */
+/* A character that is not one of names[n]'s: keys that are none of them. */
 uint32_t tern_schema_other_key(tern_schema_reader *r, const tern_span *names, size_t n);
 
 /*

@@ -49,7 +49,7 @@ typedef struct tern_stacks_visit {
 typedef struct tern_stacks {
     const tern_program *program;
     const char *name;          /* in messages */
-    tern_frame *frames;        /* [n_frames]; 0 is no frame */
+    tern_frame *frames;        /* [n_frames]; 0 is not a frame */
     tern_spot *places;         /* [n_places] of the states */
     tern_stacks_state *states; /* [n_states] */
     size_t n_frames, n_places, n_states;

@@ -16,7 +16,7 @@ typedef struct tern_trie_node {
     uint16_t depth;  /* bytes up to here */
     uint16_t height; /* most characters that begin below */
     uint8_t byte;
-    uint8_t kinds; /* of the characters below; REST where they are no whole ones */
+    uint8_t kinds; /* of the characters below; REST where they are not whole ones */
 } tern_trie_node;
 
 typedef struct tern_trie {

@@ -39,7 +39,7 @@ static bool assign(tern_tpl *x, frame *f, const node *target, value *v) {
         return assign_names(x, f, target->a, v);
     value *space = tern_tpl_frame_get(x, f, target->a->name);
     if (space == NULL || space->kind != TERN_TPL_NAMESPACE)
-        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "'%.*s' is no namespace",
+        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "'%.*s' is not a namespace",
                              (int)target->a->name.size, target->a->name.data);
     const tern_tpl_text name = {.bytes = target->name.data, .size = target->name.size};
     return tern_tpl_set(x, space, tern_tpl_text_value(x, name), v);

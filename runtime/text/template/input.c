@@ -111,7 +111,7 @@ static value *parse_json(tern_tpl *x, tern_span text, const char *name, tern_tpl
     tern_json_free(&json);
     if (v == NULL || v->kind == kind)
         return v;
-    (void)tern_tpl_fail(x, TERN_ERR_JSON, "%s is no JSON %s", name,
+    (void)tern_tpl_fail(x, TERN_ERR_JSON, "%s is not a JSON %s", name,
                         kind == TERN_TPL_LIST ? "array" : "object");
     return NULL;
 }
@@ -123,7 +123,7 @@ static bool open_arguments(tern_tpl *x, value *function, uint8_t mark, bool *had
     value *text = tern_tpl_get_name(function, (tern_span){"arguments", 9});
     if (text == NULL || text->kind != TERN_TPL_TEXT)
         return true;
-    tern_tpl trial = {.limits = x->limits}; /* what is no JSON object stays a text */
+    tern_tpl trial = {.limits = x->limits}; /* what is not a JSON object stays a text */
     const bool object =
         parse_json(&trial, tern_tpl_span(text), "arguments", TERN_TPL_DICT, mark) != NULL;
     const bool memory = trial.error.status == TERN_ERR_NOMEM;
@@ -141,7 +141,7 @@ static bool open_calls(tern_tpl *x, const value *calls, uint8_t mark, bool *had)
     for (size_t i = 0; i < calls->list.n; i++) {
         value *call = calls->list.items[i];
         if (call->kind != TERN_TPL_DICT)
-            return tern_tpl_fail(x, TERN_ERR_JSON, "tool call %zu is no JSON object", i);
+            return tern_tpl_fail(x, TERN_ERR_JSON, "tool call %zu is not a JSON object", i);
         value *function = tern_tpl_get_name(call, (tern_span){"function", 8});
         if (function != NULL && function->kind == TERN_TPL_DICT &&
             !open_arguments(x, function, mark, had))

@@ -114,7 +114,7 @@ bool tern_tpl_set(tern_tpl *x, value *dict, value *key, value *v) {
     if (dict == NULL || key == NULL || v == NULL)
         return false;
     if (key->kind == TERN_TPL_LIST || key->kind == TERN_TPL_DICT)
-        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "a %s is no key", tern_tpl_kind_name(key));
+        return tern_tpl_fail(x, TERN_ERR_TEMPLATE, "a %s is not a key", tern_tpl_kind_name(key));
     const size_t i = find(x, dict->dict, key);
     if (i == dict->dict->n) {
         if (i == dict->dict->capacity && !grow(x, dict->dict))

@@ -110,7 +110,8 @@ static void add_symbols(tern_merger *m, const tern_tokenizer *t, tern_span piece
 
 /* ---- symbols become tokens ------------------------------------------------------------------- */
 
-/* A symbol that is no token falls back to tokens of its single bytes; bytes without one vanish. */
+/* A symbol that is not a token falls back to tokens of its single bytes; bytes without one vanish.
+ */
 static void emit_symbol(tern_encoder *e, tern_span piece, const tern_symbol *s) {
     if (s->id >= 0 && (size_t)s->id < e->t->n_tokens) {
         tern_encoder_emit(e, s->id);

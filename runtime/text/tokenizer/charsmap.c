@@ -88,7 +88,7 @@ tern_status tern_charsmap_open(tern_span bytes, tern_charsmap *out, char *why) {
     if (out->texts.size == 0 || out->texts.data[out->texts.size - 1] != '\0')
         return fail(why, "its last replacement has no end");
     if (!is_utf8(out->texts))
-        return fail(why, "its replacements are no UTF-8");
+        return fail(why, "its replacements are not UTF-8");
     return check_units(out, why);
 }
 

@@ -86,11 +86,11 @@ int32_t tern_token_find_own(const tern_tokenizer *t, tern_span text);
 /* Works out the bytes that each token stands for. */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_pieces(tern_tokenizer *t, tern_error *err);
 
-/* Builds the table of merges; texts in them that are no tokens get ids from n_tokens on. */
+/* Builds the table of merges; texts in them that are not tokens get ids from n_tokens on. */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *v,
                                                       tern_error *err);
 
-/* What the two kinds look for in a text. Tokens that are no text are not among it. */
+/* What the two kinds look for in a text. Tokens that are not text are not among it. */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_unigram(tern_tokenizer *t, tern_error *err);
 TERN_MUST_CHECK tern_status tern_tokenizer_set_words(tern_tokenizer *t, const tern_vocabulary *v,
                                                      tern_error *err);

@@ -30,7 +30,7 @@ void tern_merge_table_index(tern_merge_table *table, size_t n, bool last_counts)
 /* The rank of the rule for a pair, -1: none. */
 int32_t tern_merge_table_find(const tern_merge_table *table, int32_t left, int32_t right);
 
-/* Texts of merges that are no tokens. Normal files have none. */
+/* Texts of merges that are not tokens. Normal files have none. */
 typedef struct tern_extra_texts {
     tern_span *texts; /* [n] */
     char **made;      /* [n] what the texts point to, or NULL */

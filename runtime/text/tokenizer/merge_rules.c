@@ -23,7 +23,7 @@ static bool begin_extra(tern_extra_texts *x, size_t n_merges) {
     return x->texts != NULL && x->made != NULL && tern_span_index_init(&x->index, most);
 }
 
-/* The number of a text that is no token, which it gets now if it has none; -1: no memory. */
+/* The number of a text that is not a token, which it gets now if it has none; -1: no memory. */
 static int32_t extra_number(tern_extra_texts *x, size_t n_merges, tern_span head, tern_span tail) {
     if (x->texts == NULL && !begin_extra(x, n_merges))
         return -1;

@@ -65,7 +65,7 @@ static bool joins(tern_span text) {
     return false;
 }
 
-/* WordPiece: a space before each word, and before what is no text. */
+/* WordPiece: a space before each word, and before what is not text. */
 static ptrdiff_t from_word(const tern_tokenizer *t, size_t i, char *out) {
     const tern_span start = t->words.texts[i], inside = t->words.texts[t->n_tokens + i];
     const tern_span text = inside.size > 0 ? inside : start.size > 0 ? start : t->tokens[i];

@@ -91,7 +91,7 @@ static bool rewrite_property(tern_rewriter *r) {
     while (is_letter_or_digit(peek(r, n)) || peek(r, n) == '_')
         n++;
     if (n == name || n - name > 40 || peek(r, n) != '}')
-        return refuse(r, "a property that is no name");
+        return refuse(r, "a property that is not a name");
     return copy(r, n + 1);
 }
 
@@ -104,9 +104,9 @@ static bool rewrite_number(tern_rewriter *r) {
     while (n < most && is_hex(peek(r, start + n)))
         n++;
     if (n == 0 || (braces && peek(r, start + n) != '}') || (peek(r, 1) == 'u' && n != 4))
-        return refuse(r, "a character number that is none");
+        return refuse(r, "an invalid character number");
     if (!braces && peek(r, 1) == 'x' && n == 2 && peek(r, start) >= '8')
-        return refuse(r, "a byte that is no character");
+        return refuse(r, "a byte that is not a character");
     put(r, "\\x{");
     put_bytes(r, r->in.data + r->at + start, n);
     put(r, "}");

@@ -7,7 +7,7 @@
 
 /*
  * Of all ways to cut a piece into tokens the one whose scores have the greatest sum. A character
- * that is no token may be cut out too, for a penalty; such neighbours are one unknown token, or
+ * that is not a token may be cut out too, for a penalty; such neighbours are one unknown token, or
  * their bytes' tokens. Each byte is looked at once for each byte of the longest token.
  */
 

@@ -116,7 +116,7 @@ static tern_status read_longest(tern_vocabulary *v, const tern_gguf *file, tern_
         return TERN_OK;
     if (tern_gguf_u32(file, TERN_BERT_KEY_LONGEST, &v->longest_word, NULL) != TERN_OK ||
         v->longest_word > TERN_LONGEST_WORD_LIMIT)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is no number from 0 to %d",
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not a number from 0 to %d",
                          v->file, TERN_BERT_KEY_LONGEST, (int)TERN_LONGEST_WORD_LIMIT);
     return TERN_OK;
 }

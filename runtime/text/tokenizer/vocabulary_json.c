@@ -187,8 +187,8 @@ static tern_status scan_added(tern_vocabulary *v, const tern_json_value *list, i
     if (list == NULL)
         return TERN_OK;
     if (list->type != TERN_JSON_ARRAY || list->count > MAX_ADDED)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: added_tokens is no list of at most %d",
-                         v->file, MAX_ADDED);
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                         "%s: added_tokens is not a list of at most %d", v->file, MAX_ADDED);
     v->added = malloc((list->count + 1) * sizeof *v->added);
     if (v->added == NULL)
         return no_memory(v, err);

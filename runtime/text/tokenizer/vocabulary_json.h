@@ -14,7 +14,7 @@
 TERN_MUST_CHECK tern_status tern_json_vocabulary(tern_vocabulary *v, const tern_json_value *vocab,
                                                  size_t entries, int64_t max_id, tern_error *err);
 
-/* The largest id in it, or TERN_ERR_TOKENIZER_DATA when a value is no id. */
+/* The largest id in it, or TERN_ERR_TOKENIZER_DATA when a value is not an id. */
 TERN_MUST_CHECK tern_status tern_json_max_id(const tern_vocabulary *v, const tern_json_value *vocab,
                                              int64_t *max_id, tern_error *err);
 

@@ -40,7 +40,7 @@ tern_status tern_json_scored_vocabulary(tern_vocabulary *v, const tern_json_valu
     for (uint32_t i = 0; i < vocab->count; i++, x += x->size) {
         if (!read_scored(x, &v->tokens[i], &v->scores[i]))
             return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
-                             "%s: token %u is no pair of a text and a finite score", v->file, i);
+                             "%s: token %u is not a pair of a text and a finite score", v->file, i);
         v->types[i] = TERN_TOKEN_NORMAL;
     }
     return TERN_OK;
@@ -51,7 +51,7 @@ tern_status tern_json_read_unigram(tern_vocabulary *v, const tern_json_value *mo
     int64_t unknown;
     if (!tern_json_integer(tern_json_get(model, "unk_id"), &unknown) || unknown < 0 ||
         (size_t)unknown >= v->n_tokens || v->types[unknown] == TERN_TOKEN_UNUSED)
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the model's unk_id is no token",
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the model's unk_id is not a token",
                          v->file);
     v->unknown = (int32_t)unknown;
     v->byte_fallback = tern_json_is_true(tern_json_get(model, "byte_fallback"));
@@ -74,7 +74,7 @@ tern_status tern_json_read_words(tern_vocabulary *v, const tern_json_value *mode
     if (most != NULL &&
         (!tern_json_integer(most, &longest) || longest < 0 || longest > TERN_LONGEST_WORD_LIMIT))
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
-                         "%s: max_input_chars_per_word is no number from 0 to %d", v->file,
+                         "%s: max_input_chars_per_word is not a number from 0 to %d", v->file,
                          (int)TERN_LONGEST_WORD_LIMIT);
     v->longest_word = (uint32_t)longest;
     v->inside = text_or(tern_json_get(model, "continuing_subword_prefix"), "##");

@@ -31,7 +31,7 @@ static tern_status set_id(const tern_vocabulary *v, const tern_json_value *x, in
                           bool *added, tern_error *err) {
     int64_t number;
     if (!tern_json_integer(x, &number) || number < 0 || (size_t)number >= v->n_tokens)
-        return refuse(v, post, "adds a token that is none", err);
+        return refuse(v, post, "adds a token that does not exist", err);
     if (*added)
         return refuse(v, post, "adds more than one token on a side", err);
     *id = (int32_t)number;

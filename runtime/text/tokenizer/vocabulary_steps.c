@@ -86,8 +86,8 @@ static tern_status read_content(const tern_step_reader *r, const tern_json_value
     if (content == NULL || content->type != TERN_JSON_STRING ||
         content->text.size > MAX_CONTENT_BYTES)
         return tern_fail(r->err, TERN_ERR_TOKENIZER_PRE,
-                         "%s: %s: '%s' is no text of at most %d bytes", r->v->file, r->part, name,
-                         (int)MAX_CONTENT_BYTES);
+                         "%s: %s: '%s' is not a text of at most %d bytes", r->v->file, r->part,
+                         name, (int)MAX_CONTENT_BYTES);
     *out = content->text;
     return TERN_OK;
 }
@@ -152,7 +152,7 @@ static tern_status read_precompiled(const tern_step_reader *r, const tern_json_v
     if (r->v->charsmap == NULL)
         return tern_fail(r->err, TERN_ERR_NOMEM, "%s: no memory for the vocabulary", r->v->file);
     if (!tern_base64_decode(map->text, r->v->charsmap, &size))
-        return refuse(r, "Precompiled: the map is no base64");
+        return refuse(r, "Precompiled: the map is not base64");
     return add(r, (tern_step){.kind = TERN_STEP_CHARSMAP,
                               .content = {r->v->charsmap, size},
                               .by_character = true});
