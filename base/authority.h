@@ -42,8 +42,8 @@ typedef struct tern_origin {
 /* The origin at the beginning of a URL. The port is the scheme's where none is said. */
 bool tern_origin_read(const char *url, tern_origin *out);
 
-/* Whether a Host line names an origin's host, and its port, which a line may leave away where it is
- * the scheme's. */
+/* True if a Host line names an origin's host and its port. A line may leave the port away where it
+ * is the scheme's. */
 bool tern_origin_is_of(const tern_origin *origin, const char *host);
 
 /* True if two URLs have the same scheme, host and port; false if one has no sound origin. */

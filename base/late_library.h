@@ -3,7 +3,7 @@
 #define TERN_BASE_LATE_LIBRARY_H
 
 /*
- * Shared libraries that are loaded when they are first needed. libcurl and libmicrohttpd bring some
+ * Shared libraries that are loaded when they are first needed. libcurl and GnuTLS bring some
  * thirty others, which would cost every start of the program 4 ms; and where one is missing, only
  * what needs it is refused.
  *

@@ -1,5 +1,5 @@
 # What the core needs: cpuinfo, PCRE2, threads. What features need: utf8proc (normal forms of Unicode in a
-# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), libmicrohttpd (tern serve), gnutls (its TLS), libcurl (--server), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
+# tokenizer.json), hwloc (--affinity, --numa), libsodium (signatures), libedit (tern chat), gnutls (TLS of tern serve), libcurl (--server), cmocka (tests), Google Benchmark (kernel benchmarks). A missing
 # optional library turns its feature off, visibly.
 
 find_package(PkgConfig REQUIRED)
@@ -72,17 +72,11 @@ function(tern_late_library found out)
   endif()
 endfunction()
 
-pkg_check_modules(MICROHTTPD libmicrohttpd>=0.9.71)
 pkg_check_modules(GNUTLS gnutls)
-if(MICROHTTPD_FOUND)
-  tern_late_library(MICROHTTPD_FOUND TERN_MICROHTTPD ${MICROHTTPD_LINK_LIBRARIES})
-endif()
 if(GNUTLS_FOUND)
   tern_late_library(GNUTLS_FOUND TERN_GNUTLS ${GNUTLS_LINK_LIBRARIES})
 endif()
-if(NOT MICROHTTPD_FOUND)
-  message(STATUS "tern: libmicrohttpd was not found: built without tern serve")
-elseif(NOT GNUTLS_FOUND)
+if(NOT GNUTLS_FOUND)
   message(STATUS "tern: gnutls was not found: tern serve is built without TLS")
 endif()
 

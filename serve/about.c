@@ -172,11 +172,10 @@ void page_props(server *s, http_exchange *x) {
 /* As many as answers are computed at once. Texts are not shown: they are other clients'. */
 void page_slots(server *s, http_exchange *x) {
     const size_t all = s->config.engine.n_sequences;
-    const char *free_one = http_argument(x, "fail_on_no_slot");
     text t = {0};
     text_print(&t, "[");
     size_t n = worker_write_slots(s->worker, all, &t);
-    if (n == all && free_one != NULL && strcmp(free_one, "1") == 0) {
+    if (n == all && http_argument_is(x, "fail_on_no_slot", "1")) {
         refusal r;
         (void)refuse(&r, 503, NULL, "no slot is free");
         refusal_reply(&r, x);

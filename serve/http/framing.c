@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/http/framing.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/authority.h"
-
-static bool is_token(const char *name) {
-    static const char marks[] = "!#$%&'*+-.^_`|~";
-    for (const char *c = name; *c != '\0'; c++) {
-        if (!isalnum((unsigned char)*c) && strchr(marks, *c) == NULL)
-            return false;
-    }
-    return name[0] != '\0';
-}
+#include "serve/http/head.h"
 
 /* Digits and nothing else, at most 18 of them. */
 static bool read_length(const char *value, uint64_t *length) {
@@ -27,8 +18,7 @@ static bool read_length(const char *value, uint64_t *length) {
 
 void http_framing_note(http_framing *f, const char *name, const char *value) {
     value = value != NULL ? value : "";
-    f->unsound = f->unsound || !is_token(name);
-    f->bytes += strlen(name) + strlen(": \r\n") + strlen(value);
+    f->unsound = f->unsound || !http_is_token(name);
     if (strcasecmp(name, "Content-Length") == 0) {
         f->lengths++;
         f->unsound = !read_length(value, &f->length) || f->unsound;
@@ -44,11 +34,10 @@ void http_framing_note(http_framing *f, const char *name, const char *value) {
     }
 }
 
-bool http_framing_is_sound(const http_framing *f, const char *version) {
-    const bool old = strcmp(version, "HTTP/1.1") != 0;
+bool http_framing_is_sound(const http_framing *f, bool old) {
     return !f->unsound && f->lengths + f->codings <= 1 && !(old && f->codings > 0);
 }
 
-bool http_framing_has_one_host(const http_framing *f) {
-    return f->hosts <= 1 && f->origins <= 1 && !f->stranger;
+bool http_framing_has_one_host(const http_framing *f, bool old) {
+    return f->hosts <= 1 && (old || f->hosts == 1) && f->origins <= 1 && !f->stranger;
 }

@@ -19,7 +19,6 @@ typedef struct http_framing {
     unsigned lengths, codings; /* how many fields of either kind */
     bool unsound;              /* a field cannot be understood, or not in one way only */
     uint64_t length;           /* of the body, where a sound field said it; else 0 */
-    uint64_t bytes;            /* of all names and values, with what separates them */
     unsigned hosts, origins;   /* fields that say who is asked, and by which page */
     bool stranger;             /* a Host that is not a HOST or HOST:PORT */
 } http_framing;
@@ -27,10 +26,10 @@ typedef struct http_framing {
 /* Takes a field of the header; value NULL is an empty one. */
 void http_framing_note(http_framing *f, const char *name, const char *value);
 
-/* Whether all readers agree about the end of the body. Only HTTP/1.1 has codings. */
-bool http_framing_is_sound(const http_framing *f, const char *version);
+/* True if all readers agree about the end of the body. HTTP/1.0 (old) has no codings. */
+bool http_framing_is_sound(const http_framing *f, bool old);
 
-/* Whether all readers agree about who is asked. */
-bool http_framing_has_one_host(const http_framing *f);
+/* True if all readers agree about who is asked. Only HTTP/1.0 may leave it away. */
+bool http_framing_has_one_host(const http_framing *f, bool old);
 
 #endif

@@ -33,7 +33,7 @@ bool gate_list_is_sound(const char *allowed) {
     return true;
 }
 
-/* Whether the list has a host; a word without a port stands for every port. */
+/* True if the list has a host; a word without a port stands for every port. */
 static bool has(const gate *g, const tern_authority *host, bool stars) {
     const char *at = g->allowed;
     size_t size;

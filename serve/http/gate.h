@@ -17,20 +17,20 @@ typedef struct gate {
     const char *origin;    /* of pages that may ask (CORS), "*" for any; NULL: none */
 } gate;
 
-/* Whether each word of such a list is a host, or "*". An empty list is none. */
+/* True if each word of such a list is a host, or "*". An empty list is not sound. */
 bool gate_list_is_sound(const char *allowed);
 
 /*
- * Whether a Host line is one of this server's. NULL, which no browser sends, is. At a loopback
- * address its names are those of this machine: localhost and names below it, 127.0.0.0/8 and ::1.
- * At another address they are that address, every other address, and names that no stranger can
- * have lead here: of one word, and below .local, .internal and .home.arpa. A socket in the file
- * system has any name.
+ * True if a Host line names this server, or is NULL, which no browser sends. A server at a loopback
+ * address has the names of this machine: localhost and names below it, 127.0.0.0/8 and ::1. At
+ * another address it has that address, every other address, and the names that no stranger can have
+ * lead here: those of one word, and those below .local, .internal and .home.arpa. A socket in the
+ * file system has any name.
  */
 bool gate_takes_host(const gate *g, const char *host);
 
-/* Whether an Origin line is that of the host that the request names, or of pages that may ask. NULL
- * is; "null" and what is not an origin are not, unless they are named. */
+/* True if an Origin line is that of the host that the request names, or of pages that may ask, or
+ * NULL. "null" and a text that is not an origin are taken only where they are named. */
 bool gate_takes_origin(const gate *g, const char *host, const char *origin);
 
 #endif

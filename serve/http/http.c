@@ -47,53 +47,89 @@ void http_release(http_exchange *x) {
         x->server->config.hooks.forget(x->server->config.hooks.user, x->mark);
     drop_body(x);
     (void)atomic_fetch_sub(&x->server->replies, x->held);
-    free(x->method);
-    free(x->path);
+    free(x->bytes);
     free(x->reply);
     (void)pthread_mutex_destroy(&x->lock);
     free(x);
 }
 
-/* Of a whole address, which a client may send too, what follows the host. */
-static const char *without_host(const char *path) {
-    tern_origin at;
-    if (!tern_origin_read(path, &at))
-        return path;
-    return path[at.size] == '/' ? path + at.size : "/";
+static int digit(char c) {
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c != '\0' ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Whether a whole address names the host that the Host line names. */
-static bool names_host(const char *path, const char *host) {
+/* Bytes that are written as %XX, but for %00, which would end the text. */
+static void unescape(char *text) {
+    char *out = text;
+    for (const char *in = text; *in != '\0'; out++) {
+        const int high = *in == '%' ? digit(in[1]) : -1;
+        const int low = high >= 0 ? digit(in[2]) : -1;
+        const bool escaped = low >= 0 && high + low > 0;
+        *out = escaped ? (char)(16 * high + low) : *in;
+        in += escaped ? 3 : 1;
+    }
+    *out = '\0';
+}
+
+/* True if a whole address names the host that the Host line names. */
+static bool names_host(const char *target, const char *host) {
     tern_origin at;
-    if (path[0] == '/' || strstr(path, "://") == NULL)
+    if (!tern_origin_read(target, &at))
         return true;
-    return host != NULL && tern_origin_read(path, &at) && tern_origin_is_of(&at, host);
+    return host != NULL && tern_origin_is_of(&at, host);
 }
 
-static http_exchange *new_exchange(http_server *s, struct MHD_Connection *connection,
-                                   const char *method, const char *path) {
+/* Of a whole address, which a client may send too, the path is what follows the host. */
+static void split_target(http_exchange *x) {
+    tern_origin at;
+    char *path = x->head.target;
+    if (tern_origin_read(path, &at))
+        path += at.size;
+    char *question = strchr(path, '?');
+    if (question != NULL)
+        *question = '\0';
+    x->arguments = question != NULL ? question + 1 : "";
+    unescape(path);
+    x->path = *path != '\0' ? path : "/";
+}
+
+/* HTTP_HEAD_WHOLE: x->head is set. Else it has nothing in it. */
+static http_head_verdict read_head(http_exchange *x, size_t size) {
+    static char nothing[1];
+    const http_head_verdict verdict =
+        size > 0 ? http_head_read(x->bytes, size, &x->head) : HTTP_HEAD_WRONG;
+    if (verdict != HTTP_HEAD_WHOLE)
+        x->head = (http_head){.method = nothing, .target = nothing};
+    return verdict;
+}
+
+http_exchange *http_begin(http_connection *c, const char *bytes, size_t size) {
+    http_server *s = c->server;
     http_exchange *x = calloc(1, sizeof *x);
-    if (x == NULL)
-        return NULL;
-    x->server = s;
-    x->method = strdup(method);
-    x->path = strdup(without_host(path));
-    if (x->method == NULL || x->path == NULL || pthread_mutex_init(&x->lock, NULL) != 0) {
-        free(x->method);
-        free(x->path);
+    char *copy = x != NULL ? malloc(size + 1) : NULL;
+    if (copy == NULL || pthread_mutex_init(&x->lock, NULL) != 0) {
+        free(copy);
         free(x);
         return NULL;
     }
+    memcpy(copy, bytes, size);
     atomic_init(&x->owners, 1);
-    x->began = x->body_began = tern_clock_seconds();
-    x->connection = connection;
-    x->fd = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    x->server = s;
+    x->bytes = copy;
+    x->began = tern_clock_seconds();
+    x->connection = c;
+    x->path = x->arguments = "";
+    const http_head_verdict verdict = read_head(x, size);
+    if (verdict != HTTP_HEAD_WHOLE)
+        x->verdict = verdict == HTTP_HEAD_VERSION ? HTTP_VERSION : HTTP_BYTES;
+    c->x = x;
     (void)atomic_fetch_add(&s->active, 1);
     return x;
 }
 
 const char *http_method(const http_exchange *x) {
-    return x->method;
+    return x->head.method;
 }
 
 const char *http_path(const http_exchange *x) {
@@ -106,11 +142,18 @@ const char *http_body(const http_exchange *x, size_t *size) {
 }
 
 const char *http_request_header(const http_exchange *x, const char *name) {
-    return mhd.lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+    return http_head_find(&x->head, name);
 }
 
-const char *http_argument(const http_exchange *x, const char *name) {
-    return mhd.lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name);
+bool http_argument_is(const http_exchange *x, const char *name, const char *value) {
+    const size_t n = strlen(name), m = strlen(value);
+    for (const char *at = x->arguments; at != NULL; at = strchr(at, '&')) {
+        at += *at == '&';
+        if (strncmp(at, name, n) == 0 && at[n] == '=' && strncmp(at + n + 1, value, m) == 0 &&
+            (at[n + 1 + m] == '\0' || at[n + 1 + m] == '&'))
+            return true;
+    }
+    return false;
 }
 
 void http_set_mark(http_exchange *x, void *mark) {
@@ -139,98 +182,82 @@ double http_began(const http_exchange *x) {
     return x->began;
 }
 
-/* ---- framing --------------------------------------------------------------------------------- */
+/* ---- what a request comes to ----------------------------------------------------------------- */
 
-static http_result note_header(void *user, enum MHD_ValueKind kind, const char *name,
-                               const char *value) {
-    (void)kind;
-    http_framing_note(user, name, value);
-    return MHD_YES;
-}
+static const struct {
+    unsigned status;
+    bool ends; /* the connection: where the next request begins is not known, or not believed */
+    const char *message;
+} refusals[] = {
+    [HTTP_BYTES] = {400, true, "the request has a byte or a line that HTTP does not have"},
+    [HTTP_VERSION] = {505, true, "the request is of another version than HTTP/1.0 and HTTP/1.1"},
+    [HTTP_LINE] = {414, true, "the first line of the request is longer than"},
+    [HTTP_FIELDS] = {431, true, "the header is longer than"},
+    [HTTP_FRAMING] = {400, true,
+                      "the header does not say once, and only once, how long the body is"},
+    [HTTP_HOST] = {400, true,
+                   "the header does not say once, and as HOST or HOST:PORT, who is asked"},
+    [HTTP_CHUNKS] = {400, true, "the body is not in chunks as HTTP writes them"},
+    [HTTP_TOO_LONG] = {413, false, "the body is longer than"},
+    [HTTP_NO_MEMORY] = {503, false, "no memory for the body at the moment"},
+};
 
-static http_verdict judge(const http_exchange *x, const char *path, const char *version) {
-    http_framing f = {0};
-    (void)mhd.get_connection_values(x->connection, MHD_HEADER_KIND, note_header, &f);
-    if (!http_framing_is_sound(&f, version))
-        return HTTP_FRAMING;
-    if (!http_framing_has_one_host(&f) || !names_host(path, http_request_header(x, "Host")))
-        return HTTP_HOST;
-    if (f.bytes > x->server->config.limits.header_bytes)
-        return HTTP_HEADER;
-    return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
+/* The limit that a verdict is about; 0: none. */
+static size_t limit_of(const http_exchange *x) {
+    const http_limits *l = &x->server->config.limits;
+    if (x->verdict == HTTP_LINE || x->verdict == HTTP_FIELDS)
+        return l->header_bytes;
+    return x->verdict == HTTP_TOO_LONG ? l->body_bytes : 0;
 }
 
 /* Replies to what no hook hears of. */
-static void refuse(http_exchange *x) {
-    static const struct {
-        unsigned status;
-        const char *message, *type;
-    } kinds[] = {
-        [HTTP_FRAMING] = {400, "the header does not say once, and only once, how long the body is",
-                          "invalid_request_error"},
-        [HTTP_HOST] = {400, "the header does not say once, and as HOST or HOST:PORT, who is asked",
-                       "invalid_request_error"},
-        [HTTP_HEADER] = {431, "the header is longer than", "invalid_request_error"},
-        [HTTP_TOO_LONG] = {413, "the body is longer than", "invalid_request_error"},
-        [HTTP_NO_MEMORY] = {503, "no memory for the body at the moment", "unavailable_error"},
-    };
+void http_refuse(http_exchange *x, http_verdict verdict) {
     char limit[48] = "";
     char *body = NULL;
-    const http_limits *l = &x->server->config.limits;
-    if (x->verdict == HTTP_TOO_LONG || x->verdict == HTTP_HEADER)
-        (void)snprintf(limit, sizeof limit, " %zu bytes",
-                       x->verdict == HTTP_HEADER ? l->header_bytes : l->body_bytes);
-    else if (x->verdict == HTTP_NO_MEMORY)
+    x->verdict = verdict;
+    x->connection->closes = x->connection->closes || refusals[verdict].ends;
+    if (limit_of(x) > 0)
+        (void)snprintf(limit, sizeof limit, " %zu bytes", limit_of(x));
+    if (verdict == HTTP_NO_MEMORY)
         http_reply_header(x, "Retry-After", "5");
     const int n = asprintf(
         &body, "{\"error\":{\"message\":\"%s%s\",\"type\":\"%s\",\"param\":null,\"code\":null}}",
-        kinds[x->verdict].message, limit, kinds[x->verdict].type);
-    http_reply(x, kinds[x->verdict].status, "application/json", n > 0 ? body : NULL,
+        refusals[verdict].message, limit,
+        verdict == HTTP_NO_MEMORY ? "unavailable_error" : "invalid_request_error");
+    http_reply(x, refusals[verdict].status, "application/json", n > 0 ? body : NULL,
                n > 0 ? (size_t)n : 1);
 }
 
-/* ---- what the library calls ------------------------------------------------------------------ */
-
-static http_connection *connection_of(struct MHD_Connection *connection) {
-    const union MHD_ConnectionInfo *info =
-        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info != NULL ? info->socket_context : NULL;
+static http_verdict judge(http_exchange *x) {
+    http_framing f = {0};
+    const char *at = NULL, *name, *value;
+    if (x->verdict != HTTP_SOUND)
+        return x->verdict;
+    while (http_head_next(&x->head, &at, &name, &value))
+        http_framing_note(&f, name, value);
+    if (!http_framing_is_sound(&f, x->head.old))
+        return HTTP_FRAMING;
+    if (!http_framing_has_one_host(&f, x->head.old) ||
+        !names_host(x->head.target, http_request_header(x, "Host")))
+        return HTTP_HOST;
+    x->connection->chunked = f.codings > 0;
+    x->connection->body_left = f.length;
+    return f.length > x->server->config.limits.body_bytes ? HTTP_TOO_LONG : HTTP_SOUND;
 }
 
-/* From here on nothing is expected of the client but the body, which has a limit of its own. */
-static void begin_exchange(http_server *s, http_exchange *x) {
-    (void)pthread_mutex_lock(&s->lock);
-    x->wire = connection_of(x->connection);
-    if (x->wire != NULL)
-        x->wire->until = 0.0;
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-/* The next header is waited for. */
-static void end_exchange(http_server *s, http_exchange *x) {
-    (void)pthread_mutex_lock(&s->lock);
-    if (x->wire != NULL) {
-        http_wait_for(s, x->wire, 0);
-        x->wire = NULL;
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-static http_result begin(http_server *s, struct MHD_Connection *connection, const char *path,
-                         const char *method, const char *version, void **slot) {
-    http_exchange *x = new_exchange(s, connection, method, path);
-    if (x == NULL)
-        return MHD_NO;
-    *slot = x;
-    begin_exchange(s, x);
-    x->verdict = judge(x, path, version);
-    if (x->verdict != HTTP_SOUND) {
-        refuse(x);
-        return http_proceed(x); /* what follows is not read: the library ends the connection */
-    }
-    if (!s->config.hooks.admit(s->config.hooks.user, x))
+void http_judge(http_exchange *x) {
+    http_server *s = x->server;
+    const http_verdict verdict = judge(x);
+    if (verdict == HTTP_SOUND)
+        split_target(x);
+    if (verdict == HTTP_SOUND && s->config.hooks.admit(s->config.hooks.user, x))
+        return;
+    if (verdict == HTTP_SOUND) {
         x->verdict = HTTP_UNWANTED;
-    return MHD_YES;
+    } else {
+        x->connection->closes = true; /* its body is not read */
+        http_refuse(x, verdict);
+    }
 }
 
 static bool reserve(http_exchange *x, size_t size) {
@@ -255,11 +282,9 @@ static bool reserve(http_exchange *x, size_t size) {
     return true;
 }
 
-/* A piece of the body. What is not kept is read on for a while, so that the client hears why. */
-static http_result take(http_exchange *x, const char *bytes, size_t size) {
+/* What is not kept is read on for a while, so that the client hears why. */
+bool http_take(http_exchange *x, const char *bytes, size_t size) {
     const http_limits *l = &x->server->config.limits;
-    if (tern_clock_seconds() - x->body_began > l->request_seconds)
-        return MHD_NO;
     if (x->verdict == HTTP_SOUND && size > l->body_bytes - x->body_size)
         x->verdict = HTTP_TOO_LONG;
     else if (x->verdict == HTTP_SOUND && !reserve(x, size))
@@ -267,129 +292,35 @@ static http_result take(http_exchange *x, const char *bytes, size_t size) {
     if (x->verdict != HTTP_SOUND) {
         drop_body(x);
         x->body_dropped += size;
-        return x->body_dropped <= 2 * l->body_bytes ? MHD_YES : MHD_NO;
+        return x->body_dropped <= 2 * l->body_bytes;
     }
     memcpy(x->body + x->body_size, bytes, size);
     x->body_size += size;
     x->body[x->body_size] = '\0';
-    return MHD_YES;
+    return true;
 }
 
-static http_result on_request(void *user, struct MHD_Connection *connection, const char *path,
-                              const char *method, const char *version, const char *bytes,
-                              size_t *size, void **slot) {
-    http_server *s = user;
-    http_exchange *x = *slot;
-    if (x == NULL)
-        return begin(s, connection, path, method, version, slot);
-    if (*size > 0) {
-        const http_result result = take(x, bytes, *size);
-        *size = 0;
-        return result;
-    }
-    if (!x->handled) {
-        x->handled = true;
-        if (x->verdict == HTTP_SOUND || x->verdict == HTTP_UNWANTED)
-            s->config.hooks.handle(s->config.hooks.user, x);
-        else
-            refuse(x);
-    }
-    return http_proceed(x);
+void http_handle(http_exchange *x) {
+    http_server *s = x->server;
+    if (x->verdict == HTTP_SOUND || x->verdict == HTTP_UNWANTED)
+        s->config.hooks.handle(s->config.hooks.user, x);
+    else
+        http_refuse(x, x->verdict);
 }
 
-static void on_completed(void *user, struct MHD_Connection *connection, void **slot,
-                         enum MHD_RequestTerminationCode how) {
-    http_server *s = user;
-    http_exchange *x = *slot;
-    (void)connection;
-    if (x == NULL)
-        return;
-    *slot = NULL;
-    end_exchange(s, x);
+void http_finish(http_exchange *x, bool whole) {
+    http_server *s = x->server;
     (void)pthread_mutex_lock(&x->lock);
     x->connection = NULL;
     x->suspended = false;
     (void)pthread_mutex_unlock(&x->lock);
     http_stream_forget(x);
-    s->config.hooks.done(s->config.hooks.user, x, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    s->config.hooks.done(s->config.hooks.user, x, whole);
     (void)atomic_fetch_sub(&s->active, 1);
     http_release(x);
 }
 
-static void on_connection(void *user, struct MHD_Connection *connection, void **context,
-                          enum MHD_ConnectionNotificationCode what) {
-    http_server *s = user;
-    http_connection *c = *context;
-    (void)pthread_mutex_lock(&s->lock);
-    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        c = calloc(1, sizeof *c);
-        if (c != NULL) {
-            c->fd =
-                mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-            http_wait_for(s, c, 0);
-            c->next = s->connections;
-            if (c->next != NULL)
-                c->next->before = c;
-            s->connections = c;
-            *context = c;
-        }
-    } else if (c != NULL) {
-        if (c->before != NULL)
-            c->before->next = c->next;
-        else
-            s->connections = c->next;
-        if (c->next != NULL)
-            c->next->before = c->before;
-        free(c);
-        *context = NULL;
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
 /* ---- the server ------------------------------------------------------------------------------ */
-
-static int digit(char c) {
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c != '\0' ? strchr(digits, tolower((unsigned char)c)) : NULL;
-    return at != NULL ? (int)(at - digits) : -1;
-}
-
-/* Bytes that are written as %XX, but for %00, which would end the text. */
-static size_t unescape(void *user, struct MHD_Connection *connection, char *text) {
-    char *out = text;
-    (void)user;
-    (void)connection;
-    for (const char *in = text; *in != '\0'; out++) {
-        const int high = *in == '%' ? digit(in[1]) : -1;
-        const int low = high >= 0 ? digit(in[2]) : -1;
-        const bool escaped = low >= 0 && high + low > 0;
-        *out = escaped ? (char)(16 * high + low) : *in;
-        in += escaped ? 3 : 1;
-    }
-    *out = '\0';
-    return (size_t)(out - text);
-}
-
-/* The library keeps a header, its cookies once more, and a list of its lines in this memory, and
- * lays the reply there too: without room it ends the connection without a word. */
-enum { COPIES = 4 };
-
-/* By poll, not epoll: the library asks epoll for changes only, and so it misses that a client has
- * closed its side when the news comes together with a piece of a request. Options are those that
- * version 0.9.71 knows: the library that is loaded may be older than the header. */
-static struct MHD_Daemon *start(http_server *s, int fd) {
-    const http_limits *l = &s->config.limits;
-    const bool tls = s->config.tls;
-    return mhd.start_daemon(
-        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0, NULL,
-        NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, COPIES * l->header_bytes,
-        MHD_OPTION_CONNECTION_TIMEOUT, l->idle_seconds, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_UNESCAPE_CALLBACK, unescape, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, http_tls_callback(),
-        MHD_OPTION_HTTPS_PRIORITIES, HTTP_TLS_PRIORITIES, MHD_OPTION_END);
-}
 
 static void remove_socket(const http_server *s) {
     if (s->config.unix_path == NULL)
@@ -399,31 +330,27 @@ static void remove_socket(const http_server *s) {
 }
 
 tern_status http_open(const http_config *config, http_server **out, tern_error *err) {
-    const tern_status loaded = http_library_load(err);
-    if (loaded != TERN_OK)
-        return loaded;
     http_server *s = calloc(1, sizeof *s);
     if (s == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
         free(s);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a server");
     }
     s->config = *config;
-    *out = s; /* hooks may ask for it as soon as the library's thread runs */
-    const int fd = http_listen(config, s->address, sizeof s->address, err);
-    if (fd >= 0)
-        s->daemon = start(s, fd);
-    if (s->daemon == NULL) {
-        *out = NULL;
-        if (fd >= 0) {
-            (void)close(fd);
-            remove_socket(s);
-            (void)tern_fail(err, TERN_ERR_NOMEM, "%s: no thread or memory to serve it", s->address);
-        }
-        (void)pthread_mutex_destroy(&s->lock);
-        free(s);
-        return fd >= 0 ? TERN_ERR_NOMEM : TERN_ERR_IO;
+    s->last = &s->connections;
+    *out = s; /* hooks may ask for it as soon as the thread runs */
+    s->listening = http_listen(config, s->address, sizeof s->address, err);
+    const bool listens = s->listening >= 0;
+    if (listens && http_start(s))
+        return TERN_OK;
+    *out = NULL;
+    if (listens) {
+        (void)close(s->listening);
+        remove_socket(s);
+        (void)tern_fail(err, TERN_ERR_NOMEM, "%s: no thread or memory to serve it", s->address);
     }
-    return TERN_OK;
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+    return listens ? TERN_ERR_NOMEM : TERN_ERR_IO;
 }
 
 const char *http_address(const http_server *s) {
@@ -438,7 +365,7 @@ void http_close(http_server **server) {
     http_server *s = *server;
     if (s == NULL)
         return;
-    mhd.stop_daemon(s->daemon);
+    http_stop(s);
     remove_socket(s);
     (void)pthread_mutex_destroy(&s->lock);
     free(s);

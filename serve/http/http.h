@@ -3,16 +3,17 @@
 #define TERN_SERVE_HTTP_HTTP_H
 
 /*
- * HTTP/1.1 over libmicrohttpd, of which nothing is seen outside of serve/http*.c: requests with
- * their whole body in, replies out, whole or as streams, from any thread.
+ * HTTP/1.1: requests with their whole body in, replies out, whole or as streams, from any thread.
  *
  * One thread moves bytes. It calls the hooks below, which must not wait for anything. Whoever wants
  * to answer later keeps the exchange (http_keep) and replies from its own thread; a reply never
  * waits for the socket either: what the client has not read yet is held, up to a limit.
  *
- * Refused before a hook hears of it: what two readers could frame differently (both Content-Length
- * and Transfer-Encoding, one of them twice, a coding other than chunked): 400; a body that is
- * longer than the limit: 413; bodies of all requests that together are too much: 503.
+ * Refused before a hook hears of it, and told to `done` alone, without method and path: what is not
+ * written as RFC 9112 has it (head.h, chunks.h), and what two readers could frame differently (both
+ * Content-Length and Transfer-Encoding, one of them twice, a coding other than chunked): 400; a
+ * head that is longer than the limit: 414 and 431; a body: 413; bodies of all requests that
+ * together are too much: 503.
  */
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@ typedef struct http_server http_server;
 typedef struct http_exchange http_exchange; /* a request and its reply */
 
 typedef struct http_limits {
-    size_t header_bytes;      /* of all header lines */
+    size_t header_bytes;      /* of a request's first line and all header lines */
     size_t body_bytes;        /* of a request */
     size_t all_bodies_bytes;  /* of all requests together */
     size_t all_replies_bytes; /* of all replies and streams that clients have not read */
@@ -69,8 +70,7 @@ TERN_MUST_CHECK tern_status http_open(const http_config *config, http_server **o
 /* Where it listens: "http://127.0.0.1:8080", "https://..." or "unix:PATH". */
 const char *http_address(const http_server *s);
 
-/* Once a second, by a thread that may wait a little: pings streams that are silent, ends
- * connections that are too slow. */
+/* Once a second, by a thread that may wait a little: pings streams that are silent. */
 void http_tick(http_server *s);
 
 /* Requests that are not over yet. */
@@ -86,11 +86,11 @@ const char *http_method(const http_exchange *x);
 const char *http_path(const http_exchange *x);               /* without what follows '?' */
 const char *http_body(const http_exchange *x, size_t *size); /* terminated */
 
-/* In hooks only: the value of a header line; NULL: there is none. */
+/* The value of a header line, without blanks at its ends; NULL: there is none. */
 const char *http_request_header(const http_exchange *x, const char *name);
 
-/* In hooks only: the value of NAME=VALUE after the path's '?'; NULL: there is none. */
-const char *http_argument(const http_exchange *x, const char *name);
+/* True if NAME=VALUE stands after the path's '?', as it was written. */
+bool http_argument_is(const http_exchange *x, const char *name, const char *value);
 
 /* A word that the hooks keep with an exchange, NULL at first. */
 void http_set_mark(http_exchange *x, void *mark);
@@ -122,7 +122,7 @@ void http_stream_end(http_exchange *x);
 /* Ends it where it is, so that the client sees that something is missing. */
 void http_stream_cut(http_exchange *x);
 
-/* Whether the client has closed its side, or the exchange is over. Looks at the socket, and does
+/* True if the client has closed its side, or the exchange is over. Looks at the socket, and does
  * not wait. What was not sent is dropped then. */
 bool http_gone(http_exchange *x);
 

@@ -126,7 +126,7 @@ static line_words split(const char *line, size_t size) {
     return w;
 }
 
-/* Whether a word is a limit; *value gets it, 0 for one that is not a number above 0. */
+/* True if a word is a limit; *value gets it, 0 for one that is not a number above 0. */
 static bool read_limit(const char *word, size_t size, const char *name, uint32_t *value) {
     const size_t n = strlen(name);
     if (size <= n || strncmp(word, name, n) != 0)

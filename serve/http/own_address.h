@@ -17,8 +17,8 @@ typedef struct own_address {
 } own_address;
 
 /*
- * Whether a Host line is HOST or HOST:PORT and nothing else: a name of letters, digits, '-', '.'
- * and '_', an IPv4 address, or an IPv6 address in brackets. NULL is not.
+ * True if a Host line is HOST or HOST:PORT and nothing else: a name of letters, digits, '-', '.'
+ * and '_', an IPv4 address, or an IPv6 address in brackets. NULL is none of them.
  */
 bool own_address_is_sound(const char *host);
 

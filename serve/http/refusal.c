@@ -137,7 +137,7 @@ void refusal_write_message(const refusal *r, text *out) {
     text_print(out, "}}");
 }
 
-/* Whether a path is one of Anthropic's interface. */
+/* True if a path is one of Anthropic's interface. */
 static bool is_message_path(const char *path) {
     static const char name[] = "/messages";
     path += strncmp(path, "/v1/", 4) == 0 ? 3 : 0;

@@ -2,107 +2,161 @@
 /* Replies: held by the exchange until the socket takes them. */
 
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base/metrics.h"
 #include "serve/http/internal.h"
 
-enum { SLOWEST_READER = 16384 }; /* bytes a second, after the seconds that all have */
+enum { CHUNK_ROOM = 8 /* its size in digits, and a line's end */, PIECE = 16384 };
 
 /* With the exchange's lock held: the thread that moves bytes looks at it again. */
 static void wake(http_exchange *x) {
     if (x->suspended && x->connection != NULL) {
         x->suspended = false;
-        mhd.resume_connection(x->connection);
+        atomic_store(&x->connection->woken, true);
+        http_wake(x->server);
     }
-}
-
-static void suspend(http_exchange *x) {
-    x->suspended = true;
-    mhd.suspend_connection(x->connection);
 }
 
 /* ---- the thread that moves bytes ------------------------------------------------------------- */
 
-/* Gives the library what is not sent yet. */
-static ssize_t read_stream(void *user, uint64_t position, char *out, size_t most) {
-    http_exchange *x = user;
-    (void)position;
-    ssize_t given = 0;
-    (void)pthread_mutex_lock(&x->lock);
-    const size_t left = x->reply_size - x->reply_sent;
-    if (x->gone) {
-        given = MHD_CONTENT_READER_END_WITH_ERROR;
-    } else if (left > 0) {
-        given = (ssize_t)(left < most ? left : most);
-        memcpy(out, x->reply + x->reply_sent, (size_t)given);
-        x->reply_sent += (size_t)given;
-    } else if (x->ended) {
-        given = MHD_CONTENT_READER_END_OF_STREAM;
-    } else {
-        suspend(x);
-    }
-    (void)pthread_mutex_unlock(&x->lock);
-    return given;
+static const char *reason_of(unsigned status) {
+    static const struct {
+        unsigned status;
+        const char *words;
+    } reasons[] = {
+        {200, "OK"},
+        {204, "No Content"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == status)
+            return reasons[i].words;
+    return "";
 }
 
-/* With the lock held. */
-static struct MHD_Response *make_response(http_exchange *x) {
-    enum { BLOCK = 16384 };
-    if (x->stream)
-        return mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, x, NULL);
-    struct MHD_Response *response =
-        mhd.create_response_from_buffer(x->reply_size, x->reply, MHD_RESPMEM_MUST_FREE);
-    if (response != NULL)
-        x->reply = NULL; /* the library's now */
-    return response;
+/* Bytes of a head, behind those that are there. */
+static void print(http_connection *c, const char *format, ...) TERN_PRINTF(2, 3);
+static void print(http_connection *c, const char *format, ...) {
+    const size_t room = HTTP_OUT_BYTES - c->out_end;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(c->out + c->out_end, room, format, args);
+    va_end(args);
+    c->out_end += n >= 0 && (size_t)n < room ? (size_t)n : room;
 }
 
-static bool add(struct MHD_Response *response, const char *name, const char *value) {
-    return mhd.add_response_header(response, name, value) == MHD_YES;
+/* In the C locale whatever the program's is: RFC 9110, 5.6.7. */
+static void print_date(http_connection *c) {
+    static const char days[] = "SunMonTueWedThuFriSat",
+                      months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    struct tm t;
+    const time_t now = time(NULL);
+    if (gmtime_r(&now, &t) != NULL)
+        print(c, "Date: %.3s, %02d %.3s %d %02d:%02d:%02d GMT\r\n", days + 3 * t.tm_wday, t.tm_mday,
+              months + 3 * t.tm_mon, t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
-/* False: there is no memory for one of them, and without it the reply would say something else. */
-static bool add_headers(const http_exchange *x, struct MHD_Response *response) {
+/* How the client learns where the reply ends. */
+static void print_framing(http_connection *c, const http_exchange *x) {
+    if (c->closes)
+        print(c, "Connection: close\r\n");
+    else if (x->head.old)
+        print(c, "Connection: keep-alive\r\n");
+    if (x->stream && !x->head.old)
+        print(c, "Transfer-Encoding: chunked\r\n");
+    else if (!x->stream && x->status != 204)
+        print(c, "Content-Length: %zu\r\n", x->reply_size);
+}
+
+/* With the lock held. False: there is no room for one of the lines, and without it the reply would
+ * say something else. */
+static bool print_head(http_connection *c, http_exchange *x) {
     const char *origin = x->server->config.origin;
-    bool added = add(response, "Content-Type", x->type);
-    if (x->stream) {
-        added = added && add(response, "Cache-Control", "no-cache") &&
-                add(response, "X-Accel-Buffering", "no");
-    }
-    if (x->verdict == HTTP_FRAMING || x->verdict == HTTP_HOST || x->verdict == HTTP_HEADER)
-        added = added && add(response, "Connection", "close");
-    if (origin != NULL) {
-        added = added && add(response, "Access-Control-Allow-Origin", origin) &&
-                add(response, "Access-Control-Expose-Headers", "X-Tern-Digest, Retry-After") &&
-                add(response, "Vary", "Origin");
-    }
-    for (unsigned i = 0; i < x->n_headers && added; i++)
-        added = add(response, x->headers[i].name, x->headers[i].value);
-    return added;
+    c->closes = c->closes || (x->stream && x->head.old);
+    print(c, "HTTP/1.1 %u %s\r\n", x->status, reason_of(x->status));
+    print_date(c);
+    print_framing(c, x);
+    print(c, "Content-Type: %s\r\n", x->type);
+    if (x->stream)
+        print(c, "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n");
+    if (origin != NULL)
+        print(c,
+              "Access-Control-Allow-Origin: %s\r\n"
+              "Access-Control-Expose-Headers: X-Tern-Digest, Retry-After\r\nVary: Origin\r\n",
+              origin);
+    for (unsigned i = 0; i < x->n_headers; i++)
+        print(c, "%s: %s\r\n", x->headers[i].name, x->headers[i].value);
+    print(c, "\r\n");
+    return c->out_end + PIECE + 2 * CHUNK_ROOM <= HTTP_OUT_BYTES;
 }
 
-/* The response is queued without the exchange's lock: the library locks it, and asks it for bytes
- * while it holds that lock. */
-http_result http_proceed(http_exchange *x) {
-    struct MHD_Response *response = NULL;
+/* With the lock held: the next bytes of the reply, a chunk where it goes in chunks. */
+static size_t put_piece(http_connection *c, http_exchange *x) {
+    const size_t left = x->reply_size - x->reply_sent, n = left < PIECE ? left : PIECE;
+    const bool chunked = x->stream && !x->head.old;
+    if (n == 0)
+        return 0;
+    if (chunked)
+        print(c, "%zx\r\n", n);
+    memcpy(c->out + c->out_end, x->reply + x->reply_sent, n);
+    c->out_end += n;
+    x->reply_sent += n;
+    if (chunked)
+        print(c, "\r\n");
+    return n;
+}
+
+static bool has_no_body(const http_exchange *x) {
+    return x->status == 204 || strcmp(x->head.method, "HEAD") == 0;
+}
+
+/* With the lock held: what there is of it goes on its way, the head before all. */
+static http_filled fill(http_connection *c, http_exchange *x) {
+    if (x->gone)
+        return HTTP_CUT;
+    if (x->over)
+        return HTTP_ALL;
+    if (x->status == 0)
+        return HTTP_NOTHING;
+    if (!x->begun && !print_head(c, x))
+        return HTTP_CUT;
+    x->begun = true;
+    const size_t put = has_no_body(x) ? 0 : put_piece(c, x);
+    const bool last = x->ended && (has_no_body(x) || x->reply_sent == x->reply_size);
+    if (last && x->stream && !x->head.old && !has_no_body(x))
+        print(c, "0\r\n\r\n");
+    x->over = last;
+    if (put == 0 && c->out_end == 0)
+        return last ? HTTP_ALL : HTTP_NOTHING;
+    return HTTP_FILLED;
+}
+
+http_filled http_fill(http_connection *c) {
+    http_exchange *x = c->x;
     (void)pthread_mutex_lock(&x->lock);
-    const bool waits = !x->gone && x->status == 0;
-    const unsigned status = x->status;
-    if (waits)
-        suspend(x);
-    else if (!x->gone)
-        response = make_response(x);
+    const http_filled filled = fill(c, x);
+    x->suspended = filled == HTTP_NOTHING;
     (void)pthread_mutex_unlock(&x->lock);
-    if (response == NULL)
-        return waits ? MHD_YES : MHD_NO;
-    const http_result result =
-        add_headers(x, response) ? mhd.queue_response(x->connection, status, response) : MHD_NO;
-    mhd.destroy_response(response);
-    return result;
+    return filled;
 }
 
 /* ---- any thread ------------------------------------------------------------------------------ */
@@ -120,20 +174,6 @@ void http_reply_header(http_exchange *x, const char *name, const char *value) {
     (void)pthread_mutex_lock(&x->lock);
     add_header(x, name, value);
     (void)pthread_mutex_unlock(&x->lock);
-}
-
-void http_wait_for(const http_server *s, http_connection *c, size_t bytes) {
-    const http_limits *l = &s->config.limits;
-    c->until = tern_clock_seconds() + l->idle_seconds + l->request_seconds +
-               (double)bytes / SLOWEST_READER;
-}
-
-/* All of the reply is there, and its client has to read what it has not read yet. */
-static void wait_for_reader(http_exchange *x, size_t bytes) {
-    (void)pthread_mutex_lock(&x->server->lock);
-    if (x->wire != NULL)
-        http_wait_for(x->server, x->wire, bytes);
-    (void)pthread_mutex_unlock(&x->server->lock);
 }
 
 /* With the exchange's lock held: whether so many bytes more may be held until a client reads them.
@@ -181,7 +221,6 @@ void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes
         wake(x);
     }
     (void)pthread_mutex_unlock(&x->lock);
-    wait_for_reader(x, size);
 }
 
 void http_stream_open(http_exchange *x) {
@@ -249,7 +288,7 @@ static bool make_room(http_exchange *x, size_t size) {
 /* With the lock held: what was sent does not become whole any more, and the client sees that. */
 static void cut(http_exchange *x) {
     x->gone = true;
-    (void)shutdown(x->fd, SHUT_RDWR);
+    (void)shutdown(x->connection->fd, SHUT_RDWR);
 }
 
 bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {
@@ -273,10 +312,8 @@ bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {
 void http_stream_end(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
     x->ended = true;
-    const size_t left = x->reply_size - x->reply_sent;
     wake(x);
     (void)pthread_mutex_unlock(&x->lock);
-    wait_for_reader(x, left);
     http_stream_forget(x);
 }
 
@@ -291,7 +328,7 @@ void http_stream_cut(http_exchange *x) {
 bool http_gone(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
     if (!x->gone && x->connection != NULL) {
-        struct pollfd look = {.fd = x->fd, .events = POLLRDHUP};
+        struct pollfd look = {.fd = x->connection->fd, .events = POLLRDHUP};
         x->gone = poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
     }
     const bool gone = x->gone || x->connection == NULL;
@@ -303,13 +340,14 @@ bool http_gone(http_exchange *x) {
 
 int http_socket(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
-    const int fd = x->gone || x->connection == NULL ? -1 : x->fd;
+    const int fd = x->gone || x->connection == NULL ? -1 : x->connection->fd;
     (void)pthread_mutex_unlock(&x->lock);
     return fd;
 }
 
-static void ping_streams(http_server *s, double now) {
+void http_tick(http_server *s) {
     static const char ping[] = ": ping\n\n";
+    const double now = tern_clock_seconds();
     (void)pthread_mutex_lock(&s->lock);
     for (http_exchange *x = s->streams; x != NULL; x = x->next) {
         (void)pthread_mutex_lock(&x->lock);
@@ -319,20 +357,4 @@ static void ping_streams(http_server *s, double now) {
             (void)http_stream_write(x, ping, sizeof ping - 1);
     }
     (void)pthread_mutex_unlock(&s->lock);
-}
-
-/* Those that send a header, or read a reply, byte by byte; a connection on which nothing moves is
- * ended before that. */
-static void end_slow_ones(http_server *s, double now) {
-    (void)pthread_mutex_lock(&s->lock);
-    for (http_connection *c = s->connections; c != NULL; c = c->next)
-        if (c->until > 0.0 && now > c->until)
-            (void)shutdown(c->fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-void http_tick(http_server *s) {
-    const double now = tern_clock_seconds();
-    ping_streams(s, now);
-    end_slow_ones(s, now);
 }

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/http/tls.h"
 
-#include <stddef.h>
-
 #ifdef TERN_HAVE_GNUTLS
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/in_file.h"
 #include "base/late_library.h"
-#include "serve/http/library.h"
 
 enum { MOST_CERTIFICATES = 16, KEY_ID_BYTES = 64, MOST_FILE_BYTES = 1 << 20 };
 
@@ -27,8 +23,17 @@ typedef struct identity {
 
 /* What is used of GnuTLS, which is loaded with the first certificate. */
 #define FUNCTIONS(X)                                                                               \
+    X(bye)                                                                                         \
+    X(certificate_allocate_credentials)                                                            \
+    X(certificate_free_credentials)                                                                \
+    X(certificate_set_retrieve_function2)                                                          \
+    X(credentials_set)                                                                             \
+    X(deinit)                                                                                      \
+    X(handshake)                                                                                   \
+    X(init)                                                                                        \
     X(pcert_deinit)                                                                                \
     X(pcert_list_import_x509_raw)                                                                  \
+    X(priority_set_direct)                                                                         \
     X(privkey_deinit)                                                                              \
     X(privkey_import_x509_raw)                                                                     \
     X(privkey_init)                                                                                \
@@ -36,7 +41,11 @@ typedef struct identity {
     X(pubkey_get_key_id)                                                                           \
     X(pubkey_import_privkey)                                                                       \
     X(pubkey_init)                                                                                 \
-    X(strerror)
+    X(record_get_direction)                                                                        \
+    X(record_recv)                                                                                 \
+    X(record_send)                                                                                 \
+    X(strerror)                                                                                    \
+    X(transport_set_int2)
 
 #define FIELD(name) __typeof__(gnutls_##name) *name;
 static struct { FUNCTIONS(FIELD) } gnutls;
@@ -44,21 +53,10 @@ static struct { FUNCTIONS(FIELD) } gnutls;
 #define SYMBOL(name) {"gnutls_" #name, &gnutls.name},
 static const tern_late_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 
-static tern_status load_libraries(tern_error *err) {
-    const tern_status status = http_library_load(err);
-    if (status != TERN_OK)
-        return status;
-    if (mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES ||
-        mhd.is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK) != MHD_YES) {
-        return tern_fail(err, TERN_ERR_IO,
-                         "the libmicrohttpd of this machine was made without TLS");
-    }
-    return tern_late_library_load(TERN_GNUTLS, symbols, sizeof symbols / sizeof *symbols, err);
-}
-
-/* The library's callback has no word of its own, so there is one identity in a process. */
+/* GnuTLS asks for it without a word of ours, so there is one identity in a process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static identity *current;
+static gnutls_certificate_credentials_t credentials; /* NULL: no identity was loaded yet */
 
 static void free_identity(identity *i) {
     for (unsigned k = 0; k < i->n; k++)
@@ -128,31 +126,6 @@ static bool belongs_together(const identity *i) {
     return same;
 }
 
-tern_status http_tls_load(const char *certificate_path, const char *key_path, tern_error *err) {
-    tern_status status = load_libraries(err);
-    if (status != TERN_OK)
-        return status;
-    identity *i = calloc(1, sizeof *i);
-    if (i == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a certificate");
-    status = read_chain(i, certificate_path, err);
-    if (status == TERN_OK)
-        status = read_key(i, key_path, err);
-    if (status == TERN_OK && !belongs_together(i)) {
-        status = tern_fail(err, TERN_ERR_IO, "%s: is not the key of the certificate in %s",
-                           key_path, certificate_path);
-    }
-    if (status != TERN_OK) {
-        free_identity(i);
-        return status;
-    }
-    (void)pthread_mutex_lock(&lock);
-    i->before = current;
-    current = i;
-    (void)pthread_mutex_unlock(&lock);
-    return TERN_OK;
-}
-
 static int retrieve(gnutls_session_t session, const gnutls_datum_t *names, int n_names,
                     const gnutls_pk_algorithm_t *algorithms, int n_algorithms,
                     gnutls_pcert_st **chain, unsigned *n, gnutls_privkey_t *key) {
@@ -165,8 +138,48 @@ static int retrieve(gnutls_session_t session, const gnutls_datum_t *names, int n
     return 0;
 }
 
-void *http_tls_callback(void) {
-    return (void *)retrieve;
+/* With the lock held: handshakes from now on use it. */
+static bool adopt(identity *i) {
+    if (credentials == NULL) {
+        if (gnutls.certificate_allocate_credentials(&credentials) != GNUTLS_E_SUCCESS) {
+            credentials = NULL;
+            return false;
+        }
+        gnutls.certificate_set_retrieve_function2(credentials, retrieve);
+    }
+    i->before = current;
+    current = i;
+    return true;
+}
+
+static tern_status read_identity(identity *i, const char *certificate_path, const char *key_path,
+                                 tern_error *err) {
+    tern_status status = read_chain(i, certificate_path, err);
+    if (status == TERN_OK)
+        status = read_key(i, key_path, err);
+    if (status == TERN_OK && !belongs_together(i)) {
+        status = tern_fail(err, TERN_ERR_IO, "%s: is not the key of the certificate in %s",
+                           key_path, certificate_path);
+    }
+    return status;
+}
+
+tern_status http_tls_load(const char *certificate_path, const char *key_path, tern_error *err) {
+    tern_status status =
+        tern_late_library_load(TERN_GNUTLS, symbols, sizeof symbols / sizeof *symbols, err);
+    if (status != TERN_OK)
+        return status;
+    identity *i = calloc(1, sizeof *i);
+    if (i == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a certificate");
+    status = read_identity(i, certificate_path, key_path, err);
+    (void)pthread_mutex_lock(&lock);
+    if (status == TERN_OK && !adopt(i))
+        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for a certificate");
+    (void)pthread_mutex_unlock(&lock);
+    if (status != TERN_OK)
+        free_identity(i);
+    return status;
 }
 
 void http_tls_free(void) {
@@ -176,7 +189,81 @@ void http_tls_free(void) {
         free_identity(current);
         current = before;
     }
+    if (credentials != NULL)
+        gnutls.certificate_free_credentials(credentials);
+    credentials = NULL;
     (void)pthread_mutex_unlock(&lock);
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+/* What is spoken, as GnuTLS writes it: TLS 1.2 and 1.3. What is older has been broken or given up.
+ */
+#define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
+struct http_tls {
+    gnutls_session_t session;
+    bool unsent; /* GnuTLS holds a record that the socket did not take */
+};
+
+http_tls *http_tls_open(int fd) {
+    http_tls *t = calloc(1, sizeof *t);
+    const unsigned kind = GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL;
+    if (t == NULL || gnutls.init(&t->session, kind) != GNUTLS_E_SUCCESS) {
+        free(t);
+        return NULL;
+    }
+    if (gnutls.priority_set_direct(t->session, PRIORITIES, NULL) != GNUTLS_E_SUCCESS ||
+        gnutls.credentials_set(t->session, GNUTLS_CRD_CERTIFICATE, credentials) !=
+            GNUTLS_E_SUCCESS) {
+        http_tls_close(t);
+        return NULL;
+    }
+    gnutls.transport_set_int2(t->session, fd, fd);
+    return t;
+}
+
+void http_tls_close(http_tls *t) {
+    if (t == NULL)
+        return;
+    gnutls.deinit(t->session);
+    free(t);
+}
+
+static bool is_later(ssize_t code) {
+    return code == GNUTLS_E_AGAIN || code == GNUTLS_E_INTERRUPTED;
+}
+
+int http_tls_shake(http_tls *t) {
+    const int code = gnutls.handshake(t->session);
+    if (code == GNUTLS_E_SUCCESS)
+        return 0;
+    return is_later(code) ? HTTP_LATER : HTTP_BROKEN;
+}
+
+/* A client that wants to shake hands again is not served on: nobody needs that. */
+long http_tls_receive(http_tls *t, char *bytes, size_t size) {
+    const ssize_t n = gnutls.record_recv(t->session, bytes, size);
+    if (n >= 0)
+        return n;
+    return is_later(n) ? HTTP_LATER : HTTP_BROKEN;
+}
+
+long http_tls_send(http_tls *t, const char *bytes, size_t size) {
+    const ssize_t n = t->unsent ? gnutls.record_send(t->session, NULL, 0)
+                                : gnutls.record_send(t->session, bytes, size);
+    t->unsent = is_later(n);
+    if (n >= 0)
+        return n;
+    return t->unsent ? HTTP_LATER : HTTP_BROKEN;
+}
+
+void http_tls_bye(http_tls *t) {
+    (void)gnutls.bye(t->session, GNUTLS_SHUT_WR);
+}
+
+bool http_tls_writes(const http_tls *t) {
+    return gnutls.record_get_direction(t->session) == 1;
 }
 
 #else
@@ -188,10 +275,39 @@ tern_status http_tls_load(const char *certificate_path, const char *key_path, te
                      "installs it (Debian: libgnutls28-dev), then build again");
 }
 
-void *http_tls_callback(void) {
+void http_tls_free(void) {}
+
+http_tls *http_tls_open(int fd) {
+    (void)fd;
     return NULL;
 }
 
-void http_tls_free(void) {}
+void http_tls_close(http_tls *t) {
+    (void)t;
+}
+
+int http_tls_shake(http_tls *t) {
+    (void)t;
+    return HTTP_BROKEN;
+}
+
+long http_tls_receive(http_tls *t, char *bytes, size_t size) {
+    (void)t, (void)bytes, (void)size;
+    return HTTP_BROKEN;
+}
+
+long http_tls_send(http_tls *t, const char *bytes, size_t size) {
+    (void)t, (void)bytes, (void)size;
+    return HTTP_BROKEN;
+}
+
+void http_tls_bye(http_tls *t) {
+    (void)t;
+}
+
+bool http_tls_writes(const http_tls *t) {
+    (void)t;
+    return false;
+}
 
 #endif

@@ -2,13 +2,13 @@
 #ifndef TERN_SERVE_HTTP_TLS_H
 #define TERN_SERVE_HTTP_TLS_H
 
-/* What a server shows its clients of itself by TLS: a chain of certificates, and its key. */
+/* TLS of a server: what it shows of itself, a chain of certificates and its key, and the sessions
+ * of its clients. */
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "tern/status.h"
-
-/* What is spoken, as GnuTLS writes it: TLS 1.2 and 1.3. What is older has been broken or given up.
- */
-#define HTTP_TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 /*
  * Reads both files (PEM), and makes what they hold that of this process: handshakes from now on use
@@ -18,10 +18,32 @@
 TERN_MUST_CHECK tern_status http_tls_load(const char *certificate_path, const char *key_path,
                                           tern_error *err);
 
-/* As gnutls_certificate_retrieve_function2, for the library; NULL: this build has no TLS. */
-void *http_tls_callback(void);
-
 /* When no server uses it any more. */
 void http_tls_free(void);
+
+/* ---- a session, whose socket never waits ----------------------------------------------------- */
+
+typedef struct http_tls http_tls;
+
+/* With a client at a socket, once http_tls_load has succeeded. NULL: there is no memory. */
+http_tls *http_tls_open(int fd);
+void http_tls_close(http_tls *t); /* NULL is fine */
+
+/* In place of a number of bytes. */
+enum { HTTP_LATER = -1 /* when the socket has news */, HTTP_BROKEN = -2 };
+
+/* Shakes hands: 0 when that is done. */
+int http_tls_shake(http_tls *t);
+
+/* As recv and send; 0 from receiving: the client has ended. Bytes that HTTP_LATER did not take are
+ * to be sent next, and no others before them. */
+long http_tls_receive(http_tls *t, char *bytes, size_t size);
+long http_tls_send(http_tls *t, const char *bytes, size_t size);
+
+/* Tells the client that nothing more comes. */
+void http_tls_bye(http_tls *t);
+
+/* True if it goes on when its socket can be written to, not when it can be read. */
+bool http_tls_writes(const http_tls *t);
 
 #endif

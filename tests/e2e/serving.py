@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 import threading
 import time
-import unittest
 
 import common
 
@@ -18,12 +17,6 @@ JSON = {"Content-Type": "application/json"}
 RESET = b"HTTP/1.1 400 and the connection was reset"
 LONG = {"max_tokens": -1, "ignore_eos": True, "stream": True}  # as long as the context
 SLOW = ("--isa", "scalar", "--no-draft")  # on any machine such answers take half a second and more: they are met under way
-
-
-def needs_server():
-    """For setUpModule: skips all tests of a module where tern was built without a server."""
-    if b"made without libmicrohttpd" in common.tern("serve", "--api-key-file", "/nonexistent/keys").stderr:
-        raise unittest.SkipTest("built without libmicrohttpd")
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -81,10 +74,7 @@ class Server:
         self.greeting = [self.process.stdout.readline().decode() for _ in range(2)]
         if not self.greeting[0]:
             self.process.wait()
-            errors = self.log()
-            if "made without libmicrohttpd" in errors:
-                raise unittest.SkipTest("built without libmicrohttpd")
-            raise AssertionError(f"tern serve {options}: {errors}")
+            raise AssertionError(f"tern serve {options}: {self.log()}")
         found = re.search(r"https?://([^:/]+):(\d+)/v1", self.greeting[0])
         self.host, self.port = (found[1], int(found[2])) if found else (None, None)
 

@@ -9,7 +9,7 @@ import bert_file
 import common
 import gguf_edit
 from common import tern, tern_text
-from serving import Server, needs_server
+from serving import Server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
 
@@ -95,7 +95,6 @@ class Bert(common.FolderTest):
         self.assertEqual(tern_text("tokenize", "-m", model, "-p", "Once upon a timeing", "--add-special").split(), list(map(str, ids)))
         wanted = vectors(self.embed(model, [ids]))
         self.assertEqual(vectors(tern_text("embed", model, "Once upon a timeing")), wanted)
-        needs_server()
         with Server("-m", model) as server:
             body = server.post("/v1/embeddings", input="Once upon a timeing").json()
             self.assertEqual([d["embedding"] for d in body["data"]], wanted)

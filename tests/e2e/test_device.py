@@ -204,7 +204,6 @@ class Device(common.FolderTest):
         self.assertEqual(there["tokens"], before["tokens"])
 
     def test_served(self):
-        serving.needs_server()
         with serving.Server("-m", common.small_model(), *CUDA, env=module()) as server:
             reply = server.complete("Once upon a time", max_tokens=5, temperature=0)
             answer = reply.json()["choices"][0]["text"]

@@ -77,11 +77,9 @@ class Inputs(FolderTest):
         ]
 
     def over_the_net(self, path):
-        """The same of a server and of its clients, where this build has them."""
-        lines = []
-        if self.builds_without("serve", "--api-key-file", "/nonexistent/keys", word=b"libmicrohttpd") is False:
-            lines += [("serve", "-m", self.model, "--port", 0, "--api-key-file", path)]
-            lines += [("serve", "-m", self.model, "--port", 0, "--tls-cert", path, "--tls-key", self.text)]
+        """The same of a server, and of its clients where this build has them."""
+        lines = [("serve", "-m", self.model, "--port", 0, "--api-key-file", path),
+                 ("serve", "-m", self.model, "--port", 0, "--tls-cert", path, "--tls-key", self.text)]
         ask = ("run", "--server", "https://127.0.0.1:1", "-p", "a")
         if self.builds_without(*ask, word=b"libcurl") is False:
             lines += [(*ask, "--tls-ca", path), (*ask, "--api-key-file", path)]

@@ -10,8 +10,6 @@ import receipt_tools
 import serving
 from common import tern
 from serving import LONG, SLOW, Server
-
-setUpModule = serving.needs_server
 WRITTEN = "model.gguf: was written to while it was in use"
 
 

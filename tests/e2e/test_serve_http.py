@@ -6,10 +6,8 @@ import tempfile
 from pathlib import Path
 
 import common
-from serving import JSON, LONG, SLOW, Server, needs_server
+from serving import JSON, LONG, SLOW, Server
 from test_serve import QUESTION, Served
-
-setUpModule = needs_server
 
 HOST = "Host: localhost\r\n"
 BODY = b'{"messages": [{"role": "user", "content": "What is 2+2?"}]}'

@@ -5,10 +5,8 @@ import json
 import signal
 
 import common
-from serving import JSON, Server, needs_server
+from serving import JSON, Server
 from test_serve import QUESTION, Served
-
-setUpModule = needs_server
 
 MANY = 15 << 20  # bytes of a text; a body has at most 16 MiB
 TEXT = 1 << 20  # of a text that is tokenized and not answered, with a small context

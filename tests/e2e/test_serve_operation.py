@@ -9,10 +9,8 @@ import socket
 import time
 
 import common
-from serving import JSON, LONG, SLOW, Server, needs_server
+from serving import JSON, LONG, SLOW, Server
 from test_serve import QUESTION
-
-setUpModule = needs_server
 
 MESSAGES = [{"role": "user", "content": QUESTION}]
 

@@ -10,10 +10,8 @@ import unittest
 from pathlib import Path
 
 import common
-from serving import Server, needs_server
+from serving import Server
 from test_serve import Served
-
-setUpModule = needs_server
 
 PAGE = common.ROOT / "serve" / "page"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A build without libmicrohttpd, GnuTLS and libcurl: CMake says what is left out, and so does the program.
+"""A build without GnuTLS and libcurl: CMake says what is left out, and so does the program.
 
 The objects that know of these libraries are compiled again without them and linked with the rest of the build.
 """
@@ -15,17 +15,17 @@ from pathlib import Path
 
 import common
 
-SWITCHES = re.compile(r"^-DTERN_HAVE_(MICROHTTPD|GNUTLS|CURL)=1$")
-LIBRARIES = re.compile(r"libmicrohttpd|libgnutls|libcurl|libtern_serve")
-LOADED = re.compile(r'-DTERN_(?:MICROHTTPD|GNUTLS|CURL)=\\*"*(lib[\w.+-]+)')
+SWITCHES = re.compile(r"^-DTERN_HAVE_(GNUTLS|CURL)=1$")
+LIBRARIES = re.compile(r"libgnutls|libcurl")
+LOADED = re.compile(r'-DTERN_(?:GNUTLS|CURL)=\\*"*(lib[\w.+-]+)')
 ASKING = [
-    (["serve", "--port", "0"], "microhttpd"),
+    (["serve", "--port", "0", "--tls-cert", __file__, "--tls-key", __file__], "gnutls"),
     (["run", "--server", "http://127.0.0.1:9", "-p", "x"], "curl"),
     (["pull", "owner/name:model.gguf"], "curl"),
 ]
 PKG_CONFIG = """#!/bin/sh
 for word in "$@"; do
-    case $word in libmicrohttpd* | libcurl* | gnutls*) exit 1 ;; esac
+    case $word in libcurl* | gnutls*) exit 1 ;; esac
 done
 exec {real} "$@"
 """
@@ -54,11 +54,11 @@ class Without(common.FolderTest):
         subprocess.run(words, cwd=self.build, check=True, capture_output=True)
         return out
 
-    def linked(self, *sources, without=LIBRARIES):
+    def linked(self, *sources):
         """The program with these objects in place of its own."""
         line = next(c for c in reversed(self.commands("tern_program")) if "-o tern " in c)
         words = shlex.split(line.removeprefix(": && ").partition(" && ")[0])  # what follows makes links
-        words = [word for word in words if not without.search(word)]
+        words = [word for word in words if not LIBRARIES.search(word)]
         at = words.index("-o")
         program = self.dir / f"tern-{len(sources)}"
         words[at : at + 2] = ["-o", program, *[self.compiled(source) for source in sources]]
@@ -72,25 +72,20 @@ class Without(common.FolderTest):
 
     def test_the_program_says_what_is_missing(self):
         common.small_model()
-        program = self.linked("tools/commands/serve.c", "tools/remote/exchange.c")
+        program = self.linked("serve/http/tls.c", "tools/remote/exchange.c")
         needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-        self.assertNotRegex(needed, "libmicrohttpd|libgnutls|libcurl")
-        self.assertIn("made without libmicrohttpd", self.refused(program, "serve"))
+        self.assertNotRegex(needed, "libgnutls|libcurl")
+        self.assertIn("made without gnutls", self.refused(program, "serve", "--tls-cert", __file__, "--tls-key", __file__))
         for command in ("run", "chat"):
             self.assertIn("made without libcurl", self.refused(program, command, "--server", "http://127.0.0.1:9"))
         result = subprocess.run([program, "run", "-p", "Hello", "-n", "2"], env=common.clean_environment(), capture_output=True, check=False)
         self.assertEqual((result.returncode, result.stdout.decode()), (0, common.tern_text("run", "-p", "Hello", "-n", 2)))
 
-    def test_a_server_without_tls_says_so(self):
-        common.small_model()
-        program = self.linked("serve/http/tls.c", without=re.compile("libgnutls"))
-        self.assertIn("made without gnutls", self.refused(program, "serve", "--tls-cert", __file__, "--tls-key", __file__))
-
     def test_the_network_is_loaded_when_it_is_asked_for(self):
         """So other commands do not pay for its thirty libraries, and work where they are missing."""
         common.small_model()
         needed = subprocess.run(["ldd", *common.command()], capture_output=True, text=True, check=True).stdout
-        self.assertNotRegex(needed, "libmicrohttpd|libgnutls|libcurl")
+        self.assertNotRegex(needed, "libgnutls|libcurl")
         names = LOADED.findall((self.build / "compile_commands.json").read_text())
         if not names:
             self.skipTest("this build has none of them")
@@ -118,11 +113,10 @@ class Without(common.FolderTest):
              "-DTERN_CUDA=OFF", "-DTERN_TESTS=OFF", "-DTERN_BENCH=OFF"],
             env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("libmicrohttpd was not found: built without tern serve", result.stdout)
+        self.assertIn("gnutls was not found: tern serve is built without TLS", result.stdout)
         self.assertIn("libcurl was not found: tern run and tern chat are built without --server", result.stdout)
         commands = (self.dir / "build" / "compile_commands.json").read_text()
-        self.assertNotRegex(commands, r"TERN_HAVE_(MICROHTTPD|GNUTLS|CURL)")
-        self.assertNotIn("/serve/", commands)
+        self.assertNotRegex(commands, r"TERN_HAVE_(GNUTLS|CURL)")
 
 
 if __name__ == "__main__":

@@ -356,7 +356,7 @@ def judge(case, outcome, good, place, persistent):
     new = [h for h in outcome.report.live if h not in good.report.live and h not in kept]
     if new and not case.keeps:
         return "not given back: " + ", ".join(new)
-    if outcome.report.open > good.report.open and not edits(place) and not asked_by(place, "libmicrohttpd"):
+    if outcome.report.open > good.report.open and not edits(place):
         return "a file is still open"
     if outcome.status == case.status:
         if not same_output(case, outcome, good):

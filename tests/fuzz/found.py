@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MOST_BYTES = 1000
-OF_REQUESTS = {"fuzz_serve", "fuzz_framing"}  # built in a folder of their own
+OF_REQUESTS = {"fuzz_serve", "fuzz_framing", "fuzz_request"}  # built in a folder of their own
 
 
 def program_of(build, name):

@@ -86,10 +86,9 @@ const char *http_body(const http_exchange *x, size_t *size) {
 const char *http_request_header(const http_exchange *x, const char *name) {
     return strcmp(name, "Host") == 0 && x->body_size > 0 ? x->body : NULL;
 }
-const char *http_argument(const http_exchange *x, const char *name) {
-    (void)x;
-    (void)name;
-    return NULL;
+bool http_argument_is(const http_exchange *x, const char *name, const char *value) {
+    (void)x, (void)name, (void)value;
+    return false;
 }
 void http_set_mark(http_exchange *x, void *mark) {
     x->mark = mark;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is read when: turns of owners, long bodies beside short ones, and how many may wait. */
-#ifdef TERN_HAVE_MICROHTTPD
 #include <pthread.h>
 #include <string.h>
 
@@ -147,8 +146,3 @@ int main(void) {
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-#else
-int main(void) {
-    return 77;
-}
-#endif

@@ -4,7 +4,6 @@
  * afterwards: counted, not timed. The engine asks the test for the time, in the middle of each
  * pass, and so the test holds it there.
  */
-#ifdef TERN_HAVE_MICROHTTPD
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,8 +331,3 @@ int main(void) {
     };
     return cmocka_run_group_tests_name("serve_gone", tests, set_up, tear_down);
 }
-#else
-int main(void) {
-    return 77; /* built without a server */
-}
-#endif

@@ -63,7 +63,7 @@ static uint64_t tiles_of(const tern_kernel_row *row, size_t rows, size_t tokens)
     return tile_multiplications() - before;
 }
 
-/* Whether halves of a block have scales of their own, so that each is multiplied by itself. */
+/* True if each half of a block has a scale of its own, so that it is multiplied by itself. */
 static bool has_halves(const tern_kernel_row *row) {
     return row->format == TERN_FORMAT_Q6_K || row->format == TERN_FORMAT_IQ2_S;
 }

@@ -7,20 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/answer/sampling.h"
-#include "tools/cli/interrupt.h"
-#include "tools/cli/output.h"
-#include "tools/commands/commands.h"
-#include "tools/model/loader.h"
-
-#ifdef TERN_HAVE_MICROHTTPD
-
 #include "base/json_tree/text.h"
 #include "base/metrics.h"
 #include "serve/http/gate.h"
 #include "serve/http/tls.h"
 #include "serve/server.h"
+#include "tools/answer/sampling.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/output.h"
+#include "tools/commands/commands.h"
 #include "tools/embed/pooling.h"
+#include "tools/model/loader.h"
 #include "tools/receipt/served_answer.h"
 
 enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* of cache memory, unless --kv-memory says more or less */
@@ -261,15 +258,3 @@ int cmd_serve(const options *o) {
     loader_close(&s.l);
     return status;
 }
-
-#else
-
-int cmd_serve(const options *o) {
-    if (loader_model_path(o, true) == NULL)
-        return EXIT_USAGE;
-    complain("this build serves nothing: it was made without libmicrohttpd; scripts/install-deps "
-             "installs it (Debian: libmicrohttpd-dev), then build again");
-    return EXIT_FAILED;
-}
-
-#endif

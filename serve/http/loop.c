@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that moves bytes: waits for news of all sockets in one call. */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/metrics.h"
+#include "serve/http/internal.h"
+
+enum {
+    AT_ONCE = 64,       /* clients that come, before others have their turn */
+    TICK = 1000,        /* milliseconds between two looks at who is late */
+    WITHOUT_ROOM = 100, /* likewise, while the system has no descriptor for who comes */
+    OURS = 2            /* places in the list before those of connections */
+};
+
+typedef struct loop {
+    http_server *s;
+    struct pollfd *polled; /* [OURS + connections] */
+    bool full;             /* the system has no room for who comes */
+} loop;
+
+/* What each connection is polled for, in the order of the list. Says how long to wait. */
+static int prepare(loop *l, nfds_t *n) {
+    const http_server *s = l->s;
+    const bool more = s->n_connections < s->config.limits.connections && !l->full;
+    int wait = s->connections != NULL ? TICK : -1;
+    wait = l->full ? WITHOUT_ROOM : wait;
+    l->polled[0] = (struct pollfd){.fd = s->wakes, .events = POLLIN};
+    l->polled[1] = (struct pollfd){.fd = more ? s->listening : -1, .events = POLLIN};
+    *n = OURS;
+    for (const http_connection *c = s->connections; c != NULL; c = c->next) {
+        l->polled[(*n)++] = (struct pollfd){.fd = c->fd, .events = http_events(c)};
+        wait = c->again ? 0 : wait;
+    }
+    return wait;
+}
+
+/* Each of the list goes on; those that have ended leave it. */
+static void go_on(loop *l) {
+    const double now = tern_clock_seconds();
+    const struct pollfd *news = l->polled + OURS;
+    http_connection **at = &l->s->connections;
+    for (; *at != NULL; news++) {
+        http_connection *c = *at;
+        if (http_go_on(c, news->revents, now)) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        l->s->n_connections--;
+        http_end(c);
+    }
+    l->s->last = at;
+}
+
+/* Those who come are in the list from the next round on. */
+static void take_who_comes(loop *l) {
+    http_server *s = l->s;
+    const int yes = 1;
+    for (int i = 0; i < AT_ONCE && s->n_connections < s->config.limits.connections; i++) {
+        const int fd = accept4(s->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) {
+            l->full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+            return;
+        }
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        http_connect(s, fd);
+    }
+}
+
+static void *run(void *user) {
+    loop *l = user;
+    http_server *s = l->s;
+    while (!atomic_load(&s->stops)) {
+        nfds_t n;
+        const int wait = prepare(l, &n);
+        eventfd_t woken;
+        if (poll(l->polled, n, wait) < 0)
+            continue; /* a signal, or no memory at the moment */
+        if (l->polled[0].revents != 0)
+            (void)eventfd_read(s->wakes, &woken); /* before who is woken is looked at */
+        go_on(l);
+        if (l->polled[1].revents != 0 || l->full) {
+            l->full = false;
+            take_who_comes(l);
+        }
+    }
+    while (s->connections != NULL) {
+        http_connection *c = s->connections;
+        s->connections = c->next;
+        http_end(c);
+    }
+    free(l->polled);
+    free(l);
+    return NULL;
+}
+
+bool http_start(http_server *s) {
+    loop *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return false;
+    l->s = s;
+    l->polled = calloc(OURS + s->config.limits.connections, sizeof *l->polled);
+    s->wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (l->polled != NULL && s->wakes >= 0 && pthread_create(&s->thread, NULL, run, l) == 0)
+        return true;
+    if (s->wakes >= 0)
+        (void)close(s->wakes);
+    free(l->polled);
+    free(l);
+    return false;
+}
+
+void http_stop(http_server *s) {
+    atomic_store(&s->stops, true);
+    http_wake(s);
+    (void)pthread_join(s->thread, NULL);
+    (void)close(s->wakes);
+    (void)close(s->listening);
+}
+
+void http_wake(const http_server *s) {
+    (void)eventfd_write(s->wakes, 1);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections: the bytes of clients go in, in pieces of any size, and whole replies come out, one
+ * for each request, in order. The hooks say what was asked. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/http/http.h"
+#include "tests/serve/http_client.h"
+#include "tests/support/check.h"
+
+enum { BODY = 1000, HEADER = 2000, MOST = 1 << 16 };
+
+static struct {
+    http_server *server;
+    uint16_t port;
+    _Atomic unsigned refused; /* that `done` heard of without a path */
+} f;
+
+static bool admit(void *user, http_exchange *x) {
+    (void)user;
+    if (strcmp(http_path(x), "/refused") != 0)
+        return true;
+    http_reply(x, 404, "text/plain", strdup("no"), 2);
+    return false;
+}
+
+/* METHOD PATH, the body, and X. */
+static void handle(void *user, http_exchange *x) {
+    size_t size;
+    char *said = NULL;
+    const char *body = http_body(x, &size), *field = http_request_header(x, "X");
+    (void)user;
+    if (http_status(x) != 0)
+        return;
+    const int n = asprintf(&said, "<%s %s [%.*s] %s>", http_method(x), http_path(x), (int)size,
+                           body, field != NULL ? field : "");
+    if (strcmp(http_path(x), "/stream") != 0) {
+        http_reply(x, 200, "text/plain", said, (size_t)n);
+        return;
+    }
+    http_stream_open(x);
+    (void)http_stream_write(x, said, (size_t)n);
+    http_stream_end(x);
+    free(said);
+}
+
+static void done(void *user, http_exchange *x, bool whole) {
+    (void)user;
+    (void)whole;
+    f.refused += http_path(x)[0] == '\0';
+}
+
+static int open_server(void **state) {
+    (void)state;
+    http_config config = {.host = "127.0.0.1",
+                          .limits = http_limits_default(),
+                          .hooks = {.admit = admit, .handle = handle, .done = done}};
+    config.limits.body_bytes = BODY;
+    config.limits.header_bytes = HEADER;
+    config.limits.connections = 8;
+    tern_error err = {0};
+    if (http_open(&config, &f.server, &err) != TERN_OK)
+        fail_msg("%s", err.message);
+    f.port = (uint16_t)strtoul(strrchr(http_address(f.server), ':') + 1, NULL, 10);
+    return 0;
+}
+
+static int close_server(void **state) {
+    (void)state;
+    http_close(&f.server);
+    return 0;
+}
+
+/* ---- what comes out -------------------------------------------------------------------------- */
+
+/* All that the server sends, to its end. */
+static void hear_all(int fd, char heard[MOST]) {
+    size_t n = 0;
+    for (ssize_t more = 1; more > 0 && n<MOST - 1; n += more> 0 ? (size_t)more : 0)
+        more = recv(fd, heard + n, MOST - 1 - n, 0);
+    heard[n] = '\0';
+}
+
+/* Sends bytes in pieces; the client asks the server to close behind the last one. */
+static void exchange(const char *bytes, size_t size, size_t piece, char heard[MOST]) {
+    const int fd = http_client_dial(f.port);
+    for (size_t at = 0; at < size; at += piece)
+        if (send(fd, bytes + at, at + piece < size ? piece : size - at, MSG_NOSIGNAL) < 0)
+            break; /* it does not read on */
+    hear_all(fd, heard);
+    (void)close(fd);
+}
+
+/* The statuses of all replies, each with a blank behind it. */
+static void statuses_of(const char *heard, char *out, size_t size) {
+    size_t n = 0;
+    out[0] = '\0';
+    for (const char *at = heard; (at = strstr(at, "HTTP/1.1 ")) != NULL; at += 9)
+        n += (size_t)snprintf(out + n, size - n, "%.3s ", at + 9);
+}
+
+typedef struct talk {
+    const char *what;
+    const char *bytes;
+    size_t size;
+    const char *statuses;
+    const char *last; /* that the last reply ends with; NULL: it is not looked at */
+} talk;
+
+#define TEXT(literal) literal, sizeof literal - 1
+#define H "Host: x\r\n"
+#define CLOSE H "Connection: close\r\n"
+#define LAST "GET /last HTTP/1.1\r\n" CLOSE "\r\n"
+
+static const talk talks[] = {
+    {"one", TEXT(LAST), "200 ", "<GET /last [] >"},
+    {"one after another",
+     TEXT("GET /a HTTP/1.1\r\n" H "X: 1\r\n\r\nGET /b HTTP/1.1\r\n" H "\r\n" LAST), "200 200 200 ",
+     "<GET /last [] >"},
+    {"a body", TEXT("POST /a HTTP/1.1\r\n" CLOSE "X: y\r\nContent-Length: 3\r\n\r\nabc"), "200 ",
+     "<POST /a [abc] y>"},
+    {"a body, and another request",
+     TEXT("POST /a HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nabc" LAST), "200 200 ",
+     "<GET /last [] >"},
+    {"chunks",
+     TEXT("POST /a HTTP/1.1\r\n" CLOSE "Transfer-Encoding: chunked\r\n\r\n"
+          "2;x\r\nab\r\n1\r\nc\r\n0\r\nA: b\r\n\r\n"),
+     "200 ", "<POST /a [abc] >"},
+    {"chunks, and another request",
+     TEXT("POST /a HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n" LAST),
+     "200 200 ", "<GET /last [] >"},
+    {"escapes and arguments", TEXT("GET /a%2fb%00?c=d HTTP/1.1\r\n" CLOSE "\r\n"), "200 ",
+     "<GET /a/b%00 [] >"},
+    {"an absolute address", TEXT("GET http://x/a?b HTTP/1.1\r\n" CLOSE "\r\n"), "200 ",
+     "<GET /a [] >"},
+    {"an absolute address without a path", TEXT("GET http://x HTTP/1.1\r\n" CLOSE "\r\n"), "200 ",
+     "<GET / [] >"},
+    {"a body that is not wanted",
+     TEXT("POST /refused HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nabc" LAST), "404 200 ",
+     "<GET /last [] >"},
+    {"HTTP/1.0 ends", TEXT("GET /a HTTP/1.0\r\n\r\n"), "200 ", "<GET /a [] >"},
+    {"HTTP/1.0 is kept", TEXT("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" LAST), "200 200 ",
+     "<GET /last [] >"},
+    {"a head alone", TEXT("HEAD /a HTTP/1.1\r\n" CLOSE "\r\n"), "200 ", "\r\n\r\n"},
+    {"a stream", TEXT("GET /stream HTTP/1.1\r\n" H "\r\n" LAST), "200 200 ", "<GET /last [] >"},
+    {"a stream in chunks", TEXT("GET /stream HTTP/1.1\r\n" CLOSE "\r\n"), "200 ",
+     "\r\n11\r\n<GET /stream [] >\r\n0\r\n\r\n"},
+    {"a stream of HTTP/1.0", TEXT("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" LAST),
+     "200 ", "\r\n\r\n<GET /stream [] >"},
+    {"who asks first",
+     TEXT("POST /a HTTP/1.1\r\n" CLOSE "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+          "abc"),
+     NULL, "<POST /a [abc] >"}, /* with 100 or without, as the bytes came */
+    {"who asks first and is refused",
+     TEXT("POST /refused HTTP/1.1\r\n" H "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"),
+     "404 ", NULL},
+
+    {"no host", TEXT("GET /a HTTP/1.1\r\n\r\n" LAST), "400 ", NULL},
+    {"another host", TEXT("GET http://y/ HTTP/1.1\r\n" H "\r\n" LAST), "400 ", NULL},
+    {"a line feed", TEXT("GET /a HTTP/1.1\n" H "\r\n" LAST), "400 ", NULL},
+    {"a sound one before it", TEXT("GET /a HTTP/1.1\r\n" H "\r\nGET /b HTTP/1.1\n\r\n" LAST),
+     "200 400 ", NULL},
+    {"a zero in a length", TEXT("POST /a HTTP/1.1\r\n" H "Content-Length: 3\0 4\r\n\r\nabc" LAST),
+     "400 ", NULL},
+    {"length and chunks",
+     TEXT("POST /a HTTP/1.1\r\n" H
+          "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" LAST),
+     "400 ", NULL},
+    {"chunks of HTTP/1.0",
+     TEXT("POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" LAST), "400 ", NULL},
+    {"a wrong chunk",
+     TEXT("POST /a HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n" LAST),
+     "400 ", NULL},
+    {"a wrong chunk that is not wanted",
+     TEXT("POST /refused HTTP/1.1\r\n" H
+          "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n" LAST),
+     "404 ", NULL},
+    {"another version", TEXT("GET /a HTTP/2.0\r\n" H "\r\n" LAST), "505 ", NULL},
+    {"a long body", TEXT("POST /a HTTP/1.1\r\n" H "Content-Length: 1001\r\n\r\n" LAST), "413 ",
+     NULL},
+};
+
+static void test_talks(void **state) {
+    (void)state;
+    static char heard[MOST];
+    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++)
+        for (size_t piece = 1; piece < 4096; piece = piece < 4 ? piece + 1 : 1000 * piece) {
+            const talk *t = &talks[i];
+            char statuses[64];
+            check_case("%s, in pieces of %zu", t->what, piece);
+            exchange(t->bytes, t->size, piece, heard);
+            statuses_of(heard, statuses, sizeof statuses);
+            if (t->statuses != NULL)
+                assert_string_equal(statuses, t->statuses);
+            const size_t n = strlen(heard), m = t->last != NULL ? strlen(t->last) : 0;
+            if (n < m || strcmp(heard + n - m, t->last != NULL ? t->last : "") != 0)
+                check_fail("%s", heard);
+        }
+    assert_true(f.refused > 0); /* and the log hears of them */
+}
+
+/* Every refusal is one reply, in JSON, that says that the connection ends. */
+static void test_refusals(void **state) {
+    (void)state;
+    static char heard[MOST];
+    static const char request[] = "GET /a HTTP/1.1\nHost: x\r\n\r\n";
+    exchange(request, sizeof request - 1, sizeof request, heard);
+    assert_non_null(strstr(heard, "\r\nConnection: close\r\n"));
+    assert_non_null(strstr(heard, "\r\nContent-Type: application/json\r\n"));
+    assert_non_null(strstr(heard, "\r\n\r\n{\"error\":{\"message\":\"the request has a byte"));
+    assert_null(strstr(heard, "<html"));
+}
+
+/* ---- what is too long ------------------------------------------------------------------------ */
+
+/* A request of so many bytes: all in its first line, or in a field. */
+static char *long_head(size_t size, bool line, size_t *n) {
+    char *bytes = malloc(size + 256);
+    assert_non_null(bytes);
+    *n = (size_t)sprintf(bytes, "GET /%s", line ? "" : "a HTTP/1.1\r\n" CLOSE "A: ");
+    const char *end = line ? " HTTP/1.1\r\n" CLOSE "\r\n" : "\r\n\r\n";
+    while (*n + strlen(end) < size)
+        bytes[(*n)++] = 'a';
+    *n += (size_t)sprintf(bytes + *n, "%s", end);
+    return bytes;
+}
+
+static void test_long_heads(void **state) {
+    (void)state;
+    static char heard[MOST];
+    static const struct {
+        size_t size;
+        bool line;
+        const char *statuses;
+    } sizes[] = {
+        {HEADER, false, "200 "},     {HEADER, true, "200 "},     {HEADER + 1, false, "431 "},
+        {4 * HEADER, false, "431 "}, {4 * HEADER, true, "414 "}, {1 << 20, true, "414 "},
+        {1 << 20, false, "431 "},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t n;
+        char statuses[64];
+        char *bytes = long_head(sizes[i].size, sizes[i].line, &n);
+        check_case("%zu bytes", sizes[i].size);
+        exchange(bytes, n, 1000, heard); /* it hears why, though it sends on */
+        statuses_of(heard, statuses, sizeof statuses);
+        assert_string_equal(statuses, sizes[i].statuses);
+        free(bytes);
+    }
+}
+
+/* A body in chunks of which nobody knows before how long it is. */
+static void test_long_chunks(void **state) {
+    (void)state;
+    static char heard[MOST], bytes[4 * BODY];
+    for (size_t size = BODY; size <= BODY + 1; size++) {
+        char statuses[64];
+        size_t n = (size_t)sprintf(
+            bytes, "POST /a HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n%zx\r\n", size);
+        memset(bytes + n, 'a', size);
+        n += size + (size_t)sprintf(bytes + n + size, "\r\n0\r\n\r\n" LAST);
+        exchange(bytes, n, n, heard);
+        statuses_of(heard, statuses, sizeof statuses);
+        assert_string_equal(statuses, size == BODY ? "200 200 " : "413 200 ");
+    }
+}
+
+/* ---- who comes ------------------------------------------------------------------------------- */
+
+/* Only as many as the limit says; the others wait until one has left. */
+static void test_connections_have_a_limit(void **state) {
+    (void)state;
+    int fds[9];
+    for (int i = 0; i < 9; i++) {
+        fds[i] = http_client_dial(f.port);
+        http_client_say(fds[i], TEXT("GET /a HTTP/1.1\r\n" H "\r\n"));
+        if (i < 8)
+            http_client_hear(fds[i], "<GET /a [] >");
+    }
+    struct pollfd last = {.fd = fds[8], .events = POLLIN};
+    assert_int_equal(poll(&last, 1, 20), 0);
+    (void)close(fds[0]);
+    http_client_hear(fds[8], "<GET /a [] >");
+    for (int i = 1; i < 9; i++)
+        (void)close(fds[i]);
+}
+
+/* Without a descriptor for who comes, who is there is served on; later both are. */
+static void test_no_descriptors(void **state) {
+    (void)state;
+    struct rlimit before, none;
+    const int first = http_client_dial(f.port), second = http_client_dial(f.port);
+    http_client_say(first, TEXT("GET /a HTTP/1.1\r\n" H "\r\n"));
+    http_client_hear(first, "<GET /a [] >");
+    const int third = http_client_dial(f.port), next = dup(third);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)next;
+    (void)close(next);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    http_client_say(third, TEXT("GET /c HTTP/1.1\r\n" H "\r\n"));
+    http_client_say(first, TEXT("GET /b HTTP/1.1\r\n" H "\r\n"));
+    http_client_hear(first, "<GET /b [] >");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    http_client_hear(third, "<GET /c [] >");
+    (void)close(first);
+    (void)close(second);
+    (void)close(third);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_talks),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_long_heads),
+        cmocka_unit_test(test_long_chunks),
+        cmocka_unit_test(test_connections_have_a_limit),
+        cmocka_unit_test(test_no_descriptors),
+    };
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}
