@@ -94,7 +94,7 @@ class Inputs(FolderTest):
         used = {str(word) for line in self.everything("x") for word in line}
         used |= {"--tls-cert", "--tls-key", "--tls-ca", "--api-key-file", "--model", "--file"}
         table = "".join(path.read_text() for path in (common.ROOT / "tools/cli").glob("options_table*.c"))
-        named = re.findall(r'\{"([a-z0-9-]+)",[^{}]*?OPTION_TEXT, GROUP_\w+, \.file = FILE_READ', table)
+        named = re.findall(r'\{"([a-z0-9-]+)",[^{}]*?OPTION_TEXT,[^{}.]*\.file = FILE_READ', table)
         self.assertGreater(len(named), 15)
         self.assertEqual({f"--{name}" for name in named} - used, set())
 
