@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of measurements, as `tern verify` reads them: their digest, and how they are written
+"""Documents of measurements, as lab/verify-figures reads them: their digest, and how they are written
 (docs/receipts.md)."""
 
 from __future__ import annotations

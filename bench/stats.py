@@ -68,10 +68,10 @@ class Estimate:
     variance: float
     freedom: float
 
-    def bound(self, sign: int) -> float:
+    def bound(self, sign: int, level: float = LEVEL) -> float:
         if self.variance == 0.0:
             return self.ratio
-        quantile = t_quantile(0.5 + LEVEL / 2, self.freedom)
+        quantile = t_quantile(0.5 + level / 2, self.freedom)
         return math.exp(self.log + sign * quantile * math.sqrt(self.variance))
 
     @property

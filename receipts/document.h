@@ -57,7 +57,11 @@ const document_type *receipt_check(const json_t *receipt, receipt_findings *f);
 bool receipt_check_fields(const json_t *receipt, const document_type *type, receipt_findings *f);
 void receipt_check_rules(const json_t *receipt, receipt_findings *f); /* of a run */
 
-/* What kind of document it is: a run's unless "$schema" names another. NULL after a finding. */
+/* Whether it is a document of figures: a benchmark, a comparison, perplexities. They are written
+ * and sealed like receipts, and checked by lab/verify-figures. */
+bool receipt_is_of_figures(const json_t *document);
+
+/* What kind of receipt it is: a run's unless "$schema" names another. NULL after a finding. */
 const document_type *receipt_type(const json_t *receipt, receipt_findings *f);
 
 /* The member that a path such as "model_info.sha256" leads to, or NULL. */

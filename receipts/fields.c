@@ -19,8 +19,6 @@ enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* of fields in the table; more de
 /* A document that is being checked. */
 typedef struct check {
     const document_type *type;
-    const json_t *lacking; /* origin.not_recorded */
-    bool *met;             /* [size of lacking] */
     receipt_findings *out;
 } check;
 
@@ -169,20 +167,6 @@ static void check_members(const check *c, const json_t *object, const place *at)
     check_missing(c, object, at);
 }
 
-/* Whether the field is null and listed among those that were not recorded. */
-static bool is_lacking(const check *c, const json_t *value, const receipt_field *f) {
-    if (!json_is_null(value) || !field_may_lack(c->type, f))
-        return false;
-    for (size_t i = 0; i < json_array_size(c->lacking); i++) {
-        const char *path = json_string_value(json_array_get(c->lacking, i));
-        if (path != NULL && strcmp(path, f->path) == 0) {
-            c->met[i] = true;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void check_elements(const check *c, const json_t *list, const place *at) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         place inner;
@@ -196,8 +180,6 @@ static void check_elements(const check *c, const json_t *list, const place *at) 
 
 static void check_value(const check *c, const json_t *value, const place *at) {
     const receipt_field *f = at->field;
-    if (is_lacking(c, value, f))
-        return;
     if (!fits(f, value)) {
         char text[64];
         show(value, text, sizeof text);
@@ -212,31 +194,21 @@ static void check_value(const check *c, const json_t *value, const place *at) {
         check_elements(c, value, at);
 }
 
-/* What is listed as not recorded must be null somewhere. */
-static void check_lacking(const check *c) {
-    for (size_t i = 0; i < json_array_size(c->lacking); i++) {
-        if (!c->met[i]) {
-            receipt_find(c->out, "origin.not_recorded[%zu]: \"%.80s\" is not a field that is null",
-                         i, json_string_value(json_array_get(c->lacking, i)));
-        }
-    }
-}
-
 bool receipt_check_fields(const json_t *receipt, const document_type *type, receipt_findings *f) {
     const place root = {NULL, "", ""};
     const size_t before = f->n;
-    check c = {.type = type, .out = f};
-    c.lacking = type->may_lack ? receipt_at(receipt, "origin.not_recorded") : NULL;
-    c.met = calloc(json_array_size(c.lacking) + 1, sizeof *c.met);
-    if (c.met == NULL) {
-        f->out_of_memory = true;
-        return false;
-    }
+    const check c = {.type = type, .out = f};
     check_members(&c, receipt, &root);
-    if (f->n == before)
-        check_lacking(&c);
-    free(c.met);
     return f->n == before && !f->out_of_memory;
+}
+
+bool receipt_is_of_figures(const json_t *document) {
+    static const char *const schemas[] = {BENCHMARK_SCHEMA, COMPARISON_SCHEMA, PERPLEXITY_SCHEMA};
+    const char *schema = json_string_value(json_object_get(document, "$schema"));
+    for (size_t i = 0; schema != NULL && i < sizeof schemas / sizeof *schemas; i++)
+        if (strcmp(schema, schemas[i]) == 0)
+            return true;
+    return false;
 }
 
 const document_type *receipt_type(const json_t *receipt, receipt_findings *f) {
@@ -248,6 +220,13 @@ const document_type *receipt_type(const json_t *receipt, receipt_findings *f) {
             return type;
     }
     const char *text = json_string_value(schema);
+    if (receipt_is_of_figures(receipt)) {
+        receipt_find(f,
+                     "$schema: \"%s\" is of figures, which a script beside tern's source checks: "
+                     "lab/verify-figures FILE",
+                     text);
+        return NULL;
+    }
     receipt_find(f, "$schema: is \"%.60s\", which tern %s does not know", text != NULL ? text : "",
                  tern_version());
     return NULL;

@@ -3,8 +3,8 @@
 #define TERN_RECEIPTS_FIELDS_H
 
 /*
- * The kinds of documents, each with the table of its fields (fields_run.c and its kin). fields.c
- * holds documents against the tables, schema.c writes them down as JSON Schemas.
+ * The kinds of receipts, each with the table of its fields (fields_run.c, fields_answer.c).
+ * fields.c holds receipts against the tables, schema.c writes them down as JSON Schemas.
  */
 
 #include <stdbool.h>
@@ -33,31 +33,22 @@ typedef struct receipt_field {
 } receipt_field;
 
 typedef enum document_kind {
-    DOCUMENT_RUN,        /* what a run was: tern run, tern bench --receipt */
-    DOCUMENT_BENCHMARK,  /* what tern bench measured, every sample of it */
-    DOCUMENT_COMPARISON, /* two programs or builds: bench/compare-engines, bench/compare */
-    DOCUMENT_ANSWER,     /* what an answer of tern serve, or in a form, was */
-    DOCUMENT_PERPLEXITY, /* how well a model predicts a text: tern perplexity --record */
+    DOCUMENT_RUN,    /* what a run was: tern run, tern bench --receipt */
+    DOCUMENT_ANSWER, /* what an answer of tern serve, or in a form, was */
     DOCUMENT_KINDS
 } document_kind;
 
 typedef struct document_type {
-    const char *name;   /* "receipt", "benchmark", "comparison", "answer", "perplexity" */
+    const char *name;   /* "receipt", "answer" */
     const char *schema; /* the value of "$schema" */
     const char *title;  /* a few words */
     const receipt_field *fields;
     size_t n;
-    bool may_lack; /* fields may be null where origin.not_recorded lists them */
 } document_type;
 
-extern const document_type document_run, document_benchmark, document_comparison, document_answer,
-    document_perplexity;
+extern const document_type document_run, document_answer;
 
 /* Static storage. */
 const document_type *document_describe(document_kind kind);
-
-/* Whether a field may be null in documents of the type, where origin.not_recorded lists it: never
- * those that say what a document is and where it came from. */
-bool field_may_lack(const document_type *type, const receipt_field *field);
 
 #endif

@@ -64,9 +64,6 @@ static const receipt_field fields[] = {
     SEAL_ROWS,
 };
 
-const document_type document_answer = {"answer",
-                                       ANSWER_SCHEMA,
-                                       "What an answer of tern serve, or in a form, was",
-                                       fields,
-                                       sizeof fields / sizeof *fields,
-                                       false};
+const document_type document_answer = {"answer", ANSWER_SCHEMA,
+                                       "What an answer of tern serve, or in a form, was", fields,
+                                       sizeof fields / sizeof *fields};

@@ -43,12 +43,6 @@
         MUST("versions", OBJECT), MUST("versions.tern", TEXT), MUST("versions.compiler", TEXT),    \
         MAY("versions.commit", TEXT), MAY("versions.numerics", COUNT)
 
-/* Kernels that ran, and those that a start took out because they answered wrongly. */
-#define KERNELS_ROWS                                                                               \
-    MUST("kernels", LIST), MUST("kernels[]", TEXT), MUST("refused_kernels", LIST),                 \
-        MUST("refused_kernels[]", OBJECT), MUST("refused_kernels[].kernel", TEXT),                 \
-        MUST("refused_kernels[].where", ANY_TEXT)
-
 /* How tokens were picked. */
 #define SAMPLER_ROWS                                                                               \
     MUST("sampler", OBJECT), MUST("sampler.temperature", NUMBER), MUST("sampler.top_k", COUNT),    \
@@ -77,45 +71,39 @@
         CHOICE("signature.algorithm", "ed25519"), MUST("signature.public_key", HASH),              \
         MUST("signature.value", KEY)
 
-/* What documents of measurements begin with. */
-#define ORIGIN_ROWS                                                                                \
-    MUST("$schema", TEXT), MUST("schema_version", TEXT), MUST("origin", OBJECT),                   \
-        CHOICE("origin.kind", "measured imported"), MUST("origin.note", ANY_TEXT),                 \
-        MUST("origin.not_recorded", LIST), MUST("origin.not_recorded[]", TEXT),                    \
-        MUST("timestamp", TEXT), MUST("compute_path", TEXT)
-
-/* Prefill and decoding at one depth. `p` is the path with its dot; figures that receipts of runs
- * had not from the start are SINCE there. */
-#define POINT_ROWS(p, SINCE)                                                                       \
-    SINCE(p "threads", COUNT), MUST(p "prompt_tokens", COUNT), MUST(p "generated_tokens", COUNT),  \
-        MUST(p "depth", COUNT), MUST(p "prefill_tps", NUMBER),                                     \
-        MUST(p "prefill_spread_percent", NUMBER), MUST(p "decode_tps", NUMBER),                    \
-        MUST(p "decode_spread_percent", NUMBER), MUST(p "first_token_ms", NUMBER),                 \
-        MUST(p "p50_ms", NUMBER), MUST(p "p95_ms", NUMBER), MUST(p "bytes_per_token", COUNT),      \
-        SINCE(p "cache_bytes", COUNT), SINCE(p "head_rows", NUMBER),                               \
-        MUST(p "bandwidth_gbs", NUMBER), MUST(p "read_gbs", NUMBER),                               \
-        MUST(p "bandwidth_fraction", NUMBER), MAY(p "joules_per_token", NUMBER),                   \
-        SINCE(p "rounds", OBJECT), SERIES_ROWS(p "rounds.prefill_tps"),                            \
-        SERIES_ROWS(p "rounds.first_token_ms"), SERIES_ROWS(p "rounds.decode_tps"),                \
-        SERIES_ROWS(p "rounds.p50_ms"), SERIES_ROWS(p "rounds.p95_ms"),                            \
-        SERIES_ROWS(p "rounds.read_gbs"), SERIES_ROWS(p "rounds.head_rows"),                       \
-        SERIES_ROWS(p "rounds.joules_per_token")
+/* Prefill and decoding at one depth; receipts had not all of it from the start. */
+#define POINT_ROWS                                                                                 \
+    MAY("benchmark.threads", COUNT), MUST("benchmark.prompt_tokens", COUNT),                       \
+        MUST("benchmark.generated_tokens", COUNT), MUST("benchmark.depth", COUNT),                 \
+        MUST("benchmark.prefill_tps", NUMBER), MUST("benchmark.prefill_spread_percent", NUMBER),   \
+        MUST("benchmark.decode_tps", NUMBER), MUST("benchmark.decode_spread_percent", NUMBER),     \
+        MUST("benchmark.first_token_ms", NUMBER), MUST("benchmark.p50_ms", NUMBER),                \
+        MUST("benchmark.p95_ms", NUMBER), MUST("benchmark.bytes_per_token", COUNT),                \
+        MAY("benchmark.cache_bytes", COUNT), MAY("benchmark.head_rows", NUMBER),                   \
+        MUST("benchmark.bandwidth_gbs", NUMBER), MUST("benchmark.read_gbs", NUMBER),               \
+        MUST("benchmark.bandwidth_fraction", NUMBER), MAY("benchmark.joules_per_token", NUMBER),   \
+        MAY("benchmark.rounds", OBJECT), SERIES_ROWS("benchmark.rounds.prefill_tps"),              \
+        SERIES_ROWS("benchmark.rounds.first_token_ms"),                                            \
+        SERIES_ROWS("benchmark.rounds.decode_tps"), SERIES_ROWS("benchmark.rounds.p50_ms"),        \
+        SERIES_ROWS("benchmark.rounds.p95_ms"), SERIES_ROWS("benchmark.rounds.read_gbs"),          \
+        SERIES_ROWS("benchmark.rounds.head_rows"),                                                 \
+        SERIES_ROWS("benchmark.rounds.joules_per_token")
 
 #define SERIES_ROWS(path) MUST(path, LIST), MUST(path "[]", NUMBER)
 
-/* Of the main point alone. */
-#define FIGURE_ROWS(SINCE)                                                                         \
-    SINCE("benchmark", OBJECT), POINT_ROWS("benchmark.", SINCE), MUST("benchmark.repeat", COUNT),  \
-        MUST("benchmark.rss_mib", NUMBER), SINCE("benchmark.attention_bytes", COUNT),              \
-        SINCE("benchmark.feed_forward_bytes", COUNT), SINCE("benchmark.head_bytes", COUNT),        \
-        SINCE("benchmark.mb_per_token", NUMBER), SINCE("benchmark.bytes_touched", NUMBER),         \
-        SINCE("benchmark.coverage", NUMBER), SINCE("benchmark.read_low_gbs", NUMBER),              \
-        SINCE("benchmark.read_high_gbs", NUMBER), SINCE("benchmark.prefill_gweights", NUMBER),     \
-        SINCE("benchmark.decode_gweights", NUMBER), MAY("benchmark.operations_per_byte", NUMBER),  \
+/* What else a receipt of tern bench has. */
+#define FIGURE_ROWS                                                                                \
+    MAY("benchmark", OBJECT), POINT_ROWS, MUST("benchmark.repeat", COUNT),                         \
+        MUST("benchmark.rss_mib", NUMBER), MAY("benchmark.attention_bytes", COUNT),                \
+        MAY("benchmark.feed_forward_bytes", COUNT), MAY("benchmark.head_bytes", COUNT),            \
+        MAY("benchmark.mb_per_token", NUMBER), MAY("benchmark.bytes_touched", NUMBER),             \
+        MAY("benchmark.coverage", NUMBER), MAY("benchmark.read_low_gbs", NUMBER),                  \
+        MAY("benchmark.read_high_gbs", NUMBER), MAY("benchmark.prefill_gweights", NUMBER),         \
+        MAY("benchmark.decode_gweights", NUMBER), MAY("benchmark.operations_per_byte", NUMBER),    \
         MAY("benchmark.peak_gmacs", NUMBER), MAY("benchmark.peak_isa", TEXT),                      \
         MAY("benchmark.peak_unit", TEXT), MAY("benchmark.prefill_peak_fraction", NUMBER),          \
-        MAY("benchmark.decode_peak_fraction", NUMBER), SINCE("benchmark.load_ms", NUMBER),         \
-        SINCE("benchmark.first_token_with_load_ms", NUMBER), SINCE("benchmark.kv_bytes", COUNT)
+        MAY("benchmark.decode_peak_fraction", NUMBER), MAY("benchmark.load_ms", NUMBER),           \
+        MAY("benchmark.first_token_with_load_ms", NUMBER), MAY("benchmark.kv_bytes", COUNT)
 
 /* clang-format on */
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "receipts/facts.h"
-#include "tern/device.h"
 #include "tern/tern.h"
 
 static const char *const families[] = {"i2s_gemv", "tl1_matmul", "tl2_matmul", "rope_apply",
@@ -35,7 +34,6 @@ typedef struct named {
     const json_t *list;
     const tern_kernel_row **rows; /* [n], owned */
     size_t n;
-    bool measures; /* of a document of measurements, which nobody repeats */
 } named;
 
 static const char *name_at(const named *k, size_t i) {
@@ -59,50 +57,16 @@ static bool names_family(const named *k, const char *family) {
     return false;
 }
 
-/* Whether another device than the processor runs it. */
-static bool is_elsewhere(const tern_kernel_row *row) {
-    return row != NULL && tern_device_of_row(row) != TERN_DEVICE_CPU;
-}
-
-/* Whether the machine has an instruction set; where it is not known, whether tern has. */
-static bool has_set(const json_t *r, const char *isa) {
-    if (rule_known(r, "machine.instruction_sets"))
-        return rule_list_has(receipt_at(r, "machine.instruction_sets"), isa);
-    for (size_t i = 0; tern_isa_name(i) != NULL; i++)
-        if (strcmp(tern_isa_name(i), isa) == 0)
-            return true;
-    return false;
-}
-
-/* Whether a kernel of an earlier table may have had the name: one of an operation, for a set that
- * the machine has. Measurements are not repeated, so that it is gone does not matter to them. */
-static bool may_be_gone(const json_t *r, const named *k, const char *name) {
-    const char *isa = strrchr(name, '_');
-    bool operates = false;
-    if (strncmp(name, "tern_", 5) != 0)
-        return false;
-    for (int op = 0; tern_op_name((tern_op)op) != NULL && !operates; op++) {
-        const size_t n = strlen(tern_op_name((tern_op)op));
-        operates = strncmp(name + 5, tern_op_name((tern_op)op), n) == 0 && name[5 + n] == '_';
-    }
-    return k->measures && operates && has_set(r, isa + 1);
-}
-
 /* One name: no mock, known to this tern, of an instruction set that the machine has, there once. */
 static void check_name(const json_t *r, const named *k, size_t at, receipt_findings *f) {
     const char *name = name_at(k, at);
     const tern_kernel_row *row = k->rows[at];
     if (strcasestr(name, "mock") != NULL) {
         receipt_find(f, "kernels[%zu]: \"%.60s\" is a mock", at, name);
-    } else if (row == NULL && !is_family(name) && !may_be_gone(r, k, name)) {
+    } else if (row == NULL && !is_family(name)) {
         receipt_find(f, "kernels[%zu]: \"%.60s\" is not a kernel of tern %s", at, name,
                      tern_version());
-    } else if (is_elsewhere(row)) {
-        if (strcmp(rule_text(r, "backend"), row->isa) != 0)
-            receipt_find(f, "kernels[%zu]: \"%s\" needs %s, but backend is \"%.40s\"", at, name,
-                         row->isa, rule_text(r, "backend"));
-    } else if (row != NULL && rule_known(r, "machine.instruction_sets") &&
-               !rule_list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
+    } else if (row != NULL && !rule_list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
         receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
                      name, row->isa);
     }
@@ -246,31 +210,8 @@ static bool open_names(const json_t *r, named *k, receipt_findings *f) {
 static void check_names(const json_t *r, const named *k, receipt_findings *f) {
     for (size_t i = 0; i < k->n; i++)
         check_name(r, k, i, f);
-    if (rule_known(r, "run.layout"))
-        check_layout(r, k, f);
-    if (rule_known(r, "machine.instruction_sets"))
-        rules_machine(r, f);
-}
-
-/* Passes on another device take no kernel of the processor. */
-static void check_backend(const json_t *r, const named *k, receipt_findings *f) {
-    const char *backend = rule_text(r, "backend");
-    for (size_t i = 0; strcmp(backend, "cpu") != 0 && i < k->n; i++)
-        if (k->rows[i] != NULL && !is_elsewhere(k->rows[i])) {
-            receipt_find(f, "backend: is \"%.40s\", but \"%s\" is a kernel of the processor",
-                         backend, k->rows[i]->name);
-            return;
-        }
-}
-
-void rules_kernel_names(const json_t *r, receipt_findings *f) {
-    named k;
-    if (open_names(r, &k, f)) {
-        k.measures = true;
-        check_names(r, &k, f);
-        check_backend(r, &k, f);
-        free(k.rows);
-    }
+    check_layout(r, k, f);
+    rules_machine(r, f);
 }
 
 void rules_kernels(const json_t *r, receipt_findings *f) {

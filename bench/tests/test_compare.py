@@ -163,7 +163,7 @@ class Program(unittest.TestCase):
         return path
 
     def test_document(self) -> None:
-        """tests/e2e/test_documents.py holds it to tern verify; here: where it is refused."""
+        """tests/e2e/test_documents.py holds it to lab/verify-figures; here: where it is refused."""
         out = self.folder / "out.json"
         a, b = self.told("a.json"), self.told("b.json")
         self.assertEqual(self.compare(a, b, "--out", str(out)).returncode, 0)

@@ -69,7 +69,7 @@ def problems(value, schema, at="$", document=None):
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
     if types and not any(_is(value, name) for name in types):
-        yield f"{at}: is no {' or '.join(types)}"
+        yield f"{at}: must be {' or '.join(types)}"
         return
     yield from _limits(value, schema, at)
     if isinstance(value, dict):

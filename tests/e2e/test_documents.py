@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark and comparison documents: written by real measurements, held to their rules; the documents
+"""Documents of figures: written by real measurements, held to their rules by lab/verify-figures; the documents
 behind the repository's claims; JSON Schemas of every kind."""
 
 import concurrent.futures
@@ -20,7 +20,12 @@ import receipt_tools as tools
 from common import ROOT, tern, tern_json, tern_text
 from serving import Server
 
-KINDS = ("receipt", "answer", "benchmark", "comparison", "perplexity")
+sys.path.insert(0, str(ROOT / "lab"))
+import documents  # noqa: E402
+import figure_rules  # noqa: E402
+
+RECEIPTS = ("receipt", "answer")  # that tern verify checks
+KINDS = (*RECEIPTS, *documents.KINDS)
 
 # A name of a benchmark, longer than a line of a table, and one with a dot.
 LONG, DOTTED = "tern_gemv_iq2_s_16x1_avx512vnni/memory/6912x2560/real_time/threads:2", "tern_x/1.5"
@@ -35,6 +40,22 @@ def measured(path, figures, **context):
              "label": "op=gemv isa=avx2 threads=1"} for name, times in figures.items() for t in times]
     path.write_text(json.dumps({"context": told | context, "benchmarks": runs}), encoding="utf-8")
     return path
+
+
+def verify_figures(*words):
+    return subprocess.run([sys.executable, ROOT / "lab" / "verify-figures", *map(str, words)], capture_output=True,
+                          text=True, timeout=common.TIMEOUT)  # fmt: skip
+
+
+def findings(document, path):
+    """Every rule that a document breaks, one a line; path: where it may be written."""
+    if documents.is_of_figures(document):
+        return "\n".join(figure_rules.check(document)[1])
+    path.write_text(json.dumps(document), encoding="utf-8")
+    result = tern("verify", path)
+    path.unlink()
+    assert (result.returncode == 0) == (not result.stderr), result
+    return result.stderr.decode()
 
 
 def schema(kind):
@@ -118,22 +139,13 @@ class Documents(common.TernTest):
         """Which of {name: document} are refused."""
 
         def one(item):
-            path = self.folder / f"{id(item)}.json"
-            path.write_text(json.dumps(item[1]), encoding="utf-8")
-            result = tern("verify", path)
-            path.unlink()
-            self.assertIn(result.returncode, (0, 1))
-            return result.returncode == 1 and item[0]
+            return findings(item[1], self.folder / f"{id(item)}.json") and item[0]
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return {name for name in pool.map(one, changed.items()) if name}
 
     def assert_refused(self, document, text):
-        path = self.folder / "refused.json"
-        path.write_text(json.dumps(tools.seal(document)), encoding="utf-8")
-        result = tern("verify", path)
-        self.assertEqual(result.returncode, 1)
-        self.assertIn(text, result.stderr.decode())
+        self.assertIn(text, findings(tools.seal(document), self.folder / "refused.json"))
 
 
 class Writing(Documents):
@@ -148,17 +160,16 @@ class Writing(Documents):
         self.assertTrue(d["versions"]["commit"])
         self.assertEqual(d["origin"], {"kind": "measured", "note": "", "not_recorded": []})
         self.assertNotIn(str(self.folder), json.dumps(d))
-        text = tern_text("verify", self.benchmark_path)
-        self.assertIn("medians of 3 rounds", text)
-        self.assertEqual(tern_json("verify", self.benchmark_path)["kind"], "benchmark")
+        done = verify_figures(self.benchmark_path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("medians of 3 rounds", done.stdout)
 
     def test_comparison(self):
         d = self.documents["comparison"]
         self.assertEqual(d["a"]["compute_path"], "real")
         self.assertEqual(d["models"][0]["path"], self.model.name)
         self.assertNotIn(str(self.folder), json.dumps(d))
-        self.assertIn("b / a", tern_text("verify", self.comparison_path))
-        self.assertEqual(tern_json("verify", self.comparison_path)["kind"], "comparison")
+        self.assertIn("b / a", verify_figures(self.comparison_path).stdout)
 
     def test_independent(self):
         """What bench/compare says of two results: all figures in nanoseconds, names as they are."""
@@ -169,8 +180,7 @@ class Writing(Documents):
         self.assertEqual(d["a"]["patterns"], {LONG: "real_time", DOTTED: "cpu_time"})
         for got, us in zip(d["b"]["runs"][DOTTED], (5.1, 5.3)):
             self.assertAlmostEqual(got, 1e3 * us)
-        text = tern_text("verify", self.independent_path)
-        self.assertIn(f"{LONG} b / a 0.81", text)
+        self.assertIn(f"{LONG} b / a 0.81", verify_figures(self.independent_path).stdout)
 
     def test_perplexity(self):
         """The figures are those of --json; what contradicts the windows is refused, even with a new digest."""
@@ -190,9 +200,24 @@ class Writing(Documents):
                 ("text_tokens", 80, "are not in 80 tokens"), ("rss_mib", 0, "more than 0")):
             self.assert_refused(tools.put(d, ("perplexity", key), value), text)
 
-    def test_no_replay(self):
-        result = tern("verify", self.benchmark_path, "--replay")
-        self.assert_one_line_error(result, contains=["nothing to run again"])
+    def test_not_by_tern_verify(self):
+        """It says in one line what checks them, whatever is asked."""
+        for path in (self.benchmark_path, self.comparison_path, self.folder / "perplexity.json"):
+            for options in ([], ["--replay"]):
+                self.assert_one_line_error(tern("verify", path, *options), contains=["lab/verify-figures FILE"])
+        told = json.loads(tern("verify", self.benchmark_path, "--json").stdout)
+        self.assertEqual((told["kind"], told["valid"]), (None, False))
+
+    def test_signed(self):
+        """A document that tern signs is good by that key and by no other."""
+        mine, other, path = (self.folder / name for name in ("mine", "other", "signed.json"))
+        if tern("keygen", mine).returncode or tern("keygen", other).returncode:
+            self.skipTest("built without libsodium")
+        tern_text("bench", "-m", self.model, "-p", 1, "-n", 1, "--repeat", 1, "--record", path, "--sign-key", mine)
+        self.assertIn("good, by the key in", verify_figures(path, "--public-key", f"{mine}.pub").stdout)
+        done = verify_figures(path, "--public-key", f"{other}.pub")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("is not the key in", done.stderr)
 
     def test_cannot_be_written(self):
         bench = ["bench", "-m", self.model, "-p", 1, "-n", 1, "--repeat", 1]
@@ -315,14 +340,12 @@ class Rules(Documents):
         self.assert_refused(more, '"run.kv" is not a field that is null')
         never = tools.put(lacking, ("digest",), None)
         never["origin"]["not_recorded"].append("digest")
-        path = self.folder / "never.json"
-        path.write_text(json.dumps(never), encoding="utf-8")
-        self.assertIn("digest: is null", tern("verify", path).stderr.decode())
+        self.assertIn("digest: must be object", findings(never, None))
 
     def test_another_schema(self):
         d = self.documents["benchmark"]
         self.assert_refused(tools.put(d, ("$schema",), "urn:tern:other:1.0.0"), "does not know")
-        self.assert_refused(tools.put(d, ("schema_version",), "1.0.1"), 'must be "1.0.0"')
+        self.assert_refused(tools.put(d, ("schema_version",), "1.0.1"), "schema_version: is not 1.0.0")
 
 
 class Committed(common.TernTest):
@@ -331,10 +354,10 @@ class Committed(common.TernTest):
     def test_all_are_good(self):
         paths = sorted((ROOT / "docs" / "receipts").rglob("*.json"))
         self.assertGreater(len(paths), 15)
-        for path in [*paths, ROOT / "ci" / "inference.json"]:
-            with self.subTest(path.name):
-                result = tern("verify", path)
-                self.assertEqual(result.returncode, 0, result.stderr.decode())
+        done = verify_figures(*paths)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count(": good\n"), len(paths))
+        self.assertEqual(tern("verify", ROOT / "ci" / "inference.json").returncode, 0)
 
     def test_no_folders(self):
         """They name files, not where these lay."""
@@ -344,7 +367,7 @@ class Committed(common.TernTest):
 
 class Schemas(Documents):
     def test_up_to_date(self):
-        for kind in KINDS:
+        for kind in RECEIPTS:
             name = f"{kind}.schema.json"
             self.assertEqual((ROOT / "docs" / "schemas" / name).read_text(), tern_text("help", name),
                              f"run: build/tern help {name} > docs/schemas/{name}")
@@ -360,7 +383,7 @@ class Schemas(Documents):
             self.assertEqual(validate(document, kind), [], path.name)
 
     def test_bad_documents(self):
-        """What has another type, is missing or is not known breaks the schema, and `tern verify` says so."""
+        """What has another type, is missing or is not known breaks the schema, and is refused."""
         for kind in self.kinds():
             d = self.documents[kind]
             changed = {"more": d | {"remarks": ""}}

@@ -53,7 +53,7 @@ static const option_spec table[AT(OPT_THREADS)] = {
     [AT(OPT_RECORD)] = {"record", 0, NULL, "FILE", OPTION_TEXT, GROUP_OUTPUT, .file = FILE_WRITTEN,
                         .one_call = true, .commands = BENCH | PERPLEXITY,
                         .help =
-                            "write every measured sample, with model and machine, for tern verify"},
+                            "write every measured sample, with model and machine"},
     [AT(OPT_SIGN_KEY)] = {"sign-key", 0, NULL, "FILE", OPTION_TEXT, GROUP_OUTPUT, .file = FILE_READ,
                           .commands = RUN | BENCH | PERPLEXITY,
                           .help = "sign the receipt or record with this secret key (tern keygen)"},

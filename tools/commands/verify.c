@@ -32,11 +32,6 @@ typedef struct verification {
     replay_report replay;
 } verification;
 
-/* Of a command or of a server: something that can be run again. */
-static bool is_run(const verification *v) {
-    return v->type == &document_run || v->type == &document_answer;
-}
-
 static void print_answer(const json_t *r) {
     out_print("  rules      every field there and consistent\n");
     out_print("  answer     %" PRId64 " tokens after %" PRId64 " on %s, computed twice, %s\n",
@@ -51,59 +46,6 @@ static void print_run(const json_t *r) {
               rule_count(r, "output.tokens"), rule_count(r, "prompt.tokens"),
               json_array_size(receipt_at(r, "kernels")), rule_text(r, "run.isa"),
               rule_text(r, "timestamp"));
-}
-
-/* A text of the document in one line: documents are anybody's. */
-typedef struct plain {
-    char text[512];
-} plain;
-
-static plain plain_text(const char *text) {
-    plain p;
-    (void)snprintf(p.text, sizeof p.text, "%s", text);
-    for (char *c = p.text; *c != '\0'; c++)
-        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
-    return p;
-}
-
-static void print_origin(const json_t *r) {
-    const size_t lacking = json_array_size(receipt_at(r, "origin.not_recorded"));
-    if (lacking > 0) {
-        out_print("  imported   %zu fields were not recorded. %s\n", lacking,
-                  plain_text(rule_text(r, "origin.note")).text);
-    } else {
-        out_print("  measured   %s on %s\n", rule_text(r, "timestamp"),
-                  plain_text(rule_text(r, "machine.cpu")).text);
-    }
-}
-
-static void print_benchmark(const json_t *r) {
-    out_print("  benchmark  of %s: prefill %.1f, decode %.1f tokens/s, medians of %" PRId64
-              " rounds\n",
-              plain_text(rule_text(r, "model_info.model_path")).text,
-              rule_number(r, "benchmark.prefill_tps"), rule_number(r, "benchmark.decode_tps"),
-              rule_count(r, "benchmark.repeat"));
-    print_origin(r);
-}
-
-static void print_comparison(const json_t *r) {
-    const char *name;
-    json_t *ratio;
-    json_object_foreach(json_object_get(r, "ratios"), name, ratio) {
-        out_print("  %-11s b / a %.3f [%.3f, %.3f]\n", plain_text(name).text,
-                  rule_number(ratio, "ratio"), rule_number(ratio, "low"),
-                  rule_number(ratio, "high"));
-    }
-    print_origin(r);
-}
-
-static void print_perplexity(const json_t *r) {
-    out_print("  perplexity %.4f of %s, in %" PRId64 " windows of %" PRId64 " tokens of %s\n",
-              rule_number(r, "perplexity.value"),
-              plain_text(rule_text(r, "model_info.model_path")).text,
-              rule_count(r, "perplexity.windows"), rule_count(r, "perplexity.ctx"),
-              plain_text(rule_text(r, "perplexity.text")).text);
-    print_origin(r);
 }
 
 static void print_signature(const verification *v) {
@@ -136,19 +78,12 @@ static void print_replay(const verification *v) {
 static void print_proven(const verification *v) {
     const json_t *r = v->receipt;
     out_print("%s: good\n", v->path);
-    if (v->type == &document_benchmark)
-        print_benchmark(r);
-    else if (v->type == &document_comparison)
-        print_comparison(r);
-    else if (v->type == &document_answer)
+    if (v->type == &document_answer)
         print_answer(r);
-    else if (v->type == &document_perplexity)
-        print_perplexity(r);
     else
         print_run(r);
     print_signature(v);
-    if (is_run(v))
-        print_replay(v);
+    print_replay(v);
 }
 
 static int print_json(const verification *v) {
@@ -200,10 +135,6 @@ int cmd_verify(const options *o) {
     if (v.receipt == NULL)
         return EXIT_FAILED;
     v.type = receipt_check(v.receipt, &v.found);
-    if (v.found.n == 0 && !is_run(&v) && options_switch(o, OPT_REPLAY)) {
-        receipt_find(&v.found, "$schema: a %s has nothing to run again: --replay is for receipts",
-                     v.type->name);
-    }
     int status = check_signature(&v);
     if (status == EXIT_DONE && v.found.n == 0 && options_switch(o, OPT_REPLAY)) {
         status = receipt_replay(v.receipt, v.path, o, &v.found, &v.replay);

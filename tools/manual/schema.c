@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON Schemas of receipts, benchmarks and comparisons, from the tables of their fields. */
+/* JSON Schemas of receipts, from the tables of their fields. */
 
 #include <stdarg.h>
 #include <string.h>
@@ -56,12 +56,12 @@ static const char *name_of_type(field_type type) {
     return names[type];
 }
 
-static void print_words(const schema *s, const char *words, bool may_lack) {
+static void print_words(const schema *s, const char *words) {
     char word[WORD_BYTES];
     fputs("\"enum\": [", s->out);
     for (bool first = true; word_next(&words, word); first = false)
         fprintf(s->out, "%s\"%s\"", first ? "" : ", ", word);
-    fputs(may_lack ? ", null]" : "]", s->out);
+    fputs("]", s->out);
 }
 
 static void print_field(schema *s, const receipt_field *f);
@@ -108,7 +108,7 @@ static void print_object(schema *s, const char *path) {
         fputs("false", s->out);
 }
 
-static void print_limits(schema *s, const receipt_field *f, bool may_lack) {
+static void print_limits(schema *s, const receipt_field *f) {
     const receipt_field *element = find(s, f->path, "[]");
     switch (f->type) {
     case FIELD_OBJECT:
@@ -123,7 +123,7 @@ static void print_limits(schema *s, const receipt_field *f, bool may_lack) {
     case FIELD_TEXT:
         fputs(", ", s->out);
         if (f->words != NULL)
-            print_words(s, f->words, may_lack);
+            print_words(s, f->words);
         else
             fprintf(s->out, "\"minLength\": 1, \"maxLength\": %d", FIELD_NAME_BYTES);
         break;
@@ -143,7 +143,6 @@ static void print_limits(schema *s, const receipt_field *f, bool may_lack) {
 /* Everything that one field may be. */
 static void print_field(schema *s, const receipt_field *f) {
     const bool nested = f->type == FIELD_OBJECT || f->type == FIELD_LIST;
-    const bool may_lack = field_may_lack(s->type, f);
     if (strcmp(f->path, "$schema") == 0) {
         fprintf(s->out, "{\"const\": \"%s\"}", s->type->schema);
         return;
@@ -156,9 +155,8 @@ static void print_field(schema *s, const receipt_field *f) {
     s->depth++;
     if (nested)
         line(s, "%s", "");
-    fprintf(s->out, may_lack ? "\"type\": [\"%s\", \"null\"]" : "\"type\": \"%s\"",
-            name_of_type(f->type));
-    print_limits(s, f, may_lack);
+    fprintf(s->out, "\"type\": \"%s\"", name_of_type(f->type));
+    print_limits(s, f);
     s->depth--;
     if (nested)
         line(s, "%s", "");

@@ -50,7 +50,8 @@ int receipt_write(const receipt_run *run, const json_t *benchmark);
 
 /*
  * Seals a document with its digest, signs it if --sign-key is given, and saves it at `path`. The
- * exit status, after a complaint where it is not EXIT_DONE: what would not pass is not written.
+ * exit status, after a complaint where it is not EXIT_DONE: a receipt that would not pass is not
+ * written.
  */
 int receipt_finish(json_t *receipt, const options *o, const char *path);
 
