@@ -121,7 +121,7 @@ def check_fields(doc: Place, kind: str) -> bool:
         if path not in listed or path.split(".")[0] in NEVER_LACKING:
             doc.find(f"{path}: is null, which origin.not_recorded does not allow")
     for i, path in enumerate(listed):
-        if path not in met:
+        if path not in met or path in listed[:i]:
             doc.find(f'origin.not_recorded[{i}]: "{path}" is not a field that is null')
     return len(doc.found) == before
 
