@@ -12,6 +12,7 @@
 #include "dispatch/select.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/model_image.h"
+#include "runtime/model/model_load.h"
 #include "runtime/model/model_replicas.h"
 #include "runtime/model/on_device.h"
 #include "runtime/model/strict.h"
@@ -23,290 +24,6 @@
 
 tern_model_params tern_model_params_default(void) {
     return (tern_model_params){.isa = NULL};
-}
-
-/* Why an operation has no kernel. */
-static tern_status no_kernel(const tern_model *m, tern_op op, tern_error *err) {
-    return m->guard.no_memory
-               ? tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to try kernels for operation %s",
-                           tern_gguf_name(m->file), tern_op_name(op))
-               : tern_fail(err, TERN_ERR_KERNEL, "%s: no kernel for operation %s",
-                           tern_gguf_name(m->file), tern_op_name(op));
-}
-
-/* ---- weights ------------------------------------------------------------------------------- */
-
-/* A matrix of a block: checked where it is not packed, listed for replicas. */
-static tern_status load_matrix(tern_loader *l, const char *name, uint32_t experts, size_t rows,
-                               size_t cols, tern_linear *out, tern_error *err) {
-    tern_status status = experts > 0 ? tern_load_experts(l, name, experts, rows, cols, out, err)
-                                     : tern_load_linear(l, name, rows, cols, out, err);
-    if (status == TERN_OK && tern_linear_is_in_file(out) && !out->checked)
-        status = tern_loader_check_unpacked(l, name, false, err);
-    return status ? status : tern_loader_note_linear(l, out, TERN_HEAT_ONCE, err);
-}
-
-static tern_status load_layer(tern_loader *l, const tern_config *c, uint32_t n, tern_layer *out,
-                              tern_error *err) {
-    const tern_block_sizes sizes = tern_config_block(c);
-    size_t count;
-    const tern_block_tensor *tensors = tern_block_tensors(&count);
-    for (size_t i = 0; i < count; i++) {
-        const tern_block_tensor *t = &tensors[i];
-        const size_t rows = tern_block_length(&sizes, t->rows);
-        const size_t cols = tern_block_length(&sizes, t->columns);
-        char name[64];
-        if (!tern_block_has(c->arch, t))
-            continue;
-        snprintf(name, sizeof name, "blk.%u.%s", n, t->name);
-        const tern_status status = t->kind == TERN_BLOCK_MATRIX
-                                       ? load_matrix(l, name, t->routed ? c->n_expert : 0, rows,
-                                                     cols, tern_layer_matrix(out, t), err)
-                                       : tern_load_vector(l, name, cols, t->kind == TERN_BLOCK_BIAS,
-                                                          1.0f, tern_layer_vector(out, t), err);
-        if (status != TERN_OK)
-            return status;
-    }
-    return TERN_OK;
-}
-
-/* The image of the same head in the model that this one shares with; NULL: none. */
-static const tern_head_image *shared_image(const tern_model *m) {
-    return m->shared != NULL && tern_head_is_imaged(&m->shared->image) &&
-                   m->shared->own.head.matrix.data == m->own.head.matrix.data
-               ? &m->shared->image
-               : NULL;
-}
-
-/* A head without image. Where an equal matrix is read in its place, the file's is read once. */
-static tern_status check_head(tern_loader *l, const tern_linear *head, const char *name,
-                              tern_error *err) {
-    const bool elsewhere = head->matrix.data != head->tensor->data;
-    return tern_linear_is_in_file(head) && !head->checked
-               ? tern_loader_check_unpacked(l, name, elsewhere, err)
-               : TERN_OK;
-}
-
-/* What is added to the embedding of tokens, and the norm of the sum. */
-static tern_status load_encoder(tern_loader *l, tern_model *m, tern_error *err) {
-    const tern_config *c = &m->config;
-    tern_weight_set *w = &m->own;
-    tern_status s;
-    if (!c->arch->encodes)
-        return TERN_OK;
-    if ((s = tern_load_embedding(l, "position_embd.weight", c->n_ctx, c->n_embd, &w->positions,
-                                 err)) ||
-        (s = tern_load_embedding(l, "token_types.weight", c->n_types, c->n_embd, &w->types, err)) ||
-        (s = tern_loader_check_unpacked(l, "position_embd.weight", false, err)) ||
-        (s = tern_loader_check_unpacked(l, "token_types.weight", false, err)) ||
-        (s = tern_load_vector(l, "token_embd_norm.weight", c->n_embd, false, 1.0f, &w->embd_norm,
-                              err)))
-        return s;
-    return tern_load_vector(l, "token_embd_norm.bias", c->n_embd, false, 1.0f, &w->embd_norm_bias,
-                            err);
-}
-
-static tern_status load_head(tern_loader *l, tern_model *m, tern_error *err) {
-    const tern_config *c = &m->config;
-    const bool own =
-        !c->arch->embedding_head && tern_gguf_find_tensor(l->file, "output.weight") != NULL;
-    const char *name = own ? "output.weight" : "token_embd.weight";
-    tern_status s;
-    if ((s = tern_load_embedding(l, "token_embd.weight", c->n_vocab, c->n_embd, &m->own.embedding,
-                                 err)) ||
-        (s = load_encoder(l, m, err)) ||
-        (s = tern_load_vector(l, "output_norm.weight", c->n_embd, c->arch->encodes,
-                              c->logit_divisor, &m->own.output_norm, err)))
-        return s;
-    s = tern_load_linear(l, name, c->n_vocab, c->n_embd, &m->own.head, err);
-    if (s == TERN_OK && !m->exact_head && !c->arch->encodes)
-        s = tern_load_head_image(l, &m->own.head, shared_image(m), &m->image, err);
-    const bool imaged = tern_head_is_imaged(&m->image);
-    if (s == TERN_OK && !imaged)
-        s = check_head(l, &m->own.head, name, err);
-    if (s == TERN_OK && own) /* rows are read where they lie, a few for each token */
-        s = tern_loader_check_unpacked(l, "token_embd.weight", true, err);
-    const tern_heat heat = imaged ? TERN_HEAT_SOME : TERN_HEAT_ONCE;
-    return s ? s : tern_loader_note_linear(l, &m->own.head, heat, err);
-}
-
-static tern_status load_all(tern_loader *l, tern_model *m, tern_error *err) {
-    tern_hot_clear(l->hot);
-    tern_equal_restart(l->equal);
-    for (uint32_t n = 0; n < m->config.n_layer; n++) {
-        const tern_status status = load_layer(l, &m->config, n, &m->layers[n], err);
-        if (status != TERN_OK)
-            return status;
-    }
-    return load_head(l, m, err);
-}
-
-static tern_status plan_again(tern_loader *l, tern_model *m, tern_error *err) {
-    l->bytes = 0;
-    tern_hash64_start(&l->pieces);
-    return load_all(l, m, err);
-}
-
-/* What a wish for a precision of activations means for these weights; plans again where matrices
- * become others. Ternary weights have int8 in their definition. */
-static tern_status settle_precision(tern_loader *l, tern_model *m, tern_precision wanted,
-                                    tern_error *err) {
-    if (tern_model_is_ternary(m)) {
-        m->precision_refused = wanted != TERN_PRECISION_AUTO && wanted != TERN_PRECISION_INT8;
-        return TERN_OK;
-    }
-    m->precision = tern_precision_settle(wanted, tern_model_forms(m));
-    l->precision = m->precision;
-    const tern_op op = tern_precision_op(m->precision);
-    if (op != TERN_OP_COUNT) {
-        m->rows.round = tern_guard_operation(&m->guard, op, TERN_FORMAT_NONE, NULL, 0);
-        if (m->rows.round == NULL)
-            return no_kernel(m, op, err);
-    }
-    return tern_precision_decodes(m->precision) ? plan_again(l, m, err) : TERN_OK;
-}
-
-/* Plans again with what the tuner has chosen, if it has chosen anything. */
-static tern_status tune(tern_model *m, const tern_model_params *params, tern_loader *l,
-                        uint32_t threads, tern_error *err) {
-    l->tune_threads = l->team != NULL ? tern_team_size(l->team) : threads;
-    l->tune_stream = tern_tune_stream_of(m);
-    m->tune_threads = l->tune_threads;
-    m->together = params->together;
-    if (params->tune_later && params->cache != NULL && l->team != NULL &&
-        (m->tune_folder = strdup(params->cache)) == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a folder's name");
-    tern_tune_model(m, l->tune_threads, l->team, params->cache, params->tune_later);
-    if (m->tuning.n == 0 && m->ternary == l->ternary)
-        return TERN_OK;
-    if (m->choice == TERN_CHOICE_TABLE)
-        m->choice = TERN_CHOICE_TUNED;
-    l->ternary = m->ternary;
-    l->tuning = &m->tuning;
-    return plan_again(l, m, err);
-}
-
-/* Everything that an image of the arena holds. */
-static tern_status pack_weights(tern_loader *l, tern_model *m, tern_error *err) {
-    l->stage = TERN_LOAD_FILL;
-    tern_status status = load_all(l, m, err);
-    if (status == TERN_OK)
-        status = tern_load_jobs_run(&l->jobs, l->team, err);
-    tern_load_jobs_free(&l->jobs); /* an error may have left some */
-    tern_arena_rewind(l->arena);
-    return status;
-}
-
-/*
- * What was packed is not read again: its pages go, also those that reading the scale after a matrix
- * has mapped. Where no matrix is read whole in the file, what is left there are rows for tokens,
- * and rows of the head that its image leaves open.
- */
-static void leave_file(const tern_model *m) {
-    const tern_linear *linear;
-    bool streamed = false;
-    for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL; i++) {
-        const bool in_file = linear->matrix.data == linear->tensor->data;
-        streamed |= in_file && !(linear == &m->own.head && tern_head_is_imaged(&m->image));
-        if (!in_file)
-            tern_gguf_drop_pages(m->file, linear->tensor);
-    }
-    if (!streamed)
-        tern_gguf_expect_parts(m->file);
-}
-
-static tern_status fill_weights(tern_loader *l, tern_model *m, const tern_model_params *params,
-                                tern_error *err) {
-    const double begin = tern_clock_seconds();
-    tern_status status = m->loading.mapped ? TERN_OK : pack_weights(l, m, err);
-    l->stage = TERN_LOAD_USE;
-    if (status == TERN_OK)
-        status = load_all(l, m, err);
-    if (status == TERN_OK)
-        leave_file(m);
-    if (status == TERN_OK)
-        status = tern_model_make_replicas(m, params->replicate_limit, l->team, err);
-    if (status == TERN_OK && m->strict)
-        status = tern_strict_loaded(m, err);
-    if (status == TERN_OK)
-        status = tern_gguf_unchanged(m->file, err);
-    m->loading.weights_seconds = tern_clock_seconds() - begin;
-    return status;
-}
-
-/* Whether it matters on which node weights lie. A mapped image lies where it was first read. */
-static bool has_places(const tern_model *m) {
-    return m->topology->n_nodes > 1 || m->places.numa != TERN_NUMA_NONE;
-}
-
-/* The arena, where the NUMA policy wants it. */
-static tern_status reserve_weights(tern_model *m, size_t bytes, tern_error *err) {
-    const tern_status status = tern_arena_new(bytes, true, &m->weights, err);
-    if (status != TERN_OK)
-        return status;
-    const int refused =
-        tern_place_memory(m->topology, &m->places, m->weights.base, m->weights.size);
-    return tern_model_note_refusal(m, refused, &m->refused, err);
-}
-
-/* Adds up the memory, fills it, or maps it filled, and takes it into use: tern_load_stage. */
-static tern_status load_beside(tern_model *m, const tern_model_params *params, tern_equal *equal,
-                               tern_precision precision, tern_error *err) {
-    const uint32_t threads = tern_model_threads(m, params->threads);
-    tern_loader loader = {.file = m->file,
-                          .guard = &m->guard,
-                          .arena = &m->weights,
-                          .reading = &m->reading,
-                          .equal = equal,
-                          .ternary = m->ternary,
-                          .hot = params->replicate ? &m->replicas.hot : NULL,
-                          .stage = TERN_LOAD_PLAN};
-    tern_hash64_start(&loader.pieces);
-    tern_status status = load_all(&loader, m, err);
-    if (status == TERN_OK)
-        status = settle_precision(&loader, m, precision, err);
-    if (status == TERN_OK && !params->no_weights)
-        status = tern_team_new_placed(threads, m->topology, &m->places, &loader.team, err);
-    if (status == TERN_OK && params->tune && m->mirror == NULL) /* of the processor's kernels */
-        status = tune(m, params, &loader, threads, err);
-    m->packed = loader.bytes;
-    if (status == TERN_OK && params->replicate)
-        status = tern_model_plan_replicas(m, params->replicate_limit, threads, err);
-    if (status == TERN_OK && m->strict)
-        status = tern_strict_plan(m, params, err);
-    if (status == TERN_OK && !params->no_weights) {
-        if (!has_places(m))
-            tern_model_find_image(m, params, &loader);
-        if (!m->loading.mapped)
-            status = reserve_weights(m, loader.bytes, err);
-        if (status == TERN_OK)
-            status = fill_weights(&loader, m, params, err);
-    }
-    tern_team_free(&loader.team);
-    if (params->no_weights)
-        return status;
-    if (status == TERN_OK)
-        tern_model_keep_image(m);
-    m->runnable = status == TERN_OK;
-    return status;
-}
-
-static tern_status load_weights(tern_model *m, const tern_model_params *params,
-                                tern_precision precision, tern_error *err) {
-    tern_equal equal;
-    tern_status status = tern_equal_find(m->file, &m->reading, params->share, &equal, err);
-    if (status == TERN_OK && params->share != NULL) {
-        m->shared = params->share;
-        (void)atomic_fetch_add(&m->shared->users, 1);
-    }
-    if (status == TERN_OK)
-        status = load_beside(m, params, &equal, precision, err);
-    if (status == TERN_OK) {
-        m->equal_bytes = equal.bytes;
-        tern_equal_drop_pages(&equal);
-    }
-    tern_equal_free(&equal);
-    return status;
 }
 
 /* ---- everything else ------------------------------------------------------------------------ */
@@ -338,7 +55,7 @@ static tern_status select_rows(tern_model *m, tern_error *err) {
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         *wanted[i].slot = tern_guard_operation(&m->guard, wanted[i].op, wanted[i].format, NULL, 0);
         if (*wanted[i].slot == NULL)
-            return no_kernel(m, wanted[i].op, err);
+            return tern_model_no_kernel(m, wanted[i].op, err);
     }
     return TERN_OK;
 }
@@ -400,55 +117,123 @@ static void settle_fetch(tern_model *m, const tern_fetch *wish) {
     m->fetching = tern_fetching_of(&m->fetch);
 }
 
-static tern_status open_model(const char *path, const tern_model_params *params, tern_model *m,
-                              tern_error *err) {
+/* What the steps of opening a model share. */
+typedef struct opening {
+    tern_model *m;
+    const char *path;
+    const tern_model_params *params;
+    tern_precision precision; /* of activations, as it was asked for */
+} opening;
+
+typedef tern_status step(opening *o, tern_error *err);
+
+/* ---- what was asked for, whatever the file holds ---- */
+
+static tern_status find_features(opening *o, tern_error *err) {
     uint64_t mask;
-    tern_precision precision;
-    tern_status s = tern_cpu_mask(params->isa, params->disable, &mask, err);
-    if (s != TERN_OK)
-        return s;
-    m->guard = tern_guard_new(mask);
-    m->strict = params->strict;
-    m->exact_head = params->exact_head;
-    m->pre_asked = params->pre_tokenizer != NULL;
-    m->places = params->places;
-    m->choice = params->layout != NULL ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
-    if ((s = find_layout(params->layout, &m->ternary, err)) ||
-        (s = tern_precision_find(params->activations, &precision, err)) ||
-        (s = tern_reading_init(&m->reading, params->i2s_order, params->i2s_map, params->tl_tiles,
-                               err)) ||
-        (s = tern_fetch_check(&params->fetch, err)) ||
-        (s = tern_topology_for(&m->places, &m->topology, err)) ||
-        (s = tern_places_check(m->topology, &m->places, err)))
-        return s; /* what was asked for cannot be, whatever the file holds */
-    if ((s = tern_gguf_open_shared(path, &params->dedup, &m->file, err)) ||
-        (s = params->no_sidecar ? TERN_OK : tern_gguf_add_sidecar(m->file, err)) ||
-        (s = tern_config_read(m->file, &m->config, err)) ||
-        (s = params->long_context ? tern_config_take_long(m->file, &m->config, err) : TERN_OK) ||
-        (s = tern_joined_divide(m->file, &m->config, err)) ||
-        (s = tern_hadamards_read(m->file, &m->config, &m->hadamards, err)) ||
-        (s = tern_unused_find(m->file, &m->config, &m->unused, err)) || (s = copy_name(m, err)) ||
-        (s = select_rows(m, err)) ||
-        (s = params->device != NULL ? tern_model_open_device(m, params->device, err) : TERN_OK))
-        return s;
+    const tern_status status = tern_cpu_mask(o->params->isa, o->params->disable, &mask, err);
+    if (status == TERN_OK)
+        o->m->guard = tern_guard_new(mask);
+    return status;
+}
+
+static tern_status take_wishes(opening *o, tern_error *err) {
+    const tern_model_params *p = o->params;
+    tern_model *m = o->m;
+    m->strict = p->strict;
+    m->exact_head = p->exact_head;
+    m->pre_asked = p->pre_tokenizer != NULL;
+    m->places = p->places;
+    m->choice = p->layout != NULL ? TERN_CHOICE_ASKED : TERN_CHOICE_TABLE;
+    return find_layout(p->layout, &m->ternary, err);
+}
+
+static tern_status find_precision(opening *o, tern_error *err) {
+    return tern_precision_find(o->params->activations, &o->precision, err);
+}
+
+static tern_status find_reading(opening *o, tern_error *err) {
+    const tern_model_params *p = o->params;
+    return tern_reading_init(&o->m->reading, p->i2s_order, p->i2s_map, p->tl_tiles, err);
+}
+
+static tern_status find_machine(opening *o, tern_error *err) {
+    tern_model *m = o->m;
+    tern_status status = tern_fetch_check(&o->params->fetch, err);
+    if (status == TERN_OK)
+        status = tern_topology_for(&m->places, &m->topology, err);
+    return status == TERN_OK ? tern_places_check(m->topology, &m->places, err) : status;
+}
+
+/* ---- what the file says ---- */
+
+static tern_status open_file(opening *o, tern_error *err) {
+    tern_model *m = o->m;
+    const tern_status status = tern_gguf_open_shared(o->path, &o->params->dedup, &m->file, err);
+    return status == TERN_OK && !o->params->no_sidecar ? tern_gguf_add_sidecar(m->file, err)
+                                                       : status;
+}
+
+static tern_status read_config(opening *o, tern_error *err) {
+    tern_model *m = o->m;
+    tern_status status = tern_config_read(m->file, &m->config, err);
+    if (status == TERN_OK && o->params->long_context)
+        status = tern_config_take_long(m->file, &m->config, err);
+    return status == TERN_OK ? tern_joined_divide(m->file, &m->config, err) : status;
+}
+
+/* What is turned, and what nothing reads. */
+static tern_status read_rest(opening *o, tern_error *err) {
+    tern_model *m = o->m;
+    tern_status status = tern_hadamards_read(m->file, &m->config, &m->hadamards, err);
+    if (status == TERN_OK)
+        status = tern_unused_find(m->file, &m->config, &m->unused, err);
+    return status == TERN_OK ? copy_name(m, err) : status;
+}
+
+/* ---- what runs it ---- */
+
+static tern_status find_kernels(opening *o, tern_error *err) {
+    tern_model *m = o->m;
+    const tern_status status = select_rows(m, err);
+    return status == TERN_OK && o->params->device != NULL
+               ? tern_model_open_device(m, o->params->device, err)
+               : status;
+}
+
+static tern_status make_layers(opening *o, tern_error *err) {
+    tern_model *m = o->m;
     doubt_codes(m);
     m->own.layers = m->layers = calloc(m->config.n_layer, sizeof *m->layers);
-    if (m->layers == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
-    s = tern_model_use_kinds(m, err);
-    if (s != TERN_OK)
-        return s;
-    if (params->tune)
-        tern_tune_cores(&m->guard, params->cache, !params->no_weights, m->topology);
-    s = tern_model_open_tokenizer(m, params, err);
-    if (s != TERN_OK)
-        return s;
-    s = load_weights(m, params, precision, err);
-    if (s == TERN_OK && m->mirror != NULL && m->runnable)
-        s = tern_model_send_weights(m, err);
-    if (s == TERN_OK)
-        settle_fetch(m, &params->fetch);
-    return s;
+    return m->layers != NULL
+               ? tern_model_use_kinds(m, err)
+               : tern_fail(err, TERN_ERR_NOMEM, "no memory for %u layers", m->config.n_layer);
+}
+
+static tern_status open_tokenizer(opening *o, tern_error *err) {
+    const tern_model_params *p = o->params;
+    if (p->tune)
+        tern_tune_cores(&o->m->guard, p->cache, !p->no_weights, o->m->topology);
+    return tern_model_open_tokenizer(o->m, p, err);
+}
+
+static tern_status load_weights(opening *o, tern_error *err) {
+    tern_model *m = o->m;
+    const tern_status status = tern_model_load(m, o->params, o->precision, err);
+    return status == TERN_OK && m->mirror != NULL && m->runnable ? tern_model_send_weights(m, err)
+                                                                 : status;
+}
+
+static tern_status open_model(opening *o, tern_error *err) {
+    static step *const steps[] = {find_features, take_wishes, find_precision, find_reading,
+                                  find_machine,  open_file,   read_config,    read_rest,
+                                  find_kernels,  make_layers, open_tokenizer, load_weights};
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < sizeof steps / sizeof *steps; i++)
+        status = steps[i](o, err);
+    if (status == TERN_OK)
+        settle_fetch(o->m, &o->params->fetch);
+    return status;
 }
 
 /* A new model; *out is NULL where it cannot be opened. */
@@ -460,7 +245,8 @@ static tern_status open_new(const char *path, const tern_model_params *params, t
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
     atomic_init(&m->users, 1);
     const double begin = tern_clock_seconds();
-    const tern_status status = open_model(path, params, m, err);
+    opening o = {.m = m, .path = path, .params = params};
+    const tern_status status = open_model(&o, err);
     m->loading.seconds = tern_clock_seconds() - begin;
     if (status == TERN_OK)
         *out = m;
@@ -569,6 +355,7 @@ static void free_model(tern_model *m) {
     tern_mirror_close(&m->mirror);
     tern_model_release_weights(m);
     tern_model_free_replicas(m);
+    tern_load_list_free(&m->list);
     tern_topology_free(&m->topology);
     tern_tuning_free(&m->tuning);
     free(m->tune_folder);

@@ -13,24 +13,14 @@
 #include "runtime/model/config/hadamard.h"
 #include "runtime/model/config/precision.h"
 #include "runtime/model/config/unclaimed.h"
-#include "runtime/model/head.h"
-#include "runtime/model/parts/block.h"
+#include "runtime/model/load/list.h"
+#include "runtime/model/parts/head.h"
+#include "runtime/model/parts/weight_set.h"
 #include "runtime/model/tune/guard.h"
-#include "runtime/model/weights.h"
 #include "tern/tern.h"
 #include "threads/fetch.h"
 #include "threads/placement.h"
 #include "threads/replica.h"
-
-/* What a worker reads: the model's weights, or with what lies in the replica of its node. */
-typedef struct tern_weight_set {
-    const tern_layer *layers; /* [n_layer] */
-    tern_embedding embedding;
-    tern_embedding positions, types; /* of encoders: [n_ctx], [kinds of tokens] rows of n_embd */
-    const float *embd_norm, *embd_norm_bias; /* [n_embd] of encoders: of the sum of all three */
-    const float *output_norm;                /* [n_embd]; NULL: none */
-    tern_linear head;                        /* n_embd -> n_vocab */
-} tern_weight_set;
 
 /* Hot weights on every node; model_replicas.h. */
 typedef struct tern_model_replicas {
@@ -88,8 +78,8 @@ struct tern_model {
     tern_model_loading loading;
     tern_model *shared;     /* whose matrices are read where they are equal; NULL: none */
     _Atomic uint32_t users; /* the owner, and models that share its matrices */
-    uint64_t equal_bytes;   /* of matrices that were not placed, because equal ones are */
     tern_layer *layers;     /* [n_layer] those of `own` */
+    tern_load_list list;    /* what is loaded, and how; stays as long as the model */
     tern_weight_set own;    /* as they were loaded */
     tern_model_replicas replicas;
     tern_head_image image; /* of the head; no rows: it is small, or shall be read itself */
@@ -108,7 +98,6 @@ struct tern_model {
     bool precision_refused;   /* another one was asked for than the weights' definition fixes */
     char precision_note[TERN_ERROR_MESSAGE_BYTES]; /* why a hint is not taken; empty: it is, or the
                                                       definition fixes another */
-    uint64_t packed;                               /* bytes of the arena */
     tern_reading reading;                          /* of ternary tensors */
     char doubt[TERN_DOUBT_BYTES];                  /* about the meaning of codes; empty: none */
     _Atomic uint64_t identity;                     /* 0: not asked for yet; identity.c */

@@ -44,20 +44,19 @@ static bool is_wanted(const tern_model_params *params, uint64_t bytes) {
     return params->images == TERN_IMAGES_ALL || bytes >= LARGE_BYTES;
 }
 
-static uint64_t hash_plan(const tern_model *m, const tern_loader *loader) {
-    tern_hash64 h = loader->pieces;
-    const uint64_t outside[] = {tern_reading_hash(&m->reading), loader->bytes};
+static uint64_t hash_plan(const tern_model *m) {
+    tern_hash64 h = m->list.plan;
+    const uint64_t outside[] = {tern_reading_hash(&m->reading), m->list.bytes};
     tern_hash64_add(&h, outside, sizeof outside);
     return tern_hash64_value(&h);
 }
 
-static tern_status start_work(tern_model *m, const tern_model_params *params,
-                              const tern_loader *loader, tern_error *err) {
+static tern_status start_work(tern_model *m, const tern_model_params *params, tern_error *err) {
     tern_image_work *work = calloc(1, sizeof *work);
     if (work == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to cache packed weights");
     work->limit = params->cache_limit > 0 ? params->cache_limit : DEFAULT_LIMIT;
-    work->key = (tern_image_key){.plan = hash_plan(m, loader), .bytes = loader->bytes};
+    work->key = (tern_image_key){.plan = hash_plan(m), .bytes = m->list.bytes};
     m->image_work = work;
     return tern_cache_folder_open(params->cache, &work->folder, err);
 }
@@ -78,16 +77,16 @@ static void find_content(tern_model *m, tern_team *team) {
     tern_content_remember(work->folder, m->file, work->key.content);
 }
 
-void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_loader *loader) {
+void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_team *team) {
     tern_error *problem = &m->loading.problem;
     const double begin = tern_clock_seconds();
-    if (!is_wanted(params, loader->bytes))
+    if (!is_wanted(params, m->list.bytes))
         return;
-    if (start_work(m, params, loader, problem) != TERN_OK) {
+    if (start_work(m, params, problem) != TERN_OK) {
         give_up(m);
         return;
     }
-    find_content(m, loader->team);
+    find_content(m, team);
     const double known = tern_clock_seconds();
     m->loading.content_seconds = known - begin;
     const tern_image_work *work = m->image_work;
@@ -95,10 +94,10 @@ void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_
         return;
     tern_error missing = {.status = TERN_OK};
     const tern_status status =
-        tern_image_map(work->folder, &work->key, loader->team, &m->packed_image, &missing);
+        tern_image_map(work->folder, &work->key, team, &m->packed_image, &missing);
     m->loading.image_seconds = tern_clock_seconds() - known;
     if (status == TERN_OK) {
-        m->weights = tern_arena_over(tern_image_arena(m->packed_image), loader->bytes);
+        m->weights = tern_arena_over(tern_image_arena(m->packed_image), m->list.bytes);
         m->loading.mapped = true;
         give_up(m); /* nothing is left to do */
     } else if (status == TERN_ERR_IMAGE)

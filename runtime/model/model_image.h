@@ -11,10 +11,10 @@
 #include "runtime/model/model.h"
 
 /*
- * After planning, and before memory is taken: maps the image for the pieces of *loader, if caching
+ * After planning, and before memory is taken: maps the image for the pieces of m->list, if caching
  * is wanted and there is one. Then m->weights is an arena over it, and m->loading.mapped is set.
  */
-void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_loader *loader);
+void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_team *team);
 
 /*
  * After everything has been loaded: begins to write the image in the background, if it is wanted

@@ -11,7 +11,9 @@ tern_status tern_model_plan_replicas(tern_model *m, uint64_t limit, uint32_t thr
     tern_place *places = calloc(threads, sizeof *places);
     if (places == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to place %u threads", threads);
-    const tern_status status = tern_place_threads(m->topology, &m->places, threads, places, err);
+    tern_status status = tern_load_list_hot(&m->list, &r->hot, err);
+    if (status == TERN_OK)
+        status = tern_place_threads(m->topology, &m->places, threads, places, err);
     if (status == TERN_OK) {
         r->bytes = tern_hot_choose(&r->hot, limit);
         r->n = r->bytes > 0 ? tern_replica_nodes(m->topology, places, threads) : 0;
@@ -113,9 +115,11 @@ tern_status tern_model_make_replicas(tern_model *m, uint64_t limit, tern_team *t
     tern_model_replicas *r = &m->replicas;
     if (r->n == 0)
         return TERN_OK;
+    tern_status status = tern_load_list_hot(&m->list, &r->hot, err);
+    if (status != TERN_OK)
+        return status;
     r->bytes = tern_hot_choose(&r->hot, limit);
-    tern_status status =
-        tern_replicas_new(&r->hot, r->bytes, m->topology, &m->places, team, &r->copies, err);
+    status = tern_replicas_new(&r->hot, r->bytes, m->topology, &m->places, team, &r->copies, err);
     if (status == TERN_OK)
         status = note_problem(m, err);
     if (status == TERN_OK)

@@ -4,8 +4,8 @@
 
 /*
  * A model's hot weights on every node (threads/replica.h), for models that are opened with
- * `replicate`. The loader lists them in m->replicas.hot, while planning and while loading; readers
- * ask tern_model_weights (model.h).
+ * `replicate`: what m->list calls hot, once without and once with its data; readers ask
+ * tern_model_weights (model.h).
  */
 
 #include "runtime/model/model.h"

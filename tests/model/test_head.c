@@ -22,7 +22,7 @@
 #include "runtime/engine/sample/logit_source.h"
 #include "runtime/engine/sample/sampler.h"
 #include "runtime/engine/session/session.h"
-#include "runtime/model/head.h"
+#include "runtime/model/load/list.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
@@ -59,27 +59,29 @@ typedef struct fixture {
 
 /* What the job says that makes the image. */
 static tern_status try_image(fixture *f, tern_error *problem) {
-    tern_loader loader = {.guard = &f->guard, .arena = &f->arena, .team = f->team};
+    const tern_load_entry from = {
+        .tensor = &f->tensor, .rows = ROWS, .cols = f->cols, .divisor = 1.0f, .scale = 1.0f};
+    tern_load_entry entries[] = {from, from};
+    entries[0].kind = TERN_LOAD_MATRIX;
+    entries[0].format = TERN_FORMAT_F16;
+    entries[0].to.linear = &f->head;
+    entries[1].kind = TERN_LOAD_IMAGE;
+    entries[1].to.image = &f->image;
+    tern_load_list list = {.entries = entries, .n = 2};
     tern_error err;
-    f->head = (tern_linear){.matrix = {.format = TERN_FORMAT_F16,
-                                       .layout = TERN_LAYOUT_ROWS,
-                                       .rows = ROWS,
-                                       .cols = f->cols,
-                                       .data = f->weights},
-                            .gemv = tern_kernel_select(0, TERN_OP_GEMV, TERN_FORMAT_F16),
-                            .form = TERN_INPUT_FLOAT,
+    f->tensor.data = (const uint8_t *)f->weights;
+    f->head = (tern_linear){.matrix = {.format = TERN_FORMAT_F16, .rows = ROWS, .cols = f->cols},
                             .tensor = &f->tensor};
-    assert_int_equal(tern_load_head_image(&loader, &f->head, NULL, &f->image, &err), TERN_OK);
+    assert_int_equal(tern_load_list_choose(&list, &(tern_load_choice){.guard = &f->guard}, &err),
+                     TERN_OK);
+    assert_int_equal(tern_load_list_arrange(&list, NULL, &err), TERN_OK);
     tern_arena_free(&f->arena);
-    assert_int_equal(tern_arena_new(loader.bytes, false, &f->arena, &err), TERN_OK);
-    loader.stage = TERN_LOAD_FILL;
-    assert_int_equal(tern_load_head_image(&loader, &f->head, NULL, &f->image, &err), TERN_OK);
-    const tern_status status = tern_load_jobs_run(&loader.jobs, f->team, problem);
-    tern_arena_rewind(&f->arena);
-    loader.stage = TERN_LOAD_USE;
-    if (status == TERN_OK)
-        assert_int_equal(tern_load_head_image(&loader, &f->head, NULL, &f->image, &err), TERN_OK);
-    return status;
+    assert_int_equal(tern_arena_new(list.bytes, false, &f->arena, &err), TERN_OK);
+    tern_load_list_bind(&list, f->arena.base);
+    f->tensor.data = NULL; /* the weights lie in no file */
+    const tern_status status =
+        tern_load_list_fill(&list, f->arena.base, &f->guard, f->team, problem);
+    return status == TERN_OK ? tern_load_list_check(&list, &f->guard, problem) : status;
 }
 
 static void make_image(fixture *f) {

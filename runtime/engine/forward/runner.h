@@ -122,7 +122,7 @@ TERN_MUST_CHECK tern_status tern_runner_buffered(tern_runner *r, size_t row, con
 
 /*
  * *token = what tern_sampler_pick gives for the logits of a wanted row, which are not computed
- * where bounds decide (runtime/model/head.h). The sampler belongs to the row's sequence.
+ * where bounds decide (runtime/model/parts/head.h). The sampler belongs to the row's sequence.
  */
 TERN_MUST_CHECK tern_status tern_runner_pick(tern_runner *r, size_t row, tern_sampler *sampler,
                                              int32_t *token, tern_error *err);

@@ -20,6 +20,9 @@ enum { TERN_GGUF_TL1 = 38, TERN_GGUF_TL2 = 39 };
 /* The lowest of them. */
 #define TERN_GGUF_FIRST_OWN_TYPE TERN_GGUF_SPARSE_TYPE
 
+/* A name for "%.*s" in messages. */
+#define TERN_SPAN_SHOWN(span) (int)((span).size < 64 ? (span).size : 64), (span).data
+
 /* Which tiled ternary tensor it is; 0: none. */
 tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *tensor);
 

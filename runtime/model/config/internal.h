@@ -10,9 +10,6 @@
 
 enum { TERN_KEY_BYTES = 128 }; /* of a key that is looked for */
 
-/* For "%.*s" in messages. */
-#define TERN_SPAN_SHOWN(span) (int)((span).size < 64 ? (span).size : 64), (span).data
-
 static inline bool tern_span_is(tern_span text, const char *name) {
     return strlen(name) == text.size && memcmp(name, text.data, text.size) == 0;
 }

@@ -63,10 +63,10 @@ void tern_model_describe(const tern_model *m, tern_model_info *out) {
                              .n_expert_used = c->n_used,
                              .n_ctx_train = c->n_ctx,
                              .file_bytes = tern_gguf_file_bytes(m->file),
-                             .packed_bytes = m->packed,
+                             .packed_bytes = m->list.bytes,
                              .replicas = m->replicas.n,
                              .replica_bytes = m->replicas.n > 0 ? m->replicas.bytes : 0,
-                             .equal_bytes = m->equal_bytes,
+                             .equal_bytes = m->list.saved,
                              .parameters = count_parameters(m->file)};
     describe_work(m, out);
 }

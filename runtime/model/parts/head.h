@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_RUNTIME_MODEL_HEAD_H
-#define TERN_RUNTIME_MODEL_HEAD_H
+#ifndef TERN_RUNTIME_MODEL_PARTS_HEAD_H
+#define TERN_RUNTIME_MODEL_PARTS_HEAD_H
 
 /*
  * The certified output head. A float head is most of what a small model reads for a token, and
@@ -20,7 +20,13 @@
  * after it. Of these, |w - w'| + g_n |w| and |w'| are kept for each row, rounded up.
  */
 
-#include "runtime/model/weights.h"
+#include "runtime/model/parts/linear.h"
+
+/* At least u / (1 - k u) for all k that are met here: k u < 2^-11. */
+#define TERN_HEAD_ROUNDING (1.001 * 0x1p-24)
+
+/* Floats that stand for real numbers from above are made larger than any rounding on their way. */
+#define TERN_HEAD_UPWARDS (1.0 + 0x1p-20)
 
 typedef struct tern_head_image {
     tern_linear scan;   /* INT8R16 with a scale a row. No rows: no image */
@@ -39,16 +45,6 @@ typedef struct tern_head_slack {
     float x, y;
     bool certain; /* false: numbers are so large that no bound holds */
 } tern_head_slack;
-
-/*
- * Makes the image of a head in layout ROWS in the loader's arena; leaves *out without rows for
- * heads that are no larger than their image would be. The job that it notes checks the head's rows
- * (weight_check.h). `shared` (or NULL) is the image of a head of the same data: where its layout is
- * the one that is wanted, the new image is that memory. TERN_ERR_NOMEM, TERN_ERR_ARENA.
- */
-TERN_MUST_CHECK tern_status tern_load_head_image(tern_loader *l, const tern_linear *head,
-                                                 const tern_head_image *shared,
-                                                 tern_head_image *out, tern_error *err);
 
 /* x[cols] and its form for the scan: q[cols], d[ceil(cols / 32)]. */
 tern_head_slack tern_head_slack_of(const tern_head_image *image, const float *x, const int8_t *q,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "runtime/model/equal_tensors.h"
+#include "runtime/model/load/equal_tensors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/model/image/file_content.h"
-#include "runtime/model/model.h"
 
 /* ---- what could be equal --------------------------------------------------------------------- */
 
@@ -40,14 +39,14 @@ static void add(candidates *c, const tern_gguf_tensor *t, const tern_matrix *oth
     c->n++;
 }
 
-static void add_other(candidates *c, const tern_model *m) {
-    for (uint32_t n = 0; n < m->config.n_layer; n++)
+static void add_other(candidates *c, const tern_equal_model *m) {
+    for (uint32_t n = 0; n < m->n_layer; n++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
-            const tern_linear *linear = tern_layer_linear(&m->layers[n], i);
+            const tern_linear *linear = tern_layer_linear(&m->weights->layers[n], i);
             if (linear->tensor != NULL)
                 add(c, linear->tensor, &linear->matrix, false);
         }
-    add(c, m->own.head.tensor, &m->own.head.matrix, false);
+    add(c, m->weights->head.tensor, &m->weights->head.matrix, false);
     add(c, tern_gguf_find_tensor(m->file, "token_embd.weight"), NULL, false);
 }
 
@@ -123,12 +122,26 @@ static void join_run(tern_equal *e, const candidate *run, size_t n) {
     }
 }
 
-tern_status tern_equal_find(const tern_gguf *file, const tern_reading *reading,
-                            const tern_model *other, tern_equal *out, tern_error *err) {
+/* Everything that could be equal, in the order in which the first one counts. */
+static void add_all(candidates *c, const tern_gguf *file, const tern_equal_model *other) {
+    if (other != NULL)
+        add_other(c, other);
+    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++)
+        add(c, tern_gguf_tensor_at(file, i), NULL, true);
+}
+
+static void note_other(tern_equal *e, const tern_equal_model *other) {
+    const tern_embedding *rows = &other->weights->embedding;
+    e->embedding =
+        (tern_matrix){.format = rows->row->format, .layout = TERN_LAYOUT_ROWS, .data = rows->data};
+    e->head = other->weights->head.matrix.data;
+    e->image = other->image;
+}
+
+tern_status tern_equal_find(const tern_gguf *file, const tern_equal_model *other, tern_equal *out,
+                            tern_error *err) {
     const size_t n = tern_gguf_tensor_count(file);
-    const bool alike = other != NULL && other->runnable &&
-                       tern_reading_hash(reading) == tern_reading_hash(&other->reading);
-    const size_t others = alike ? (size_t)other->config.n_layer * TERN_LAYER_LINEARS + 2 : 0;
+    const size_t others = other != NULL ? (size_t)other->n_layer * TERN_LAYER_LINEARS + 2 : 0;
     candidates c = {.all = calloc(n + others + 1, sizeof *c.all)}; /* + 1: never of size 0 */
     *out = (tern_equal){.file = file, .tensors = calloc(n + 1, sizeof *out->tensors)};
     if (c.all == NULL || out->tensors == NULL) {
@@ -139,19 +152,14 @@ tern_status tern_equal_find(const tern_gguf *file, const tern_reading *reading,
     }
     for (size_t i = 0; i < n; i++)
         out->tensors[i].first = i;
-    if (alike) {
-        const tern_embedding *e = &other->own.embedding;
-        out->embedding =
-            (tern_matrix){.format = e->row->format, .layout = TERN_LAYOUT_ROWS, .data = e->data};
-        add_other(&c, other);
-    }
-    for (size_t i = 0; i < n; i++)
-        add(&c, tern_gguf_tensor_at(file, i), NULL, true);
+    if (other != NULL)
+        note_other(out, other);
+    add_all(&c, file, other);
     hash_runs(&c);
     for (size_t at = 0, end; at < c.n; at = end) {
         end = run_end(&c, at);
         join_run(out, &c.all[at], end - at);
-        drop_run(out, alike ? other->file : NULL, &c.all[at], end - at);
+        drop_run(out, other != NULL ? other->file : NULL, &c.all[at], end - at);
     }
     free(c.all);
     return TERN_OK;
@@ -164,23 +172,21 @@ void tern_equal_free(tern_equal *e) {
 
 /* ---- while loading --------------------------------------------------------------------------- */
 
-void tern_equal_restart(tern_equal *e) {
-    if (e == NULL)
-        return;
-    for (size_t i = 0; i < tern_gguf_tensor_count(e->file); i++)
-        e->tensors[i].made.rows = 0;
-    e->bytes = 0;
+size_t tern_equal_first(const tern_equal *e, const tern_gguf_tensor *t) {
+    return e->tensors[number_of(e, t)].first;
 }
 
-static bool is_alike(const tern_matrix *a, const tern_matrix *b) {
+bool tern_equal_is_alike(const tern_matrix *a, const tern_matrix *b) {
     return a->format == b->format && a->layout == b->layout && a->rows == b->rows &&
            a->cols == b->cols;
 }
 
-/* Where the other model has these bytes in this form; NULL: nowhere. */
-static const void *find_other(const tern_equal *e, const tern_equal_tensor *t,
-                              const tern_matrix *matrix) {
-    if (t->other != NULL && is_alike(t->other, matrix))
+const void *tern_equal_in_other(const tern_equal *e, const tern_gguf_tensor *tensor,
+                                const tern_matrix *matrix) {
+    if (e == NULL)
+        return NULL;
+    const tern_equal_tensor *t = &e->tensors[number_of(e, tensor)];
+    if (t->other != NULL && tern_equal_is_alike(t->other, matrix))
         return t->other->data;
     return t->is_embedding && matrix->layout == TERN_LAYOUT_ROWS &&
                    matrix->format == e->embedding.format
@@ -188,27 +194,12 @@ static const void *find_other(const tern_equal *e, const tern_equal_tensor *t,
                : NULL;
 }
 
-tern_equal_use tern_equal_reuse(tern_equal *e, const tern_gguf_tensor *t, tern_matrix *matrix) {
-    if (e == NULL)
-        return TERN_EQUAL_NONE;
-    const tern_equal_tensor *equal = &e->tensors[number_of(e, t)];
-    const tern_equal_tensor *first = &e->tensors[equal->first];
-    const void *other = find_other(e, equal, matrix);
-    if (other == NULL && !is_alike(&first->made, matrix))
-        return TERN_EQUAL_NONE;
-    matrix->data = other != NULL ? other : first->made.data;
-    return other != NULL || first->checked ? TERN_EQUAL_CHECKED : TERN_EQUAL_UNCHECKED;
-}
-
-void tern_equal_note(tern_equal *e, const tern_gguf_tensor *t, const tern_matrix *matrix,
-                     bool checked) {
-    if (e == NULL)
-        return;
-    tern_equal_tensor *first = &e->tensors[e->tensors[number_of(e, t)].first];
-    if (first->made.rows > 0)
-        return;
-    first->made = *matrix;
-    first->checked = checked;
+const tern_head_image *tern_equal_image(const tern_equal *e, const void *head,
+                                        const tern_matrix *scan) {
+    return e != NULL && head != NULL && head == e->head && tern_head_is_imaged(e->image) &&
+                   e->image->scan.matrix.layout == scan->layout
+               ? e->image
+               : NULL;
 }
 
 void tern_equal_drop_pages(const tern_equal *e) {

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the list says is made: small things at once, whole matrices by a team. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/iebs.h"
+#include "runtime/files/gguf/int4.h"
+#include "runtime/model/load/dense_blocks.h"
+#include "runtime/model/load/head_image.h"
+#include "runtime/model/load/list.h"
+#include "runtime/model/load/weight_check.h"
+
+/* Where piece k of an entry is made. */
+static void *target_of(const tern_load_entry *e, uint8_t *base, size_t k) {
+    return base + (tern_load_piece_at(e, base, k) - base);
+}
+
+/* ---- packing ------------------------------------------------------------------------------- */
+
+typedef struct packing {
+    tern_load_job job;
+    tern_matrix matrix;
+    tern_import how; /* of ternary tensors in the file */
+    void *target;
+} packing;
+
+static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
+                             tern_error *err) {
+    const packing *p = (const packing *)(const void *)job;
+    const tern_matrix *m = &p->matrix;
+    tern_status status = TERN_OK;
+    (void)worker;
+    if (job->tensor->type == TERN_GGUF_SPARSE_TYPE)
+        return tern_blocks_make_dense(job->tensor, m, r0, r1, p->target, err);
+    if (m->format == TERN_FORMAT_INT4)
+        return tern_int4_pack(&job->tensor->int4, job->source, m, r0, r1, p->target, err);
+    if (m->format == TERN_FORMAT_I2_S && !tern_import_is_plain(&p->how))
+        return tern_import_pack(&p->how, job->source, m->rows, m->cols, m->layout, r0, r1,
+                                p->target, err);
+    /* Group by group: what was checked is still in the cache when it is packed. */
+    for (size_t r = r0; r < r1 && status == TERN_OK; r += TERN_ROW_GROUP) {
+        const size_t end = r1 - r < TERN_ROW_GROUP ? r1 : r + TERN_ROW_GROUP;
+        status = tern_weight_check(m->format, job->source, m->cols, r, end, err);
+        if (status == TERN_OK)
+            status = tern_pack_rows(m->format, job->source, m->rows, m->cols, m->layout, r, end,
+                                    p->target, err);
+    }
+    return status;
+}
+
+static tern_status note_packing(const tern_gguf *file, const tern_load_entry *e, void *target,
+                                tern_load_jobs *jobs, tern_error *err) {
+    packing *p = malloc(sizeof *p);
+    if (p == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to pack weights");
+    *p = (packing){.job = {.make = pack_rows,
+                           .rows = e->rows,
+                           .row_bytes = (size_t)(e->tensor->bytes / e->rows),
+                           .source = e->tensor->data,
+                           .file = file,
+                           .tensor = e->tensor},
+                   .matrix = e->to.linear->matrix,
+                   .how = e->how,
+                   .target = target};
+    tern_load_jobs_add(jobs, &p->job);
+    return TERN_OK;
+}
+
+/* ---- sparse blocks ------------------------------------------------------------------------- */
+
+/* The values of the block rows that begin in rows [r0, r1). */
+static tern_status check_block_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
+                                    tern_error *err) {
+    const tern_iebs m = tern_iebs_view(job->tensor->data);
+    const size_t h = m.block_rows;
+    (void)worker;
+    return tern_iebs_values(&m, (r0 + h - 1) / h, (r1 + h - 1) / h, err);
+}
+
+static tern_status note_blocks(const tern_gguf *file, const tern_load_entry *e,
+                               tern_load_jobs *jobs, tern_error *err) {
+    tern_load_job *job = malloc(sizeof *job);
+    if (job == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to check weights");
+    *job = (tern_load_job){.make = check_block_rows,
+                           .rows = e->rows,
+                           .row_bytes = (size_t)(e->tensor->bytes / e->rows) + 1,
+                           .file = file,
+                           .tensor = e->tensor};
+    tern_load_jobs_add(jobs, job);
+    return TERN_OK;
+}
+
+/* ---- small things -------------------------------------------------------------------------- */
+
+static void fill_vector(const tern_load_entry *e, float *out) {
+    if (e->format == TERN_FORMAT_F32) /* a file may be aligned to less than a float */
+        memcpy(out, e->tensor->data, e->cols * sizeof *out);
+    else
+        tern_kernel_scalar(TERN_OP_EMBED, e->format)->fn.embed(e->tensor->data, e->cols, out);
+    for (size_t i = 0; e->divisor != 1.0f && i < e->cols; i++)
+        out[i] /= e->divisor;
+}
+
+/* The scales of rows, which were kept for that. */
+static void fill_scales(tern_load_entry *e, uint8_t *base) {
+    memcpy(target_of(e, base, 0), e->row_scales, e->rows * sizeof *e->row_scales);
+    free(e->row_scales);
+    e->row_scales = NULL;
+}
+
+/* ---- the list ------------------------------------------------------------------------------ */
+
+typedef struct filler {
+    const tern_gguf *file;
+    uint8_t *base;
+    tern_guard *guard;
+    uint32_t workers;
+    tern_load_jobs jobs;
+} filler;
+
+static tern_status fill_matrix(filler *f, tern_load_entry *e, tern_error *err) {
+    tern_load_piece pieces[TERN_LOAD_PIECES];
+    const size_t n = tern_load_pieces(e, pieces);
+    if (e->row_scales != NULL && tern_load_has_own_scale(e))
+        fill_scales(e, f->base);
+    if (e->place == TERN_LOAD_COPY)
+        memcpy(target_of(e, f->base, n - 1), e->tensor->data, (size_t)e->tensor->bytes);
+    return e->place == TERN_LOAD_MADE
+               ? note_packing(f->file, e, target_of(e, f->base, n - 1), &f->jobs, err)
+               : TERN_OK;
+}
+
+static tern_status make(filler *f, tern_load_entry *e, tern_error *err) {
+    if (e->kind == TERN_LOAD_MATRIX)
+        return fill_matrix(f, e, err);
+    if (e->kind == TERN_LOAD_VECTOR)
+        fill_vector(e, target_of(e, f->base, 0));
+    else if (e->kind == TERN_LOAD_EMBEDDING && e->place == TERN_LOAD_COPY)
+        memcpy(target_of(e, f->base, 0), e->tensor->data, (size_t)e->tensor->bytes);
+    else if (e->kind == TERN_LOAD_IMAGE && e->place == TERN_LOAD_MADE)
+        return tern_head_image_note(e->to.image, e[-1].to.linear, f->file, f->guard, f->workers,
+                                    &f->jobs, err);
+    return TERN_OK;
+}
+
+static tern_status check(filler *f, const tern_load_entry *e, tern_error *err) {
+    switch (e->check) {
+    case TERN_CHECK_BLOCKS:
+        return note_blocks(f->file, e, &f->jobs, err);
+    case TERN_CHECK_KEEP:
+    case TERN_CHECK_DROP:
+        return tern_weight_note_check(&f->jobs, f->file, e->tensor, e->check == TERN_CHECK_DROP,
+                                      err);
+    default:
+        return TERN_OK;
+    }
+}
+
+tern_status tern_load_list_fill(tern_load_list *l, uint8_t *base, tern_guard *guard,
+                                tern_team *team, tern_error *err) {
+    filler f = {.file = l->file, .base = base, .guard = guard, .workers = tern_team_size(team)};
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < l->n; i++) {
+        status = make(&f, &l->entries[i], err);
+        if (status == TERN_OK)
+            status = check(&f, &l->entries[i], err);
+    }
+    if (status == TERN_OK)
+        status = tern_load_jobs_run(&f.jobs, team, err);
+    tern_load_jobs_free(&f.jobs); /* an error may have left some */
+    return status;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which tensors a model reads, by the table of block.h, and what is known of each from the file. */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/iebs.h"
+#include "kernels/ternary.h"
+#include "runtime/model/load/list.h"
+
+enum { AROUND_BLOCKS = 8 }; /* entries, at most */
+
+/* ---- entries ------------------------------------------------------------------------------- */
+
+static tern_status wrong_shape(const char *path, const char *name, const tern_gguf_tensor *t,
+                               size_t cols, size_t rows, size_t n, tern_error *err) {
+    if (n > 1)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
+                         "%s: tensor %s is %llu x %llu x %llu, must be %zu x %zu x %zu", path, name,
+                         (unsigned long long)t->ne[0], (unsigned long long)t->ne[1],
+                         (unsigned long long)t->ne[2], cols, rows, n);
+    return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "%s: tensor %s is %llu x %llu, must be %zu x %zu",
+                     path, name, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], cols,
+                     rows);
+}
+
+/* The tensor of that name: n matrices of rows x cols; a vector has one row. */
+static tern_status find(const tern_gguf *file, const char *name, size_t cols, size_t rows, size_t n,
+                        const tern_gguf_tensor **out, tern_error *err) {
+    const char *path = tern_gguf_name(file);
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(file, name);
+    if (t == NULL)
+        return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: tensor %s is missing", path, name);
+    if (t->ne[0] != cols || t->ne[1] != rows || t->ne[2] != n || t->ne[3] != 1)
+        return wrong_shape(path, name, t, cols, rows, n, err);
+    *out = t;
+    return TERN_OK;
+}
+
+static tern_status wrong_type(const tern_gguf *file, const tern_gguf_tensor *t, const char *use,
+                              tern_error *err) {
+    if (t->type >= TERN_GGUF_FIRST_OWN_TYPE) /* of a list, which has names and no numbers */
+        return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %.*s has type %s, which %s",
+                         tern_gguf_name(file), TERN_SPAN_SHOWN(t->name), tern_gguf_tensor_type(t),
+                         use);
+    return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %.*s has type %u (%s), which %s",
+                     tern_gguf_name(file), TERN_SPAN_SHOWN(t->name), t->type,
+                     tern_gguf_tensor_type(t), use);
+}
+
+/* Where a tensor goes in the model, by kind. */
+static tern_load_entry *add(tern_load_list *l, tern_load_kind kind, const tern_gguf_tensor *t,
+                            size_t rows, size_t cols) {
+    tern_load_entry *e = &l->entries[l->n++];
+    *e = (tern_load_entry){
+        .kind = kind, .tensor = t, .rows = rows, .cols = cols, .divisor = 1.0f, .scale = 1.0f};
+    e->format = tern_format_from_gguf(t->type);
+    return e;
+}
+
+static tern_status list_vector(tern_load_list *l, const char *name, size_t n, float divisor,
+                               const float **to, tern_error *err) {
+    const tern_gguf_tensor *t;
+    const tern_status status = find(l->file, name, n, 1, 1, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_format_from_gguf(t->type);
+    if (format > TERN_FORMAT_BF16 || tern_kernel_scalar(TERN_OP_EMBED, format) == NULL)
+        return wrong_type(l->file, t, "is not a float type", err);
+    tern_load_entry *e = add(l, TERN_LOAD_VECTOR, t, 1, n);
+    e->to.vector = to;
+    e->divisor = divisor;
+    return TERN_OK;
+}
+
+static tern_status list_embedding(tern_load_list *l, const char *name, size_t rows, size_t cols,
+                                  tern_load_check check, tern_embedding *to, tern_error *err) {
+    const tern_gguf_tensor *t;
+    uint64_t row_bytes = 0;
+    tern_status status = find(l->file, name, cols, rows, 1, &t, err);
+    if (status != TERN_OK)
+        return status;
+    const tern_format format = tern_format_from_gguf(t->type);
+    if (format == TERN_FORMAT_NONE || tern_kernel_scalar(TERN_OP_EMBED, format) == NULL)
+        return wrong_type(l->file, t, "cannot be used as embedding", err);
+    status = tern_format_bytes(format, 1, cols, &row_bytes);
+    if (status != TERN_OK)
+        return tern_fail(err, status, "%s: tensor %s: %zu columns do not suit its type",
+                         tern_gguf_name(l->file), name, cols);
+    tern_load_entry *e = add(l, TERN_LOAD_EMBEDDING, t, rows, cols);
+    e->to.embedding = to;
+    e->check = check;
+    to->row_bytes = (size_t)row_bytes;
+    return TERN_OK;
+}
+
+/* ---- matrices ------------------------------------------------------------------------------ */
+
+/* I2_S, TL1, TL2: how the codes are read, and the scale after them. */
+static tern_status read_codes(const tern_gguf *file, const tern_reading *reading,
+                              tern_load_entry *e, tern_error *err) {
+    const tern_gguf_tensor *t = e->tensor;
+    tern_error problem = {.status = TERN_OK};
+    tern_status status = tern_reading_of(reading, t, &e->how, &problem);
+    if (status == TERN_OK)
+        status = tern_import_check(&e->how, t->data, e->rows, e->cols, &problem);
+    if (status != TERN_OK)
+        return tern_fail(err, status, "%s: tensor %.*s: %s", tern_gguf_name(file),
+                         TERN_SPAN_SHOWN(t->name), problem.message);
+    memcpy(&e->scale, t->data + tern_import_scale_at(&e->how, e->rows, e->cols), sizeof e->scale);
+    if (!isfinite(e->scale) || e->scale < 0.0f)
+        return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                         "%s: tensor %.*s has scale %g, must be finite and not negative",
+                         tern_gguf_name(file), TERN_SPAN_SHOWN(t->name), (double)e->scale);
+    return TERN_OK;
+}
+
+/* TQ: blocks whose scales differ within a row are not a ternary matrix. The scales of rows are kept
+ * unless they are all the same; packing checks that they are finite. */
+static tern_status read_block_scales(const tern_gguf *file, tern_load_entry *e, tern_error *err) {
+    e->row_scales = malloc(e->rows * sizeof *e->row_scales);
+    if (e->row_scales == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: tensor %.*s: no memory for %zu scales",
+                         tern_gguf_name(file), TERN_SPAN_SHOWN(e->tensor->name), e->rows);
+    e->is_ternary =
+        tern_ternary_row_scales(e->format, e->tensor->data, e->rows, e->cols, e->row_scales);
+    e->scale = e->is_ternary ? e->row_scales[0] : 1.0f;
+    for (size_t r = 0; e->is_ternary && r < e->rows; r++)
+        e->differ |= memcmp(&e->row_scales[r], e->row_scales, sizeof *e->row_scales) != 0;
+    if (!e->differ) {
+        free(e->row_scales);
+        e->row_scales = NULL;
+    }
+    return TERN_OK;
+}
+
+/* What is read of a matrix before it is packed. */
+static tern_status read_facts(const tern_gguf *file, const tern_reading *reading,
+                              tern_load_entry *e, tern_error *err) {
+    const tern_layout own = tern_format_layout(e->format);
+    e->is_ternary = e->format == TERN_FORMAT_I2_S;
+    if (e->tensor->type == TERN_GGUF_SPARSE_TYPE) {
+        e->scale = tern_iebs_view(e->tensor->data).scale;
+        return TERN_OK;
+    }
+    if (e->is_ternary)
+        return read_codes(file, reading, e, err);
+    return own != TERN_LAYOUT_NONE && tern_layout_input(own) == TERN_INPUT_TOKEN
+               ? read_block_scales(file, e, err)
+               : TERN_OK;
+}
+
+/* Whether the tensor's bytes are those of its rows, one after the other. */
+static bool is_of_rows(const tern_gguf_tensor *t) {
+    return tern_gguf_format(t) != TERN_FORMAT_NONE && t->type < TERN_GGUF_FIRST_OWN_TYPE &&
+           tern_gguf_tiled(t) == 0;
+}
+
+/* experts 0: one matrix; else as many of rows x cols, which are one of all their rows. */
+static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, const char *name,
+                               uint32_t experts, size_t rows, size_t cols, tern_linear *to,
+                               tern_error *err) {
+    const size_t n = experts > 0 ? experts : 1;
+    const tern_gguf_tensor *t;
+    const tern_status status = find(l->file, name, cols, rows, n, &t, err);
+    if (status != TERN_OK)
+        return status;
+    if (experts > 0 && !is_of_rows(t))
+        return wrong_type(l->file, t, "cannot be cut into experts", err);
+    if (tern_gguf_format(t) == TERN_FORMAT_NONE || t->bytes == 0)
+        return wrong_type(l->file, t, "has no kernels", err);
+    tern_load_entry *e = add(l, TERN_LOAD_MATRIX, t, n * rows, cols);
+    e->format = tern_gguf_format(t);
+    e->to.linear = to;
+    *to = (tern_linear){.tensor = t, .experts = experts};
+    to->matrix = (tern_matrix){.format = e->format, .rows = e->rows, .cols = cols};
+    return read_facts(l->file, reading, e, err);
+}
+
+/* ---- the model ----------------------------------------------------------------------------- */
+
+/* What the list is made from. */
+typedef struct lister {
+    tern_load_list *list;
+    const tern_reading *reading;
+    const tern_load_target *to;
+} lister;
+
+static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
+    const tern_config *c = l->to->config;
+    tern_layer *layer = &l->to->layers[n];
+    const tern_block_sizes sizes = tern_config_block(c);
+    size_t count;
+    const tern_block_tensor *tensors = tern_block_tensors(&count);
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < count; i++) {
+        const tern_block_tensor *t = &tensors[i];
+        const size_t rows = tern_block_length(&sizes, t->rows);
+        const size_t cols = tern_block_length(&sizes, t->columns);
+        const uint32_t experts = t->routed ? c->n_expert : 0;
+        char name[64];
+        snprintf(name, sizeof name, "blk.%u.%s", n, t->name);
+        if (!tern_block_has(c->arch, t))
+            continue;
+        if (t->kind == TERN_BLOCK_MATRIX)
+            status = list_matrix(l->list, l->reading, name, experts, rows, cols,
+                                 tern_layer_matrix(layer, t), err);
+        else if (t->kind == TERN_BLOCK_NORM || tern_gguf_find_tensor(l->list->file, name) != NULL)
+            status = list_vector(l->list, name, cols, 1.0f, tern_layer_vector(layer, t), err);
+    }
+    return status;
+}
+
+/* What an encoder adds to the embedding of tokens, and the norm of the sum. */
+static tern_status list_encoder(const lister *l, tern_error *err) {
+    const tern_config *c = l->to->config;
+    tern_weight_set *own = l->to->own;
+    tern_status status = list_embedding(l->list, "position_embd.weight", c->n_ctx, c->n_embd,
+                                        TERN_CHECK_KEEP, &own->positions, err);
+    if (status == TERN_OK)
+        status = list_embedding(l->list, "token_types.weight", c->n_types, c->n_embd,
+                                TERN_CHECK_KEEP, &own->types, err);
+    if (status == TERN_OK)
+        status =
+            list_vector(l->list, "token_embd_norm.weight", c->n_embd, 1.0f, &own->embd_norm, err);
+    return status == TERN_OK ? list_vector(l->list, "token_embd_norm.bias", c->n_embd, 1.0f,
+                                           &own->embd_norm_bias, err)
+                             : status;
+}
+
+/* The head, and after it the place of its image. */
+static tern_status list_head(const lister *l, const char *name, tern_error *err) {
+    const tern_config *c = l->to->config;
+    tern_linear *head = &l->to->own->head;
+    const tern_status status =
+        list_matrix(l->list, l->reading, name, 0, c->n_vocab, c->n_embd, head, err);
+    if (status == TERN_OK && l->to->image != NULL)
+        add(l->list, TERN_LOAD_IMAGE, head->tensor, c->n_vocab, c->n_embd)->to.image = l->to->image;
+    return status;
+}
+
+/* What stands around the blocks. Rows of an embedding that is not the head are read where they lie,
+ * a few for each token: its pages are given back. */
+static tern_status list_ends(const lister *l, tern_error *err) {
+    static const char output[] = "output.weight", embedding[] = "token_embd.weight";
+    const tern_config *c = l->to->config;
+    tern_weight_set *own = l->to->own;
+    const bool apart =
+        !c->arch->embedding_head && tern_gguf_find_tensor(l->list->file, output) != NULL;
+    tern_status status =
+        list_embedding(l->list, embedding, c->n_vocab, c->n_embd,
+                       apart ? TERN_CHECK_DROP : TERN_CHECK_NONE, &own->embedding, err);
+    if (status == TERN_OK && c->arch->encodes)
+        status = list_encoder(l, err);
+    else if (status == TERN_OK)
+        status = list_vector(l->list, "output_norm.weight", c->n_embd, c->logit_divisor,
+                             &own->output_norm, err);
+    return status == TERN_OK ? list_head(l, apart ? output : embedding, err) : status;
+}
+
+tern_status tern_load_list_make(tern_load_list *list, const tern_gguf *file,
+                                const tern_reading *reading, const tern_load_target *target,
+                                tern_error *err) {
+    const lister l = {.list = list, .reading = reading, .to = target};
+    const uint32_t n_layer = target->config->n_layer;
+    size_t capacity;
+    (void)tern_block_tensors(&capacity);
+    capacity = capacity * n_layer + AROUND_BLOCKS;
+    *list = (tern_load_list){.file = file, .entries = calloc(capacity, sizeof *list->entries)};
+    if (list->entries == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to list %zu tensors",
+                         tern_gguf_name(file), capacity);
+    tern_status status = TERN_OK;
+    for (uint32_t n = 0; status == TERN_OK && n < n_layer; n++)
+        status = list_layer(&l, n, err);
+    return status == TERN_OK ? list_ends(&l, err) : status;
+}
+
+void tern_load_list_free(tern_load_list *l) {
+    for (size_t i = 0; i < l->n; i++)
+        free(l->entries[i].row_scales);
+    free(l->entries);
+    *l = (tern_load_list){.file = NULL};
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_RUNTIME_MODEL_PARTS_WEIGHT_SET_H
+#define TERN_RUNTIME_MODEL_PARTS_WEIGHT_SET_H
+
+#include "runtime/model/parts/block.h"
+
+/* What a worker reads: the model's weights, or with what lies in the replica of its node. */
+typedef struct tern_weight_set {
+    const tern_layer *layers; /* [n_layer] */
+    tern_embedding embedding;
+    tern_embedding positions, types; /* of encoders: [n_ctx], [kinds of tokens] rows of n_embd */
+    const float *embd_norm, *embd_norm_bias; /* [n_embd] of encoders: of the sum of all three */
+    const float *output_norm;                /* [n_embd]; NULL: none */
+    tern_linear head;                        /* n_embd -> n_vocab */
+} tern_weight_set;
+
+#endif
