@@ -7,14 +7,20 @@
 #include "base/taker.h"
 #include "runtime/model/model.h"
 
+/* Memory for so many positions. */
+typedef struct tern_placed_size {
+    size_t bytes;
+    uint32_t positions;
+    bool huge_pages;     /* as in base/arena.h */
+    tern_status missing; /* where there is no memory */
+} tern_placed_size;
+
 /*
- * Maps `bytes`, which hold `positions` positions; huge_pages as in base/arena.h. TERN_OK with
- * *refused, if it was 0, set to the errno of a place that the system refused. `missing` when there
- * is not a memory; TERN_ERR_STRICT when a strict model's place is refused.
+ * Maps it. TERN_OK with *refused, if it was 0, set to the errno of a place that the system refused.
+ * `missing` when there is no memory; TERN_ERR_STRICT when a strict model's place is refused.
  */
-TERN_MUST_CHECK tern_status tern_arena_new_placed(const tern_model *model, size_t bytes,
-                                                  bool huge_pages, uint32_t positions,
-                                                  tern_status missing, tern_arena *arena,
+TERN_MUST_CHECK tern_status tern_arena_new_placed(const tern_model *model,
+                                                  const tern_placed_size *size, tern_arena *arena,
                                                   int *refused, tern_error *err);
 
 /* What a taker that only added up came to. TERN_ERR_NOMEM when that exceeds the address space. */

@@ -59,9 +59,12 @@ tern_status tern_pool_open(const tern_model *model, tern_format kv, tern_pool_si
     size_t bytes = 0;
     describe(model, kv, size, pool);
     tern_status status = tern_pool_bytes(model, kv, size, &bytes, err);
+    const tern_placed_size wanted = {.bytes = bytes,
+                                     .positions = size.pages * TERN_PAGE,
+                                     .huge_pages = true,
+                                     .missing = TERN_ERR_CACHE_MEMORY};
     if (status == TERN_OK)
-        status = tern_arena_new_placed(model, bytes, true, size.pages * TERN_PAGE,
-                                       TERN_ERR_CACHE_MEMORY, &pool->arena, refused, err);
+        status = tern_arena_new_placed(model, &wanted, &pool->arena, refused, err);
     tern_taker filler = {.arena = &pool->arena, .status = status, .err = err};
     lay_out(pool, &filler);
     if (filler.status != TERN_OK)

@@ -122,7 +122,7 @@ static void lay_out(tern_runner *r, uint32_t threads, tern_taker *t) {
     lay_out_logits(r, t);
 }
 
-/* The processor's operations, with the rows that the model has chosen. */
+/* The processor's operations, with the kernels that the model has chosen; memory comes later. */
 static void choose_backend(tern_runner *r) {
     const tern_row_set *rows = &r->model->rows;
     tern_processor_device *p = &r->processor;
@@ -130,9 +130,7 @@ static void choose_backend(tern_runner *r) {
         rows->quantize_token, rows->quantize_block, rows->rmsnorm, rows->layernorm,
         rows->rope,           rows->gate,           rows->add,     r->model->own.embedding.row,
         rows->hadamard,       rows->softmax};
-    const tern_attend_scratch attend = p->attend;
     tern_processor_init(p, r->model->guard.mask);
-    p->attend = attend;
     p->tally = r->tally;
     if (rows->round != NULL)
         p->rows[rows->round->op][TERN_FORMAT_NONE] = rows->round;
@@ -185,9 +183,10 @@ static tern_status reserve(tern_runner *r, const tern_runner_params *params, ter
     size_t bytes = 0;
     p.threads = tern_team_size(r->team);
     tern_status status = tern_runner_bytes(r->model, &p, &bytes, err);
+    const tern_placed_size wanted = {
+        .bytes = bytes, .positions = p.n_ctx, .missing = TERN_ERR_SCRATCH_MEMORY};
     if (status == TERN_OK)
-        status = tern_arena_new_placed(r->model, bytes, false, p.n_ctx, TERN_ERR_SCRATCH_MEMORY,
-                                       &r->arena, &r->refused, err);
+        status = tern_arena_new_placed(r->model, &wanted, &r->arena, &r->refused, err);
     tern_taker filler = {.arena = &r->arena, .status = status, .err = err};
     if (status == TERN_OK)
         lay_out(r, p.threads, &filler);
@@ -202,6 +201,7 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
     configure(r, model, params);
     r->refused = model->refused;
     r->tally = tern_tally_new();
+    choose_backend(r);
     /* Another device is driven by the thread that calls. */
     tern_status status = r->tally != NULL
                              ? start_team(r, model->mirror != NULL ? 1 : params->threads, err)
@@ -212,7 +212,6 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
         tern_runner_free(&r);
         return status;
     }
-    choose_backend(r);
     if (model->config.arch->ungated) /* act(x) is act(x) * 1 */
         for (size_t i = 0; i < (size_t)r->n_batch * model->config.n_ff; i++)
             r->scratch.up[i] = 1.0f;

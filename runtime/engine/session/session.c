@@ -145,9 +145,10 @@ static tern_status open_sequence(tern_session *s, uint32_t n_ctx, tern_error *er
     size_t bytes = 0;
     s->sequence.n_ctx = n_ctx;
     tern_status status = plan_sequence(n_ctx, &bytes, err);
+    const tern_placed_size wanted = {
+        .bytes = bytes, .positions = n_ctx, .missing = TERN_ERR_CACHE_MEMORY};
     if (status == TERN_OK)
-        status = tern_arena_new_placed(s->model, bytes, false, n_ctx, TERN_ERR_CACHE_MEMORY,
-                                       &s->arena, &s->refused, err);
+        status = tern_arena_new_placed(s->model, &wanted, &s->arena, &s->refused, err);
     tern_taker filler = {.arena = &s->arena, .status = status, .err = err};
     lay_out_sequence(&s->sequence, &filler);
     const uint32_t round = s->pool.parts[TERN_PART_WINDOW].n;

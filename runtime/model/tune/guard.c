@@ -139,7 +139,16 @@ static bool trial_new(trial *t, const tern_matrix *w, size_t tokens) {
                 ->fn.quantize_block(row, w->cols, q + i * q_stride, d + i * blocks,
                                     sum + i * blocks);
     }
-    t->x = (tern_activations){w->cols, x, w->cols, q, q_stride, d, sum, d, sum, blocks};
+    t->x = (tern_activations){.cols = w->cols,
+                              .x = x,
+                              .x_stride = w->cols,
+                              .q = q,
+                              .q_stride = q_stride,
+                              .s = d,
+                              .sum = sum,
+                              .d = d,
+                              .block_sum = sum,
+                              .d_stride = blocks};
     return true;
 }
 
@@ -165,17 +174,19 @@ static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *
            (row->op != TERN_OP_GEMM || same_product(row, scalar, w, TERN_MANY_TOKENS + 1, ran));
 }
 
+/* The kernel whose turn it is: `preferred`, unless there is none or it was refused. */
+static const tern_kernel_row *next_product(const tern_guard *g, tern_kernel_use use,
+                                           const tern_kernel_row *preferred) {
+    return preferred != NULL && !is_refused(g, preferred) ? preferred : tern_guard_select(g, use);
+}
+
 const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_matrix *w,
                                           const tern_kernel_row *preferred, const char *where) {
     const tern_kernel_use use = {op, w->format, w->layout};
     const tern_kernel_row *scalar = scalar_sibling(g, use);
-    const tern_kernel_row *row;
-    bool ran = true;
-
-    while ((row = preferred != NULL && !is_refused(g, preferred)
-                      ? preferred
-                      : tern_guard_select(g, use)) != NULL &&
-           row != scalar && !is_sound(g, row)) {
+    const tern_kernel_row *row = next_product(g, use, preferred);
+    while (row != NULL && row != scalar && !is_sound(g, row)) {
+        bool ran = true;
         if (product_is_right(row, scalar, w, &ran))
             return accept(g, row);
         if (!ran || g->n_refused == TERN_GUARD_REFUSALS) {
@@ -183,6 +194,7 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
             return NULL;
         }
         refuse(g, row, where);
+        row = next_product(g, use, preferred);
     }
     return row;
 }
