@@ -8,6 +8,7 @@
  * here changes a result.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -126,6 +127,30 @@ void tern_linear_describe(const tern_model *model, const tern_linear *linear,
  */
 TERN_MUST_CHECK tern_status tern_linear_weights(const tern_model *model, const tern_linear *linear,
                                                 const void **bytes, void **made, tern_error *err);
+
+/* ---- the list by which a model is loaded ----------------------------------------------------- */
+
+/* A tensor of the list. Texts are static, or the model's. */
+typedef struct tern_planned_tensor {
+    tern_span tensor;    /* its name in the file */
+    const char *type;    /* there: "i2_s" */
+    const char *what;    /* "vector", "matrix", "embedding", or "image": what the head's becomes */
+    const char *place;   /* from where it is read: "file", "memory" that it was packed or copied to,
+                            "equal": where an earlier one with the same bytes is read, "shared": in
+                            the model that this one shares with */
+    tern_layout layout;  /* NONE: of a vector */
+    uint64_t rows, cols; /* a vector has one row */
+    const tern_kernel_row *gemv, *gemm; /* that multiply by it; NULL: none do */
+    uint64_t file_bytes;                /* that stay in use where the file is mapped; rows in blocks
+                                           that only tokens look up do not count */
+    uint64_t offset, bytes; /* of the memory: tern_model_info.packed_bytes in all. 0 bytes: none */
+} tern_planned_tensor;
+
+/*
+ * Entry i of the list by which the model was loaded, or without weights would be: each tensor that
+ * is read, once, in the order of its memory. False past the last one.
+ */
+bool tern_model_planned(const tern_model *model, size_t i, tern_planned_tensor *out);
 
 /* ---- what a model computes, and who says so ---------------------------------------------------
  */

@@ -145,12 +145,25 @@ class MemoryPlan(common.TernTest):
         image = vocabulary * (width + 3 * 4)  # the head in int8, three floats a row
         self.assertGreaterEqual(plan["packed"], matrices // 4 + image)
         self.assertLess(plan["packed"], 1.02 * matrices / 4 + image + 4 * vectors)
-        self.assertEqual(plan["in_place"], 2 * width * vocabulary + 4 * vectors)
+        self.assertEqual(plan["in_place"], 2 * width * vocabulary)
         parts = ("in_place", "packed", "kv_cache", "scratch")
         self.assertEqual(plan["needed"], sum(plan[part] for part in parts))
         self.assertEqual(plan["file"], self.bitnet.stat().st_size)
         self.assertGreater(plan["available"], 0)
         self.assertEqual(plan["fits"], plan["needed"] <= plan["available"])
+
+    def test_list(self):
+        """What each tensor becomes: the same list that memory is planned by."""
+        shown = tern_json("inspect", self.bitnet)
+        weights, plan = shown["weights"], shown["memory"]
+        self.assertEqual(sum(t["bytes"] for t in weights), plan["packed"])
+        self.assertEqual(sum(t["file_bytes"] for t in weights), plan["in_place"])
+        self.assertEqual([t["offset"] for t in weights], sorted(t["offset"] for t in weights))
+        self.assertEqual(len(weights), 1 + 1 + sum(t["tensors"] for t in shown["tensors"]))  # a head, an image
+        self.assertEqual({t["place"] for t in weights if t["what"] == "matrix"}, {"memory", "equal"})
+        self.assertEqual({t["layout"] for t in weights if t["what"] == "image"}, {"int8r16"})
+        text = tern_text("inspect", self.bitnet, "--no-tune")
+        self.assertRegex(text, r"\n +210 matrix +i2_s +memory +t2r16 +\d+\.\d MiB +tern_gemv_\w+, tern_gemm_\w+\n")
 
     def test_text(self):
         text = tern_text("inspect", self.bitnet, "--ctx", 2048)

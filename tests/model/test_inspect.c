@@ -90,6 +90,38 @@ static void test_matrices(void **state) {
         check_matrices(tiny_presets()[i]);
 }
 
+/* Every matrix of the model, and pieces of memory one after the other. */
+static void check_list(const char *preset) {
+    check_case("%s", preset);
+    tern_model *model = tiny_open(preset, NULL);
+    tern_model_info about;
+    tern_model_describe(model, &about);
+    tern_planned_tensor t;
+    uint64_t bytes = 0;
+    size_t matrices = 0;
+    for (size_t i = 0; tern_model_planned(model, i, &t); i++) {
+        assert_int_equal(t.offset, bytes);
+        bytes += t.bytes;
+        if (t.gemv == NULL)
+            continue;
+        tern_linear_info info;
+        tern_linear_describe(model, tern_model_linear(model, matrices++), &info);
+        assert_ptr_equal(t.tensor.data, info.tensor.data);
+        assert_ptr_equal(t.gemv, info.gemv);
+        assert_ptr_equal(t.gemm, info.gemm);
+        assert_int_equal(t.layout, info.matrix.layout);
+    }
+    assert_int_equal(bytes, about.packed_bytes);
+    assert_null(tern_model_linear(model, matrices));
+    tern_model_free(&model);
+}
+
+static void test_list(void **state) {
+    (void)state;
+    for (size_t i = 0; tiny_presets()[i] != NULL; i++)
+        check_list(tiny_presets()[i]);
+}
+
 /* A layout that was named, not measured. */
 static void test_choice_asked(void **state) {
     (void)state;
@@ -301,11 +333,11 @@ static void test_save_new(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matrices),      cmocka_unit_test(test_choice_asked),
-        cmocka_unit_test(test_observer),      cmocka_unit_test(test_stages_refused),
-        cmocka_unit_test(test_select),        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_reading_check), cmocka_unit_test(test_tuning),
-        cmocka_unit_test(test_save_new),
+        cmocka_unit_test(test_matrices),       cmocka_unit_test(test_list),
+        cmocka_unit_test(test_choice_asked),   cmocka_unit_test(test_observer),
+        cmocka_unit_test(test_stages_refused), cmocka_unit_test(test_select),
+        cmocka_unit_test(test_weights),        cmocka_unit_test(test_reading_check),
+        cmocka_unit_test(test_tuning),         cmocka_unit_test(test_save_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "tools/model/model_facts.h"
 #include "tools/model/model_hint.h"
 #include "tools/model/placement.h"
+#include "tools/model/planned_weights.h"
 
 enum { MAX_TYPES = 64 };
 
@@ -56,19 +57,6 @@ static void count_types(inspection *n) {
     }
 }
 
-/* Bytes of the matrices that are read where the file is mapped: of floats, and of what meets them.
- */
-static uint64_t float_matrices(const inspection *n) {
-    const bool all = strcmp(tern_model_activation_forms(n->l.model), "float") == 0;
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < n->n_types; i++) {
-        const tern_format f = n->types[i].format;
-        const bool floats = f == TERN_FORMAT_F32 || f == TERN_FORMAT_F16 || f == TERN_FORMAT_BF16;
-        bytes += floats || (all && f != TERN_FORMAT_INT4) ? n->types[i].bytes : 0;
-    }
-    return bytes;
-}
-
 /* Everything that can be said about running the model, without reading its weights. */
 static void try_model(inspection *n) {
     tern_model_params params = n->params;
@@ -90,7 +78,7 @@ static void try_model(inspection *n) {
     tern_session_params session = tern_session_params_default();
     session.n_ctx = (uint32_t)options_integer(n->o, OPT_CONTEXT);
     session.kv = loader_kv_format(n->o);
-    n->status = memory_plan_make(l->model, &session, float_matrices(n), &n->plan, &n->why);
+    n->status = memory_plan_make(l->model, &session, planned_in_file(l->model), &n->plan, &n->why);
     n->plan.no_replicas = n->params.replicate ? tern_model_no_replicas(l->model) : NULL;
 }
 
@@ -179,6 +167,7 @@ static bool print_plan(const inspection *n) {
     out_print("read         %10.1f MiB  of weights for each token\n", mib(m->weight_bytes));
     out_print("activations  %s (precision %s)\n", tern_model_activation_forms(n->l.model),
               tern_model_activations(n->l.model));
+    planned_print(n->l.model);
     out_print("\nkernels      (%s; choice: %s)\n", tern_model_isa(n->l.model),
               tern_model_choice(n->l.model));
     for (size_t i = 0; i < n->l.n_kernels; i++)
@@ -266,6 +255,7 @@ static bool add_model(const inspection *n, json_t *root) {
                                   "n_ctx_train", (int)m->n_ctx_train));
     if (runs_here(n))
         json_object_set_new(root, "memory", memory_plan_json(&n->plan));
+    json_object_set_new(root, "weights", planned_json(n->l.model));
     json_object_set_new(root, "parameters", json_integer((json_int_t)m->parameters));
     json_object_set_new(root, "bytes_per_token", json_integer((json_int_t)m->weight_bytes));
     json_object_set_new(root, "activation_forms",
