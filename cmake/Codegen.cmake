@@ -36,9 +36,10 @@ endfunction()
 
 if(NOT TERN_PREGENERATED)
   tern_find_python(TERN_CODEGEN_PYTHON)
-  file(GLOB generator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2
-       ${PROJECT_SOURCE_DIR}/kernels/cuda/*.j2 ${PROJECT_SOURCE_DIR}/bench/*.j2
+  file(GLOB generator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.j2
        ${PROJECT_SOURCE_DIR}/codegen/*.py)
+  file(GLOB_RECURSE templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2)
+  list(APPEND generator ${templates})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${generator}
                ${PROJECT_SOURCE_DIR}/kernels/kernels.toml ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
                ${PROJECT_SOURCE_DIR}/dispatch/cpu.h)

@@ -59,6 +59,7 @@ def render_row(env: jinja2.Environment, row: table.Row) -> str:
         op=row.op.name,
         format=row.format,
         isa=row.isa,
+        blocks=row.blocks,
         lanes=row.isa.lanes,
         vectors=16 // row.isa.lanes,  # vectors that hold the sixteen virtual lanes
         token_tiles=token_tiles(row.tokens) if row.op.tiled else [],

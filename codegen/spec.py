@@ -15,6 +15,7 @@ try:
 except ModuleNotFoundError:  # Python before 3.11
     import tomli as tomllib
 
+from blocks import Blocks, load_blocks
 from checks import SpecError, as_list, check_keys, check_type
 from isas import Isa, load_groups, load_isas
 
@@ -50,6 +51,7 @@ class Row:
     own_template: str | None = None  # instead of the operation's
     prefetch: int = PREFETCH  # bytes of weights ahead that a product asks the memory for
     ahead_of: Isa | None = None  # a stronger set whose rows come after this one
+    blocks: Blocks | None = None  # of its layout, where that has blocks of codes and scales
 
     @property
     def strength(self) -> tuple[int, int]:
@@ -106,6 +108,7 @@ class Spec:
     ops: dict[str, Op] = field(default_factory=dict)
     layouts: dict[str, str] = field(default_factory=dict)  # of section [format]
     known_layouts: set[str] = field(default_factory=set)
+    blocks: dict[str, Blocks] = field(default_factory=dict)  # of section [blocks], by layout
     groups: dict[str, list[str]] = field(default_factory=dict)  # of section [group]
     rows: list[Row] = field(default_factory=list)
 
@@ -179,7 +182,7 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
             layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")
             is_other = other is not None and other != layout
             place = other if is_other else layout
-            facts = (rows, tokens, is_other, template, prefetch, ahead_of)
+            facts = (rows, tokens, is_other, template, prefetch, ahead_of, spec.blocks.get(place))
             found.append(Row(op, fmt, place, spec.isas[isa], *facts))
     for row in found:
         check_tile(row)
@@ -350,8 +353,8 @@ def load(root: Path, table: Path | None = None) -> Spec:
     header = (root / "include" / "tern" / "kernels.h").read_text(encoding="utf-8")
     cpu = (root / "dispatch" / "cpu.h").read_text(encoding="utf-8")
     features = {name.upper() for name in names_of_list(cpu, "TERN_CPU_LIST")}
-    check_keys(path.name, data, {"isa", "format", "op", "kernel"}, {"group"})
-    for section in ("isa", "format", "op", "group"):
+    check_keys(path.name, data, {"isa", "format", "op", "kernel"}, {"group", "blocks"})
+    for section in ("isa", "format", "op", "group", "blocks"):
         check_type(path.name, data, section, dict)
     spec = Spec()
     spec.isas = load_isas(data["isa"], features)
@@ -364,6 +367,7 @@ def load(root: Path, table: Path | None = None) -> Spec:
         if not isinstance(layout, str) or layout not in spec.known_layouts:
             raise SpecError(f"format.{fmt}: unknown layout '{layout}'")
     spec.layouts = dict(data["format"])
+    spec.blocks = load_blocks(data.get("blocks", {}), spec.known_layouts, root / "kernels")
     ops = set(names_of_list(header, "TERN_OP_LIST"))
     spec.ops = {n: load_op(n, e, ops, root / "kernels") for n, e in data["op"].items()}
     for index, entry in enumerate(data["kernel"], start=1):

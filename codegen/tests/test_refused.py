@@ -54,6 +54,9 @@ REFUSED = {
     "unknown format": ('f32 = "rows"', 'f31 = "rows"', r"format\.f31: not in TERN_FORMAT_LIST"),
     "unknown layout": ('i2_s = "t2r16"', 'i2_s = "t2r15"', r"format\.i2_s: unknown layout 't2r15'"),
     "layout that is not text": ('i2_s = "t2r16"', "i2_s = [1]", r"format\.i2_s: unknown layout"),
+    "blocks of an unknown layout": ("q4_1r16 = {", "q4_1r17 = {", r"blocks\.q4_1r17: not in TERN_LAYOUT_LIST"),
+    "unknown codes": ('codes = "nibbles"', 'codes = "nobbles"', r"template 'codes/nobbles\.c\.j2' does not exist"),
+    "no blocks that share": ("per = 1", "per = 0", r"blocks\.q4_1r16: key 'per' must be at least 1"),
     "unknown operation": (
         "[op.softmax]",
         "[op.softmin]",
