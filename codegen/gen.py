@@ -31,6 +31,7 @@ BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 """
 ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
 COLUMNS = 100
+NOTHING = "\0"  # in place of an expression that is empty: a line of nothing else is left out
 # How a row multiplies, by the first of these verbs that its code calls (bench/probe.h).
 UNITS = {"tiles": "tile_multiply(", "codes": "vp_mac(", "signed": "vi_mac_ss(", "float": "vf_mul("}
 
@@ -45,6 +46,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         line_statement_prefix="%%",
         line_comment_prefix="##",
+        finalize=lambda value: str(value).removesuffix("\n") or NOTHING,
     )
 
 
@@ -109,6 +111,10 @@ def tidy(text: str) -> str:
     """No line over 100 columns, at most one blank line in a row, one newline at the end."""
     lines: list[str] = []
     for line in text.splitlines():
+        if NOTHING in line:
+            line = line.replace(NOTHING, "")
+            if not line.strip():
+                continue
         line = line.rstrip()
         opens = line and line[0] not in "}#" and not line[0].isspace()
         if opens and lines and lines[-1] in ("}", "};") or line == "enum {":

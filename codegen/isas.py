@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from checks import SpecError, as_list, check_keys, check_type
 
@@ -36,11 +37,9 @@ class Isa:
         return self.arch == "cuda"
 
 
-# Verbs that kernels/proof.c.j2 can execute and compare with plain C.
-PROVABLE = (
-    "vf_mul", "vf_mac_exact", "vf_load_f16", "vf_store_f16", "vp_mac", "vi_mac_ss", "vw_mac", "vb_plane2", "vb_bit2", "vb_trit",
-    "vi_mmla", "tile_multiply",
-)
+# Verbs that can be executed and compared with plain C: each has a template in kernels/proof/.
+PROOFS = Path(__file__).resolve().parent.parent / "kernels" / "proof"
+PROVABLE = tuple(sorted(path.name.split(".")[0] for path in PROOFS.glob("*.c.j2")))
 
 # Keys of an entry: what is taken from the set that it extends, and lists.
 INHERITED = {"arch": str, "lanes": int, "chains": int, "registers": int}

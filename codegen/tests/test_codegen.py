@@ -336,6 +336,11 @@ class Inheritance(InFolder):
 
 
 class Helpers(unittest.TestCase):
+    def test_lines_of_empty_expressions_are_left_out(self) -> None:
+        text = '    {{ "" }}\nint a{{ "" }};\n    {{ "" }}{{ "" }}\n\n{{ "int b;\n" }}\n'
+        rendered = gen.environment().from_string(text).render()
+        self.assertEqual(gen.tidy(rendered), "int a;\n\nint b;\n")
+
     def test_token_tiles_cover_every_count(self) -> None:
         for tokens in (1, 2, 4, 8, 16):
             tiles = gen.token_tiles(tokens)

@@ -252,7 +252,7 @@ REFUSED = {
     "proof that nobody wrote": (
         'proof = ["vp_mac"]\n',
         'proof = ["vp_fly"]\n',
-        r"isa\.avxvnni: no proof executes 'vp_fly' \(one of vf_mul, ",
+        r"isa\.avxvnni: no proof executes 'vp_fly' \(one of tile_multiply, ",
     ),
     "rows of a set that has none": (
         '"gemv q4_1", "softmax"',
@@ -358,10 +358,10 @@ class Refused(InFolder):
         for name in ("include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference_matmul.c"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
-        for folder in ("kernels", "kernels/cuda"):
-            (root / folder).mkdir(exist_ok=True)
-            for template in (ROOT / folder).glob("*.j2"):
-                shutil.copy(template, root / folder)
+        for template in (ROOT / "kernels").rglob("*.j2"):
+            copy = root / template.relative_to(ROOT)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy(template, copy)
         for folder in ("kernels", "device"):
             shutil.copytree(ROOT / "tests" / folder, root / "tests" / folder)
         return root
