@@ -89,10 +89,10 @@ static void note_plain(const call *c, tern_op op) {
     note(c, op, TERN_FORMAT_NONE, TERN_LAYOUT_NONE);
 }
 
-/* Ends an entry: calls the device's, if all operands are there. */
-#define FINISH(c, entry, ...)                                                                      \
-    return (c).lost ? tern_fail(err, TERN_ERR_STATE, #entry ": an operand is not on the device")   \
-                    : (c).m->device->ops->entry((c).m->device, (c).m->stream, __VA_ARGS__, err)
+/* The status of the device's entry, called if all operands are there. */
+#define ON_DEVICE(c, entry, ...)                                                                   \
+    ((c).lost ? tern_fail(err, TERN_ERR_STATE, #entry ": an operand is not on the device")         \
+              : (c).m->device->ops->entry((c).m->device, (c).m->stream, __VA_ARGS__, err))
 
 static tern_status mirror_stream_sync(tern_device *d, tern_device_stream *stream, tern_error *err) {
     const tern_mirror *m = (const tern_mirror *)d;
@@ -128,7 +128,7 @@ static tern_status mirror_multiply(tern_device *d, tern_device_stream *stream,
         there[i].bias = at(&c, products[i].bias);
     }
     note_products(&c, products, count);
-    FINISH(c, multiply, there, count);
+    return ON_DEVICE(c, multiply, there, count);
 }
 
 #define QUANTIZE(entry, op)                                                                        \
@@ -140,7 +140,7 @@ static tern_status mirror_multiply(tern_device *d, tern_device_stream *stream,
         const tern_device_quantized to = quantized_at(&c, out);                                    \
         (void)stream;                                                                              \
         note_plain(&c, op);                                                                        \
-        FINISH(c, entry, &rows, &to);                                                              \
+        return ON_DEVICE(c, entry, &rows, &to);                                                    \
     }
 QUANTIZE(quantize_token, TERN_OP_QUANTIZE_TOKEN)
 QUANTIZE(quantize_block, TERN_OP_QUANTIZE_BLOCK)
@@ -154,7 +154,7 @@ static tern_status mirror_rmsnorm(tern_device *d, tern_device_stream *stream,
     const float *gains = at(&c, g);
     (void)stream;
     note_plain(&c, TERN_OP_RMSNORM);
-    FINISH(c, rmsnorm, &from, gains, eps, &to);
+    return ON_DEVICE(c, rmsnorm, &from, gains, eps, &to);
 }
 
 static tern_status mirror_rope(tern_device *d, tern_device_stream *stream,
@@ -166,7 +166,7 @@ static tern_status mirror_rope(tern_device *d, tern_device_stream *stream,
     there.s = at(&c, a->s);
     (void)stream;
     note_plain(&c, a->op);
-    FINISH(c, rope, &there);
+    return ON_DEVICE(c, rope, &there);
 }
 
 static tern_status mirror_gate(tern_device *d, tern_device_stream *stream, tern_op op,
@@ -176,7 +176,7 @@ static tern_status mirror_gate(tern_device *d, tern_device_stream *stream, tern_
     const tern_device_rows gate = rows_at(&c, g), up = rows_at(&c, u), to = rows_at(&c, y);
     (void)stream;
     note_plain(&c, op);
-    FINISH(c, gate, op, &gate, &up, &to);
+    return ON_DEVICE(c, gate, op, &gate, &up, &to);
 }
 
 static tern_status mirror_add(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
@@ -185,7 +185,7 @@ static tern_status mirror_add(tern_device *d, tern_device_stream *stream, const 
     const tern_device_rows sum = rows_at(&c, x), more = rows_at(&c, y);
     (void)stream;
     note_plain(&c, TERN_OP_ADD);
-    FINISH(c, add, &sum, &more);
+    return ON_DEVICE(c, add, &sum, &more);
 }
 
 /* Rows that are the caller's alone are sent: what takes the place of tokens. */
@@ -198,10 +198,10 @@ static tern_status mirror_copy(tern_device *d, tern_device_stream *stream,
     (void)stream;
     if (close && tern_mirror_at(m, x->data) == NULL) {
         void *to = at(&c, y->data);
-        FINISH(c, upload, to, x->data, x->rows * x->n * sizeof *x->data);
+        return ON_DEVICE(c, upload, to, x->data, x->rows * x->n * sizeof *x->data);
     }
     const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
-    FINISH(c, copy, &from, &to);
+    return ON_DEVICE(c, copy, &from, &to);
 }
 
 static tern_status mirror_round(tern_device *d, tern_device_stream *stream, tern_op op,
@@ -211,7 +211,7 @@ static tern_status mirror_round(tern_device *d, tern_device_stream *stream, tern
     const tern_device_rows from = rows_at(&c, x), to = rows_at(&c, y);
     (void)stream;
     note_plain(&c, op);
-    FINISH(c, round, op, &from, &to);
+    return ON_DEVICE(c, round, op, &from, &to);
 }
 
 static tern_status mirror_watch(tern_device *d, tern_device_stream *stream,
@@ -222,7 +222,7 @@ static tern_status mirror_watch(tern_device *d, tern_device_stream *stream,
     there.notes = at(&c, a->notes);
     there.at = at(&c, a->at);
     (void)stream;
-    FINISH(c, watch, &there);
+    return ON_DEVICE(c, watch, &there);
 }
 
 static tern_status mirror_embed(tern_device *d, tern_device_stream *stream, const tern_matrix *w,
@@ -234,7 +234,7 @@ static tern_status mirror_embed(tern_device *d, tern_device_stream *stream, cons
     const tern_device_rows to = rows_at(&c, y);
     (void)stream;
     note(&c, TERN_OP_EMBED, w->format, w->layout);
-    FINISH(c, embed, &matrix, numbers, factor, &to);
+    return ON_DEVICE(c, embed, &matrix, numbers, factor, &to);
 }
 
 static tern_status mirror_store_pages(tern_device *d, tern_device_stream *stream,
@@ -246,7 +246,7 @@ static tern_status mirror_store_pages(tern_device *d, tern_device_stream *stream
     there.at = at(&c, a->at);
     (void)stream;
     note(&c, TERN_OP_STORE, a->to.format, TERN_LAYOUT_NONE);
-    FINISH(c, store_pages, &there);
+    return ON_DEVICE(c, store_pages, &there);
 }
 
 static tern_status mirror_attend_pages(tern_device *d, tern_device_stream *stream,
@@ -260,7 +260,7 @@ static tern_status mirror_attend_pages(tern_device *d, tern_device_stream *strea
     there.out = at(&c, a->out);
     (void)stream;
     note(&c, TERN_OP_ATTEND, a->k.format, TERN_LAYOUT_NONE);
-    FINISH(c, attend_pages, &there);
+    return ON_DEVICE(c, attend_pages, &there);
 }
 
 static tern_status mirror_softmax(tern_device *d, tern_device_stream *stream,
@@ -269,7 +269,7 @@ static tern_status mirror_softmax(tern_device *d, tern_device_stream *stream,
     const tern_device_rows rows = rows_at(&c, x);
     (void)stream;
     note_plain(&c, TERN_OP_SOFTMAX);
-    FINISH(c, softmax, &rows);
+    return ON_DEVICE(c, softmax, &rows);
 }
 
 static tern_status mirror_layernorm(tern_device *d, tern_device_stream *stream,
@@ -280,7 +280,7 @@ static tern_status mirror_layernorm(tern_device *d, tern_device_stream *stream,
     const float *gains = at(&c, g), *biases = at(&c, b);
     (void)stream;
     note_plain(&c, TERN_OP_LAYERNORM);
-    FINISH(c, layernorm, &from, gains, biases, eps, &to);
+    return ON_DEVICE(c, layernorm, &from, gains, biases, eps, &to);
 }
 
 static tern_status mirror_hadamard(tern_device *d, tern_device_stream *stream,
@@ -292,7 +292,7 @@ static tern_status mirror_hadamard(tern_device *d, tern_device_stream *stream,
     const float *first = at(&c, before), *last = at(&c, after);
     (void)stream;
     note_plain(&c, TERN_OP_HADAMARD);
-    FINISH(c, hadamard, &from, first, last, block, &to);
+    return ON_DEVICE(c, hadamard, &from, first, last, block, &to);
 }
 
 const tern_device_ops tern_mirror_ops = {

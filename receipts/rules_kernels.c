@@ -178,10 +178,10 @@ void rules_machine(const json_t *r, receipt_findings *f) {
                      rule_text(r, "run.isa"));
     }
     const bool arm = rule_list_has(sets, "neon");
-    const bool intel = rule_list_has(sets, "sse41");
+    const bool x86 = rule_list_has(sets, "sse41");
     const char *architecture = rule_text(r, "machine.architecture");
     if ((arm && strcmp(architecture, "aarch64") != 0) ||
-        (intel && strcmp(architecture, "x86_64") != 0)) {
+        (x86 && strcmp(architecture, "x86_64") != 0)) {
         receipt_find(f, "machine.architecture: \"%s\" does not have machine.instruction_sets",
                      architecture);
     }

@@ -40,24 +40,22 @@ bool server_needs_key(server *s) {
     return needed;
 }
 
-/* The key that a request shows goes with it from here on. False after a refusal. */
-static bool check_key(server *s, http_exchange *x, bool open, refusal *r) {
+/* The key that a request shows goes with its visit from here on. False after a refusal. */
+static bool check_key(server *s, http_exchange *x, visit *v, refusal *r) {
     const char *given = behind_word(http_request_header(x, "Authorization"), "Bearer");
     given = given != NULL ? given : http_request_header(x, "x-api-key");
     (void)pthread_mutex_lock(&s->keys_lock);
-    const bool needed = s->keys.n > 0 && !open;
-    key *shown = needed && given != NULL ? keys_find(&s->keys, given, strlen(given)) : NULL;
+    const bool needed = s->keys.n > 0 && !v->route->open;
+    v->key = needed && given != NULL ? keys_find(&s->keys, given, strlen(given)) : NULL;
     (void)pthread_mutex_unlock(&s->keys_lock);
-    if (needed && shown == NULL) {
+    if (needed && v->key == NULL) {
         (void)refuse(r, 401, NULL,
                      given != NULL ? "this key is not known"
                                    : "a key is needed: Authorization: Bearer KEY");
         r->code = "invalid_api_key";
         return false;
     }
-    visit *v = visit_new(shown);
-    http_set_mark(x, v);
-    return v != NULL || refuse(r, 503, NULL, "no memory for the request");
+    return true;
 }
 
 /* Whether a request is one that a page of elsewhere has made a browser send. Only where no key is
@@ -88,15 +86,15 @@ static bool check_gate(server *s, http_exchange *x, refusal *r) {
 }
 
 /* Why a request is refused by its header alone. */
-static bool check(server *s, http_exchange *x, const route *found, const char *methods,
-                  refusal *r) {
+static bool check(server *s, http_exchange *x, visit *v, const char *methods, refusal *r) {
+    const route *found = v->route;
     if (found == NULL && methods[0] == '\0')
         return refuse(r, 404, NULL, "there is no %.200s here", http_path(x));
     if (found == NULL) {
         http_reply_header(x, "Allow", methods);
         return refuse(r, 405, NULL, "%.200s takes %s", http_path(x), methods);
     }
-    if (!check_key(s, x, found->open, r))
+    if (!check_key(s, x, v, r))
         return false;
     if (found->at_desk && !is_json(http_request_header(x, "Content-Type")))
         return refuse(r, 415, NULL,
@@ -129,10 +127,13 @@ static bool admit(void *user, http_exchange *x) {
     refusal r = {0};
     server *s = user;
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
-    const bool open = check_gate(s, x, &r);
+    visit *v = visit_new(found);
+    http_set_mark(x, v);
+    const bool open =
+        v != NULL ? check_gate(s, x, &r) : refuse(&r, 503, NULL, "no memory for the request");
     if (open && reply_options(s, x, methods))
         return false;
-    if (open && check(s, x, found, methods, &r))
+    if (open && check(s, x, v, methods, &r))
         return true;
     refusal_reply(&r, x);
     return false;
@@ -149,16 +150,15 @@ static bool is_wanted(const server *s, http_exchange *x) {
 }
 
 static void at_desk(void *user, http_exchange *x) {
-    char methods[64];
+    const visit *v = http_mark(x);
     if (is_wanted(user, x))
-        route_find(http_method(x), http_path(x), methods, sizeof methods)->handle(user, x);
+        v->route->handle(user, x);
 }
 
 /* A body waits for a thread that reads it. */
-static void put(server *s, http_exchange *x) {
+static void put(server *s, http_exchange *x, const visit *v) {
     refusal r;
-    const visit *v = http_mark(x);
-    const desk_answer answer = desk_put(s->desk, at_desk, s, x, v != NULL ? v->key : NULL);
+    const desk_answer answer = desk_put(s->desk, at_desk, s, x, v->key);
     if (answer == DESK_TAKEN)
         return;
     if (answer == DESK_FULL) {
@@ -173,22 +173,22 @@ static void put(server *s, http_exchange *x) {
 
 static void handle(void *user, http_exchange *x) {
     server *s = user;
-    char methods[64];
+    const visit *v = http_mark(x);
     if (http_status(x) != 0)
         return; /* refused when its header came */
-    const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
-    if (!found->at_desk) {
-        found->handle(s, x);
-    } else {
-        put(s, x);
-    }
+    if (v->route->at_desk)
+        put(s, x, v);
+    else
+        v->route->handle(s, x);
 }
 
 /* Nothing that a client wrote stands in the log but the path, which is a route's, and bodies where
  * they are asked for. */
 static void note_in_log(const server *s, http_exchange *x, const visit *v, bool whole) {
     char methods[64], label[KEY_LABEL_BYTES];
-    const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
+    const route *found = v != NULL
+                             ? v->route /* else it was refused before it was admitted */
+                             : route_find(http_method(x), http_path(x), methods, sizeof methods);
     log_entry e = {.method = found != NULL ? found->method : "-",
                    .path = found != NULL ? found->path : "-",
                    .status = http_status(x),

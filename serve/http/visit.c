@@ -5,14 +5,12 @@
 
 #include "base/metrics.h"
 
-visit *visit_new(key *shown) {
+visit *visit_new(const struct route *route) {
     visit *v = calloc(1, sizeof *v);
-    if (v == NULL) {
-        key_release(shown);
+    if (v == NULL)
         return NULL;
-    }
     atomic_init(&v->owners, 1);
-    v->key = shown;
+    v->route = route;
     return v;
 }
 

@@ -11,23 +11,27 @@
 #include "serve/http/refusal.h"
 #include "tern/engine.h"
 
+struct route;
+
 typedef struct visit {
     atomic_uint owners;
-    key *key;            /* that was shown, kept; NULL: none is needed */
-    atomic_bool entered; /* it counts among the requests of its key */
+    const struct route *route; /* that it goes to; NULL: there is none */
+    key *key;                  /* that was shown, kept; NULL: none is needed */
+    atomic_bool entered;       /* it counts among the requests of its key */
     atomic_ullong prompt_tokens, cached_tokens, generated_tokens; /* of answers that ended */
 } visit;
 
-/* Takes the key over, also when there is no memory for a visit: NULL. */
-visit *visit_new(key *shown);
+/* NULL: no memory. */
+visit *visit_new(const struct route *route);
 void visit_keep(visit *v);
 void visit_release(visit *v); /* NULL is fine */
 
 /* It asks for text: false after a refusal, when its key has reached a limit. */
 bool visit_enter(visit *v, refusal *r);
 
-/* All that it asked for is computed: it counts no more among the requests of its key, so that who
- * has the reply may ask again. Without it the last release does the same. */
+/* Everything this request asked for is computed. It no longer counts against its key's limit, so a
+ * client that has its reply may send the next one. visit_release does the same if this was not
+ * called. */
 void visit_leave(visit *v);
 
 /* An answer ended; those of one prompt share its tokens, which the first of them tells. */

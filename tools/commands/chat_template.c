@@ -165,7 +165,7 @@ static int print_result(const options *o, const tern_tokenizer *t, const tern_re
 static int show(const options *o, tern_tokenizer *t, const tern_conversation *c) {
     tern_rendering r = {0};
     tern_error err = {0};
-    const char *format = loader_chat_format(o);
+    const char *format = params_chat_format(o);
     if (tern_tokenizer_set_chat_format(t, format, &err) != TERN_OK ||
         tern_conversation_render(t, c, &r, &err) != TERN_OK)
         return prompt_complain(t, &err);

@@ -60,12 +60,7 @@ static void count_types(inspection *n) {
 /* Everything that can be said about running the model, without reading its weights. */
 static void try_model(inspection *n) {
     tern_model_params params = n->params;
-    params.pre_tokenizer = options_text(n->o, OPT_PRE);
-    params.strict = options_switch(n->o, OPT_STRICT);
-    params.tokenizer = options_text(n->o, OPT_TOKENIZER);
-    params.chat_format = loader_chat_format(n->o);
     params.no_weights = true;
-    loader_set_activations(n->o, &params);
     loaded *l = &n->l;
     n->status = tern_model_open(n->path, &params, &l->model, &n->why);
     if (n->status != TERN_OK)
@@ -319,12 +314,11 @@ static tern_status open_file(inspection *n, tern_error *err) {
 int cmd_inspect(const options *o) {
     loader_report_isas();
     char cache[PATH_MAX];
-    inspection n = {.o = o, .path = loader_model_path(o, false), .params = loader_params(o, cache)};
+    inspection n = {.o = o, .path = loader_model_path(o, false)};
     tern_error err = {0};
     if (n.path == NULL)
         return EXIT_USAGE;
-    if (loader_set_reading(o, &n.params, &err) != TERN_OK ||
-        placement_read(o, &n.params, &err) != TERN_OK) {
+    if (params_read(o, cache, &n.params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }

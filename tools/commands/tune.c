@@ -109,7 +109,7 @@ static int tune_all(tuning_run *t) {
 /* The folder to keep choices in; EXIT_DONE, or the exit status after a complaint. */
 static int open_folder(tuning_run *t) {
     char path[PATH_MAX];
-    const char *where = loader_cache(t->o, path);
+    const char *where = params_cache(t->o, path);
     tern_error err = {0};
     if (where == NULL) {
         complain("no folder to keep the choices in: use --cache-dir FOLDER or set HOME");

@@ -167,20 +167,17 @@ static void choose_tokens(verification *v, const tern_model *model) {
 
 int determinism_open(const options *o, const char *path, const determinism_place *where,
                      tern_model **model) {
-    tern_model_params params = tern_model_params_default();
+    char cache[PATH_MAX];
+    tern_model_params params;
     tern_error err = {0};
-    params.isa = where->isa;
-    params.layout = where->layout;
-    params.device = where->device;
-    loader_set_activations(o, &params);
-    params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
-    params.long_context = options_switch(o, OPT_LONG_CONTEXT);
-    if (loader_set_reading(o, &params, &err) != TERN_OK) {
+    if (params_read(o, cache, &params, &err) != TERN_OK) {
         (void)complain_error(&err);
         return EXIT_USAGE;
     }
-    params.pre_tokenizer = options_text(o, OPT_PRE);
-    params.tokenizer = options_text(o, OPT_TOKENIZER);
+    params.isa = where->isa;
+    params.disable = NULL; /* the place is one of those that --disable leaves */
+    params.layout = where->layout;
+    params.device = where->device;
     if (tern_model_open(path, &params, model, &err) != TERN_OK)
         return complain_of_model(path, o->model_may_be_prompt, &err);
     return EXIT_DONE;

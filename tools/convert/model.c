@@ -29,7 +29,7 @@ static tern_status read_options(quantization *q, tern_error *err) {
     tern_status status = convert_read_formats(q->o, &q->formats, err);
     if (status == TERN_OK)
         status = convert_read_rule(q->o, &q->rule, err);
-    return status == TERN_OK ? loader_set_reading(q->o, &q->reading, err) : status;
+    return status == TERN_OK ? params_read_codes(q->o, &q->reading, err) : status;
 }
 
 static tern_status keep_sparse(quantization *q, tern_error *err) {

@@ -2,7 +2,6 @@
 #include "tools/model/loader.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,15 +105,6 @@ void loader_describe(const options *o, loaded *l) {
     l->n_kernels = n < capacity ? n : capacity;
 }
 
-static tern_image_use image_use(const options *o) {
-    const char *name = options_text(o, OPT_PRETRANSPOSE);
-    if (name[0] == 'w') /* woh, wxh: single matrices, in other programs */
-        complain("--pretranspose %s: all matrices are packed, so all of them are kept", name);
-    if (strcmp(name, "large") == 0)
-        return TERN_IMAGES_LARGE;
-    return strcmp(name, "none") == 0 ? TERN_IMAGES_NONE : TERN_IMAGES_ALL; /* all, woh, wxh */
-}
-
 static void report_loading(const loaded *l) {
     const tern_model_loading *t = &l->loading;
     remark("loaded in %.3f s: ", t->seconds);
@@ -143,25 +133,6 @@ static void report_loading(const loaded *l) {
         remark("cache not used: %s\n", t->problem.message);
 }
 
-static tern_dedup_params dedup_params(const options *o) {
-    const uint64_t cache = options_integer(o, OPT_DEDUP_CACHE) << 20;
-    tern_dedup_params params = {.use = TERN_DEDUP_AUTO, .cache_bytes = cache > 0 ? cache : 1};
-    if (options_switch(o, OPT_DEDUP_STRICT))
-        params.use = TERN_DEDUP_STRICT;
-    else if (options_given(o, OPT_DEDUP))
-        params.use = options_switch(o, OPT_DEDUP) ? TERN_DEDUP_ON : TERN_DEDUP_OFF;
-    return params;
-}
-
-static tern_fetch fetch_params(const options *o) {
-    const char hint = options_text(o, OPT_FETCH_NT)[1]; /* auto, on, off */
-    return (tern_fetch){.ahead = (uint32_t)options_integer(o, OPT_FETCH_AHEAD),
-                        .hint = hint == 'n'   ? TERN_FETCH_PASSING
-                                : hint == 'f' ? TERN_FETCH_KEPT
-                                              : TERN_FETCH_AUTO,
-                        .kept_percent = 100.0 - options_real(o, OPT_FETCH_NT_RATIO)};
-}
-
 void loader_report_dedup(const options *o, const tern_model *model) {
     const tern_dedup_info d = tern_model_dedup(model);
     if (d.problem != NULL)
@@ -172,55 +143,6 @@ void loader_report_dedup(const options *o, const tern_model *model) {
                d.tensors, d.bytes, d.in_place, d.in_memory, d.in_file, d.exceptions);
 }
 
-tern_model_params loader_params(const options *o, char cache[PATH_MAX]) {
-    tern_model_params params = tern_model_params_default();
-    params.isa = options_text(o, OPT_ISA);
-    params.disable = options_text(o, OPT_DISABLE);
-    params.exact_head = options_switch(o, OPT_EXACT_HEAD);
-    params.layout = loader_layout(o);
-    params.cache = loader_cache(o, cache);
-    params.tune = loader_tunes(o);
-    params.threads = (uint32_t)options_integer(o, OPT_THREADS);
-    params.dedup = dedup_params(o);
-    params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
-    params.long_context = options_switch(o, OPT_LONG_CONTEXT);
-    return params;
-}
-
-void loader_set_activations(const options *o, tern_model_params *params) {
-    params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
-    params->activations_hint = o->values[OPT_ACTIVATION_PRECISION].source != OPTION_FLAG;
-}
-
-/* Answers that are computed at once, at most. */
-static uint32_t expected_together(const options *o) {
-    if (o->command == COMMAND_SERVE)
-        return (uint32_t)options_integer(o, OPT_PARALLEL);
-    if (o->command != COMMAND_RUN || !options_given(o, OPT_PROMPTS_FILE))
-        return 1;
-    const uint64_t most = options_integer(o, OPT_RUN_PARALLEL);
-    return most > 0 ? (uint32_t)most : UINT32_MAX; /* 0: as many as memory allows */
-}
-
-/* Parameters for a file that is run; an error is one of usage. */
-static tern_status running_params(const options *o, char cache[PATH_MAX], tern_model_params *params,
-                                  tern_error *err) {
-    *params = loader_params(o, cache);
-    params->pre_tokenizer = options_text(o, OPT_PRE);
-    params->tokenizer = options_text(o, OPT_TOKENIZER);
-    params->chat_format = loader_chat_format(o);
-    params->strict = options_switch(o, OPT_STRICT);
-    params->cache_limit = options_integer(o, OPT_CACHE_LIMIT) << 20;
-    params->images = image_use(o);
-    loader_set_activations(o, params);
-    params->fetch = fetch_params(o);
-    params->tune_later = late_tuning_wanted(o);
-    params->together = expected_together(o);
-    params->device = options_text(o, OPT_DEVICE);
-    const tern_status status = loader_set_reading(o, params, err);
-    return status == TERN_OK ? placement_read(o, params, err) : status;
-}
-
 /* The best instruction set below the one that a model uses; its own where there is none. */
 static const char *other_isa(const tern_model *model) {
     const char *below = tern_model_isa(model);
@@ -229,10 +151,10 @@ static const char *other_isa(const tern_model *model) {
     return below;
 }
 
-/* As running_params; what is wrong is reported. */
+/* As params_read; what is wrong is reported. */
 static int take_params(const options *o, char cache[PATH_MAX], tern_model_params *params) {
     tern_error err = {0};
-    if (running_params(o, cache, params, &err) == TERN_OK)
+    if (params_read(o, cache, params, &err) == TERN_OK)
         return EXIT_DONE;
     (void)complain_error(&err);
     return EXIT_USAGE;
@@ -305,37 +227,6 @@ void loader_report_tokenizer(const tern_tokenizer *t, const char *model) {
 int loader_check_file(const loaded *l) {
     tern_error err = {0};
     return tern_model_unchanged(l->model, &err) == TERN_OK ? EXIT_DONE : complain_error(&err);
-}
-
-const char *loader_layout(const options *o) {
-    const char *name = options_text(o, OPT_LAYOUT);
-    return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
-}
-
-const char *loader_chat_format(const options *o) {
-    const char *name = options_text(o, OPT_CHAT_TEMPLATE);
-    return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
-}
-
-const char *loader_cache(const options *o, char path[PATH_MAX]) {
-    if (options_switch(o, OPT_NO_CACHE))
-        return NULL;
-    if (options_text(o, OPT_CACHE) != NULL)
-        return options_text(o, OPT_CACHE);
-    const size_t length = tern_cache_default(path, PATH_MAX);
-    return length > 0 && length < PATH_MAX ? path : NULL;
-}
-
-bool loader_tunes(const options *o) {
-    return !options_switch(o, OPT_NO_TUNE) && !options_switch(o, OPT_DETERMINISTIC);
-}
-
-tern_status loader_set_reading(const options *o, tern_model_params *params, tern_error *err) {
-    params->i2s_order =
-        (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a'); /* one of the choices */
-    params->i2s_map = options_text(o, OPT_I2S_MAP);
-    params->tl_tiles = options_text(o, OPT_TL_TILES);
-    return tern_reading_check(params, err);
 }
 
 tern_format loader_kv_format(const options *o) {

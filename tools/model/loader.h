@@ -5,11 +5,10 @@
 /* From the command line to a model, a session or an engine, and a prompt; shared by the commands
  * that run one. */
 
-#include <limits.h>
-
 #include "tern/engine.h"
 #include "tern/tune.h"
 #include "tools/cli/options.h"
+#include "tools/model/params.h"
 
 typedef struct loaded {
     tern_model *model;
@@ -44,10 +43,6 @@ int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ..
 /* The same model once more, with kernels of another instruction set where there is a weaker one,
  * and matrices where they are in memory already. The caller frees it. The exit status. */
 int loader_open_other(const options *o, const loaded *l, tern_model **out);
-
-/* The precision of activations: what a flag says is meant, what a variable says is a hint, which
- * harnesses set for models of any kind. */
-void loader_set_activations(const options *o, tern_model_params *params);
 
 /* An engine for an open model. What the options say of it; the caller adds sizes of its own. */
 tern_engine_params loader_engine_params(const options *o, const loaded *l);
@@ -99,31 +94,9 @@ int loader_check_file(const loaded *l);
  */
 void loader_report_tokenizer(const tern_tokenizer *t, const char *model);
 
-/*
- * Parameters of a model with the options that decide which kernels and layouts it gets; the path of
- * the cache may lie in `cache`, which must live until the model is open.
- */
-tern_model_params loader_params(const options *o, char cache[PATH_MAX]);
-
-/* The layout that --layout names; NULL: none. */
-const char *loader_layout(const options *o);
-
 /* The tokenizer that --tokenizer, or else the model's file has, without the model; an exit status.
  */
 int loader_open_tokenizer(const options *o, tern_tokenizer **t);
-
-/* The chat format that --chat-template names; NULL: what the model's template is. */
-const char *loader_chat_format(const options *o);
-
-/* The folder for what can be made again, in the options or in path; NULL: there is none. */
-const char *loader_cache(const options *o, char path[PATH_MAX]);
-
-/* Whether measurements choose kernels: not with --no-tune, nor with --deterministic. */
-bool loader_tunes(const options *o);
-
-/* How ternary tensors are read: --i2s-layout, --i2s-map, --tl-tiles. TERN_ERR_ARG: wrong usage. */
-TERN_MUST_CHECK tern_status loader_set_reading(const options *o, tern_model_params *params,
-                                               tern_error *err);
 
 /* --kv as a format. */
 tern_format loader_kv_format(const options *o);

@@ -190,13 +190,17 @@ static int print_json(const survey *s) {
 }
 
 int model_kernels(const options *o) {
-    survey s = {.o = o, .tunes = loader_tunes(o)};
+    survey s = {.o = o, .tunes = params_tune(o)};
     const char *path = loader_model_path(o, false);
     if (path == NULL)
         return EXIT_USAGE;
     char cache[PATH_MAX];
-    tern_model_params params = loader_params(o, cache);
+    tern_model_params params;
     tern_error err = {0};
+    if (params_read(o, cache, &params, &err) != TERN_OK) {
+        (void)complain_error(&err);
+        return EXIT_USAGE;
+    }
     params.no_weights = true;
     if (tern_model_open(path, &params, &s.l.model, &err) != TERN_OK)
         return complain_of_model(path, o->model_may_be_prompt, &err);

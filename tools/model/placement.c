@@ -22,6 +22,8 @@ static tern_affinity read_affinity(const options *o) {
 }
 
 tern_status placement_read(const options *o, tern_model_params *params, tern_error *err) {
+    if (options_text(o, OPT_NUMA) == NULL)
+        return TERN_OK;
     tern_places places = {.affinity = read_affinity(o)};
     if (!tern_numa_parse(options_text(o, OPT_NUMA), &places)) {
         return tern_fail(err, TERN_ERR_ARG,

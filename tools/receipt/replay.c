@@ -174,7 +174,7 @@ static tern_status open_model(replay *p, tern_error *err) {
     tern_model_params params = tern_model_params_default();
     params.isa = options_text(p->o, OPT_ISA);
     params.disable = options_text(p->o, OPT_DISABLE);
-    params.layout = loader_layout(p->o);
+    params.layout = params_layout(p->o);
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
     params.i2s_map = text_or_null(p, "model_info.i2s_map");
