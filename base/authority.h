@@ -3,7 +3,7 @@
 #define TERN_BASE_AUTHORITY_H
 
 /*
- * Who is meant by HOST[:PORT] and by SCHEME://HOST[:PORT], to compare whole: a text that only
+ * The parties that HOST[:PORT] and SCHEME://HOST[:PORT] mean, to compare whole: a text that only
  * begins like a host's name is another host's. Nothing is guessed: a text of another form, with a
  * user's name, a blank, a byte above 127 or an escape, names nobody, and nobody is equal to nobody.
  */

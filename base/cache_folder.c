@@ -158,7 +158,7 @@ void tern_cache_folder_remove(const tern_cache_folder *folder, const char *name)
     free(path);
 }
 
-/* Of a kind, and whole. */
+/* True for a complete entry of this kind. */
 static bool is_kind(const char *name, const char *kind) {
     return strncmp(name, kind, strlen(kind)) == 0 && strstr(name, ".tmp-") == NULL;
 }

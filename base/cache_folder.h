@@ -44,7 +44,7 @@ const char *tern_cache_folder_path(const tern_cache_folder *folder);
 TERN_MUST_CHECK tern_status tern_cache_folder_map(const tern_cache_folder *folder, const char *name,
                                                   tern_file_map **out, tern_error *err);
 
-/* Whether there is a file whose name begins with `kind`. */
+/* True if there is a file whose name begins with `kind`. */
 bool tern_cache_folder_holds(const tern_cache_folder *folder, const char *kind);
 
 /* Begins the file `name`; tern_out_file_commit publishes it, without fsync. */

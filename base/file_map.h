@@ -40,7 +40,7 @@ bool tern_file_map_stamp(const tern_file_map *map, tern_hash64 *hash, int64_t *n
  * they are asked for. Advice, which may come to nothing. */
 void tern_file_map_drop(const void *data, uint64_t bytes);
 
-/* Whether a map of this process reads the file that stat told about, by whatever name. */
+/* True if a map of this process reads the file that stat told about, by whatever name. */
 bool tern_file_is_mapped(const struct stat *info);
 
 /* SHA-256 of the file, read again by the descriptor of the map: whatever has its name now.

@@ -2,7 +2,7 @@
 #ifndef TERN_BASE_FINGERPRINT_H
 #define TERN_BASE_FINGERPRINT_H
 
-/* What names the answers that a model gives: the same on every machine that gives the same ones. */
+/* Names the answers that a model gives: the same name on every machine that gives the same ones. */
 
 #include <stdint.h>
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether a path names a descriptor of this process: its other end is there, or was. */
+/* True if a path names a descriptor of this process: its other end is there, or was. */
 static bool is_descriptor(const char *path) {
     return strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
            strncmp(path, "/proc/self/fd/", 14) == 0;

@@ -180,7 +180,7 @@ static void release(tern_out_file *f) {
     free(f);
 }
 
-/* With its path and room for its temporary name; NULL without memory. */
+/* Makes one with its path and room for its temporary name; NULL without memory. */
 static tern_out_file *new_file(const char *path, tern_out_mode mode) {
     tern_out_file *f = calloc(1, sizeof *f);
     if (f == NULL)

@@ -25,7 +25,7 @@ typedef enum tern_out_mode {
 
 typedef struct tern_out_file tern_out_file;
 
-/* What tern_out_file_create would refuse because of what is there; changes nothing. */
+/* Fails where tern_out_file_create would, because of what is there; changes nothing. */
 TERN_MUST_CHECK tern_status tern_out_file_check(const char *path, tern_out_mode mode,
                                                 tern_error *err);
 

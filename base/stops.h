@@ -42,7 +42,7 @@ void tern_stop_finder_free(tern_stop_finder *f); /* NULL is fine */
  * is, *which the first in the list that is this one. Then nothing more may be added. */
 bool tern_stop_finder_add(tern_stop_finder *f, char byte, size_t *size, size_t *which);
 
-/* As tern_stops_held of all bytes so far. */
+/* Equals tern_stops_held of all bytes so far. */
 size_t tern_stop_finder_held(const tern_stop_finder *f);
 
 #endif

@@ -24,7 +24,7 @@ enum { TERN_UTF8_MAX_BYTES = 4, TERN_UTF8_REPLACEMENT_BYTES = 3 };
 /* U+FFFD, TERN_UTF8_REPLACEMENT_BYTES bytes. */
 extern const char tern_utf8_replacement[];
 
-/* What text[size] begins with. size >= 1. */
+/* Decodes the first character of text[size]. size >= 1. */
 tern_utf8 tern_utf8_next(const char *text, size_t size);
 
 /* Writes a code point (no surrogate, at most U+10FFFF) to out[TERN_UTF8_MAX_BYTES]; its bytes. */

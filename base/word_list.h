@@ -25,7 +25,7 @@ static inline bool word_next(const char **list, char word[WORD_BYTES]) {
     return true;
 }
 
-/* What stands after the last '/' of a path; all of it without one. */
+/* Returns the part of a path after its last '/'; the whole path if it has none. */
 static inline const char *file_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is looked at before a block-sparse product, whose kernels check nothing. */
+/* Checks before a block-sparse product, whose kernels check nothing. */
 #include "device/block_sparse.h"
 
 #include "kernels/block_sparse.h"

@@ -17,7 +17,7 @@ tern_status tern_check_rows(const char *what, const tern_device_rows *x, tern_er
     return TERN_OK;
 }
 
-/* Whether the members of *x are there that products over this layout read. */
+/* True if the members of *x are there that products over this layout read. */
 static bool has_activations(tern_layout layout, const tern_activations *x) {
     switch (tern_layout_input(layout)) {
     case TERN_INPUT_FLOAT:
@@ -118,7 +118,7 @@ tern_status tern_check_attend(const tern_device_attend *a, tern_error *err) {
     return TERN_OK;
 }
 
-/* Whether the pages can hold rows of dim elements. */
+/* True if the pages can hold rows of dim elements. */
 static bool are_pages(const tern_device_pages *p, size_t dim) {
     const tern_format_info *info = tern_format_describe(p->format);
 

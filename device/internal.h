@@ -2,7 +2,7 @@
 #ifndef TERN_DEVICE_INTERNAL_H
 #define TERN_DEVICE_INTERNAL_H
 
-/* What the devices share: how each is opened, and the checks of operands. */
+/* Shared by the devices: how each is opened, and the checks of operands. */
 
 #include <stdbool.h>
 
@@ -20,7 +20,7 @@ tern_device_opener tern_level_zero_device_open;
 extern const tern_device_ops tern_level_zero_ops;
 
 /*
- * What libtern-cuda exports under the name TERN_CUDA_MODULE_SYMBOL. A module of another version or
+ * The table that libtern-cuda exports as TERN_CUDA_MODULE_SYMBOL. A module of another version or
  * with another table of functions is refused.
  */
 #define TERN_CUDA_MODULE_SYMBOL "tern_cuda_module"

@@ -7,7 +7,7 @@ static bool overlap(const tern_lane_use *a, const tern_lane_use *b) {
     return first < second + b->bytes && second < first + a->bytes;
 }
 
-/* Whether every lane uses, of what both use, the same part. */
+/* True if each lane uses the same part of the memory that both operations use. */
 static bool alike(const tern_lane_use *a, const tern_lane_use *b) {
     return a->count > 0 && a->count == b->count && a->stride == b->stride && a->begin == b->begin;
 }

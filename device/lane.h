@@ -41,7 +41,7 @@ typedef struct tern_lane_works {
     size_t n, unit;
 } tern_lane_works;
 
-/* What a team does for its lanes. */
+/* Services that a team offers its lanes. */
 typedef struct tern_lane_team {
     /* An operation begins; `meet`: returns when all lanes have come. */
     void (*enter)(void *user, bool meet);
@@ -53,7 +53,7 @@ typedef struct tern_lane_team {
     /* Calls `body` for pieces, in whole units, which cover all items once over all lanes. */
     void (*share)(tern_worker worker, size_t count, size_t unit,
                   void (*body)(void *argument, tern_part piece), void *argument);
-    /* Whether works in a row are divided as one. A lane then begins once to read from memory, not
+    /* True if works in a row are divided as one. A lane then begins once to read from memory, not
      * once for each of them. Where workers are on several nodes each work is divided by itself, so
      * that rows stay with the worker that packed them. NULL: it is. */
     bool (*joins)(tern_worker worker);

@@ -14,7 +14,7 @@
 #include "device/internal.h"
 
 /*
- * Where the module lies, seen from the file that holds this code: beside a library, and beside the
+ * The module's place relative to the file that holds this code: beside a library, and beside the
  * program in a build; where an installed program has its libraries. So the tree may be moved.
  */
 static const char *const places[] = {"libtern-cuda.so", TERN_CUDA_FROM_PROGRAM};

@@ -60,7 +60,7 @@ TERN_MUST_CHECK tern_status tern_mirror_fetch(tern_mirror *m, void *to, const vo
                                               size_t bytes, tern_error *err);
 
 /*
- * What is called on the mirror's device from tern_mirror_record on is noted, up to
+ * Calls on the mirror's device are noted from tern_mirror_record on, up to
  * tern_mirror_end_record, which makes a recording of it; tern_mirror_replay runs it (`record` of
  * tern/device.h). Recordings are freed before the mirror is closed.
  */

@@ -2,7 +2,7 @@
 #ifndef TERN_DEVICE_MIRROR_INTERNAL_H
 #define TERN_DEVICE_MIRROR_INTERNAL_H
 
-/* What the two files of a mirror share: mirror.c has the ranges, mirror_operations.c the calls. */
+/* Shared by the two files of a mirror: mirror.c has the ranges, mirror_operations.c the calls. */
 
 #include <stdint.h>
 

@@ -37,7 +37,7 @@ void tern_attend_scratch_sizes(size_t group, size_t dim, tern_attend_scratch *s)
 typedef struct tern_processor_device {
     tern_device base;
     uint64_t mask; /* features that kernels may need */
-    /* What operations over a format take; NULL: the first kernel that the mask allows. */
+    /* Kernels to use for operations over a format; NULL: the first one that the mask allows. */
     const tern_kernel_row *rows[TERN_OP_COUNT][TERN_FORMAT_COUNT + 1];
     tern_attend_scratch attend; /* heads NULL: taken from the system for each operation */
     tern_tally *tally;          /* of the kernels that run, borrowed; NULL: nobody counts */

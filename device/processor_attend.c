@@ -27,7 +27,7 @@ typedef struct block {
     size_t chunks;  /* after those, up to the last that the last token sees */
 } block;
 
-/* Whether a token goes on where the one before it ends. */
+/* True if a token goes on where the one before it ends. */
 static bool follows(const tern_device_attend_pages *a, size_t token) {
     const tern_device_place at = a->at[token], before = a->at[token - 1];
     return at.sequence == before.sequence && at.position == before.position + 1;
@@ -84,7 +84,7 @@ static tern_part part_of(const task *t, uint32_t worker) {
     return t->lane->team->split(owner, t->a->kv_heads * t->chunks, 1);
 }
 
-/* Where what lanes share is kept: every head and block has a slot, or every lane has one. */
+/* The place of shared results: each head and block has a slot, or each lane has one. */
 static void find_slots(task *t, size_t blocks, size_t bytes) {
     const size_t items = t->a->kv_heads * blocks;
     const size_t room = bytes > 0 ? t->s->states_bytes / bytes : 0;
@@ -136,7 +136,7 @@ static tern_attend_args args_of(const task *t, const item *i) {
         .scratch = own_of(t) + t->s->scratch_begin};
 }
 
-/* Where the item's output begins. */
+/* Start of the item's output. */
 static float *out_of(const task *t, const item *i) {
     return t->a->out + i->block.first * t->a->out_stride + i->head * t->group * t->a->dim;
 }
@@ -214,7 +214,7 @@ static void attend(task *t) {
 
 /* ---- the operations ------------------------------------------------------------------------ */
 
-/* Of the caches only the addresses are remembered. */
+/* Only the addresses of the caches are remembered. */
 static void enter(tern_lane *lane, const tern_device_attend_pages *a) {
     const size_t last = a->tokens - 1, width = a->heads * a->dim;
     const tern_lane_use uses[] = {

@@ -35,7 +35,8 @@ static void multiply_piece(void *argument, size_t i, tern_part piece) {
                        piece.end - piece.begin);
 }
 
-/* What it reads of its activations, and what it writes. Scales are written with their codes. */
+/* The memory that it reads of its activations, and that it writes. Scales are written with their
+ * codes. */
 static void find_uses(const tern_device_product *p, tern_lane_use uses[2]) {
     const tern_activations *x = &p->x;
     const bool floats = tern_layout_input(p->w->layout) == TERN_INPUT_FLOAT;
@@ -64,7 +65,7 @@ static tern_status find_rows(const tern_device *d, const tern_device_product *of
     return p->row == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
 }
 
-/* Of which memory is asked for. */
+/* The matrix whose memory is prefetched. */
 typedef struct fetched {
     const tern_lane *lane;
     const tern_device_product *products;

@@ -270,7 +270,7 @@ static void note_code(uint32_t *note, uint32_t code) {
     }
 }
 
-/* Whether elements [part.begin, part.end) of a row, or else all of it, are what they have to be. */
+/* True if elements [part.begin, part.end) of a row, or else all of it, are what they have to be. */
 static bool fits(const tern_device_watch *a, const float *x, tern_part part) {
     const float limit = a->squares ? TERN_SQUARES_LIMIT : a->limit;
 
@@ -320,7 +320,7 @@ tern_status tern_processor_rope(tern_device *d, tern_device_stream *stream,
     return TERN_OK;
 }
 
-/* Of a cache only the address is remembered: it is written and read by whole operations. */
+/* Only the address of a cache is remembered: whole operations write and read it. */
 tern_status tern_processor_store_pages(tern_device *d, tern_device_stream *stream,
                                        const tern_device_store *a, tern_error *err) {
     const tern_status status = tern_check_store_pages(a, err);

@@ -3,8 +3,8 @@
 #define TERN_DISPATCH_FEATURES_H
 
 /*
- * What a processor says of itself -> bits of dispatch/cpu.h. Pure functions, of every architecture
- * on every machine, so that tests can forge processors.
+ * Turns what a processor says of itself into bits of dispatch/cpu.h. Pure functions, of every
+ * architecture on every machine, so that tests can forge processors.
  */
 
 #include <stdint.h>

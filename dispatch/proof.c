@@ -9,7 +9,7 @@
 #include "dispatch/cpu.h"
 #include "dispatch/permission.h"
 
-/* Where the thread that tries goes on after a fault; NULL in every other thread. */
+/* The place at which the trying thread continues after a fault; NULL in every other thread. */
 static _Thread_local sigjmp_buf *landing;
 static struct sigaction previous;
 

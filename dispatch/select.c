@@ -153,7 +153,7 @@ tern_status tern_restrict_mask(uint64_t features, const char *isa, uint64_t *mas
     return tern_fail(err, TERN_ERR_ISA, "unknown instruction set '%s' (valid: %s)", isa, valid);
 }
 
-/* What a set adds to those whose features are all among its own. */
+/* The features that a set adds to those of the sets that it includes. */
 static uint64_t added_features(const tern_isa_info *isa) {
     uint64_t inherited = 0;
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)

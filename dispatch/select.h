@@ -20,7 +20,7 @@ typedef struct tern_isa_info {
 /* Instruction sets of the table, weakest first. Static storage. */
 const tern_isa_info *tern_isas(size_t *count);
 
-/* What a caller needs a kernel for. */
+/* The use for which a caller needs a kernel. */
 typedef struct tern_kernel_use {
     tern_op op;
     tern_format format; /* packed layouts: any that the layout holds */
@@ -39,7 +39,7 @@ static inline const tern_kernel_row *tern_kernel_scalar(tern_op op, tern_format 
 /* The strongest built instruction set whose needs are all in mask ("scalar" at least). */
 const char *tern_isa_of_mask(uint64_t mask);
 
-/* Whether a kernel is one of the instruction set in use: any but a scalar one, which is only where
+/* True if a kernel is one of the instruction set in use: any but a scalar one, which is only where
  * the mask allows no other set. */
 bool tern_kernel_is_native(uint64_t mask, const tern_kernel_row *row);
 

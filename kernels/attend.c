@@ -8,7 +8,7 @@ size_t tern_attend_state_bytes(size_t heads, size_t dim) {
 
 /*
  * For the heads of a tile scores and states. For heads that go together the lanes of 16 scores.
- * What is widened. For a cache of codes: scales and the weights of heads that go together as 16-bit
+ * Widened values. For a cache of codes: scales and the weights of heads that go together as 16-bit
  * codes. All query heads, rounded, or as codes with a factor.
  */
 size_t tern_attend_scratch_bytes(size_t heads, size_t dim) {

@@ -2,7 +2,7 @@
 #ifndef TERN_KERNELS_ATTEND_H
 #define TERN_KERNELS_ATTEND_H
 
-/* What the attend rows and the functions that size their memory agree on. Sizes are in floats. */
+/* Sizes that the attend kernels and the functions that size their memory agree on, in floats. */
 
 #include <math.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ enum {
     TERN_ATTEND_TURNED = 32   /* elements of keys that are turned at once */
 };
 
-/* Where the maximum and the sum of a state stand: after its values, padded to whole vectors. */
+/* The place of a state's maximum and sum: after its values, padded to whole vectors. */
 static inline size_t tern_attend_padded(size_t dim) {
     return (dim + TERN_LANES - 1) / TERN_LANES * TERN_LANES;
 }
@@ -27,7 +27,7 @@ static inline size_t tern_attend_state(size_t dim) {
     return tern_attend_padded(dim) + TERN_LANES;
 }
 
-/* What a tile widens at once: the keys of a chunk, or columns of its values. */
+/* The part that a tile widens at once: the keys of a chunk, or columns of its values. */
 static inline size_t tern_attend_wide(size_t dim) {
     const size_t turned = (dim + TERN_ATTEND_TURNED - 1) / TERN_ATTEND_TURNED * TERN_ATTEND_TURNED;
     const size_t columns = turned > TERN_ATTEND_COLUMNS ? turned : TERN_ATTEND_COLUMNS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file of sparse blocks says, checked field by field before anything is read by it. */
+/* Reads files of sparse blocks: each field is checked before anything is read by it. */
 #include "kernels/iebs.h"
 
 #include <inttypes.h>
@@ -79,7 +79,7 @@ typedef struct payload {
     uint64_t start, column, values;
 } payload;
 
-/* Of a matrix that can be (tern_iebs_bytes). */
+/* Sizes of a possible matrix (tern_iebs_bytes). */
 static payload payload_of(const tern_iebs *m) {
     uint64_t block = 0;
     (void)find_block_bytes(m, &block);
@@ -127,14 +127,14 @@ void tern_iebs_write_header(const tern_iebs *m, void *out) {
     memcpy(out, words, sizeof words);
 }
 
-/* Whether a version has values of a kind. */
+/* Checks that a version has values of a kind. */
 static bool has_kind(uint32_t version, uint32_t kind) {
     return version == VERSION_FLOATS   ? kind == 0
            : version == VERSION_OTHERS ? kind > 0 && kind < KINDS
                                        : kind < KINDS;
 }
 
-/* What the words of a header say about each other, but for sizes. */
+/* Checks the words of a header against each other, except for sizes. */
 static tern_status check_words(const uint32_t *words, tern_error *err) {
     float scale;
     if (words[MAGIC] != TERN_IEBS_MAGIC)
@@ -159,7 +159,8 @@ static tern_status check_words(const uint32_t *words, tern_error *err) {
     return TERN_OK;
 }
 
-/* Of a matrix that can be: what version 3 says of sizes that follow from the others. */
+/* Checks, for a possible matrix, the sizes that version 3 repeats and that follow from the others.
+ */
 static tern_status check_payload(const uint32_t *words, const tern_iebs *m, tern_error *err) {
     const payload want = payload_of(m);
     payload said;

@@ -62,7 +62,7 @@ static inline size_t tern_iebs_block_columns(const tern_iebs *m) {
     return m->cols / m->block_cols + (m->cols % m->block_cols != 0);
 }
 
-/* Where byte 0 of block b lies. */
+/* The place of byte 0 of block b. */
 static inline const uint8_t *tern_iebs_block(const tern_iebs *m, size_t b) {
     return m->values + b * m->block_bytes;
 }
@@ -73,13 +73,13 @@ static inline size_t tern_iebs_width(const tern_iebs *m, size_t b) {
     return left < m->block_cols ? left : m->block_cols;
 }
 
-/* Where the code of a ternary weight lies in its block: at bits shift + 1 and shift of a byte. */
+/* The place of a ternary weight's code in its block: bits shift + 1 and shift of a byte. */
 typedef struct tern_iebs_place {
     size_t byte;
     unsigned shift;
 } tern_iebs_place;
 
-/* Of row r, column k of a block, both below its sides. */
+/* The code of row r, column k of a block, both below its sides. */
 static inline tern_iebs_place tern_iebs_trit_place(const tern_iebs *m, size_t r, size_t k) {
     const size_t h = m->block_rows < TERN_IEBS_CHUNK ? m->block_rows : TERN_IEBS_CHUNK;
     const size_t w = m->block_cols < TERN_IEBS_CHUNK ? m->block_cols : TERN_IEBS_CHUNK;
@@ -99,12 +99,12 @@ static inline int tern_iebs_trit(const tern_iebs *m, const uint8_t *block, size_
 void tern_iebs_write_header(const tern_iebs *m, void *out);
 
 /*
- * What a header says, with pointers into bytes that tern_iebs_check has accepted; they are aligned
+ * A header's contents, with pointers into bytes that tern_iebs_check has accepted; they are aligned
  * to 4 bytes.
  */
 tern_iebs tern_iebs_view(const void *bytes);
 
-/* Whether values of the format can be stored in blocks of that size. */
+/* True if values of the format can be stored in blocks of that size. */
 bool tern_iebs_holds(tern_format format, uint32_t block_rows, uint32_t block_cols);
 
 /*
@@ -115,8 +115,8 @@ bool tern_iebs_holds(tern_format format, uint32_t block_rows, uint32_t block_col
 uint64_t tern_iebs_bytes(const tern_iebs *m);
 
 /*
- * Whether these bytes are one matrix and nothing else: every field, the sum of the sizes, `start`
- * not falling, columns ascending and inside the matrix. Values are not looked at
+ * Checks that these bytes are one matrix and nothing else: every field, the sum of the sizes,
+ * `start` not falling, columns ascending and inside the matrix. Values are not looked at
  * (tern_iebs_values). `bytes` is aligned to 4. TERN_ERR_TRUNCATED: no whole header;
  * TERN_ERR_TENSOR_SHAPE: sizes that cannot be; TERN_ERR_TENSOR_RANGE: the sum is not `size`;
  * TERN_ERR_TENSOR_DATA: all else. *out is zero then.
@@ -125,7 +125,7 @@ TERN_MUST_CHECK tern_status tern_iebs_check(const void *bytes, size_t size, tern
                                             tern_error *err);
 
 /*
- * Whether the values of block rows [i0, i1) are weights: finite floats, no ternary code 3, also
+ * Checks that the values of block rows [i0, i1) are weights: finite floats, no ternary code 3, also
  * past the matrix's edge. TERN_ERR_TENSOR_DATA names the block.
  */
 TERN_MUST_CHECK tern_status tern_iebs_values(const tern_iebs *m, size_t i0, size_t i1,

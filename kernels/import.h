@@ -20,10 +20,10 @@ typedef struct tern_import {
     uint8_t map[4];       /* of I2_S: weight + 1 of each code of the file, or TERN_NO_WEIGHT */
 } tern_import;
 
-/* What the published models' map is: 0, 1, 2 and nothing. */
+/* The published models' map: 0, 1, 2 and nothing. */
 extern const uint8_t tern_usual_map[4];
 
-/* Whether the tensor is TERN_FORMAT_I2_S as it is. */
+/* True if the tensor is TERN_FORMAT_I2_S as it is. */
 bool tern_import_is_plain(const tern_import *how);
 
 /*
@@ -45,7 +45,7 @@ size_t tern_import_scale_at(const tern_import *how, size_t rows, size_t cols);
 tern_status tern_import_rows(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
                              size_t r0, size_t r1, uint8_t *stream, tern_error *err);
 
-/* As tern_pack_rows, from such a tensor. */
+/* Like tern_pack_rows, from such a tensor. */
 tern_status tern_import_pack(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
                              tern_layout layout, size_t r0, size_t r1, uint8_t *out,
                              tern_error *err);
@@ -66,7 +66,7 @@ void tern_tl_read_row(const tern_import *how, const uint8_t *file, size_t rows, 
                       size_t row, uint8_t *codes);
 
 /*
- * Where the scale lies, which depends on rows and columns alone, so that it also gives the size of
+ * The place of the scale. It depends only on rows and columns, so it also gives the size of
  * a tensor of unknown tiles: TERN_I2S_TRAILER_BYTES more. False for shapes that no tiles fit.
  */
 bool tern_tl_scale_at(tern_tl_kind kind, uint64_t rows, uint64_t cols, uint64_t *at);

@@ -104,7 +104,7 @@ tern_status tern_tl_bytes(tern_tl_kind kind, size_t rows, size_t cols, const ter
 
 /* ---- addresses ----------------------------------------------------------------------------- */
 
-/* Where a row has its bytes of a section, in the order of its columns: tile by tile, block by
+/* The places of a row's bytes of a section, in the order of its columns: tile by tile, block by
  * block. */
 typedef struct row_walk {
     size_t first;               /* byte of the file */
@@ -313,7 +313,7 @@ tern_status tern_tl_export(tern_tl_kind kind, const void *i2s, size_t rows, size
 }
 
 bool tern_tl_tiles_known(tern_tl_kind kind, size_t rows, size_t cols, tern_tl_tiles *tiles) {
-    /* What the files of these model shapes were written with: TL1's, then TL2's. */
+    /* Tiles that files of these model shapes were written with: TL1's, then TL2's. */
     static const struct {
         uint16_t rows, cols;
         tern_tl_tiles tl1, tl2;

@@ -31,7 +31,7 @@ typedef struct tern_pack_job {
 struct tern_packer {
     tern_layout layout;
 
-    /* Whether matrices of this format can be packed so. */
+    /* True if matrices of this format can be packed so. */
     bool (*holds)(tern_format format);
 
     /* Bytes of a packed group of 16 rows; 0 on overflow. cols > 0. */

@@ -47,7 +47,7 @@ static inline void tern_store_words(uint8_t *p, tern_words words) {
 #define TERN_PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (tern_words){i, j, k, l})
 #endif
 
-/* What four rows hold in each of four chunks that follow each other. */
+/* The words of four rows in each of four consecutive chunks. */
 typedef struct tern_square {
     tern_words c0, c1, c2, c3;
 } tern_square;

@@ -32,7 +32,7 @@ static size_t scale_at(tern_format format) {
     return format == TERN_FORMAT_PTQ1_0 ? TERN_PTQ1_0_D : 0;
 }
 
-/* Where the row's word lies that belongs to the first chunk of block s. */
+/* The place of the row's word that belongs to the first chunk of block s. */
 static size_t block_at(const group_shape *shape, size_t s) {
     return SCALES_BYTES + s * (shape->chunks / shape->blocks) * TERN_CHUNK_BYTES;
 }

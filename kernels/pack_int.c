@@ -23,7 +23,7 @@ static size_t bytes_of(size_t blocks, size_t packed) {
     return __builtin_mul_overflow(blocks, packed, &bytes) ? 0 : bytes;
 }
 
-/* Where column k of row r lies in chunks of bytes (4 columns each), from the first chunk. */
+/* The place of column k of row r in chunks of bytes (4 columns each), from the first chunk. */
 static size_t byte_at(size_t r, size_t k) {
     return k / 4 * TERN_CHUNK_BYTES + 4 * r + k % 4;
 }

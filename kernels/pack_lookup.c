@@ -16,7 +16,7 @@ enum {
     SIGNS_AT = 64   /* TL2R16: offset of the sign bytes in a chunk */
 };
 
-/* What the two layouts differ in. */
+/* The differences between the two layouts. */
 typedef struct lookup_shape {
     size_t picked; /* weights that a nibble stands for */
     size_t chunk_bytes;

@@ -66,7 +66,7 @@ static void unpack_scales(const super_shape *shape, const uint8_t *packed, uint8
 
 /* ---- codes --------------------------------------------------------------------------------- */
 
-/* Where the nibbles of a sub-block lie in the file: 32 bytes, and by how much they are shifted. */
+/* The place of a sub-block's nibbles in the file: 32 bytes, and how far they are shifted. */
 typedef struct nibble_place {
     size_t at;
     unsigned shift;

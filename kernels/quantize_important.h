@@ -11,7 +11,7 @@
 #include "kernels/quantize_iq2s.h"
 #include "tern/kernels.h"
 
-/* Whether the codes of a format can follow the importance of columns. */
+/* True if the codes of a format can follow the importance of columns. */
 bool tern_format_weighs(tern_format format);
 
 /*

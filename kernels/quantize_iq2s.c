@@ -109,7 +109,7 @@ static double encode_half(const tern_iq2s_search *s, const float *x, const float
     return error;
 }
 
-/* What least squares needs to know of levels v of a half: the sums of w x v and of w v v. */
+/* Sums over the levels v of a half, for least squares: of w x v and of w v v. */
 static void add_squares(const tern_iq2s_search *s, const float *x, const float *w,
                         const int entries[2], double factor, double *xv, double *vv) {
     for (int j = 0; j < HALF; j++) {

@@ -14,7 +14,7 @@ enum {
     TERN_IQ2S_NEAR = 24     /* entries that are compared in place of a code that is none */
 };
 
-/* What the search looks up, some 340 KB: made once, then only read. */
+/* Tables of the search, some 340 KB: made once, then only read. */
 typedef struct tern_iq2s_search {
     uint8_t levels[TERN_IQ2S_ENTRIES][8];
     int16_t entry[TERN_IQ2S_CODES];                /* of a code; -1: it is none */

@@ -27,7 +27,7 @@ static double inverse(double scale) {
     return scale != 0.0 ? 1.0 / scale : 0.0;
 }
 
-/* What the next code stands for, in scales. */
+/* The value of the next code, in scales. */
 static double level_of(const tern_search_run *run, size_t j, double id, int zero) {
     const double code = (double)run->x[j] * id + zero + 0.5;
     const double most = run->levels - 1;

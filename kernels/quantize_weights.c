@@ -89,7 +89,7 @@ static void weigh_q4_0(const float *x, const float *w, uint8_t *out) {
     put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
 }
 
-/* As Q4_0 with codes up to 31, whose fifth bits lie together: bit j of 32 is column j's. */
+/* Like Q4_0 with codes up to 31, whose fifth bits lie together: bit j of 32 is column j's. */
 static void put_fives(const float *x, float id, uint8_t *out) {
     memset(out + 2, 0, 20);
     for (int j = 0; j < TERN_BLOCK; j++) {
@@ -250,7 +250,7 @@ static void encode_q1_0(const float *x, uint8_t *out) {
     tern_f16_store(out, sum / 128.0f);
 }
 
-/* As TQ2_0 by blocks of n: codes 0 .. 2. */
+/* Like TQ2_0, in blocks of n: codes 0 .. 2. */
 static float codes_of_group(const float *x, size_t n, uint8_t *codes) {
     const float d = largest_magnitude(x, n);
     const float id = inverse(d);

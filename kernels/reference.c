@@ -268,7 +268,7 @@ static float factor(tern_format cache, float x) {
     return cache == TERN_FORMAT_F16 ? tern_ref_13_bits(x) : x;
 }
 
-/* What one chunk of positions contributes: M, L of numerics.md; O is in the caller's buffer. */
+/* One chunk's contribution: M, L of numerics.md; O is in the caller's buffer. */
 typedef struct partial {
     float m;
     float l;

@@ -53,11 +53,11 @@ float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col);
 /* y[rows] = W x (+ bias) of one token: the dense product, with 0 where no block is stored. */
 void tern_ref_gemv_sparse(const tern_block_sparse *w, const float *x, float *y);
 
-/* As tern_matmul_fn, on the file's layout. */
+/* Like tern_matmul_fn, on the file's layout. */
 void tern_ref_matmul(const tern_ref_matrix *w, const tern_activations *x, const tern_tile *tile,
                      float *y, size_t y_stride);
 
-/* As the function types of kernels.h with the same ending. */
+/* Like the function types of kernels.h with the same ending. */
 void tern_ref_quantize_token(const float *x, size_t n, int8_t *q, float *s, int32_t *sum);
 void tern_ref_quantize_block(const float *x, size_t n, int8_t *q, float *d, int32_t *block_sum);
 void tern_ref_rmsnorm(const float *x, const float *g, size_t n, float eps, float *y);

@@ -2,7 +2,7 @@
 #ifndef TERN_KERNELS_REFERENCE_LANES_H
 #define TERN_KERNELS_REFERENCE_LANES_H
 
-/* What the files of the reference share. */
+/* Shared by the files of the reference. */
 
 #include <math.h>
 

@@ -18,7 +18,7 @@ static float float_of(uint32_t bits) {
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* Where a block starts in the file. */
+/* The start of a block in the file. */
 static size_t block_bytes(tern_format format) {
     switch (format) {
     case TERN_FORMAT_TQ1_0:

@@ -32,7 +32,7 @@ static int super_code(tern_format format, const uint8_t *block, size_t e) {
     return format == TERN_FORMAT_Q4_K ? nibble : nibble + 16 * (block[16 + l] >> e / 32 & 1);
 }
 
-/* What code e is multiplied by: six bits, or (Q6_K) a signed byte. */
+/* The factor of code e: six bits, or (Q6_K) a signed byte. */
 static int super_scale(tern_format format, const uint8_t *block, size_t e) {
     const size_t s = e / 32;
 

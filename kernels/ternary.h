@@ -28,10 +28,10 @@ void tern_ternary_read(tern_format format, const uint8_t *file, size_t first, si
 void tern_ternary_write(tern_format format, const uint8_t *codes, size_t first, size_t n,
                         uint8_t *file);
 
-/* Where the f16 scale of the TQ block that holds `element` lies in the file. */
+/* The place in the file of the f16 scale of the TQ block that holds `element`. */
 size_t tern_ternary_scale_at(tern_format format, size_t element);
 
-/* Whether one of n codes is 3. */
+/* True if one of n codes is 3. */
 bool tern_ternary_invalid(const uint8_t *codes, size_t n);
 
 /*

@@ -6,7 +6,7 @@
 
 #include "threads/topology.h"
 
-/* Whether the wish can be met on that machine: a node that is not there, no library to ask. */
+/* Checks that the wish can be met on that machine: a node may be missing, or the library to ask. */
 TERN_MUST_CHECK tern_status tern_places_check(const tern_topology *t, const tern_places *wish,
                                               tern_error *err);
 

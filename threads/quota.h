@@ -19,7 +19,7 @@ uint32_t tern_quota_parse(const char *text);
  */
 uint32_t tern_quota_find(const char *root, const char *groups);
 
-/* Of this process. */
+/* The quota of this process. */
 uint32_t tern_processor_quota(void);
 
 #endif

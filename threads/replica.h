@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "threads/team.h"
 
-/* What a token reads of a piece, by falling bytes read for each byte of the copy. */
+/* Pieces by the bytes that a token reads for each byte of the copy, largest first. */
 typedef enum tern_heat {
     TERN_HEAT_EVERYBODY, /* all of it, by every worker: norms, biases */
     TERN_HEAT_ONCE,      /* all of it, each byte by one worker: matrices of floats */
@@ -37,7 +37,7 @@ typedef struct tern_hot_piece {
     size_t offset; /* there */
 } tern_hot_piece;
 
-/* What could be copied. Starts as zeros. */
+/* The pieces that could be copied. Starts as zeros. */
 typedef struct tern_hot_list {
     tern_hot_piece *pieces; /* [n], each `data` once */
     size_t n, capacity;

@@ -28,10 +28,10 @@ typedef struct gate {
 } gate;
 
 /*
- * What is gone of one worker's parts: units taken from the front in the upper half of a word, from
- * the back in the lower half. Two sets of words take turns: after a barrier each worker clears its
- * own of the next turn, which no other worker reads at that time. Only the worker itself touches
- * the other members. One cache line.
+ * The units taken of one worker's parts: those from the front in the upper half of a word, those
+ * from the back in the lower half. Two sets of words take turns: after a barrier each worker clears
+ * its own of the next turn, which no other worker reads at that time. Only the worker itself
+ * touches the other members. One cache line.
  */
 typedef struct ticket {
     _Alignas(CACHE_LINE) atomic_uint_least64_t gone[2][TERN_TEAM_SHARED];
@@ -181,8 +181,8 @@ static tern_status place_workers(tern_team *team, uint32_t threads, const tern_t
 }
 
 /*
- * As many as the system gives: the next try asks for those that could be started, and places them
- * anew.
+ * Starts as many as the system gives: the next try asks for those that could be started, and places
+ * them anew.
  */
 static tern_status start(tern_team *team, uint32_t threads, const tern_topology *topology,
                          const tern_places *wish, tern_error *err) {
@@ -285,7 +285,7 @@ void tern_team_run(tern_team *team, tern_team_body *body, void *argument) {
     tern_release_caller(team->binding);
 }
 
-/* Of `units` units, those of the workers before number i: their share of the sum, rounded up. */
+/* The units, of `units`, of the workers before number i: their share of the sum, rounded up. */
 static size_t units_before(tern_worker worker, uint32_t i, size_t units) {
     const uint64_t *starts = worker.team != NULL ? worker.team->starts : NULL;
     const uint64_t part = starts != NULL ? starts[i] : i;

@@ -2,7 +2,7 @@
 #ifndef TERN_THREADS_TEAM_H
 #define TERN_THREADS_TEAM_H
 
-/* What the library alone asks of a team (tern/team.h): where workers run, and shared work. */
+/* Functions of a team (tern/team.h) for the library alone: where workers run, and shared work. */
 
 #include "tern/team.h"
 #include "threads/placement.h"
@@ -19,16 +19,16 @@ TERN_MUST_CHECK tern_status tern_team_new_placed(uint32_t threads, const tern_to
 /* errno of the first binding of a thread that the system refused; 0: none. */
 int tern_team_refused(const tern_team *team);
 
-/* Where worker i of the team runs. */
+/* The place of worker i of the team. */
 tern_place tern_team_place(const tern_team *team, uint32_t i);
 
 /*
- * Whether worker `other` runs on the same NUMA node. Only then is its work taken over, because the
+ * True if worker `other` runs on the same NUMA node. Only then is its work taken over, because the
  * memory of that work lies there.
  */
 bool tern_team_is_near(tern_worker worker, uint32_t other);
 
-/* Whether all workers run on the same NUMA node, or none is known. */
+/* True if all workers run on the same NUMA node, or none is known. */
 bool tern_team_is_on_one_node(tern_worker worker);
 
 /*

@@ -156,7 +156,7 @@ static const char *read_device(const char *root, const char *name, char line[64]
     return line;
 }
 
-/* Whether processor `os` has the same line in root/system/cpu/cpu<os>/name as the ones before it.
+/* True if processor `os` has the same line in root/system/cpu/cpu<os>/name as the ones before it.
  */
 static bool is_alike(const char *root, uint32_t os, const char *name, bool first, char before[64]) {
     char line[64];
@@ -178,7 +178,7 @@ bool tern_machine_is_plain(const char *root, const uint32_t *os, uint32_t n) {
         return false;
     if (strcmp(read_device(root, "/system/cpu/smt/active", line), "0") != 0)
         return false;
-    /* Where cores differ, x86 has a counter device for each kind, Linux a capacity for each core.
+    /* If cores differ, x86 has a counter device for each kind, Linux a capacity for each core.
      */
     if (read_device(root, "/cpu_atom/type", line)[0] != '\0')
         return false;
@@ -191,7 +191,7 @@ bool tern_machine_is_plain(const char *root, const uint32_t *os, uint32_t n) {
 }
 
 #ifdef TERN_HAVE_HWLOC
-/* Whether it takes hwloc to tell where the wish is met. */
+/* True if it takes hwloc to tell where the wish is met. */
 static bool needs_hwloc(const tern_places *wish, const uint32_t *os, uint32_t n) {
     return wish == NULL || wish->affinity > TERN_AFFINITY_NONE || wish->numa != TERN_NUMA_NONE ||
            getenv("HWLOC_SYNTHETIC") != NULL || getenv("HWLOC_XMLFILE") != NULL ||

@@ -2,7 +2,7 @@
 #ifndef TERN_THREADS_TOPOLOGY_H
 #define TERN_THREADS_TOPOLOGY_H
 
-/* What a tern_topology is made of. */
+/* The parts of a tern_topology. */
 
 #include <stddef.h>
 
@@ -49,15 +49,15 @@ void tern_topology_sort(tern_topology *t);
 uint32_t tern_speed_rounded(uint64_t scaled);
 
 /*
- * What the wish needs to know of this machine. As tern_topology_new, but hwloc is left out where
- * the wish is the usual one and the system itself says that there is nothing to choose
+ * The facts of this machine that the wish needs. Like tern_topology_new, but hwloc is left out
+ * where the wish is the usual one and the system itself says that there is nothing to choose
  * (tern_machine_is_plain): hwloc takes milliseconds to look around, and crashes without memory.
  */
 TERN_MUST_CHECK tern_status tern_topology_for(const tern_places *wish, tern_topology **out,
                                               tern_error *err);
 
 /*
- * Whether files below root ("/sys/devices" of a system) show one NUMA node, one socket, a thread a
+ * True if files below root ("/sys/devices" of a system) show one NUMA node, one socket, a thread a
  * core and one kind of core for the processors os[n]; false where they do not tell.
  */
 bool tern_machine_is_plain(const char *root, const uint32_t *os, uint32_t n);
@@ -68,8 +68,8 @@ TERN_MUST_CHECK tern_status tern_allowed_processors(uint32_t **out, uint32_t *n,
 /* The first line of a file of the system into text; "" where there is none. */
 void tern_read_line(const char *path, char *text, size_t size);
 
-/* As tern_topology_new by hwloc; *out stays NULL without an error where hwloc has nothing to say.
- * In topology_hwloc.c, only built with hwloc. */
+/* Like tern_topology_new, by hwloc; *out stays NULL without an error where hwloc has nothing to
+ * say. In topology_hwloc.c, only built with hwloc. */
 TERN_MUST_CHECK tern_status tern_topology_by_hwloc(tern_topology **out, tern_error *err);
 void tern_topology_free_hwloc(void *hwloc);
 

@@ -10,8 +10,9 @@
 #include "threads/topology.h"
 
 /*
- * What an efficiency core does beside a performance core at the same clock, in vector code, where
- * only the name tells them apart: it splits 256 bits into halves, but has as many ports for them.
+ * The speed of an efficiency core beside a performance core at the same clock, in vector code,
+ * where only the name tells them apart: it splits 256 bits into halves, but has as many ports for
+ * them.
  */
 enum { ATOM_PERCENT = 60 };
 

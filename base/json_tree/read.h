@@ -6,7 +6,7 @@
 #include "tern/status.h"
 
 /*
- * What bytes[size] say, as a tree. They may be anybody's: they are parsed by base/json.h,
+ * Reads bytes[size] into a tree. They may come from anywhere: they are parsed by base/json.h,
  * and a name that an object has twice, a text with U+0000 in it, and numbers beyond 64 bits or
  * beyond a double are refused too. Messages begin with "NAME: line N", where the bytes begin in
  * line `line`.

@@ -39,7 +39,7 @@ bool json_memory_failed(void);
 /* Sets what is remembered, and gives what was: for callers that report a failure in another way. */
 bool json_remember(bool failed);
 
-/* As malloc, with failures remembered like those of values. */
+/* Like malloc; a failure is remembered like those of values. */
 void *json_reserve(size_t bytes);
 
 /* ---- making ---------------------------------------------------------------------------------- */

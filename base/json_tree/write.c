@@ -28,8 +28,8 @@ static void put_integer(writer *w, json_int_t x) {
     put_text(w, digits);
 }
 
-/* As C writes it, but without a sign and leading zeros of the exponent, and never like an integer:
- * 1.0, 1e20, 1e-7. */
+/* Writes it as C does, but without a sign and leading zeros of the exponent, and never like an
+ * integer: 1.0, 1e20, 1e-7. */
 static void put_real(writer *w, double x) {
     char digits[40];
     (void)snprintf(digits, sizeof digits, "%.17g", x);

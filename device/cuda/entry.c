@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libtern-cuda exports: see TERN_CUDA_MODULE_SYMBOL. */
+/* The table that libtern-cuda exports: see TERN_CUDA_MODULE_SYMBOL. */
 
 #include "device/cuda/runtime.h"
 

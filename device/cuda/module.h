@@ -2,7 +2,7 @@
 #ifndef TERN_DEVICE_CUDA_MODULE_H
 #define TERN_DEVICE_CUDA_MODULE_H
 
-/* What the parts of the CUDA module share. */
+/* Shared by the parts of the CUDA module. */
 
 #include "device/cuda/runtime.h"
 

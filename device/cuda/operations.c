@@ -5,7 +5,7 @@
 
 #include "device/cuda/module.h"
 
-/* What CUDA allows for the second dimension of a grid. Kernels stride over what does not fit. */
+/* CUDA's limit for the second dimension of a grid. Kernels stride over what does not fit. */
 enum { GRID_Y_MAX = 65535, GRID_X_MAX = 0x7fffffff };
 
 typedef struct launch {
@@ -25,7 +25,7 @@ static tern_status launch_kernel(const cuda_device *cuda, tern_device_stream *st
     return cuda_check(cuda, error, l->kernel->name, err);
 }
 
-/* What still waits comes before. */
+/* Operations that still wait come first. */
 static tern_status start(cuda_device *cuda, tern_device_stream *stream, const launch *l,
                          const tern_cuda_job *job, tern_error *err) {
     const tern_status status = cuda_begin_waiting(cuda, err);
@@ -326,7 +326,7 @@ tern_status cuda_gate(tern_device *d, tern_device_stream *stream, tern_op op,
     return status == TERN_OK ? cuda_elements(d, stream, op, g, u, y, err) : status;
 }
 
-/* As a cache of floats is written. */
+/* Written like a cache of floats. */
 tern_status cuda_copy(tern_device *d, tern_device_stream *stream, const tern_device_rows *x,
                       const tern_device_rows *y, tern_error *err) {
     const tern_status status = tern_check_pair("copy", x, y, err);
@@ -347,7 +347,7 @@ static tern_device_pages as_pages(const tern_device_attend *a, const void *data,
                                .page_stride = TERN_ATTEND_CHUNK * a->dim * element_bytes};
 }
 
-/* Whether 16-byte loads read the rows of all pages. */
+/* True if 16-byte loads read the rows of all pages. */
 static bool rows_are_whole(const tern_device_pages *p, size_t dim) {
     return dim % TERN_LANES == 0 &&
            ((uintptr_t)p->data | p->head_stride | p->page_stride) % 16 == 0;

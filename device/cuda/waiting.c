@@ -47,7 +47,7 @@ static bool rope_watches(cuda_waiting *w, const tern_device_watch *a) {
     return true;
 }
 
-/* Whether a watch may wait beside what waits: for the norm of a sum, or for a second store. */
+/* True if a watch may wait beside what waits: for the norm of a sum, or for a second store. */
 static bool may_join(const cuda_waiting *w, const tern_device_watch *a) {
     return w->watch.notes == NULL && w->norm.y.data == NULL && w->n_ropes == 0 &&
            (w->sum.data != NULL ? are_same(&w->sum, &a->x) : w->n_stores > 0);
@@ -173,7 +173,7 @@ tern_status cuda_quantize_token(tern_device *d, tern_device_stream *stream,
 
 /* ---- heads --------------------------------------------------------------------------------- */
 
-/* Whether two ropes have heads in common. */
+/* True if two ropes have heads in common. */
 static bool overlap(const tern_device_rope *a, const tern_device_rope *b) {
     const float *end_a = a->x + (a->tokens - 1) * a->stride + a->heads * a->dim;
     const float *end_b = b->x + (b->tokens - 1) * b->stride + b->heads * b->dim;

@@ -32,7 +32,7 @@ typedef struct tern_dedup_params {
                              goes to the file */
 } tern_dedup_params;
 
-/* What came of it. Zeros and NULL: no tensor is made of shared bytes. */
+/* The outcome. Zeros and NULL: no tensor is made of shared bytes. */
 typedef struct tern_dedup_info {
     uint64_t tensors, bytes;     /* made of shared bytes */
     uint64_t in_place;           /* of these bytes, those that are read where the defaults lie */

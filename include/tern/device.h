@@ -72,7 +72,8 @@ typedef struct tern_device_product {
     const tern_kernel_row *gemv, *gemm;
 } tern_device_product;
 
-/* Where quantized activations go; a token's row as tern_quantize_token_fn or _block_fn writes it.
+/* Destination of quantized activations; a token's row as tern_quantize_token_fn or _block_fn writes
+ * it.
  */
 typedef struct tern_device_quantized {
     int8_t *q;          /* [tokens][q_stride], 64-byte aligned rows */
@@ -98,7 +99,7 @@ typedef struct tern_device_rope {
     size_t dim; /* of a head, >= 2*half */
 } tern_device_rope;
 
-/* Where a token belongs: to which sequence, and at which position of it. */
+/* A token's sequence, and its position there. */
 typedef struct tern_device_place {
     uint32_t sequence;
     uint32_t position;
@@ -288,7 +289,7 @@ typedef struct tern_device_ops {
     void (*close)(tern_device *d); /* releases the device; its memory and streams first */
 } tern_device_ops;
 
-/* What all devices have in common; read only. */
+/* Members that all devices have; read only. */
 struct tern_device {
     const tern_device_ops *ops;
     tern_device_kind kind;

@@ -32,14 +32,14 @@ const char *tern_pooling_name(tern_pooling pooling);
 /* The pooling of that name, into *out; false when there is none. */
 bool tern_pooling_find(const char *name, tern_pooling *out);
 
-/* What the model's file says; NONE when it says nothing. */
+/* The pooling that the model's file names; NONE when it names none. */
 tern_pooling tern_model_pooling(const tern_model *model);
 
-/* Whether the model continues texts. False: its tokens see what follows them, and it makes vectors
+/* True if the model continues texts. False: its tokens see what follows them, and it makes vectors
  * alone; sessions of it are TERN_ERR_ARCH, and so are requests without a pooling. */
 bool tern_model_continues(const tern_model *model);
 
-/* Whether the first n numbers of the model's vectors are vectors of their own, because it was
+/* True if the first n numbers of the model's vectors are vectors of their own, because it was
  * trained so (Matryoshka): the file says so, in ARCH.matryoshka_dimensions or ARCH.is_matryoshka.
  * All n_embd always are. */
 bool tern_model_shortens(const tern_model *model, uint32_t n);

@@ -113,7 +113,7 @@ typedef size_t tern_guess_hook(void *user, const tern_progress *progress, int32_
 typedef void tern_logits_hook(void *user, const tern_progress *progress, size_t position,
                               const float *logits);
 
-/* What to compute. Everything is copied but the hooks' `user`. Zero what is not wanted. */
+/* A request. Everything is copied except the hooks' `user`. Zero what is not wanted. */
 typedef struct tern_request {
     const int32_t *tokens; /* [n_tokens] the prompt, >= 1 */
     size_t n_tokens;
@@ -157,8 +157,8 @@ typedef struct tern_request {
  * n_ahead tokens, and for more when they are used up. Where there is no more the youngest one is
  * set aside and computed again later, which changes none of its tokens.
  *
- * Of several branches the first one alone reports what is wanted of the prompt, in events and to
- * the hook for logits; the others have read the same prompt.
+ * If there are several branches, only the first reports what is wanted of the prompt, in events and
+ * to the hook for logits; the others have read the same prompt.
  *
  * TERN_ERR_EMPTY, TERN_ERR_TOKEN_RANGE, TERN_ERR_CONTEXT (it could never fit; the message has both
  * numbers), TERN_ERR_QUEUE (too many wait; later it may fit), TERN_ERR_TOKENIZER_MISSING
@@ -212,7 +212,7 @@ typedef enum tern_event_kind {
                          before all tokens of the branch */
 } tern_event_kind;
 
-/* What happened to a branch of a request. Pointers live until the next step. */
+/* An event of a request's branch. Pointers live until the next step. */
 typedef struct tern_event {
     uint64_t request;
     uint32_t branch;

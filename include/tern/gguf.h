@@ -112,7 +112,7 @@ TERN_MUST_CHECK tern_status tern_gguf_open(const char *path, tern_gguf **out, te
 TERN_MUST_CHECK tern_status tern_gguf_open_shared(const char *path, const tern_dedup_params *params,
                                                   tern_gguf **out, tern_error *err);
 
-/* What came of it; the problem is owned by the file. */
+/* The outcome; the problem is owned by the file. */
 tern_dedup_info tern_gguf_dedup(const tern_gguf *file);
 
 /*

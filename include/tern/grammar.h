@@ -35,7 +35,7 @@ typedef struct tern_grammar_tokens tern_grammar_tokens;
 /* A compiled grammar and what it remembers of masks. */
 typedef struct tern_grammar tern_grammar;
 
-/* Where the branches of one request are in a grammar. */
+/* The states of one request's branches in a grammar. */
 typedef struct tern_grammar_state tern_grammar_state;
 
 /*
@@ -106,7 +106,7 @@ TERN_MUST_CHECK tern_status tern_grammar_from_tags(const tern_grammar_tokens *to
 tern_grammar *tern_grammar_share(tern_grammar *grammar);
 void tern_grammar_free(tern_grammar **grammar); /* sets it to NULL; NULL is fine */
 
-/* Whether text[size] begins a text of the grammar (*begins), and whether it is one (*whole).
+/* Tells if text[size] begins a text of the grammar (*begins), and if it is one (*whole).
  * TERN_ERR_GRAMMAR when this takes more work or memory than it may. */
 TERN_MUST_CHECK tern_status tern_grammar_check(tern_grammar *grammar, const char *text, size_t size,
                                                bool *begins, bool *whole, tern_error *err);
@@ -132,7 +132,7 @@ bool tern_grammar_mask(void *user, const tern_progress *progress, uint64_t *allo
  * TERN_ERR_NOMEM. Lives as long as the state. */
 const tern_error *tern_grammar_state_error(const tern_grammar_state *state);
 
-/* Whether the answer so far is a whole text of the grammar. Errors as those of masks. */
+/* Tells if the answer so far is a whole text of the grammar (*whole). Errors as those of masks. */
 TERN_MUST_CHECK tern_status tern_grammar_follow(tern_grammar_state *state,
                                                 const tern_progress *progress, bool *whole,
                                                 tern_error *err);

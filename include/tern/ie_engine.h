@@ -24,7 +24,8 @@ TERN_API_BEGIN
 
 typedef struct ie_engine ie_engine_t;
 
-/* What to run, and how. Zero what is not wanted; only the engine's clock_user is kept. */
+/* The model to run, and the way to run it. Zero what is not wanted; only the engine's clock_user is
+ * kept. */
 typedef struct ie_engine_config {
     const char *model;                 /* as in tern_model_open */
     const tern_model_params *loading;  /* NULL: the defaults */
@@ -75,7 +76,7 @@ TERN_MUST_CHECK tern_status ie_engine_generate(ie_engine_t *engine, const char *
                                                size_t max_new, const ie_generate_params_t *params,
                                                ie_answer_t *out, tern_error *err);
 
-/* What an engine has done since it was made. All of it is measured, nothing is estimated. */
+/* An engine's work since it was made. Everything is measured, nothing is estimated. */
 typedef struct ie_metrics {
     uint64_t answers;          /* that ended without an error */
     uint64_t prompt_tokens;    /* of these */

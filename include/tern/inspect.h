@@ -3,7 +3,7 @@
 #define TERN_INSPECT_H
 
 /*
- * What a program that measures, checks or explains wants to know of a model and a session: the
+ * Details of a model and a session for programs that measure, check or explain: the
  * file, every matrix with its kernels, where the time of passes goes, what is multiplied. Nothing
  * here changes a result.
  */
@@ -64,7 +64,7 @@ const char *tern_model_layout_reason(const tern_model *model);
 /* The device on which passes run, by its own name; NULL: the processor. Owned by the model. */
 const char *tern_model_device(const tern_model *model);
 
-/* With device "auto": why it is the processor; else empty. Owned by the model. */
+/* The reason why device "auto" chose the processor; else empty. Owned by the model. */
 const char *tern_model_device_note(const tern_model *model);
 
 /* Bytes of the weights there; 0 on the processor. */
@@ -73,7 +73,7 @@ uint64_t tern_model_device_bytes(const tern_model *model);
 /* How threads and memory were asked to be placed. */
 tern_places tern_model_places(const tern_model *model);
 
-/* What threads ask memory for ahead; `hint` says what AUTO came to. */
+/* The prefetching in use; `hint` holds the outcome of AUTO. */
 tern_fetch tern_model_fetch(const tern_model *model);
 
 /* Why a model that was opened with `replicate` has no copies of its hot weights, in a few words;
@@ -83,13 +83,14 @@ const char *tern_model_no_replicas(const tern_model *model);
 /* The features that the model's kernels may use: bits of the needs of kernels. */
 uint64_t tern_model_features(const tern_model *model);
 
-/* As tern_kernel_select_layout with these features, without the kernels of tern_model_refusals. */
+/* Like tern_kernel_select_layout with these features, without the kernels of tern_model_refusals.
+ */
 const tern_kernel_row *tern_model_select(const tern_model *model, tern_op op, tern_format format,
                                          tern_layout layout);
 
 /*
- * Whether the texts of params on how ternary tensors are read (i2s_order, i2s_map, tl_tiles) say
- * something: TERN_ERR_ARG, with what is wrong. tern_model_open asks this itself.
+ * Checks the params that say how ternary tensors are read (i2s_order, i2s_map, tl_tiles):
+ * TERN_ERR_ARG names the wrong one. tern_model_open calls this itself.
  */
 TERN_MUST_CHECK tern_status tern_reading_check(const tern_model_params *params, tern_error *err);
 

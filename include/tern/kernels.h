@@ -39,7 +39,7 @@
  * returns a tern_status, and leaves its out-parameters as they were unless it says otherwise; where
  * it takes a tern_error, that may be NULL.
  *
- * What happens when. Nothing runs when the library is loaded. The first tern_cpu_mask asks cpuinfo
+ * Initialisation. Nothing runs when the library is loaded. The first tern_cpu_mask asks cpuinfo
  * (which allocates) and executes each instruction set once, with a handler for SIGILL in place
  * meanwhile; later calls only read what was found. It is also the only function that looks at the
  * environment (TERN_ISA, TERN_DISABLE, TERN_PROCESSOR). There is no other global state but a
@@ -239,7 +239,7 @@ const char *tern_layout_name(tern_layout layout);
 /* The form of activations that products over a layout read. `layout` is below the count. */
 tern_input_form tern_layout_input(tern_layout layout);
 
-/* Whether matrices of the format can be packed into (or, for ROWS, used in place as) a layout. */
+/* True if matrices of the format can be packed into (or, for ROWS, used in place as) a layout. */
 bool tern_layout_holds(tern_layout layout, tern_format format);
 
 /* The layout of sparse blocks with values of the format, NONE when there is none; and its format,
@@ -464,14 +464,14 @@ const tern_kernel_row *tern_kernel_find(const char *name);
 const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format);
 
 /*
- * As tern_kernel_select, for products over another layout that holds the format. A packed layout
+ * Like tern_kernel_select, for products over another layout that holds the format. A packed layout
  * may hold several formats; its kernels serve them all.
  */
 const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern_format format,
                                                  tern_layout layout);
 
 /*
- * Whether an operation over a format has a kernel of its own for a processor with these features:
+ * True if an operation over a format has a kernel of its own for a processor with these features:
  * any but a scalar one, which counts only where the features allow nothing else. False also for
  * operations that the format does not have, such as a product over TERN_FORMAT_NONE.
  */
@@ -504,7 +504,7 @@ TERN_MUST_CHECK tern_status tern_pack_rows(tern_format format, const void *file,
                                            void *out, tern_error *err);
 
 /*
- * Whether a matrix in the file's own layout is ternary with one scale for each row, and so suits
+ * True if a matrix in the file's own layout is ternary with one scale for each row, and so suits
  * the ternary layouts: I2_S always, TQ1_0 and TQ2_0 when the scales of all blocks of each row are
  * the same bits (a block of zero weights suits any), other formats never. If so, and row_scale is
  * not NULL, writes row_scale[rows]; a row of zeros gets the scale of the first row that has one.

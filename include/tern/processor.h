@@ -3,7 +3,7 @@
 #define TERN_PROCESSOR_H
 
 /*
- * What this machine can run: the processor's features, and the instruction sets of the kernel
+ * The abilities of this machine: the processor's features, and the instruction sets of the kernel
  * table. Features are bits of a mask; kernels say in theirs what they need.
  */
 
@@ -54,7 +54,7 @@ const char *tern_cpu_name(void);
 /* Instruction set i of the kernel table, weakest first; NULL past the last one. Static storage. */
 const char *tern_isa_name(size_t i);
 
-/* Whether set i is compiled for this architecture and needs none but these features. */
+/* True if set i is compiled for this architecture and needs none but these features. */
 bool tern_isa_runs(size_t i, uint64_t features);
 
 TERN_API_END

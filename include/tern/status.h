@@ -9,7 +9,7 @@
  */
 
 /*
- * What stands between TERN_API_BEGIN and TERN_API_END has C linkage and is exported by the shared
+ * Everything between TERN_API_BEGIN and TERN_API_END has C linkage and is exported by the shared
  * libraries, which hide everything else. TERN_MUST_CHECK: the compiler complains when a status is
  * thrown away.
  */
@@ -114,7 +114,7 @@ typedef enum tern_status {
 
 enum { TERN_ERROR_MESSAGE_BYTES = 512 };
 
-/* Where a message is returned. Zero-initialise it; it is written only when a call fails. */
+/* Receives a message. Zero-initialise it; it is written only when a call fails. */
 typedef struct tern_error {
     tern_status status;
     char message[TERN_ERROR_MESSAGE_BYTES]; /* one line of UTF-8, no newline, always terminated */

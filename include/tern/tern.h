@@ -108,7 +108,7 @@ const tern_topology *tern_model_topology(const tern_model *model);
  */
 void tern_model_free(tern_model **model);
 
-/* What came of tensors that are made of shared bytes; the problem is owned by the model. */
+/* The tensors that are made of shared bytes; the problem is owned by the model. */
 tern_dedup_info tern_model_dedup(const tern_model *model);
 
 typedef struct tern_model_info {
@@ -131,7 +131,7 @@ typedef struct tern_model_info {
 
 void tern_model_describe(const tern_model *model, tern_model_info *out);
 
-/* What opening a model took, in seconds of the wall clock, and what came of the cache. */
+/* The time that opening a model took, in seconds of the wall clock, and the use of the cache. */
 typedef struct tern_model_loading {
     double seconds;         /* tern_model_open, all of it */
     double content_seconds; /* to know which weights the file holds */
@@ -178,8 +178,8 @@ const char *tern_model_doubt(const tern_model *model);
  */
 const char *tern_model_activations(const tern_model *model);
 
-/* What products read: "int8" (one scale a token), "int8 blocks" (one for 32 columns), "float", or
- * several of these, in the precision in use. Static storage. */
+/* The activations that products read: "int8" (one scale a token), "int8 blocks" (one for 32
+ * columns), "float", or several of these, in the precision in use. Static storage. */
 const char *tern_model_activation_forms(const tern_model *model);
 
 /* One line that says why the precision that was asked for is not in use: ternary weights have int8
@@ -218,7 +218,7 @@ enum { TERN_NUMERICS_VERSION = 2 };
 const char *tern_model_isa(const tern_model *model);
 
 /*
- * Where the choice of layouts and of kernels for matrices came from: "table", the table's order of
+ * The origin of the choice of layouts and of kernels for matrices: "table", the table's order of
  * preference; "tuned", measurements; "asked", tern_model_params.layout. Static storage.
  */
 const char *tern_model_choice(const tern_model *model);
@@ -260,7 +260,7 @@ TERN_MUST_CHECK tern_status tern_session_bytes(const tern_model *model,
                                                const tern_session_params *params, uint64_t *bytes,
                                                tern_error *err);
 
-/* What of that is cache: so many layers keep so many positions, in whole pages. */
+/* The part of it that is cache: so many layers keep so many positions, in whole pages. */
 typedef struct tern_session_cache_size {
     uint32_t layers, positions;
     uint32_t window_layers, window_positions; /* of those that keep fewer; 0: there are none */
@@ -344,7 +344,7 @@ TERN_MUST_CHECK tern_status tern_model_embed(const tern_model *model, int32_t to
 float *tern_session_logits(tern_session *s);
 
 /*
- * What may follow the token that was evaluated last, until the session is changed again;
+ * The logits of the token that was evaluated last, valid until the session is changed again;
  * TERN_ERR_STATE when there is none, TERN_ERR_NONFINITE.
  *
  * last_logits: its logits, [n_vocab] in the buffer of tern_session_logits. They are computed when
@@ -408,7 +408,7 @@ TERN_MUST_CHECK tern_status tern_session_restore(tern_session *s, const char *pa
                                                  tern_error *err);
 
 /*
- * What a session has done since it was made. A pass handles one batch; `reused` counts, for each
+ * A session's work since it was made. A pass handles one batch; `reused` counts, for each
  * pass, the positions whose keys and values it found in the cache.
  */
 typedef struct tern_session_work {
@@ -512,8 +512,8 @@ typedef struct tern_generation {
 } tern_generation;
 
 /*
- * Whether tokens are guessed from what stood in the sequence before, and computed in one pass with
- * the last token. Those that would have been picked are kept. Tokens, random numbers,
+ * Guessing: tokens are guessed from earlier text of the sequence and computed in one pass with the
+ * last token. Those that would have been picked are kept. Tokens, random numbers,
  * log-probabilities and digests are the same in every mode, and so is what a session holds
  * afterwards; only times differ.
  */
@@ -582,9 +582,9 @@ TERN_MUST_CHECK tern_status tern_generate_with(const tern_forward_model *model,
 const char *tern_mapped_file(const void *address);
 
 /*
- * Where the program keeps what it could make again: $XDG_CACHE_HOME/tern, or $HOME/.cache/tern
- * where that is not set. Writes at most size bytes with the terminator, returns the length of the
- * whole path; 0 when neither variable holds an absolute path. Creates nothing.
+ * The folder in which the program keeps files that it could make again: $XDG_CACHE_HOME/tern, or
+ * $HOME/.cache/tern where that is not set. Writes at most size bytes with the terminator, returns
+ * the length of the whole path; 0 when neither variable holds an absolute path. Creates nothing.
  */
 size_t tern_cache_default(char *path, size_t size);
 

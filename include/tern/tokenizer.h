@@ -46,7 +46,7 @@ TERN_MUST_CHECK tern_status tern_tokenize(const tern_tokenizer *t, const char *t
                                           unsigned flags, int32_t *ids, size_t capacity, size_t *n,
                                           tern_error *err);
 
-/* Where tokenizing ends before all of a text is done. Zero what does not count. */
+/* Limits at which tokenizing ends before all of a text is done. Zero what does not count. */
 typedef struct tern_tokenize_limits {
     size_t most_tokens; /* of all texts of a call; more are TERN_ERR_CONTEXT, before any work where
                            the text's bytes say so (tern_tokenizer_reach) */
@@ -231,7 +231,7 @@ const char *tern_answer_text_finish(tern_answer_text *t, size_t *size);
 void tern_answer_text_turn(tern_answer_text *t);
 void tern_answer_text_free(tern_answer_text **t);
 
-/* Whether a stop is complete: nothing follows. *stop (may be NULL) is the first of those that it
+/* True if a stop is complete: nothing follows. *stop (may be NULL) is the first of those that it
  * is. */
 bool tern_answer_text_stopped(const tern_answer_text *t, size_t *stop);
 

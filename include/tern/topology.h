@@ -41,7 +41,7 @@ const char *tern_topology_nodes_online(const tern_topology *t);
 uint32_t tern_topology_node_number(const tern_topology *t, uint32_t i);
 uint32_t tern_topology_processor_number(const tern_topology *t, uint32_t i);
 
-/* Whether it is another machine's, given by a variable of hwloc: nothing can be bound. */
+/* True if it is another machine's, given by a variable of hwloc: nothing can be bound. */
 bool tern_topology_is_foreign(const tern_topology *t);
 
 /*
@@ -50,10 +50,10 @@ bool tern_topology_is_foreign(const tern_topology *t);
  */
 uint32_t tern_topology_threads(const tern_topology *t);
 
-/* Whether the library can see sockets and nodes, bind threads to them and place memory on them. */
+/* True if the library can see sockets and nodes, bind threads to them and place memory on them. */
 bool tern_topology_supported(void);
 
-/* Where threads run. */
+/* The processors that threads run on. */
 typedef enum tern_affinity {
     TERN_AFFINITY_AUTO,    /* within their node and kind of core; nothing where there is one */
     TERN_AFFINITY_NONE,    /* where the system puts them */
@@ -61,7 +61,7 @@ typedef enum tern_affinity {
     TERN_AFFINITY_SCATTER  /* a core each, the nodes in turn */
 } tern_affinity;
 
-/* Where memory lies. */
+/* The nodes that memory is placed on. */
 typedef enum tern_numa {
     TERN_NUMA_NONE,       /* on the node of the thread that first writes it */
     TERN_NUMA_INTERLEAVE, /* page by page on all nodes */
@@ -75,7 +75,7 @@ typedef struct tern_places {
     uint32_t node; /* of TERN_NUMA_NODE, as the system numbers it */
 } tern_places;
 
-/* Whether the processor's caches are to keep what memory was asked for ahead. */
+/* The use of the processor's caches for memory that is asked for ahead: kept or not. */
 typedef enum tern_fetch_hint {
     TERN_FETCH_KEPT,
     TERN_FETCH_PASSING, /* no: room is left for what is read again sooner */
@@ -83,7 +83,7 @@ typedef enum tern_fetch_hint {
 } tern_fetch_hint;
 
 /*
- * What the threads of passes ask memory for ahead, besides what kernels ask for while they
+ * The weights that the threads of passes prefetch, besides those that kernels prefetch while they
  * multiply. When a product comes, each thread asks for the beginning of its part of the matrix, and
  * only then waits for the others where it must. Scans of a head and matrices of sparse blocks are
  * left out.
@@ -104,7 +104,7 @@ void tern_numa_name(const tern_places *wish, char *text, size_t size);
 /* The same back: numa and node of *out; false when the text is not one of them. */
 bool tern_numa_parse(const char *text, tern_places *out);
 
-/* Where one worker runs: on processors [first, end) of the topology; empty: anywhere. */
+/* One worker's processors: [first, end) of the topology; empty: anywhere. */
 typedef struct tern_place {
     uint32_t first, end;
     uint32_t socket, node; /* as the topology counts them; 0 where it may run anywhere */

@@ -21,7 +21,7 @@ typedef struct tern_tune_candidate {
     bool chosen;
 } tern_tune_candidate;
 
-/* What was found for all matrices of one kind. */
+/* The choice for all matrices of one kind. */
 typedef struct tern_tune_result {
     tern_format format;
     size_t rows, cols;
@@ -73,7 +73,7 @@ const char *tern_tune_folder(const tern_tune_run *run);
 /* Asked between two rounds of measurements, each of milliseconds; true ends them. */
 typedef bool tern_tune_stop(void *user);
 
-/* What came of it. */
+/* The outcome. */
 typedef struct tern_tune_news {
     size_t measured; /* kinds of matrices that had no choice and have one now */
     size_t again;    /* whose choice was measured again, because runs disagreed with it */

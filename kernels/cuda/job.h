@@ -3,8 +3,8 @@
 #define TERN_CUDA_JOB_H
 
 /*
- * What the host hands to a CUDA kernel: one struct by value, the same for all kernels, so that one
- * launch function and one emulator serve every row. C and C++.
+ * The argument that the host hands to a CUDA kernel: one struct by value, the same for all kernels,
+ * so that one launch function and one emulator serve every row. C and C++.
  */
 
 #include "tern/device.h"
@@ -41,7 +41,7 @@ typedef struct tern_cuda_quantize {
     tern_device_quantized out;
 } tern_cuda_quantize;
 
-/* Whether numbers stay below a limit. */
+/* Checks that numbers stay below a limit. */
 typedef struct tern_cuda_watch {
     tern_device_watch a; /* notes NULL: nobody asks */
     float limit;         /* of elements, where a.squares is set, too */

@@ -3,7 +3,7 @@
 #define TERN_CUDA_ROWS_CUH
 
 /*
- * What a block of TERN_CUDA_ROW_THREADS threads does with a row, for kernels that do one of it or
+ * Functions of a block of TERN_CUDA_ROW_THREADS threads for a row, for kernels that do one of it or
  * several. A row is taken in pieces, of which each thread holds TERN_CUDA_HELD elements in
  * registers, so that all are asked for before the first one is needed. A row that is one piece is
  * read once.
@@ -17,7 +17,7 @@ enum {
     TERN_CUDA_ROW_WARPS = TERN_CUDA_ROW_THREADS / TERN_CUDA_WARP
 };
 
-/* What the threads of a row share; 32 KB. */
+/* Shared by the threads of a row; 32 KB. */
 typedef struct row_shared {
     float terms[TERN_CUDA_PIECE];
     float factor;

@@ -28,7 +28,7 @@ enum {
     TILES = 8
 };
 
-/* What ldtilecfg reads. */
+/* The operand of ldtilecfg. */
 typedef struct tile_config {
     uint8_t palette;
     uint8_t start_row;

@@ -56,7 +56,7 @@ static inline vb vb_lookup32(const uint8_t *table, vb index) {
 }
 
 /*
- * Of an index vb_lookup32 sees the low six bits here, and its table stands there twice: so only the
+ * vb_lookup32 sees the low six bits of an index, and its table stands there twice: so only the
  * fifth bit is put right, and what is above may stay.
  */
 #define TERN_OWN_QUAD
@@ -106,8 +106,10 @@ static inline vb vb_trit(vb c, int n) {
     static const _Alignas(64) uint8_t last_four[256] = {TERN_BYTES256(TERN_FOUR)};
     if (n == 0) {
         const vb one = _mm512_set1_epi8(1);
-        const vb low = _mm512_maskz_mov_epi8(_mm512_cmpgt_epi8_mask(c, _mm512_set1_epi8(86 - 128 - 1)), one);
-        return _mm512_mask_add_epi8(low, _mm512_cmpgt_epi8_mask(c, _mm512_set1_epi8(171 - 128 - 1)), low, one);
+        const vb low =
+            _mm512_maskz_mov_epi8(_mm512_cmpgt_epi8_mask(c, _mm512_set1_epi8(86 - 128 - 1)), one);
+        return _mm512_mask_add_epi8(low, _mm512_cmpgt_epi8_mask(c, _mm512_set1_epi8(171 - 128 - 1)),
+                                    low, one);
     }
     const vb digits = vb_lookup256(last_four, c);
     return n == 1 ? _mm512_and_si512(digits, _mm512_set1_epi8(3)) : vb_affine2(digits, n - 1);

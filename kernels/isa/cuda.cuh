@@ -225,7 +225,7 @@ TERN_VERB int32_t vi_dot_nibbles(uint32_t codes, uint2 x) {
 }
 
 /*
- * As vi_dot_nibbles; bit 0 of each byte of `high` is the low nibble's fifth bit, bit 1 that of the
+ * Like vi_dot_nibbles; bit 0 of each byte of `high` is the low nibble's fifth bit, bit 1 that of the
  * high one.
  */
 TERN_VERB int32_t vi_dot_fives(uint32_t codes, uint32_t high, uint2 x) {
@@ -259,7 +259,7 @@ TERN_VERB uint32_t base3_next(uint2 &rest) {
     return __byte_perm(even, odd, 0x7351); /* their bytes 1 and 3 in turn */
 }
 
-/* What products over a layout with no scales of its own are multiplied by at the end. */
+/* The factor of products over a layout with no scales of its own, applied at the end. */
 TERN_VERB float outer_scale(const tern_matrix &w, size_t row) {
     return w.row_scale != NULL ? w.row_scale[row] : w.scale;
 }
@@ -272,7 +272,7 @@ TERN_VERB float ternary_y(const tern_cuda_matmul &m, size_t row, size_t t, int32
 
 /* ---- numbers that grew --------------------------------------------------------------------- */
 
-/* Whether rmsnorm can add up a row's squares, although some are large; false for a NaN. The order
+/* True if rmsnorm can add up a row's squares, although some are large; false for a NaN. The order
  * is that of device/finite.c. */
 TERN_VERB bool squares_fit(const tern_device_rows &x, size_t row) {
     double sum = 0.0;

@@ -421,7 +421,7 @@ static inline vb vb_join2(vb codes, vb bits, int plane) {
     return _mm_or_si128(codes, _mm_and_si128(moved, _mm_set1_epi8(0x30)));
 }
 
-/* As in isa/avx2_float.h. */
+/* The same as in isa/avx2_float.h. */
 static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const __m128i below = _mm_loadu_si128((const __m128i *)table);
     const __m128i above = _mm_loadu_si128((const __m128i *)(table + 16));

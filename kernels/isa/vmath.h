@@ -3,8 +3,8 @@
 #define TERN_ISA_VMATH_H
 
 /*
- * What every template needs on top of the verbs. Include it after the isa header; it uses verbs
- * only, so each formula exists once for all instruction sets.
+ * Functions that every template needs besides the verbs. Include it after the isa header; it uses
+ * verbs only, so each formula exists once for all instruction sets.
  */
 
 #include "tern/kernels.h"
