@@ -71,18 +71,18 @@ static const tern_kernel_row *kernel_of(tern_mirror *m, tern_op op, tern_format 
         if (k->op == op && k->format == format && k->layout == layout)
             return k->row;
     }
-    const tern_kernel_row *row = tern_device_kernel(m->base.kind, op, format, layout);
+    const tern_kernel_row *kernel = tern_device_kernel(m->base.kind, op, format, layout);
     if (m->n_kernels < TERN_MIRROR_KERNELS)
-        m->kernels[m->n_kernels++] = (tern_mirror_kernel){op, format, layout, row};
-    return row;
+        m->kernels[m->n_kernels++] = (tern_mirror_kernel){op, format, layout, kernel};
+    return kernel;
 }
 
 /* Counts what the device is about to run. */
 static void note(const call *c, tern_op op, tern_format format, tern_layout layout) {
-    const tern_kernel_row *row =
+    const tern_kernel_row *kernel =
         c->lost || c->m->tally == NULL ? NULL : kernel_of(c->m, op, format, layout);
-    if (row != NULL)
-        tern_tally_count(c->m->tally, row);
+    if (kernel != NULL)
+        tern_tally_count(c->m->tally, kernel);
 }
 
 static void note_plain(const call *c, tern_op op) {

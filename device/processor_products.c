@@ -9,18 +9,18 @@
 static const tern_kernel_row *select_product(const tern_device *d, tern_op op, const tern_matrix *w,
                                              tern_error *err) {
     const tern_processor_device *p = (const tern_processor_device *)d;
-    const tern_kernel_row *row = tern_kernel_select_layout(p->mask, op, w->format, w->layout);
+    const tern_kernel_row *kernel = tern_kernel_select_layout(p->mask, op, w->format, w->layout);
 
-    if (row == NULL)
+    if (kernel == NULL)
         (void)tern_fail(err, TERN_ERR_KERNEL, "cpu: no kernel for %s in layout %s",
                         tern_op_name(op), tern_layout_name(w->layout));
-    return row;
+    return kernel;
 }
 
 /* A product as lanes share it. */
 typedef struct product {
     const tern_device_product *of;
-    const tern_kernel_row *row, *add;
+    const tern_kernel_row *kernel, *add;
 } product;
 
 /* Rows [piece.begin, piece.end) of the matrix of product number `i`, for all tokens. */
@@ -29,7 +29,7 @@ static void multiply_piece(void *argument, size_t i, tern_part piece) {
     const tern_device_product *of = p->of;
     const tern_tile tile = {.t0 = 0, .t1 = of->tokens, .r0 = piece.begin, .r1 = piece.end};
 
-    p->row->fn.matmul(of->w, &of->x, &tile, of->y, of->y_stride);
+    p->kernel->fn.matmul(of->w, &of->x, &tile, of->y, of->y_stride);
     for (size_t t = 0; of->bias != NULL && t < of->tokens; t++)
         p->add->fn.add(of->y + t * of->y_stride + piece.begin, of->bias + piece.begin,
                        piece.end - piece.begin);
@@ -48,8 +48,8 @@ static void find_uses(const tern_device_product *p, tern_lane_use uses[2]) {
 }
 
 /* The kernels of a product, whose operands are checked. */
-static tern_status find_rows(const tern_device *d, const tern_device_product *of, product *p,
-                             tern_error *err) {
+static tern_status find_kernels(const tern_device *d, const tern_device_product *of, product *p,
+                                tern_error *err) {
     const tern_op op = of->tokens == 1 ? TERN_OP_GEMV : TERN_OP_GEMM;
     const tern_tile all = {.t1 = of->tokens, .r1 = of->w != NULL ? of->w->rows : 0};
     const tern_status status =
@@ -57,12 +57,12 @@ static tern_status find_rows(const tern_device *d, const tern_device_product *of
 
     if (status != TERN_OK)
         return status;
-    *p = (product){.of = of, .row = op == TERN_OP_GEMV ? of->gemv : of->gemm};
-    if (p->row == NULL)
-        p->row = select_product(d, op, of->w, err);
-    if (p->row != NULL && of->bias != NULL)
+    *p = (product){.of = of, .kernel = op == TERN_OP_GEMV ? of->gemv : of->gemm};
+    if (p->kernel == NULL)
+        p->kernel = select_product(d, op, of->w, err);
+    if (p->kernel != NULL && of->bias != NULL)
         p->add = tern_processor_row(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
-    return p->row == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
+    return p->kernel == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
 }
 
 /* The matrix whose memory is prefetched. */
@@ -86,7 +86,7 @@ static void fetch_part(void *argument, size_t i, tern_part part) {
 
 static void count_products(const tern_device *d, tern_lane *lane, const product *p, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        tern_processor_ran(d, tern_lane_stream(lane), p[i].row);
+        tern_processor_ran(d, tern_lane_stream(lane), p[i].kernel);
         if (p[i].of->bias != NULL)
             tern_processor_ran(d, tern_lane_stream(lane), p[i].add);
     }
@@ -105,7 +105,7 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
     const bool fetches = lane != NULL && lane->team != NULL && lane->team->fetch != NULL;
 
     for (size_t i = 0; i < count; i++) {
-        const tern_status status = find_rows(d, &products[i], &p[i], err);
+        const tern_status status = find_kernels(d, &products[i], &p[i], err);
         if (status != TERN_OK)
             return status;
         find_uses(&products[i], uses + 2 * i);
@@ -141,11 +141,11 @@ static tern_status multiply_tile(const tern_device *d, tern_device_stream *strea
 
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = select_product(d, op, w, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = select_product(d, op, w, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
-    tern_processor_ran(d, stream, row);
-    row->fn.matmul(w, x, tile, y, y_stride);
+    tern_processor_ran(d, stream, kernel);
+    kernel->fn.matmul(w, x, tile, y, y_stride);
     return TERN_OK;
 }
 
@@ -163,10 +163,11 @@ tern_status tern_processor_gemm(tern_device *d, tern_device_stream *stream, cons
 
 tern_status tern_processor_gemv_block_sparse_f32(tern_device *d, const tern_block_sparse *w,
                                                  const float *x, float *y, tern_error *err) {
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, err);
+    const tern_kernel_row *kernel =
+        tern_processor_row(d, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, err);
 
-    if (row == NULL)
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
-    tern_processor_ran(d, NULL, row);
-    return tern_block_sparse_gemv(row, w, x, y, err);
+    tern_processor_ran(d, NULL, kernel);
+    return tern_block_sparse_gemv(kernel, w, x, y, err);
 }

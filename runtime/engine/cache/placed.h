@@ -4,7 +4,7 @@
 
 /* Memory of caches and runners: one arena each, where the model's places say. */
 
-#include "base/taker.h"
+#include "base/arena_plan.h"
 #include "runtime/model/model.h"
 
 /* Memory for so many positions. */

@@ -13,7 +13,7 @@
  * below. They stand in the order of the experts, those of one expert in the order of the rows.
  */
 
-#include "base/taker.h"
+#include "base/arena_plan.h"
 #include "runtime/model/model.h"
 #include "tern/device.h"
 

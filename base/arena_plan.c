@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "base/taker.h"
+#include "base/arena_plan.h"
 
 void *tern_take(tern_taker *t, size_t count, size_t size) {
     void *memory = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_BASE_TAKER_H
-#define TERN_BASE_TAKER_H
+#ifndef TERN_BASE_ARENA_PLAN_H
+#define TERN_BASE_ARENA_PLAN_H
 
 /*
  * The same calls first add up what pieces an arena needs, then take them, so that plan and use
