@@ -84,6 +84,14 @@ class TestSummary(unittest.TestCase):
         said = ["skipped: x: no hands", "1 passed, 0 failed, 1 skipped"]
         self.assertEqual(self.summary(PASSED + program("x", "notrun", "skipped: no hands\n")), (0, said))
 
+    def test_reasons_are_not_shared(self):
+        """A reason is that of the function behind it, and of none that follows; a program's is its last one."""
+        output = "skipped: no one\n[  SKIPPED ] one\n[  SKIPPED ] two\n[       OK ] three\n"
+        said = ["skipped: x: one: no one", "skipped: x: two: it does not say why", "1 passed, 0 failed, 2 skipped"]
+        self.assertEqual(self.summary(program("x", "run", output)), (0, said))
+        said = ["skipped: x: no feet", "1 passed, 0 failed, 1 skipped"]
+        self.assertEqual(self.summary(PASSED + program("x", "notrun", "skipped: no hands\nskipped: no feet\n")), (0, said))
+
     def test_skips_are_on_the_list(self):
         cases = PASSED + program("x", "run", CMOCKA.replace("FAILED", "OK"))
         for row, allowed in (("| x: two | no two * | so |\n", True), ("| x: one | no two here | so |\n", False),

@@ -91,7 +91,7 @@ bool gate_takes_origin(const gate *g, const char *host, const char *origin) {
     tern_origin page;
     if (origin == NULL)
         return true;
-    if (g->origin != NULL && (strcmp(g->origin, "*") == 0 || strcasecmp(g->origin, origin) == 0))
+    if (g->origin != NULL && (strcmp(g->origin, "*") == 0 || strcmp(g->origin, origin) == 0))
         return true;
     if (!tern_origin_read(origin, &page) || page.size != strlen(origin))
         return false;

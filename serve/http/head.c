@@ -32,7 +32,7 @@ static bool fits(const http_scan *s, unsigned char c) {
         return true;
     if (s->lines == 0)
         return c >= ' ' && c < 127;
-    return s->at == s->line ? http_is_token_byte(c) : http_is_value_byte(c);
+    return http_is_value_byte(c);
 }
 
 /* A line feed ends a line. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern serve in the long run: its log, limits of keys, and what SIGHUP reads again."""
 
+import contextlib
 import json
 import os
 import resource
@@ -93,7 +94,15 @@ class Log(common.FolderTest):
                 self.assertEqual(server.chat(QUESTION).status, 200)
             server.wait_for(lambda m: m["tern_log_dropped_lines_total"] >= 4)
             self.assertEqual(server.chat(QUESTION).status, 200)
-        self.assertEqual(server.log().count("/dev/full: cannot be written: No space left on device"), 1)
+            self.assertEqual(self.complaints(server), 1)
+            server.signal(signal.SIGHUP)  # the file is opened anew, and so it is told anew
+            wait_until(lambda: server.get("/health").status == 200 and self.complaints(server) == 2)
+            self.assertEqual(server.chat(QUESTION).status, 200)
+        self.assertEqual(self.complaints(server), 2)
+
+    @staticmethod
+    def complaints(server):
+        return server.log().count("/dev/full: cannot be written: No space left on device")
 
     def test_a_disk_that_has_room_again(self):
         with Server("--log-file", self.path, "--log-format", "json") as server:
@@ -207,6 +216,31 @@ class Log(common.FolderTest):
             server.get("/props")
         self.assertEqual([json.loads(line)["path"] for line in moved.read_text().splitlines()], ["/health"])
         self.assertEqual([json.loads(line)["path"] for line in self.path.read_text().splitlines()], ["/props"])
+
+    def test_sighup_again_and_again(self):
+        """Each time the old file is closed, whether a line was written to it or not."""
+        with Server("--log-file", self.path, "--log-format", "json") as server:
+            def again(number):
+                moved = self.path.with_suffix(f".{number}")
+                self.path.rename(moved)
+                server.signal(signal.SIGHUP)
+                wait_until(self.path.exists)
+
+            wait_until(lambda: self.opened(server) == [str(self.path)])
+            for number in range(4):
+                again(number)
+                server.get("/health")
+                wait_until(lambda: "/health" in self.path.read_text())
+                wait_until(lambda: self.opened(server) == [str(self.path)])
+
+    def opened(self, server):
+        """What a server has opened of the log, by descriptors."""
+        folder = f"/proc/{server.process.pid}/fd"
+        links = []
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                links.append(os.readlink(f"{folder}/{name}"))
+        return [link for link in links if link.startswith(str(self.dir))]
 
 
 class Port(common.FolderTest):

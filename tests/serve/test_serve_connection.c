@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "serve/http/http.h"
@@ -254,6 +255,21 @@ static void test_long_heads(void **state) {
     }
 }
 
+/* A client that is refused while it sends is read on for a while, and so its connection ends with
+ * the reply: one that were closed at once would be reset. */
+static void test_refused_while_it_sends(void **state) {
+    (void)state;
+    size_t n;
+    char heard[256] = "";
+    char *bytes = long_head(HEADER + HEADER / 2, false, &n);
+    const int fd = http_client_dial(f.port);
+    http_client_say(fd, bytes, n);
+    http_client_hear(fd, "}}");
+    assert_int_equal(recv(fd, heard, sizeof heard, 0), 0);
+    (void)close(fd);
+    free(bytes);
+}
+
 /* A body in chunks of which nobody knows before how long it is. */
 static void test_long_chunks(void **state) {
     (void)state;
@@ -290,37 +306,47 @@ static void test_connections_have_a_limit(void **state) {
         (void)close(fds[i]);
 }
 
+static double processor_seconds(void) {
+    struct timespec t;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* Without a descriptor for who comes, who is there is served on; later both are. */
 static void test_no_descriptors(void **state) {
     (void)state;
     struct rlimit before, none;
-    const int first = http_client_dial(f.port), second = http_client_dial(f.port);
+    const int first = http_client_dial(f.port);
     http_client_say(first, TEXT("GET /a HTTP/1.1\r\n" H "\r\n"));
     http_client_hear(first, "<GET /a [] >");
-    const int third = http_client_dial(f.port), next = dup(third);
+    const int next = dup(first); /* the number that the next one gets */
+    (void)close(next);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
-    none.rlim_cur = (rlim_t)next;
-    (void)close(next);
+    none.rlim_cur = (rlim_t)next + 1; /* it is the client's, and the server has none */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    http_client_say(third, TEXT("GET /c HTTP/1.1\r\n" H "\r\n"));
+    const int other = http_client_dial(f.port);
+    assert_int_equal(other, next);
+    http_client_say(other, TEXT("GET /c HTTP/1.1\r\n" H "\r\n"));
+    const double before_waiting = processor_seconds();
+    (void)poll(NULL, 0, 1000);
+    assert_true(processor_seconds() - before_waiting < 0.02); /* it does not ask all the time */
     http_client_say(first, TEXT("GET /b HTTP/1.1\r\n" H "\r\n"));
     http_client_hear(first, "<GET /b [] >");
+    struct pollfd look = {.fd = other, .events = POLLIN};
+    assert_int_equal(poll(&look, 1, 0), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    http_client_hear(third, "<GET /c [] >");
+    http_client_hear(other, "<GET /c [] >");
     (void)close(first);
-    (void)close(second);
-    (void)close(third);
+    (void)close(other);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_talks),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_heads),
-        cmocka_unit_test(test_long_chunks),
-        cmocka_unit_test(test_connections_have_a_limit),
-        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_no_descriptors), /* the first one: no socket is about to be closed */
+        cmocka_unit_test(test_talks),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_long_heads),     cmocka_unit_test(test_refused_while_it_sends),
+        cmocka_unit_test(test_long_chunks),    cmocka_unit_test(test_connections_have_a_limit),
     };
     return cmocka_run_group_tests(tests, open_server, close_server);
 }

@@ -47,6 +47,7 @@ static const struct {
 
     {&all, "192.168.0.2:8080", true},
     {&all, "[fe80::1]:8080", true},
+    {&all, "[2001:db8::192.168.0.2]:8080", true},
     {&all, "localhost", true},
     {&all, "box:8080", true},
     {&all, "box.:8080", false}, /* a point, so that it could be anybody's */
