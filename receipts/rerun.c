@@ -5,63 +5,103 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Compares the session's logits with those recorded after `after` tokens, if there are any. */
-static tern_status compare_logits(tern_session *s, const rerun_plan *plan, uint64_t after,
-                                  rerun_result *out, tern_error *err) {
-    for (size_t i = 0; i < plan->n_points; i++) {
-        if (plan->points[i].after != after)
+/* A rerun in work. */
+typedef struct rerun {
+    tern_session *session;
+    const rerun_plan *plan;
+    rerun_result *out;
+    size_t n; /* tokens so far */
+    bool over;
+    tern_error error; /* that ended it */
+} rerun;
+
+/* Compares logits with those recorded after `after` tokens, if there are any. */
+static void compare(rerun *r, uint64_t after, const float *logits) {
+    for (size_t i = 0; i < r->plan->n_points && r->out->part == RERUN_SAME; i++) {
+        if (r->plan->points[i].after != after)
             continue;
-        const tern_status status = receipt_hash_logits(s, out->logits, err);
-        if (status != TERN_OK)
-            return status;
-        if (strcmp(out->logits, plan->points[i].sha256) != 0) {
-            out->part = RERUN_LOGITS;
-            out->position = after;
+        receipt_hash_row(r->session, logits, r->out->logits);
+        if (strcmp(r->out->logits, r->plan->points[i].sha256) != 0) {
+            r->out->part = RERUN_LOGITS;
+            r->out->position = after;
         }
     }
-    return TERN_OK;
 }
 
-static tern_status steps(tern_session *s, tern_sampler *sampler, const rerun_plan *plan,
-                         rerun_result *out, tern_error *err) {
-    float *logits = tern_session_logits(s);
-    tern_status status =
-        tern_session_eval(s, plan->prompt, plan->n_prompt, TERN_LOGITS_LAST, logits, err);
-    for (size_t i = 0; i < plan->n_prompt; i++)
-        tern_sampler_accept(sampler, plan->prompt[i]);
-    for (size_t i = 0; status == TERN_OK && i < plan->n_tokens; i++) {
-        int32_t token = -1;
-        status = compare_logits(s, plan, i, out, err);
-        if (status != TERN_OK || out->part != RERUN_SAME)
-            return status;
-        status = tern_sampler_pick(sampler, logits, &token, err);
-        if (status == TERN_OK && token != plan->tokens[i]) {
-            *out = (rerun_result){
-                .part = RERUN_TOKEN, .position = i, .expected = plan->tokens[i], .got = token};
-            return TERN_OK;
-        }
-        tern_sampler_accept(sampler, token);
-        if (status == TERN_OK)
-            status = tern_session_eval(s, &token, 1, TERN_LOGITS_LAST, logits, err);
+static void see_logits(void *user, const tern_progress *progress, size_t position,
+                       const float *logits) {
+    rerun *r = user;
+    (void)position;
+    compare(r, progress->n - progress->n_prompt, logits);
+}
+
+static bool mask(void *user, const tern_progress *progress, uint64_t *allowed, size_t words) {
+    const rerun *r = user;
+    return r->plan->mask(r->plan->mask_user, progress, allowed, words);
+}
+
+static void take(rerun *r, const tern_event *e) {
+    if (e->kind == TERN_EVENT_END) {
+        r->over = true;
+        if (e->end == TERN_END_ERROR)
+            r->error = *e->error;
+        return;
     }
+    const size_t i = r->n++;
+    if (i == r->plan->n_tokens)
+        r->out->next = e->token;
+    else if (r->out->part == RERUN_SAME && r->plan->tokens[i] != e->token)
+        *r->out = (rerun_result){
+            .part = RERUN_TOKEN, .position = i, .expected = r->plan->tokens[i], .got = e->token};
+}
+
+static tern_status step_to_end(rerun *r, tern_engine *engine, uint64_t id, tern_error *err) {
+    while (!r->over) {
+        const tern_event *events;
+        size_t n;
+        const tern_status status = tern_engine_step(engine, &events, &n, err);
+        if (status != TERN_OK)
+            return status;
+        for (size_t i = 0; i < n; i++)
+            take(r, &events[i]);
+        if (r->out->part != RERUN_SAME)
+            (void)tern_engine_cancel(engine, id);
+    }
+    return r->error.status == TERN_OK ? TERN_OK
+                                      : tern_fail(err, r->error.status, "%s", r->error.message);
+}
+
+/* Where no token was picked from the last logits the session has them. */
+static tern_status compare_last(rerun *r, tern_error *err) {
+    const float *logits;
+    if (r->out->part != RERUN_SAME || r->n > r->plan->n_tokens)
+        return TERN_OK;
+    const tern_status status = tern_session_last_logits(r->session, &logits, err);
     if (status == TERN_OK)
-        status = compare_logits(s, plan, plan->n_tokens, out, err);
-    if (status == TERN_OK && out->part == RERUN_SAME)
-        status = tern_sampler_pick(sampler, logits, &out->next, err);
+        compare(r, r->plan->n_tokens, logits);
     return status;
 }
 
 tern_status receipt_rerun(tern_session *session, const rerun_plan *plan, rerun_result *out,
                           tern_error *err) {
-    tern_model_info info;
-    tern_sampler *sampler = NULL;
-    tern_model_describe(tern_session_model(session), &info);
-    *out = (rerun_result){.part = RERUN_SAME};
-    tern_status status = tern_sampler_new(&plan->sampling, info.n_vocab, &sampler, err);
+    rerun r = {.session = session, .plan = plan, .out = out};
+    tern_engine *engine = tern_session_engine(session);
+    const tern_request request = {.tokens = plan->prompt,
+                                  .n_tokens = plan->n_prompt,
+                                  .sampling = &plan->sampling,
+                                  .max_tokens = plan->n_tokens + 1,
+                                  .within_context = true,
+                                  .ignore_end = true,
+                                  .prompt_from = plan->n_prompt - 1,
+                                  .mask = plan->mask != NULL ? mask : NULL,
+                                  .logits = see_logits,
+                                  .user = &r};
+    uint64_t id;
+    *out = (rerun_result){.part = RERUN_SAME, .next = -1};
+    tern_status status = tern_engine_submit(engine, &request, &id, err);
     if (status == TERN_OK)
-        status = steps(session, sampler, plan, out, err);
-    tern_sampler_free(&sampler);
-    return status;
+        status = step_to_end(&r, engine, id, err);
+    return status == TERN_OK ? compare_last(&r, err) : status;
 }
 
 uint32_t receipt_other_threads(uint32_t threads) {

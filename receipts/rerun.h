@@ -5,6 +5,7 @@
 /* A recorded run once more, compared step by step with what was recorded. */
 
 #include "receipts/watch.h"
+#include "tern/engine.h"
 
 /* What was recorded; everything is borrowed. */
 typedef struct rerun_plan {
@@ -15,6 +16,8 @@ typedef struct rerun_plan {
     size_t n_tokens;
     const receipt_point *points; /* [n_points]; those after n_tokens are not looked at */
     size_t n_points;
+    tern_mask_hook *mask; /* of the form that the answer was held to; NULL: none */
+    void *mask_user;
 } rerun_plan;
 
 typedef enum rerun_part { RERUN_SAME, RERUN_TOKEN, RERUN_LOGITS } rerun_part;
@@ -25,12 +28,13 @@ typedef struct rerun_result {
     uint64_t position;        /* generated tokens before it */
     int32_t expected, got;    /* RERUN_TOKEN */
     char logits[RECEIPT_HEX]; /* RERUN_LOGITS: their digest in this run */
-    int32_t next;             /* RERUN_SAME: the token that would be picked after the last one */
+    int32_t next;             /* RERUN_SAME: the token that would be picked after the last one; -1
+                                 where the context is full */
 } rerun_result;
 
 /*
- * Evaluates the prompt in an empty session, picks and evaluates n_tokens tokens, and stops at the
- * first difference. Errors are those of evaluating.
+ * Asks the engine of an empty session for one token more than there are, and stops at the first
+ * difference. Errors are the engine's.
  */
 TERN_MUST_CHECK tern_status receipt_rerun(tern_session *session, const rerun_plan *plan,
                                           rerun_result *out, tern_error *err);

@@ -348,6 +348,7 @@ void rules_tokens(const json_t *r, receipt_findings *f) {
 
 static void check_run(const json_t *r, receipt_findings *f) {
     rules_tokens(r, f);
+    rules_form(r, f);
     rule_positive(r, f, "run.batch");
     check_points(r, f);
     check_chat(r, f);

@@ -31,6 +31,7 @@ void rules_answer(const json_t *r, receipt_findings *f); /* of receipts of answe
 void rules_header(const json_t *r, receipt_findings *f);   /* rules.c: time, compute path */
 void rules_model(const json_t *r, receipt_findings *f);    /* rules.c: sizes and files */
 void rules_tokens(const json_t *r, receipt_findings *f);   /* rules.c: prompt, output, sampler */
+void rules_form(const json_t *r, receipt_findings *f);     /* rules_answer.c */
 void rules_accuracy(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_machine(const json_t *r, receipt_findings *f);  /* rules_kernels.c */
 void rules_nodes(const json_t *r, receipt_findings *f);    /* rules_places.c */

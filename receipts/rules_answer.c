@@ -6,7 +6,7 @@
 #include "receipts/rules.h"
 
 /* A form is a text, or says how calls are written, and not both. */
-static void check_form(const json_t *r, receipt_findings *f) {
+void rules_form(const json_t *r, receipt_findings *f) {
     if (receipt_at(r, "form") == NULL)
         return;
     const char *kind = rule_text(r, "form.kind");
@@ -32,7 +32,7 @@ void rules_answer(const json_t *r, receipt_findings *f) {
     rules_machine(r, f);
     rules_tokens(r, f);
     rules_accuracy(r, f);
-    check_form(r, f);
+    rules_form(r, f);
     rule_positive(r, f, "run.threads");
     rule_positive(r, f, "machine.cores");
     if (!rule_flag(r, "test_results.determinism_tests.identical_sequences")) {

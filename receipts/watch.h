@@ -26,12 +26,17 @@ typedef struct receipt_watch {
 receipt_watch receipt_watch_begin(tern_session *session);
 
 /*
- * The session's logits are those that follow `after` generated tokens: call it before each token is
- * evaluated, and with `last` when the run is over. Hashes them when `after` is a multiple of
- * RECEIPT_EVERY or it is the last call.
+ * Hashes logits[n_vocab] that follow `after` generated tokens, if they are among those that a
+ * receipt has: a multiple of RECEIPT_EVERY.
  */
-void receipt_watch_logits(receipt_watch *w, uint64_t after, bool last);
+void receipt_watch_logits(receipt_watch *w, uint64_t after, const float *logits);
+
+/* The run is over after so many tokens: the same of the session's logits, which are the last. */
+void receipt_watch_end(receipt_watch *w, uint64_t after);
 void receipt_watch_free(receipt_watch *w);
+
+/* SHA-256 of logits[n_vocab] of the session's model. */
+void receipt_hash_row(const tern_session *session, const float *logits, char hex[RECEIPT_HEX]);
 
 /* SHA-256 of the session's logits: tern_session_last_logits, with its errors. */
 TERN_MUST_CHECK tern_status receipt_hash_logits(tern_session *session, char hex[RECEIPT_HEX],

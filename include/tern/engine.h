@@ -120,6 +120,9 @@ typedef struct tern_request {
     const tern_sampler_params *sampling; /* NULL: the defaults. Branch i has the seed + i */
     uint32_t branches;                   /* answers to the prompt; 0: one */
     size_t max_tokens;                   /* of each answer; 0: until the context is full */
+    bool within_context;                 /* max_tokens may exceed the context: the answer then ends
+                                            with TERN_END_CONTEXT where that is full, after a prompt
+                                            that fills it without a token */
     bool ignore_end;                     /* go on after the model's end-of-text tokens */
     const int32_t *stop_tokens;          /* [n_stop_tokens] further tokens that end the text */
     size_t n_stop_tokens;
@@ -148,6 +151,10 @@ typedef struct tern_request {
                                 in the sequence before. Takes 12 bytes for each position */
     tern_logits_hook *logits; /* of the prompt from prompt_from on and of all positions that a token
                                  is picked from, or the last one of prompt_only. NULL: of none */
+    bool no_digest;           /* the end has an empty one, and the time of hashing is saved */
+    size_t logits_every;      /* of positions that tokens are picked from, only the first one and
+                                 each so many tokens later; the others are picked without reading
+                                 the whole head. 0: all */
     void *user;               /* of hooks */
 } tern_request;
 
@@ -201,6 +208,7 @@ typedef struct tern_branch_figures {
     uint32_t n_set_aside; /* how often it had to make room */
     uint64_t n_guessed, n_guessed_right;
     double queued_seconds;      /* until it was first admitted */
+    double prompt_seconds;      /* from submitting until its prompt was computed; 0: it was not */
     double first_token_seconds; /* from submitting to the first token; 0: there was none */
     double seconds;             /* from submitting to the end */
 } tern_branch_figures;
@@ -267,6 +275,21 @@ tern_engine_state tern_engine_now(tern_engine *e);
 /* Forgets what is kept of sequences that have ended. Between steps, by the thread that makes them.
  */
 void tern_engine_forget(tern_engine *e);
+
+/* ---- a session's own engine ---------------------------------------------------------------- */
+
+/*
+ * The engine of a session, which has one slot: the session's sequence. It lives as long as the
+ * session; it is not to be freed. tern_generate answers by it, too.
+ *
+ * It takes one request at a time (TERN_ERR_QUEUE), of one branch. What the session holds of the
+ * request's tokens is not computed again, to the token; space and priority say nothing. When the
+ * request ends, the session holds its tokens and all tokens of the answer, the last one too, as
+ * after tern_session_eval; where an error ended it before its prompt was computed, what it held of
+ * the prompt before. From submitting to the end only hooks look at the session, and nobody changes
+ * it. tern_engine_save and tern_engine_load are TERN_ERR_STATE: sessions have their own.
+ */
+tern_engine *tern_session_engine(tern_session *session);
 
 /* ---- saved sessions ------------------------------------------------------------------------ */
 

@@ -27,11 +27,15 @@ static tern_status check_tokens(const tern_request *r, uint32_t n_vocab, tern_er
 }
 
 static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
+    const size_t room = f->n_ctx - r->n_tokens;
+    const bool cut = r->within_context && r->max_tokens > room;
     const bool limited = r->max_tokens > 0 || r->prompt_only;
+    const uint32_t most = (uint32_t)(cut ? room : r->max_tokens);
     b->n_prompt = b->job.n_tokens = (uint32_t)r->n_tokens;
-    b->at_limit = limited ? TERN_END_LENGTH : TERN_END_CONTEXT;
-    b->job.most = limited ? b->n_prompt + (uint32_t)r->max_tokens : f->n_ctx;
-    b->job.ahead = limited ? (uint32_t)r->max_tokens : f->n_ahead;
+    b->prompt_only = r->prompt_only || (cut && room == 0);
+    b->at_limit = limited && !cut ? TERN_END_LENGTH : TERN_END_CONTEXT;
+    b->job.most = limited ? b->n_prompt + most : f->n_ctx;
+    b->job.ahead = limited ? most : f->n_ahead;
 }
 
 /* The last position has results in any case. */
@@ -41,8 +45,8 @@ static void set_wishes(tern_branch *b, const tern_branch_frame *f, const tern_re
     b->n_logprobs = r->n_logprobs < f->n_vocab ? r->n_logprobs : f->n_vocab;
     b->logprobs = r->logprobs || b->n_logprobs > 0;
     b->prompt_logprobs = r->prompt_logprobs;
-    b->prompt_only = r->prompt_only;
     b->logits = r->logits;
+    b->logits_every = r->logits_every;
     b->job.wanted_from = pools ? tern_pooled_first(&b->pooled) : (uint32_t)r->prompt_from;
     b->job.wants = (tells || pools) && b->job.wanted_from + 1 < r->n_tokens;
 }
@@ -56,12 +60,13 @@ static size_t reported_rows(const tern_branch *b, const tern_branch_frame *f) {
 
 /* Copies of what the request points to. */
 static bool copy(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
-    b->tokens = calloc((size_t)b->job.most + 1, sizeof *b->tokens);
+    b->own_tokens = f->tokens == NULL;
+    b->tokens = b->own_tokens ? calloc(b->job.most, sizeof *b->tokens) : f->tokens;
     b->stop_tokens = calloc(r->n_stop_tokens + 1, sizeof *b->stop_tokens);
     b->likeliest = calloc(reported_rows(b, f) * b->n_logprobs + 1, sizeof *b->likeliest);
     if (b->tokens == NULL || b->stop_tokens == NULL || b->likeliest == NULL)
         return false;
-    memcpy(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens);
+    memmove(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens); /* perhaps the session's own */
     if (r->n_stop_tokens > 0)
         memcpy(b->stop_tokens, r->stop_tokens, r->n_stop_tokens * sizeof *b->stop_tokens);
     if (r->space != NULL)
@@ -94,6 +99,13 @@ static tern_status open_text(tern_branch *b, const tern_branch_frame *f, const t
                                             "stop texts of a model without a tokenizer");
 }
 
+static tern_end_of_text end_of_text(const tern_branch_frame *f, const tern_request *r,
+                                    const int32_t *stop_tokens) {
+    return (tern_end_of_text){.tokenizer = r->ignore_end ? NULL : f->tokenizer,
+                              .stop_tokens = stop_tokens,
+                              .n_stop_tokens = r->n_stop_tokens};
+}
+
 static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_request *r,
                         tern_error *err) {
     tern_status status = check_tokens(r, f->n_vocab, err);
@@ -109,9 +121,7 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
                          b->job.most);
     b->job.tokens = b->tokens;
     b->job.space = b->space;
-    b->end_of_text = (tern_end_of_text){.tokenizer = r->ignore_end ? NULL : f->tokenizer,
-                                        .stop_tokens = b->stop_tokens,
-                                        .n_stop_tokens = r->n_stop_tokens};
+    b->end_of_text = end_of_text(f, r, b->stop_tokens);
     status = open_text(b, f, r, err);
     if (status == TERN_OK && b->draft_mode != TERN_DRAFT_NEVER)
         status = tern_draft_new(b->job.most, &b->draft, err);
@@ -130,6 +140,7 @@ tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *
     b->draft_mode = request->prompt_only || b->guess != NULL ? TERN_DRAFT_NEVER : request->draft;
     b->user = request->user;
     b->figures.n_prompt = request->n_tokens;
+    b->digests = !request->no_digest;
     tern_sha256_start(&b->digest);
     const tern_status status = fill(b, frame, request, err);
     if (status != TERN_OK)
@@ -139,19 +150,39 @@ tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *
     return status;
 }
 
+tern_status tern_branch_lend(const tern_branch_frame *frame, const tern_request *request,
+                             const tern_lent *lent, tern_branch *b, tern_error *err) {
+    *b = (tern_branch){.tokens = frame->tokens,
+                       .lent = lent,
+                       .sampler = lent->sampler,
+                       .end_of_text = end_of_text(frame, request, request->stop_tokens),
+                       .draft_mode = request->prompt_only ? TERN_DRAFT_NEVER : request->draft};
+    set_limits(b, frame, request);
+    b->job.tokens = b->tokens;
+    b->job.space = b->space;
+    b->figures.n_prompt = b->n_prompt - lent->n_held;
+    for (size_t i = lent->n_held; i < b->n_prompt; i++)
+        tern_sampler_accept(b->sampler, b->tokens[i]);
+    return b->draft_mode == TERN_DRAFT_NEVER ? TERN_OK
+                                             : tern_draft_new(b->job.most, &b->draft, err);
+}
+
 void tern_branch_free(tern_branch **branch) {
     tern_branch *b = *branch;
+    *branch = NULL;
     if (b == NULL)
+        return;
+    tern_draft_free(&b->draft);
+    if (b->lent != NULL)
         return;
     tern_sampler_free(&b->sampler);
     tern_answer_text_free(&b->text);
-    tern_draft_free(&b->draft);
     tern_pooled_close(&b->pooled);
-    free(b->tokens);
+    if (b->own_tokens)
+        free(b->tokens);
     free(b->stop_tokens);
     free(b->likeliest);
     free(b);
-    *branch = NULL;
 }
 
 /* ---- before a pass ------------------------------------------------------------------------- */
@@ -222,6 +253,11 @@ size_t tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab
         best[i].logprob = (float)((double)best[i].logprob - sum);
     b->n_likeliest += n;
     return n;
+}
+
+bool tern_branch_shows(const tern_branch *b) {
+    return b->logits != NULL &&
+           (b->logits_every == 0 || b->figures.n_generated % b->logits_every == 0);
 }
 
 void tern_branch_show(const tern_branch *b, size_t position, const float *logits) {

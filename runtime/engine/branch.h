@@ -15,6 +15,15 @@
 #include "runtime/engine/schedule.h"
 #include "tern/engine.h"
 
+/* What tern_generate brings along in place of what a branch has of its own; nothing is copied. Such
+ * a branch has no text and no digest. */
+typedef struct tern_lent {
+    tern_sampler *sampler;
+    uint32_t n_held;               /* of the tokens: the sampler is not told of these */
+    tern_token_callback *callback; /* as tern_generate; NULL: nobody is told */
+    void *user;
+} tern_lent;
+
 /* A token that ends a text and is not in it. */
 typedef struct tern_last_pick {
     int32_t token;
@@ -25,8 +34,10 @@ typedef struct tern_last_pick {
 typedef struct tern_branch {
     tern_job job; /* first, so that a job of the schedule is its branch */
     uint64_t request;
-    uint32_t index;  /* of the request's branches */
-    int32_t *tokens; /* [job.most + 1] */
+    uint32_t index;        /* of the request's branches */
+    int32_t *tokens;       /* [job.most] */
+    bool own_tokens;       /* else they are a session's */
+    const tern_lent *lent; /* NULL: all is its own */
     uint32_t n_prompt;
     tern_end at_limit; /* why it ends when job.most tokens are there */
     tern_sampler *sampler;
@@ -40,11 +51,13 @@ typedef struct tern_branch {
     tern_draft_mode draft_mode;
     void *user;
     tern_logits_hook *logits;
+    size_t logits_every;
     bool logprobs, prompt_logprobs, prompt_only;
     tern_pooled pooled;
     size_t n_logprobs, n_likeliest; /* asked for; entries of likeliest that events point to */
     tern_logprob *likeliest;        /* [rows of a pass with results * n_logprobs] */
     tern_sha256 digest;
+    bool digests;               /* there is to be one */
     double submitted, deadline; /* by the engine's clock; infinite: none */
     tern_branch_figures figures;
 
@@ -71,6 +84,7 @@ typedef struct tern_branch_frame {
     uint32_t n_ctx;   /* positions that a sequence may have */
     uint32_t n_ahead; /* and that one without a limit is promised at a time */
     uint32_t n_batch; /* rows of a pass */
+    int32_t *tokens;  /* [n_ctx] of the session whose engine it is; NULL: branches have their own */
 } tern_branch_frame;
 
 /*
@@ -81,6 +95,12 @@ TERN_MUST_CHECK tern_status tern_branch_new(const tern_branch_frame *frame,
                                             const tern_request *request, uint32_t index,
                                             tern_branch **out, tern_error *err);
 void tern_branch_free(tern_branch **branch);
+
+/* Makes *b a branch of tern_generate, whose tokens stand in the frame's. Everything is borrowed;
+ * tern_branch_free frees only its drafts. TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status tern_branch_lend(const tern_branch_frame *frame,
+                                             const tern_request *request, const tern_lent *lent,
+                                             tern_branch *b, tern_error *err);
 
 tern_progress tern_branch_progress(const tern_branch *b);
 
@@ -101,6 +121,9 @@ TERN_MUST_CHECK tern_status tern_branch_mask(tern_branch *b, uint64_t *allowed, 
 /* Notes the likeliest tokens of logits[n_vocab], if they are asked for; sum: ln of the sum of all
  * e^logit. Returns how many. */
 size_t tern_branch_likeliest(tern_branch *b, const float *logits, size_t n_vocab, double sum);
+
+/* Whether the hook is to see the logits that the next token is picked from. */
+bool tern_branch_shows(const tern_branch *b);
 
 /* Hands logits of a position to the hook, if there is one. */
 void tern_branch_show(const tern_branch *b, size_t position, const float *logits);

@@ -5,6 +5,7 @@
 
 #include "base/metrics.h"
 #include "runtime/engine/internal.h"
+#include "runtime/engine/slot.h"
 #include "tern/inspect.h"
 
 enum {
@@ -39,7 +40,7 @@ static void find_frame(tern_engine *e) {
     f->piece_bytes = f->tokenizer != NULL ? tern_tokenizer_longest(f->tokenizer) : 0;
 }
 
-static bool reserve_lists(tern_engine *e) {
+tern_status tern_engine_reserve(tern_engine *e, tern_error *err) {
     const size_t n = e->params.n_sequences, all = e->n_branches;
     e->words = (e->frame.n_vocab + 63) / 64;
     e->now = calloc(all, sizeof(tern_branch *));
@@ -53,9 +54,13 @@ static bool reserve_lists(tern_engine *e) {
     e->picking = calloc(n, sizeof(tern_engine_span *));
     e->sums = calloc(e->n_picks, sizeof *e->sums);
     e->allowed = calloc(n * e->words, sizeof *e->allowed);
-    return e->now != NULL && e->over != NULL && e->live != NULL && e->events != NULL &&
-           e->plan != NULL && e->passing != NULL && e->spans != NULL && e->picks != NULL &&
-           e->picking != NULL && e->sums != NULL && e->allowed != NULL;
+    const bool all_there = e->now != NULL && e->over != NULL && e->live != NULL &&
+                           e->events != NULL && e->plan != NULL && e->passing != NULL &&
+                           e->spans != NULL && e->picks != NULL && e->picking != NULL &&
+                           e->sums != NULL && e->allowed != NULL;
+    return all_there
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine of %zu sequences", n);
 }
 
 static tern_status open_parts(tern_engine *e, tern_error *err) {
@@ -74,14 +79,13 @@ static tern_status open_parts(tern_engine *e, tern_error *err) {
                                            .n_window_pages = e->size.window_pages,
                                            .whole = !tern_model_continues(e->model)};
     tern_status status = tern_schedule_new(&schedule, &e->schedule, err);
-    if (status == TERN_OK && !reserve_lists(e))
-        status = tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine of %u sequences",
-                           p->n_sequences);
     if (status == TERN_OK)
-        status = tern_pool_open(e->model, p->kv, e->size, &e->pool, &e->refused, err);
+        status = tern_engine_reserve(e, err);
+    if (status == TERN_OK)
+        status = tern_pool_open(e->model, p->kv, e->size, &e->own_pool, &e->refused, err);
     if (status == TERN_OK)
         status = tern_runner_new(e->model, &runner, &e->runner, err);
-    return status == TERN_OK ? tern_runner_hold(e->runner, &e->pool, err) : status;
+    return status == TERN_OK ? tern_runner_hold(e->runner, e->pool, err) : status;
 }
 
 static void note_state(tern_engine *e);
@@ -97,6 +101,7 @@ tern_status tern_engine_new(const tern_model *model, const tern_engine_params *p
     if (e == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for an engine");
     e->model = model;
+    e->pool = &e->own_pool;
     (void)pthread_mutex_init(&e->lock, NULL);
     tern_status status =
         tern_engine_set_params(model, params != NULL ? params : &defaults, &e->params, err);
@@ -129,8 +134,10 @@ void tern_engine_free(tern_engine **engine) {
     free_over(e);
     while (e->n_live > 0)
         tern_branch_free(&e->live[--e->n_live]);
-    tern_runner_free(&e->runner);
-    tern_pool_close(&e->pool);
+    if (e->session == NULL) {
+        tern_runner_free(&e->runner);
+        tern_pool_close(&e->own_pool);
+    }
     tern_schedule_free(&e->schedule);
     (void)pthread_mutex_destroy(&e->lock);
     free((void *)e->now);
@@ -187,7 +194,11 @@ static tern_status check_request(const tern_engine *e, const tern_request *r, te
     if (status != TERN_OK)
         return status;
     /* Without a limit there is room for a token at least. */
-    const size_t limit = r->max_tokens > 0 || r->prompt_only ? r->max_tokens : 1;
+    const size_t wanted = r->max_tokens > 0 || r->prompt_only ? r->max_tokens : 1;
+    const size_t room = e->frame.n_ctx > r->n_tokens ? e->frame.n_ctx - r->n_tokens : 0;
+    const size_t limit = r->within_context && wanted > room ? room : wanted;
+    if (e->session != NULL)
+        return tern_slot_fits(e, r, limit, err);
     if (r->n_tokens > UINT32_MAX || limit > UINT32_MAX)
         return tern_fail(err, TERN_ERR_CONTEXT,
                          "a request of %zu tokens and %zu more exceeds the context of %u",
@@ -197,8 +208,8 @@ static tern_status check_request(const tern_engine *e, const tern_request *r, te
 }
 
 /* Makes n branches of a request; none on an error. */
-static tern_status make_branches(const tern_engine *e, const tern_request *r,
-                                 tern_branch **branches, uint32_t n, tern_error *err) {
+static tern_status make_branches(tern_engine *e, const tern_request *r, tern_branch **branches,
+                                 uint32_t n, tern_error *err) {
     for (uint32_t i = 0; i < n; i++) {
         const tern_status status = tern_branch_new(&e->frame, r, i, &branches[i], err);
         if (status != TERN_OK) {
@@ -210,8 +221,21 @@ static tern_status make_branches(const tern_engine *e, const tern_request *r,
         branches[i]->deadline =
             r->deadline_seconds > 0.0 ? branches[i]->submitted + r->deadline_seconds : INFINITY;
         branches[i]->job.first = i > 0 ? &branches[0]->job : NULL;
+        if (e->session != NULL)
+            tern_slot_place(e, branches[i]);
     }
     return TERN_OK;
+}
+
+uint64_t tern_engine_enter(tern_engine *e, tern_branch *const *branches, uint32_t n) {
+    const uint64_t id = ++e->requests;
+    for (uint32_t i = 0; i < n; i++) {
+        branches[i]->request = id;
+        branches[i]->job.number = e->numbers++;
+        e->live[e->n_live++] = branches[i];
+    }
+    e->state.waiting += n;
+    return id;
 }
 
 /* Puts branches of a request into the queue, under the lock. */
@@ -221,13 +245,7 @@ static tern_status enqueue(tern_engine *e, tern_branch **branches, uint32_t n, u
     if (waiting + n > e->params.n_queue)
         return tern_fail(err, TERN_ERR_QUEUE, "%u requests wait, %u may", waiting,
                          e->params.n_queue);
-    *id = ++e->requests;
-    for (uint32_t i = 0; i < n; i++) {
-        branches[i]->request = *id;
-        branches[i]->job.number = e->numbers++;
-        e->live[e->n_live++] = branches[i];
-    }
-    e->state.waiting += n;
+    *id = tern_engine_enter(e, branches, n);
     return TERN_OK;
 }
 
@@ -236,6 +254,8 @@ tern_status tern_engine_submit(tern_engine *e, const tern_request *request, uint
     if (e == NULL || request == NULL || id == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_submit: NULL argument");
     tern_status status = check_request(e, request, err);
+    if (status == TERN_OK && e->session != NULL)
+        status = tern_slot_begin(e, request, err);
     if (status != TERN_OK)
         return status;
     const uint32_t n = or_default(request->branches, 1);
@@ -278,7 +298,8 @@ void tern_engine_show(tern_engine *e) {
 }
 
 void tern_engine_forget(tern_engine *e) {
-    tern_schedule_forget(e->schedule);
+    if (e->schedule != NULL)
+        tern_schedule_forget(e->schedule);
     tern_engine_show(e);
 }
 
@@ -331,8 +352,10 @@ static void check_model(const tern_engine *e, tern_branch *b) {
 /* Tells of a branch that is over, and takes it from the schedule. */
 static void finish(tern_engine *e, tern_branch *b) {
     check_model(e, b);
+    if (e->session != NULL)
+        tern_slot_finish(e, b);
     tern_event *event = tern_engine_event(e, b, TERN_EVENT_END);
-    if (b->is_scheduled)
+    if (b->is_scheduled && e->schedule != NULL)
         tern_schedule_remove(e->schedule, &b->job);
     b->figures.n_set_aside = b->job.set_aside;
     b->figures.seconds = event->seconds;
@@ -348,7 +371,8 @@ static void finish(tern_engine *e, tern_branch *b) {
     event->error = b->end == TERN_END_ERROR ? &b->error : NULL;
     event->figures = b->figures;
     event->pooled = b->end == TERN_END_LENGTH ? b->pooled.vector : NULL;
-    tern_sha256_finish(&b->digest, event->digest);
+    if (b->digests)
+        tern_sha256_finish(&b->digest, event->digest);
     e->over[e->n_over++] = b;
 }
 
@@ -401,8 +425,8 @@ static void note_admissions(tern_engine *e) {
     }
 }
 
-/* Under the lock: the state as others see it. */
-static void note_state(tern_engine *e) {
+/* Under the lock: what there is of the schedule's. */
+static void note_schedule(tern_engine *e) {
     const tern_page_counts pages = tern_pages_count(tern_schedule_pages(e->schedule));
     const tern_pages *apart = tern_schedule_window_pages(e->schedule);
     const tern_page_counts windows =
@@ -410,9 +434,6 @@ static void note_state(tern_engine *e) {
     const tern_schedule_totals totals = tern_schedule_done(e->schedule);
     tern_engine_state *s = &e->state;
     s->running = tern_schedule_running(e->schedule);
-    s->waiting = (uint32_t)e->n_live - s->running;
-    s->passes = tern_runner_work(e->runner).passes;
-    s->tokens = tern_runner_work(e->runner).tokens;
     s->shared_tokens = totals.shared;
     s->set_aside = totals.set_aside;
     s->pages = pages.all;
@@ -423,6 +444,18 @@ static void note_state(tern_engine *e) {
     s->free_window_pages = windows.free;
     s->used_window_pages = windows.used;
     s->cached_window_pages = windows.cached;
+}
+
+/* Under the lock: the state as others see it. */
+static void note_state(tern_engine *e) {
+    tern_engine_state *s = &e->state;
+    if (e->schedule != NULL)
+        note_schedule(e);
+    else
+        s->running = (uint32_t)e->n_live;
+    s->waiting = (uint32_t)e->n_live - s->running;
+    s->passes = tern_runner_work(e->runner).passes;
+    s->tokens = tern_runner_work(e->runner).tokens;
     s->n_ctx = e->frame.n_ctx;
     s->threads = tern_runner_threads(e->runner);
     s->refused = e->refused ? e->refused : tern_runner_refused(e->runner);
@@ -455,7 +488,9 @@ tern_status tern_engine_step(tern_engine *e, const tern_event **events, size_t *
     finish_over(e);
     schedule_new(e);
     ask_for_guesses(e);
-    const size_t spans = tern_schedule_plan(e->schedule, &e->costs, e->params.gap_seconds, e->plan);
+    const size_t spans = e->session != NULL ? tern_slot_plan(e)
+                                            : tern_schedule_plan(e->schedule, &e->costs,
+                                                                 e->params.gap_seconds, e->plan);
     note_admissions(e);
     if (spans > 0)
         tern_engine_pass(e, spans);

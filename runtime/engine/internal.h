@@ -2,7 +2,8 @@
 #ifndef TERN_RUNTIME_ENGINE_INTERNAL_H
 #define TERN_RUNTIME_ENGINE_INTERNAL_H
 
-/* What an engine is made of: engine.c, saved.c and size.c are what users call, pass.c computes. */
+/* What an engine is made of: engine.c, saved.c and size.c are what users call, pass.c computes, and
+ * slot.c takes the place of the schedule where the engine is a session's. */
 
 #include <pthread.h>
 
@@ -20,6 +21,9 @@ typedef struct tern_engine_span {
 
 struct tern_engine {
     const tern_model *model;
+    tern_session *session;     /* whose sequence the only slot is; NULL: pages are scheduled */
+    uint32_t slot_start;       /* where the session stood when the slot's request came */
+    tern_branch lent;          /* of tern_generate, in the slot */
     tern_engine_params params; /* without zeros for defaults */
     tern_pool_size size;       /* of the pool */
     tern_branch_frame frame;
@@ -28,9 +32,10 @@ struct tern_engine {
     int refused;         /* errno of the first place that the system refused to the pool */
 
     /* of the thread that makes steps */
-    tern_pool pool;
+    tern_pool *pool; /* the engine's own, or the session's, as is the runner */
+    tern_pool own_pool;
     tern_runner *runner;
-    tern_schedule *schedule;
+    tern_schedule *schedule; /* NULL: of a session */
     tern_pass_costs costs;
     tern_draft_costs draft_costs; /* of passes in which all sequences decode */
     tern_branch **now;            /* [n_now <= n_branches] those of this step */
@@ -68,6 +73,13 @@ TERN_MUST_CHECK tern_status tern_engine_set_params(const tern_model *model,
 TERN_MUST_CHECK tern_status tern_engine_find_pages(const tern_model *model,
                                                    const tern_engine_params *params,
                                                    tern_pool_size *size, tern_error *err);
+
+/* Room for lists of what happens; params, n_branches, n_picks and frame are set. TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status tern_engine_reserve(tern_engine *e, tern_error *err);
+
+/* New branches of one request, from now on to be computed; their number is within the queue.
+ * Returns the request's id. Under the lock. */
+uint64_t tern_engine_enter(tern_engine *e, tern_branch *const *branches, uint32_t n);
 
 /* An event of a branch, to be filled. */
 tern_event *tern_engine_event(tern_engine *e, const tern_branch *b, tern_event_kind kind);

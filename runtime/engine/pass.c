@@ -10,6 +10,7 @@
 #include "base/logprob.h"
 #include "runtime/engine/internal.h"
 #include "runtime/engine/sample/logit_source.h"
+#include "runtime/engine/slot.h"
 
 /* Hands the plan to the runner; returns how many rows there are. */
 static uint32_t line_up(tern_engine *e, size_t n) {
@@ -64,8 +65,9 @@ static tern_event *report_token(tern_engine *e, const tern_branch *b, tern_event
 }
 
 static void add_to_digest(const tern_engine *e, tern_branch *b, size_t row) {
-    tern_sha256_add(&b->digest, tern_runner_hidden(e->runner, row),
-                    e->model->config.n_embd * sizeof(float));
+    if (b->digests)
+        tern_sha256_add(&b->digest, tern_runner_hidden(e->runner, row),
+                        e->model->config.n_embd * sizeof(float));
 }
 
 /* ---- prompts ------------------------------------------------------------------------------- */
@@ -143,7 +145,7 @@ static void end_prompt(tern_engine *e, tern_engine_span *s) {
     }
     add_to_digest(e, b, s->first);
     tern_branch_show(b, b->n_prompt - 1, logits);
-    tern_branch_stop(b, TERN_END_LENGTH);
+    tern_branch_stop(b, b->at_limit);
     s->taken = 1;
     s->goes_on = false;
 }
@@ -175,23 +177,31 @@ static void report(tern_engine *e, tern_branch *b, double logprob, size_t n_like
     event->size = part.size;
     if (b->figures.n_generated == 1)
         b->figures.first_token_seconds = event->seconds;
+    if (b->lent != NULL && b->lent->callback != NULL &&
+        !b->lent->callback(event->token, event->seconds, b->lent->user)) {
+        b->is_over = true;
+        b->end = TERN_END_CANCELLED;
+    }
 }
 
 /* What was picked from the span's next row. */
 static void take(tern_engine *e, tern_engine_span *s, const tern_plan_span *p, int32_t token,
                  double logprob, size_t n_likeliest) {
     tern_branch *b = s->branch;
-    const int32_t guess = b->tokens[b->job.n_tokens]; /* means something while rows follow */
+    const bool guessed = s->taken + 1 < p->picks && token == b->tokens[b->job.n_tokens];
     tern_text_part part;
     add_to_digest(e, b, s->first + s->taken);
+    if (e->session != NULL) /* callbacks look at it */
+        tern_slot_stand(e, b->job.n_tokens, s->first + s->taken);
     s->taken++;
     if (tern_branch_take(b, token, &part))
         report(e, b, logprob, n_likeliest, part);
     else
         b->last = (tern_last_pick){token, logprob, n_likeliest};
-    const bool right = s->taken < p->picks && token == guess;
-    b->figures.n_guessed_right += right;
-    s->goes_on = right && !b->is_over;
+    b->figures.n_guessed_right += guessed;
+    s->goes_on = guessed && !b->is_over;
+    if (guessed && b->is_over && e->session != NULL) /* its row is that of the last token */
+        s->taken++;
 }
 
 /* A pick that comes with logarithms of probabilities, or whose logits are asked for. */
@@ -204,7 +214,8 @@ static void pick_with_logits(tern_engine *e, tern_engine_span *s, const tern_pla
         fail(s);
         return;
     }
-    tern_branch_show(b, b->job.n_tokens - 1, logits);
+    if (tern_branch_shows(b))
+        tern_branch_show(b, b->job.n_tokens - 1, logits);
     const double sum = b->logprobs ? tern_log_sum_exp(logits, e->frame.n_vocab) : 0.0;
     const size_t n = tern_branch_likeliest(b, logits, e->frame.n_vocab, sum);
     if (tern_runner_pick(e->runner, row, b->sampler, &token, &b->error) != TERN_OK) {
@@ -214,13 +225,15 @@ static void pick_with_logits(tern_engine *e, tern_engine_span *s, const tern_pla
     take(e, s, p, token, b->logprobs ? (double)logits[token] - sum : 0.0, n);
 }
 
-/* Picks of rows that follow each other read the head once, when guesses make several of them. */
+/* Picks of rows that follow each other read the head once, when guesses make several of them: as
+ * many as have room together, of one sequence from its next row on. */
 static void foresee(tern_engine *e, size_t rows) {
+    const size_t first = e->n_spans == 1 ? e->spans[0].taken : 0;
     bool bounds = false;
     for (size_t i = 0; i < e->n_spans; i++)
         bounds |= tern_bounds_help(e->spans[i].branch->sampler);
-    if (rows > e->n_spans)
-        tern_runner_foresee(e->runner, 0, rows, !bounds);
+    if (rows - first > e->n_spans)
+        tern_runner_foresee(e->runner, first, rows - first, !bounds);
 }
 
 /* A token of the next row of every span that goes on; false when there was none. */
@@ -234,7 +247,7 @@ static bool pick_round(tern_engine *e) {
         any = true;
         if (tern_branch_mask(s->branch, e->allowed + i * e->words, e->words) != TERN_OK) {
             fail(s);
-        } else if (s->branch->logprobs || s->branch->logits != NULL) {
+        } else if (s->branch->logprobs || tern_branch_shows(s->branch)) {
             pick_with_logits(e, s, &e->plan[i]);
         } else {
             e->picking[n] = s;
@@ -254,11 +267,6 @@ static bool pick_round(tern_engine *e) {
     return any;
 }
 
-/* Which of the span's rows hold what the sequence says. */
-static uint32_t kept_of(const tern_plan_span *p, const tern_engine_span *s) {
-    return p->picks > 0 ? p->n - p->picks + s->taken : p->n;
-}
-
 static bool all_decode(const tern_engine *e, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (e->plan[i].picks < e->plan[i].n)
@@ -266,23 +274,53 @@ static bool all_decode(const tern_engine *e, size_t n) {
     return true;
 }
 
+/* Tokens of all rows, as long as guesses are right; there are so many rows. */
+static void pick_all(tern_engine *e, size_t rows) {
+    const bool decode = all_decode(e, e->n_spans);
+    bool more = true;
+    for (bool begins = true; more; begins = false) {
+        if (decode && (begins || (e->n_spans == 1 && e->spans[0].goes_on)))
+            foresee(e, rows);
+        more = pick_round(e);
+    }
+}
+
+/* Which of the span's rows hold what the sequence says. */
+static uint32_t kept_of(const tern_plan_span *p, const tern_engine_span *s) {
+    return p->picks > 0 ? p->n - p->picks + s->taken : p->n;
+}
+
+/* Prompts of which this pass computed the last row. */
+static void note_prompts(tern_engine *e, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        tern_branch *b = e->spans[i].branch;
+        if (e->plan[i].picks > 0 && b->figures.n_generated == 0)
+            b->figures.prompt_seconds = tern_engine_clock(e) - b->submitted;
+    }
+}
+
+static void computed(tern_engine *e, const tern_plan_span *p, const tern_engine_span *s) {
+    if (e->session != NULL)
+        tern_slot_computed(e, p, kept_of(p, s), s);
+    else
+        tern_schedule_computed(e->schedule, p, kept_of(p, s));
+}
+
 void tern_engine_pass(tern_engine *e, size_t n) {
     const double start = tern_engine_clock(e);
     const uint32_t rows = line_up(e, n);
     e->n_spans = n;
-    tern_runner_run(e->runner, &e->pool, e->passing, n);
+    tern_runner_run(e->runner, e->pool, e->passing, n);
+    note_prompts(e, n);
     if (all_decode(e, n))
         tern_draft_costs_add(&e->draft_costs, rows, tern_engine_clock(e) - start);
     for (size_t i = 0; i < n; i++)
         if (tern_runner_check(e->runner, i, &e->spans[i].branch->error) != TERN_OK)
             fail_pass(&e->spans[i], &e->plan[i]);
     report_prompts(e, n);
-    if (all_decode(e, n))
-        foresee(e, rows);
-    while (pick_round(e)) {
-    }
+    pick_all(e, rows);
     for (size_t i = 0; i < n; i++)
         if (e->spans[i].branch->end != TERN_END_ERROR)
-            tern_schedule_computed(e->schedule, &e->plan[i], kept_of(&e->plan[i], &e->spans[i]));
+            computed(e, &e->plan[i], &e->spans[i]);
     tern_pass_costs_add(&e->costs, rows, tern_engine_clock(e) - start);
 }

@@ -40,6 +40,12 @@ static tern_status new_guest(const tern_engine *e, uint32_t n, const uint8_t *sp
     return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session of %u tokens", n);
 }
 
+static tern_status refuse_session(tern_error *err) {
+    return tern_fail(err, TERN_ERR_STATE,
+                     "the engine of a session: tern_session_save and tern_session_restore are for "
+                     "it");
+}
+
 tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t n,
                              const uint8_t *space, const char *path, size_t *positions,
                              tern_error *err) {
@@ -47,6 +53,8 @@ tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t
     if (e == NULL || (tokens == NULL && n > 0) || path == NULL || positions == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_save: NULL argument");
     *positions = 0;
+    if (e->session != NULL)
+        return refuse_session(err);
     const uint32_t most = n < e->frame.n_ctx ? (uint32_t)n : e->frame.n_ctx;
     if (most < TERN_PAGE)
         return TERN_OK;
@@ -55,9 +63,9 @@ tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t
         return status;
     memcpy(g.sequence.tokens, tokens, most * sizeof *tokens);
     g.sequence.position = tern_schedule_find(e->schedule, &g.job) * TERN_PAGE;
-    g.sequence.kept = tern_pool_has_windows(&e->pool) ? g.job.window.first : 0;
+    g.sequence.kept = tern_pool_has_windows(e->pool) ? g.job.window.first : 0;
     if (g.sequence.position > 0)
-        status = tern_sequence_save(e->model, &e->pool, &g.sequence, path, TERN_OUT_REPLACE, err);
+        status = tern_sequence_save(e->model, e->pool, &g.sequence, path, TERN_OUT_REPLACE, err);
     if (status == TERN_OK)
         *positions = g.sequence.position;
     free_guest(&g);
@@ -89,7 +97,7 @@ static bool has_pages(const tern_engine *e, const tern_session_header *h) {
     const uint32_t window = tern_config_window(&e->model->config);
     if (h->kept == 0 || whole == 0)
         return whole > 0;
-    return tern_pool_has_windows(&e->pool) &&
+    return tern_pool_has_windows(e->pool) &&
            h->kept / TERN_PAGE <= tern_window_first(window, whole);
 }
 
@@ -114,8 +122,10 @@ tern_status tern_engine_load(tern_engine *e, const char *path, const uint8_t *sp
     if (e == NULL || path == NULL || positions == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_engine_load: NULL argument");
     *positions = 0;
+    if (e->session != NULL)
+        return refuse_session(err);
     tern_sequence_reader r = {.model = e->model,
-                              .pool = &e->pool,
+                              .pool = e->pool,
                               .n_ctx = e->params.n_ctx,
                               .holder = "engine",
                               .name = path,

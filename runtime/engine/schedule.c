@@ -380,10 +380,14 @@ static void take_pages(tern_schedule *s, tern_job *job, uint32_t positions) {
 }
 
 static tern_plan_span span_of(tern_schedule *s, tern_job *job, uint32_t n) {
+    take_pages(s, job, job->computed + n);
+    return tern_plan_next(job, n);
+}
+
+tern_plan_span tern_plan_next(tern_job *job, uint32_t n) {
     const uint32_t end = job->computed + n;
     const uint32_t picks = end >= job->n_tokens ? end - job->n_tokens + 1 : 0;
     const uint32_t rest = job->wants && job->wanted_from < end ? end - job->wanted_from : 0;
-    take_pages(s, job, end);
     return (tern_plan_span){.job = job,
                             .position = job->computed,
                             .n = n,

@@ -85,6 +85,9 @@ typedef struct tern_plan_span {
     uint32_t wanted; /* this many last rows have results, >= picks */
 } tern_plan_span;
 
+/* What a pass computes of a job's next n rows. */
+tern_plan_span tern_plan_next(tern_job *job, uint32_t n);
+
 typedef struct tern_schedule tern_schedule;
 
 /* TERN_ERR_ARG when params contradict each other, TERN_ERR_NOMEM. */

@@ -10,7 +10,7 @@
 
 #include "device/lane.h"
 #include "runtime/engine/forward/internal.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 

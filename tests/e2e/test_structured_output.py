@@ -22,7 +22,7 @@ PERSON = {
     "required": ["name", "age", "tags"],
     "additionalProperties": False,
 }
-ANSWER_SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "answer.schema.json"
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "receipt.schema.json"
 GRAMMAR = 'root ::= word ("-" word){2,4} "."\nword ::= [a-z]{2,7}\n'
 PROMPTS = ["A person:", "Once upon a time", "The first", "1, 2, 3"]
 
@@ -44,9 +44,16 @@ class Structured(unittest.TestCase):
         cls.folder.cleanup()
 
     def run_lines(self, *args):
+        """The lines of several answers; the last line is the run's."""
         result = common.tern("run", "-m", common.SMALL_MODEL, "--json", "--temperature", 1.5, "-n", 200, *args)
         self.assertEqual(result.returncode, 0, result.stderr.decode())
-        return [json.loads(line) for line in result.stdout.decode().splitlines()][:-1]
+        *answers, run = map(json.loads, result.stdout.decode().splitlines())
+        self.assertEqual(run["answers"], len(answers))
+        return answers
+
+    def run_line(self, *args):
+        """One answer, which is one line."""
+        return common.tern_json("run", "-m", common.SMALL_MODEL, "--temperature", 1.5, "-n", 200, *args)
 
     def test_every_answer_has_the_form(self):
         for line in self.run_lines("--json-schema", self.schema, "--prompts-file", self.prompts):
@@ -60,7 +67,7 @@ class Structured(unittest.TestCase):
     def test_alone_and_beside_others(self):
         together = self.run_lines("--json-schema", self.schema, "--prompts-file", self.prompts)
         for prompt, other in zip(PROMPTS, together):
-            alone, = self.run_lines("--json-schema", self.schema, "-p", prompt, "--threads", 1)
+            alone = self.run_line("--json-schema", self.schema, "-p", prompt, "--threads", 1)
             self.assertEqual((alone["tokens"], alone["digest"]), (other["tokens"], other["digest"]))
 
     def test_greedy_equals_all_logits(self):
@@ -72,7 +79,7 @@ class Structured(unittest.TestCase):
     def test_an_answer_that_is_cut_off(self):
         result = common.tern("run", "-m", common.SMALL_MODEL, "--json-schema", self.schema, "-p", "A", "-n", 3)
         self.assertEqual(result.returncode, 1)
-        self.assertIn(b"prompt 1: the answer ended (length) before its text was whole", result.stderr)
+        self.assertIn(b"the answer ended (length) before its text was whole", result.stderr)
 
     def test_refusals(self):
         wrong = Path(self.folder.name) / "wrong.json"
@@ -83,14 +90,30 @@ class Structured(unittest.TestCase):
                 (["--json-schema", self.folder.name + "/none"], 1, "none"),
                 (["--json-schema", self.schema, "--grammar", self.grammar], 2, "not together with"),
                 (["--json-schema", self.schema, "--ignore-eos"], 2, "not together with"),
-                (["--json-schema", self.schema, "--receipt", "x", "--rounds", 2], 2, "--receipt is of one answer: not with"),
-                (["--json-schema", self.schema, "--receipt", "x", "--stop-token", 3], 2, "has no --stop-token"),
-                (["--json-schema", self.schema, "--receipt", "x", "-n", 0], 2, "with -n 0 there is no answer")):
+                (["--json-schema", self.schema, "--receipt", "x", "--rounds", 2], 2, "--receipt is of one answer: not with")):
             with self.subTest(args=args):
                 result = common.tern("run", "-m", common.SMALL_MODEL, "-p", "A", *args)
                 self.assertEqual(result.returncode, status, result.stderr)
                 self.assertIn(message, result.stderr.decode())
                 self.assertEqual(len(result.stderr.decode().splitlines()), 1)
+
+    def test_one_line(self):
+        """An answer in a form is one line, with the keys of any answer and `whole`."""
+        free = common.tern_json("run", "-m", common.SMALL_MODEL, "-p", "A person:", "-n", 3)
+        for option, file in (("--json-schema", self.schema), ("--grammar", self.grammar)):
+            line = self.run_line(option, file, "-p", "A person:")
+            self.assertEqual(set(line), {*free, "whole"})
+            self.assertTrue(line["whole"])
+            cut = common.tern("run", "-m", common.SMALL_MODEL, "-p", "A", "-n", 1, option, file, "--json")
+            self.assertEqual((cut.returncode, json.loads(cut.stdout)["whole"]), (1, False))
+
+    def test_prompt_cache(self):
+        """What a session file knows of the prompt is not computed again, in a form too."""
+        args = ("--grammar", self.grammar, "-p", "A person, who", "--prompt-cache", Path(self.folder.name) / "session")
+        first, again = self.run_line(*args), self.run_line(*args)
+        self.assertEqual((first["tokens"], first["digest"]), (again["tokens"], again["digest"]))
+        self.assertEqual((first["reused_tokens"], again["reused_tokens"]), (0, again["prompt_tokens"] - 1))
+        self.assertEqual(again["kv_misses"], 1 + len(again["tokens"]))
 
     # ---- receipts
 
@@ -114,9 +137,9 @@ class Structured(unittest.TestCase):
             with self.subTest(kind=kind):
                 receipt, text = self.receipt_of(option, file, "-n", 200)
                 self.assertEqual(receipt["form"], {"kind": kind, "text": file.read_text(encoding="utf-8")})
-                self.assertEqual(list(json_schema.problems(receipt, json.loads(ANSWER_SCHEMA.read_text()))), [])
-                line, = self.run_lines(option, file, "-p", "A person:", "--seed", 5)
-                self.assertEqual((line["tokens"], line["digest"]), (receipt["output"]["ids"], receipt["output"]["hidden_sha256"]))
+                self.assertEqual(list(json_schema.problems(receipt, json.loads(SCHEMA.read_text()))), [])
+                line = self.run_line(option, file, "-p", "A person:", "--seed", 5)
+                self.assertEqual(line["tokens"], receipt["output"]["ids"])
                 self.assertEqual(line["text"] + "\n", text)
                 for args in ((), ("--replay",), ("--replay", "--isa", "scalar", "--threads", 1)):
                     self.assertEqual(self.verify(receipt, *args).returncode, 0)
@@ -138,6 +161,25 @@ class Structured(unittest.TestCase):
         receipt, _ = self.receipt_of("--json-schema", self.schema, "-n", 3, status=1)
         self.assertEqual((receipt["output"]["stop"], receipt["output"]["max_tokens"]), ("length", 3))
         self.assertEqual(self.verify(receipt, "--replay").returncode, 0)
+
+    def test_older_receipt(self):
+        """Answers in a form once had receipts of the kind that a server's answers have; they stay good."""
+        receipt = json.loads((Path(__file__).parent / "older_form_receipt.json").read_text(encoding="utf-8"))
+        self.assertEqual(receipt["$schema"], "urn:tern:answer:1.0.0")
+        self.assertEqual(self.verify(receipt, "--replay").returncode, 0)
+        receipt["output"]["ids"][0] += 1
+        self.assertEqual(self.verify(receipt).returncode, 1)
+
+    def test_receipt_with_stops(self):
+        """Stop tokens, and no token at all, are part of a receipt in a form as of any other."""
+        receipt, _ = self.receipt_of("--grammar", self.grammar, "-n", 200)
+        stop = receipt["output"]["ids"][2]
+        first = receipt["output"]["ids"].index(stop)
+        stopped, _ = self.receipt_of("--grammar", self.grammar, "-n", 200, "--stop-token", stop, status=1)
+        self.assertEqual((stopped["output"]["stop"], stopped["output"]["ids"]), ("stop", receipt["output"]["ids"][:first]))
+        empty, _ = self.receipt_of("--grammar", self.grammar, "-n", 0, status=1)
+        for one in (stopped, empty):
+            self.assertEqual(self.verify(one, "--replay").returncode, 0)
 
     def test_signed_receipt(self):
         key = Path(self.folder.name) / "key"

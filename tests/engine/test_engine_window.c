@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "runtime/engine/internal.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 #include "tests/engine/engine_case.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
@@ -56,7 +56,7 @@ static void test_pool(void **state) {
         const tern_engine_state s = tern_engine_now(engine_case.engine);
         assert_int_equal(s.pages, 32);
         assert_int_equal(s.window_pages, n * QUOTA + 4);
-        assert_int_equal(engine_case.engine->pool.arena.size, p.pool_bytes);
+        assert_int_equal(engine_case.engine->own_pool.arena.size, p.pool_bytes);
         p.pool_bytes--;
         engine_case_open(p);
         assert_int_equal(tern_engine_now(engine_case.engine).pages, 31);

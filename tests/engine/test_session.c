@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "authoring/synth.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 #include "runtime/model/model.h"
 #include "tests/support/check.h"
 #include "tests/support/little_memory.h"

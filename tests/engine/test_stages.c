@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 

@@ -21,7 +21,7 @@
 #include "runtime/engine/forward/internal.h"
 #include "runtime/engine/sample/logit_source.h"
 #include "runtime/engine/sample/sampler.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 #include "runtime/model/load/list.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 #include "runtime/model/model.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "runtime/engine/forward/runner.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 #include "runtime/model/model.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"

@@ -73,6 +73,11 @@ bool form_ask(form *f, size_t number, tern_request *request) {
     return true;
 }
 
+bool form_mask(const form *f, size_t number, const tern_progress *progress, uint64_t *allowed,
+               size_t words) {
+    return tern_grammar_mask(f->states[number], progress, allowed, words);
+}
+
 const tern_error *form_error(const form *f, const together_answer *a) {
     const tern_error *own =
         f->grammar != NULL ? tern_grammar_state_error(f->states[a->number]) : NULL;

@@ -29,6 +29,10 @@ void form_close(form *f);
 /* Holds an answer to the form; false after a complaint: no memory. */
 bool form_ask(form *f, size_t number, tern_request *request);
 
+/* Which tokens may follow in an answer that form_ask holds: its mask, for hooks of its caller's. */
+bool form_mask(const form *f, size_t number, const tern_progress *progress, uint64_t *allowed,
+               size_t words);
+
 /* Why a mask was refused, else the answer's own error. */
 const tern_error *form_error(const form *f, const together_answer *a);
 

@@ -29,7 +29,6 @@ typedef struct many {
     touch *touch;
     const prompts *prompts;
     form form;
-    many_kept *kept; /* NULL: nobody needs it */
     uint64_t rounds;
     uint32_t n_ctx, at_once;
     uint8_t space[TERN_SPACE_BYTES]; /* of the request that is asked for */
@@ -42,12 +41,8 @@ typedef struct many {
     bool json, progress, broken;
 } many;
 
-bool many_several(const options *o) {
-    return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1;
-}
-
 bool many_wanted(const options *o) {
-    return many_several(o) || form_wanted(o);
+    return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1;
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -64,24 +59,10 @@ static size_t room_after(const many *m, const prompt *p) {
 static void ask(void *user, size_t number, tern_request *request) {
     many *m = user;
     const prompt *p = prompt_of(m, number);
-    const answer_request r = answer_options_request(m->how, m->o, p, NULL, NULL);
     const uint64_t round = number % m->rounds;
-    const size_t room = room_after(m, p);
-    const size_t most = r.max_tokens < room ? r.max_tokens : room;
     memcpy(m->space, &round, sizeof round);
-    *request = (tern_request){.tokens = p->ids,
-                              .n_tokens = p->n,
-                              .sampling = &m->how->sampling,
-                              .max_tokens = most,
-                              .prompt_only = most == 0,
-                              .ignore_end = r.ignore_end,
-                              .draft = r.draft,
-                              .stop_tokens = r.stop_tokens,
-                              .n_stop_tokens = r.n_stop_tokens,
-                              .stop_texts = m->l->tokenizer != NULL ? r.stops.texts : NULL,
-                              .n_stop_texts = m->l->tokenizer != NULL ? r.stops.n : 0,
-                              .drop_space = r.drop_space,
-                              .space = m->space};
+    *request = answer_options_request(m->how, m->o, p);
+    request->space = m->space;
     m->broken |= !form_ask(&m->form, number, request);
 }
 
@@ -150,8 +131,9 @@ static bool go_on(void *user) {
     return !m->broken && !interrupt_seen();
 }
 
-static void on_token(void *user, double seconds) {
+static void on_token(void *user, int32_t token, double seconds) {
     many *m = user;
+    (void)token;
     m->tokens++;
     if (seconds >= 0.0)
         tern_latencies_add(m->latencies, seconds);
@@ -177,21 +159,11 @@ static void say(void *user, size_t number, const char *bytes, size_t size) {
     }
 }
 
-/* What a single run says; here the context may end an answer before its limit. */
-static answer_end end_of(const many *m, const together_answer *a) {
-    switch (a->end) {
-    case TERN_END_OF_TEXT:
-        return ANSWER_COMPLETE;
-    case TERN_END_LENGTH:
-        return a->n_tokens < m->how->request.max_tokens ? ANSWER_CONTEXT : ANSWER_LENGTH;
-    case TERN_END_CONTEXT:
-        return ANSWER_CONTEXT;
-    case TERN_END_STOP_TOKEN:
-    case TERN_END_STOP_TEXT:
-        return ANSWER_STOPPED;
-    default:
-        return ANSWER_INTERRUPTED;
-    }
+static void print_figures(const many *m, const together_answer *a) {
+    char name[80];
+    (void)snprintf(name, sizeof name, "answer %zu: %zu tokens shared, ", a->number + 1,
+                   a->figures.n_shared);
+    figures_print(name, a, m->l);
 }
 
 /* Ends an answer's text. */
@@ -206,7 +178,7 @@ static void print_text(many *m, const together_answer *a) {
     out_print("\n");
     out_flush();
     if (wants_remarks(options_switch(m->o, OPT_VERBOSE)))
-        figures_print_of_many(a, answer_end_name(end_of(m, a)));
+        print_figures(m, a);
 }
 
 static void print_line(const many *m, const together_answer *a, bool whole) {
@@ -215,42 +187,11 @@ static void print_line(const many *m, const together_answer *a, bool whole) {
     if (a->error != NULL)
         json_object_set_new(line, "error", json_text(a->error->message, strlen(a->error->message)));
     else
-        figures_set_of_many(line, a, answer_end_name(end_of(m, a)));
+        figures_set_answer(line, a, m->l);
     if (m->form.grammar != NULL)
         json_object_set_new(line, "whole", json_boolean(whole));
     (void)json_print(line);
     out_flush();
-}
-
-/* For a receipt. A cancelled answer is none. */
-static void keep(many *m, const together_answer *a) {
-    many_kept *k = m->kept;
-    if (k == NULL || a->error != NULL || a->end == TERN_END_CANCELLED)
-        return;
-    k->tokens = calloc(a->n_tokens + 1, sizeof *k->tokens);
-    if (k->tokens == NULL) {
-        complain("no memory for the receipt");
-        return;
-    }
-    if (a->n_tokens > 0)
-        memcpy(k->tokens, a->tokens, a->n_tokens * sizeof *k->tokens);
-    const size_t room = room_after(m, prompt_of(m, a->number));
-    const size_t wanted = m->how->request.max_tokens;
-    k->n_tokens = a->n_tokens;
-    k->max_tokens = wanted < room ? wanted : room;
-    k->end = a->end;
-    (void)snprintf(k->digest, sizeof k->digest, "%s", a->digest);
-    k->form_kind = m->form.kind;
-    k->form = m->form.text;
-    k->form_size = m->form.size;
-    m->form.text = NULL;
-    k->there = true;
-}
-
-void many_kept_free(many_kept *k) {
-    free(k->tokens);
-    free(k->form);
-    *k = (many_kept){0};
 }
 
 static void tell(void *user, const together_answer *told) {
@@ -272,8 +213,7 @@ static void tell(void *user, const together_answer *told) {
         print_text(m, a);
     if (a->error == NULL && !whole)
         complain("prompt %zu: the answer ended (%s) before its text was whole",
-                 (size_t)(a->number / m->rounds) + 1, answer_end_name(end_of(m, a)));
-    keep(m, a);
+                 (size_t)(a->number / m->rounds) + 1, answer_end_name(a->end));
     form_end(&m->form, a->number);
 }
 
@@ -344,13 +284,12 @@ static int tokenize_all(const options *o, const loaded *l, const prompts *p) {
     return status;
 }
 
-int many_answer(const options *o, loaded *l, const answer_options *how, touch *t, const prompts *p,
-                many_kept *kept) {
+int many_answer(const options *o, loaded *l, const answer_options *how, touch *t,
+                const prompts *p) {
     many m = {.o = o,
               .l = l,
               .how = how,
               .touch = t,
-              .kept = kept,
               .prompts = p,
               .rounds = options_integer(o, OPT_ROUNDS),
               .json = options_switch(o, OPT_JSON)};

@@ -10,8 +10,6 @@
 
 #include "tools/cli/output.h"
 
-enum { DEFAULT_BATCH = 128 }; /* tokens in one pass, as tern_session_params says */
-
 /* An id in decimal, or a text that is one token of the model; -1 after a complaint. */
 static int32_t bias_token(const loaded *l, const char *text, size_t size) {
     char *end;
@@ -56,13 +54,13 @@ static int read_bias(const loaded *l, const char *text, tern_logit_bias *bias) {
 
 static int read_lists(const options *o, const loaded *l, answer_options *a) {
     tern_sampler_params *s = &a->sampling;
-    answer_request *r = &a->request;
+    tern_request *r = &a->request;
     s->n_bias = options_count(o, OPT_LOGIT_BIAS);
     r->n_stop_tokens = options_count(o, OPT_STOP_TOKEN);
-    r->stops.n = options_count(o, OPT_STOP);
+    r->n_stop_texts = options_count(o, OPT_STOP);
     s->bias = a->bias = calloc(s->n_bias + 1, sizeof *a->bias);
     r->stop_tokens = a->stop_tokens = calloc(r->n_stop_tokens + 1, sizeof *a->stop_tokens);
-    r->stops.texts = a->stop_texts = calloc(r->stops.n + 1, sizeof *a->stop_texts);
+    a->stop_texts = calloc(r->n_stop_texts + 1, sizeof *a->stop_texts);
     if (a->bias == NULL || a->stop_tokens == NULL || a->stop_texts == NULL) {
         complain("no memory for the options");
         return EXIT_FAILED;
@@ -81,13 +79,15 @@ static int read_lists(const options *o, const loaded *l, answer_options *a) {
         }
         a->stop_tokens[i] = (int32_t)id;
     }
-    for (size_t i = 0; i < r->stops.n; i++) {
+    for (size_t i = 0; i < r->n_stop_texts; i++) {
         a->stop_texts[i] = options_nth(o, OPT_STOP, i)->text;
         if (a->stop_texts[i][0] == '\0') {
             complain("--stop wants a text that is not empty");
             return EXIT_USAGE;
         }
     }
+    r->n_stop_texts = l->tokenizer != NULL ? r->n_stop_texts : 0; /* else there is no text */
+    r->stop_texts = a->stop_texts;
     return EXIT_DONE;
 }
 
@@ -105,14 +105,13 @@ int answer_options_read(const options *o, const loaded *l, answer_options *a) {
         return status;
     sampling_apply(&a->chosen, s);
     s->seed = options_integer(o, OPT_SEED);
-    const uint64_t batch = options_integer(o, OPT_BATCH);
-    a->request =
-        (answer_request){.piece = batch > 0 ? batch : DEFAULT_BATCH,
-                         .seed = s->seed,
-                         .max_tokens = options_integer(
-                             o, o->command == COMMAND_CHAT ? OPT_CHAT_TOKENS : OPT_MAX_TOKENS),
-                         .ignore_end = options_switch(o, OPT_IGNORE_EOS),
-                         .draft = draft_mode(o)};
+    const uint64_t most =
+        options_integer(o, o->command == COMMAND_CHAT ? OPT_CHAT_TOKENS : OPT_MAX_TOKENS);
+    a->request = (tern_request){.max_tokens = most,
+                                .within_context = true,
+                                .prompt_only = most == 0,
+                                .ignore_end = options_switch(o, OPT_IGNORE_EOS),
+                                .draft = draft_mode(o)};
     return read_lists(o, l, a);
 }
 
@@ -123,14 +122,13 @@ void answer_options_free(answer_options *a) {
     *a = (answer_options){0};
 }
 
-answer_request answer_options_request(const answer_options *a, const options *o, const prompt *p,
-                                      answer_sink *sink, void *user) {
+tern_request answer_options_request(const answer_options *a, const options *o, const prompt *p) {
     const bool echo = options_switch(o, OPT_ECHO) && !options_switch(o, OPT_JSON);
-    answer_request request = a->request;
-    request.prompt = p->ids;
-    request.n_prompt = p->n;
+    tern_request request = a->request;
+    request.tokens = p->ids;
+    request.n_tokens = p->n;
+    request.sampling = &a->sampling;
+    request.no_digest = !options_switch(o, OPT_JSON);          /* nobody is shown it */
     request.drop_space = options_switch(o, OPT_CHAT) && !echo; /* an echoed prompt needs it */
-    request.sink = sink;
-    request.user = user;
     return request;
 }

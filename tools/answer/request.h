@@ -4,7 +4,7 @@
 
 /* From options to how is answered, for all commands that answer. */
 
-#include "tools/answer/answerer.h"
+#include "tern/engine.h"
 #include "tools/answer/sampling.h"
 #include "tools/model/loader.h"
 
@@ -12,7 +12,7 @@
 typedef struct answer_options {
     sampling chosen; /* what is in `sampling`, with its sources */
     tern_sampler_params sampling;
-    answer_request request; /* all but the prompt, drop_space and the sink */
+    tern_request request; /* all but the prompt, sampling, drop_space and hooks */
     tern_logit_bias *bias;
     int32_t *stop_tokens;
     const char **stop_texts;
@@ -22,8 +22,7 @@ typedef struct answer_options {
 int answer_options_read(const options *o, const loaded *l, answer_options *a);
 void answer_options_free(answer_options *a);
 
-/* The request for a prompt, its text to be given to the sink. */
-answer_request answer_options_request(const answer_options *a, const options *o, const prompt *p,
-                                      answer_sink *sink, void *user);
+/* The request for a prompt, to an engine's context; *a must outlive it. */
+tern_request answer_options_request(const answer_options *a, const options *o, const prompt *p);
 
 #endif

@@ -104,12 +104,14 @@ static void take_token(together *t, slot *s, const tern_event *e) {
     if (!first)
         tern_latencies_add(&s->latencies, since);
     s->last = e->seconds;
-    t->task->on_token(t->task->user, since);
+    t->task->on_token(t->task->user, e->token, since);
 }
 
 static void take_end(together *t, slot *s, const tern_event *e) {
     s->request = 0;
     s->is_over = true;
+    if (t->task->evaluates_last && s->tokens.size > 0)
+        tern_latencies_add(&s->latencies, e->seconds - s->last);
     s->end = e->end;
     s->failed = e->end == TERN_END_ERROR;
     if (s->failed)
@@ -140,7 +142,7 @@ static void take(together *t, const tern_event *e) {
 
 static void tell(const together *t, size_t number, slot *s) {
     tern_latencies_sort(&s->latencies);
-    const together_answer answer = {
+    together_answer answer = {
         .number = number,
         .tokens = (const int32_t *)(const void *)s->tokens.bytes,
         .n_tokens = tokens_of(s),
@@ -152,8 +154,8 @@ static void tell(const together *t, size_t number, slot *s) {
         .p50_ms = 1e3 * tern_latencies_percentile(&s->latencies, 0.50),
         .p95_ms = 1e3 * tern_latencies_percentile(&s->latencies, 0.95),
         .pooled = (const float *)(const void *)s->pooled.bytes,
-        .digest = s->digest,
     };
+    memcpy(answer.digest, s->digest, sizeof answer.digest);
     t->task->tell(t->task->user, &answer);
 }
 
@@ -179,8 +181,10 @@ static void step(together *t) {
     const tern_event *events;
     size_t n;
     t->status = tern_engine_step(t->engine, &events, &n, t->err);
-    for (size_t i = 0; t->status == TERN_OK && i < n; i++)
+    for (size_t i = 0; t->status == TERN_OK && i < n; i++) {
         take(t, &events[i]);
+        tell_in_order(t);
+    }
 }
 
 tern_status together_run(tern_engine *engine, const together_task *task, tern_error *err) {

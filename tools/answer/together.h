@@ -22,20 +22,22 @@ typedef struct together_answer {
     tern_branch_figures figures;
     double p50_ms, p95_ms; /* from token to token */
     const float *pooled;   /* as of the event; NULL: there is none */
-    const char *digest;    /* "" when there was an error */
+    char digest[65];       /* "" when there was an error */
 } together_answer;
 
 /* What is wanted, and who is told. */
 typedef struct together_task {
-    size_t n;     /* answers */
-    size_t ahead; /* that are asked for before the first of them is complete, >= 1 */
-    size_t live;  /* of these that the engine has at once, >= 1; its queue holds as many */
-    size_t width; /* of vectors, where requests ask for those */
+    size_t n;            /* answers */
+    size_t ahead;        /* that are asked for before the first of them is complete, >= 1 */
+    size_t live;         /* of these that the engine has at once, >= 1; its queue holds as many */
+    size_t width;        /* of vectors, where requests ask for those */
+    bool evaluates_last; /* the engine is a session's: an answer ends when its last token is
+                            evaluated, which is part of that token's time */
     void (*ask)(void *user, size_t number, tern_request *request);
     bool (*go_on)(void *user); /* asked before each pass; false ends what is under way */
     /* After each token of any answer, with the seconds since the one before of the same answer, or
      * a negative number for its first; it and say may be NULL where no request wants tokens. */
-    void (*on_token)(void *user, double seconds);
+    void (*on_token)(void *user, int32_t token, double seconds);
     void (*say)(void *user, size_t number, const char *bytes, size_t size);
     void (*tell)(void *user, const together_answer *answer); /* when all of its text was said */
     void *user;

@@ -9,6 +9,7 @@
  */
 
 #include "base/out_file.h"
+#include "tools/answer/answerer.h"
 #include "tools/answer/request.h"
 #include "tools/chat/dialogue.h"
 #include "tools/chat/line.h"
@@ -29,8 +30,7 @@ typedef struct chat {
     uint64_t attempts; /* how often the last question was asked again */
     int32_t *ids;      /* [n_ids] of the dialogue, up to where the answer begins */
     size_t n_ids;
-    size_t n_reused; /* of them were in the session already */
-    char *message;   /* [message_size] as read, of several lines perhaps; terminated */
+    char *message; /* [message_size] as read, of several lines perhaps; terminated */
     size_t message_size, message_capacity;
 } chat;
 

@@ -103,8 +103,8 @@ static bool stats(chat *c, const char *argument) {
                   tern_session_position(c->l.session), tern_session_context(c->l.session));
     if (c->answered) {
         (void)fprintf(stderr, "last answer: %zu tokens of the conversation were known | ",
-                      c->n_reused);
-        figures_print(&c->answerer, &c->l);
+                      c->answerer.latest.figures.n_shared);
+        figures_print("", &c->answerer.latest, &c->l);
     }
     return true;
 }
@@ -133,7 +133,7 @@ static bool settings(chat *c, const char *argument) {
         return true;
     }
     sampling_print(&c->options.chosen, stderr);
-    (void)fprintf(stderr, "  %-18s %" PRIu64 "\n", "seed", c->options.request.seed);
+    (void)fprintf(stderr, "  %-18s %" PRIu64 "\n", "seed", c->options.sampling.seed);
     return true;
 }
 
@@ -148,9 +148,9 @@ static bool seed(chat *c, const char *argument) {
             c->failed = true;
             return true;
         }
-        c->options.request.seed = number;
+        c->options.sampling.seed = number;
     }
-    chat_remark(c, "seed %" PRIu64, c->options.request.seed);
+    chat_remark(c, "seed %" PRIu64, c->options.sampling.seed);
     return true;
 }
 

@@ -8,7 +8,7 @@
 int chat_open_server(chat *c) {
     int status = EXIT_DONE;
     c->fields = remote_fields(c->o, false, &status);
-    c->options.request.seed = options_integer(c->o, OPT_SEED);
+    c->options.sampling.seed = options_integer(c->o, OPT_SEED);
     return status == EXIT_DONE ? remote_open(c->o, &c->server) : status;
 }
 
@@ -40,7 +40,7 @@ static bool keep(chat *c, const remote_answer *a) {
 bool chat_answer_remotely(chat *c) {
     remote_answer a = {0};
     tern_error err = {0};
-    const uint64_t seed = c->options.request.seed + c->attempts;
+    const uint64_t seed = c->options.sampling.seed + c->attempts;
     json_object_set_new(c->fields, "seed", json_unsigned(seed));
     const tern_status status =
         remote_chat(c->server, c->dialogue.messages, c->dialogue.n, c->fields, show, c, &a, &err);

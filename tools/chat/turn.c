@@ -79,22 +79,16 @@ static bool make_room(chat *c) {
     return true;
 }
 
-/* Whether the tokens fit with room for an answer; the session then holds what it has of them. */
-static bool reuse(chat *c) {
+/* Whether the tokens fit with room for an answer; false after a complaint. */
+static bool fits(const chat *c) {
     const uint32_t context = tern_session_context(c->l.session);
-    if (c->n_ids >= context) {
-        complain("the conversation is %zu tokens long, the context has room for %" PRIu32
-                 ": /trim forgets its older half, /clear begins a new one, --ctx makes more room, "
-                 "--on-full drop forgets by itself",
-                 c->n_ids, context);
-        return false;
-    }
-    tern_error err = {0};
-    if (tern_session_reuse(c->l.session, c->ids, c->n_ids, &c->n_reused, &err) != TERN_OK) {
-        (void)complain_error(&err);
-        return false;
-    }
-    return true;
+    if (c->n_ids < context)
+        return true;
+    complain("the conversation is %zu tokens long, the context has room for %" PRIu32
+             ": /trim forgets its older half, /clear begins a new one, --ctx makes more room, "
+             "--on-full drop forgets by itself",
+             c->n_ids, context);
+    return false;
 }
 
 static bool show(const char *bytes, size_t size, void *user) {
@@ -103,39 +97,38 @@ static bool show(const char *bytes, size_t size, void *user) {
 }
 
 static void remark_end(const chat *c) {
-    switch (c->answerer.end) {
-    case ANSWER_LENGTH:
-        chat_remark(c, "cut after %zu tokens, see -n", c->answerer.n_tokens);
-        break;
-    case ANSWER_CONTEXT:
+    const together_answer *a = &c->answerer.latest;
+    if (a->end == TERN_END_LENGTH)
+        chat_remark(c, "cut after %zu tokens, see -n", a->n_tokens);
+    else if (a->end == TERN_END_CONTEXT)
         chat_remark(c,
                     "the context of %" PRIu32
                     " positions is full: /trim forgets the older half, /clear begins a new "
                     "conversation, --ctx makes more room",
                     tern_session_context(c->l.session));
-        break;
-    case ANSWER_INTERRUPTED:
-        chat_remark(c, c->answerer.n_tokens > 0 ? "stopped" : "stopped; the question is forgotten");
-        break;
-    case ANSWER_COMPLETE:
-    case ANSWER_STOPPED:
-        break;
-    }
+    else if (a->end == TERN_END_CANCELLED)
+        chat_remark(c, a->n_tokens > 0 ? "stopped" : "stopped; the question is forgotten");
+}
+
+/* Asks for the tokens of the dialogue; the answer is the answerer's latest. */
+static tern_status ask(chat *c, tern_error *err) {
+    tern_sampler_params how = c->options.sampling;
+    tern_request request = c->options.request;
+    how.seed += c->attempts;
+    request.tokens = c->ids;
+    request.n_tokens = c->n_ids;
+    request.sampling = &how;
+    request.drop_space = true;
+    request.no_digest = true;
+    return answerer_answer(&c->answerer, &request, show, NULL, err);
 }
 
 static bool answer(chat *c) {
-    if (!chat_tokenize(c) || !make_room(c) || !reuse(c))
+    if (!chat_tokenize(c) || !make_room(c) || !fits(c))
         return false;
-    answer_request request = c->options.request;
-    request.known = c->ids;
-    request.n_known = c->n_reused;
-    request.prompt = c->ids + c->n_reused;
-    request.n_prompt = c->n_ids - c->n_reused;
-    request.seed += c->attempts;
-    request.drop_space = true;
-    request.sink = show;
+    const together_answer *a = &c->answerer.latest;
     tern_error err = {0};
-    const tern_status status = answerer_answer(&c->answerer, &request, &err);
+    const tern_status status = ask(c, &err);
     out_print("\n");
     out_flush();
     if (status != TERN_OK) {
@@ -143,12 +136,12 @@ static bool answer(chat *c) {
         return false;
     }
     c->answered = true;
-    late_tuning_note(&c->l, &c->answerer.figures);
-    if (c->answerer.end == ANSWER_INTERRUPTED && c->answerer.n_tokens == 0) {
+    late_tuning_note(&c->l, a->n_tokens, a->p50_ms, a->figures.n_guessed);
+    if (a->end == TERN_END_CANCELLED && a->n_tokens == 0) {
         (void)dialogue_drop(&c->dialogue, "user");
         return true;
     }
-    if (!dialogue_add(&c->dialogue, "assistant", c->answerer.text, c->answerer.text_size)) {
+    if (!dialogue_add(&c->dialogue, "assistant", a->text, a->text_size)) {
         complain("no memory for the conversation");
         return false;
     }

@@ -56,10 +56,7 @@ static int prepare(chat *c) {
     char path[4096];
     const bool keeps =
         c->terminal && !options_switch(c->o, OPT_NO_HISTORY) && history_path(path, sizeof path);
-    tern_error err = {0};
-    if (c->server == NULL && answerer_open(&c->answerer, c->l.session, c->l.tokenizer,
-                                           &c->options.sampling, &err) != TERN_OK)
-        return complain_error(&err);
+    c->answerer = answerer_open(c->l.session, c->l.tokenizer);
     c->lines = line_reader_open(c->terminal, keeps ? path : NULL);
     if (c->lines == NULL) {
         complain("no memory for a line");
@@ -82,7 +79,7 @@ static void greet(const chat *c) {
                 millions < 10.0, millions,
                 millions < TINY_MILLIONS ? ": a tiny model, which is often wrong" : "",
                 tern_session_context(c->l.session));
-    chat_remark(c, "%s, seed %" PRIu64 "; /settings tells all", chosen, c->options.request.seed);
+    chat_remark(c, "%s, seed %" PRIu64 "; /settings tells all", chosen, c->options.sampling.seed);
     chat_remark(c, "/help lists commands, Ctrl-C stops an answer, Ctrl-D ends");
 }
 

@@ -15,7 +15,6 @@
 #include "tools/model/late_tuning.h"
 #include "tools/model/loader.h"
 #include "tools/model/prompt_cache.h"
-#include "tools/receipt/form_answer.h"
 #include "tools/receipt/receipt.h"
 #include "tools/remote/remote.h"
 #include "tools/touch/touch_options.h"
@@ -24,65 +23,99 @@ typedef struct run {
     const options *o;
     loaded l;
     prompt prompt;
-    size_t n_reused; /* of the prompt, from --prompt-cache */
     answer_options options;
+    tern_request request; /* of one answer */
+    form form;            /* that it is held to, if any */
     answerer answerer;
     receipt_watch watch; /* with --receipt */
     touch touch;         /* with --touch-bytes */
-    many_kept kept;      /* of an answer in a form, with --receipt */
     bool json;
 } run;
 
-/* ---- what is asked ----------------------------------------------------------------------------
+/* What is told last: a failure before anything else. */
+static int worse(int first, int second) {
+    return first != EXIT_DONE ? first : second;
+}
+
+/* ---- one answer: what is asked ----------------------------------------------------------------
  */
 
-/* Each token comes here before it is evaluated. */
 static bool write_text(const char *bytes, size_t size, void *user) {
+    const run *r = user;
+    const bool written = r->json || size == 0 || (out_write(bytes, size) && out_flush());
+    return written && !interrupt_seen();
+}
+
+static bool mask(void *user, const tern_progress *progress, uint64_t *allowed, size_t words) {
+    const run *r = user;
+    return form_mask(&r->form, 0, progress, allowed, words);
+}
+
+static void watch_logits(void *user, const tern_progress *progress, size_t position,
+                         const float *logits) {
     run *r = user;
-    if (options_given(r->o, OPT_RECEIPT) && r->answerer.n_tokens > 0)
-        receipt_watch_logits(&r->watch, r->answerer.n_tokens - 1, false);
-    return (r->json || (out_write(bytes, size) && out_flush())) && !interrupt_seen();
+    (void)position;
+    receipt_watch_logits(&r->watch, progress->n - progress->n_prompt, logits);
 }
 
 static touch *touch_of(run *r) {
     return r->touch.words != NULL ? &r->touch : NULL;
 }
 
+/* Options and --touch-bytes; the model is open. */
 static int prepare(run *r) {
     const int status = answer_options_read(r->o, &r->l, &r->options);
+    return status == EXIT_DONE ? touch_open_as_asked(r->o, &r->touch) : status;
+}
+
+/* The request of the prompt, in its form. */
+static int make_request(run *r) {
+    const int status = form_open(r->o, &r->l, 1, &r->form);
     if (status != EXIT_DONE)
         return status;
-    tern_error err = {0};
-    if (r->l.session != NULL && answerer_open(&r->answerer, r->l.session, r->l.tokenizer,
-                                              &r->options.sampling, &err) != TERN_OK)
-        return complain_error(&err);
-    const int opened = touch_open_as_asked(r->o, &r->touch);
+    r->request = answer_options_request(&r->options, r->o, &r->prompt);
+    if (!form_ask(&r->form, 0, &r->request))
+        return EXIT_FAILED;
+    r->request.mask = r->form.grammar != NULL ? mask : NULL;
+    r->request.user = r;
+    if (options_given(r->o, OPT_RECEIPT)) {
+        r->request.logits = watch_logits;
+        r->request.logits_every = RECEIPT_EVERY;
+        r->request.prompt_from = r->prompt.n - 1;
+    }
+    return EXIT_DONE;
+}
+
+/* All that an answer needs, and the session as --prompt-cache has it. */
+static int open_one(run *r) {
+    int status = loader_open(r->o, true, &r->l);
+    if (status == EXIT_DONE)
+        status = prompt_read(r->o, &r->l, &r->prompt);
+    if (status == EXIT_DONE)
+        status = prepare(r);
+    if (status == EXIT_DONE)
+        status = make_request(r);
+    if (status == EXIT_DONE)
+        status = prompt_cache_restore(r->o, &r->l);
+    r->answerer = answerer_open(r->l.session, r->l.tokenizer);
     r->answerer.touch = touch_of(r);
-    return opened;
+    return status;
 }
 
 static int answer(run *r) {
-    const options *o = r->o;
-    const bool echo = options_switch(o, OPT_ECHO) && !r->json;
-    answer_request request = answer_options_request(&r->options, o, &r->prompt, write_text, r);
-    const int cached = prompt_cache_restore(o, &r->l, &r->prompt, &r->n_reused);
-    if (cached != EXIT_DONE)
-        return cached;
-    request.known = r->prompt.ids;
-    request.n_known = r->n_reused;
-    request.prompt += r->n_reused;
-    request.n_prompt -= r->n_reused;
-    if (echo && r->prompt.text != NULL)
+    tern_error err = {0};
+    if (options_switch(r->o, OPT_ECHO) && !r->json && r->prompt.text != NULL)
         out_write(r->prompt.text, r->prompt.size);
     interrupt_catch();
-    tern_error err = {0};
     r->watch = receipt_watch_begin(r->l.session);
-    if (answerer_answer(&r->answerer, &request, &err) != TERN_OK)
-        return complain_error(&err);
+    if (answerer_answer(&r->answerer, &r->request, write_text, r, &err) != TERN_OK) {
+        r->answerer.latest.error = &err;
+        return complain_error(form_error(&r->form, &r->answerer.latest));
+    }
     const int unchanged = loader_check_file(&r->l);
     if (unchanged != EXIT_DONE)
         return unchanged;
-    if (options_switch(o, OPT_STRICT) && r->answerer.dequantized > 0) {
+    if (options_switch(r->o, OPT_STRICT) && r->answerer.dequantized > 0) {
         complain("strict: %" PRIu64 " rows of weights were expanded to floats",
                  r->answerer.dequantized);
         return EXIT_FAILED;
@@ -90,95 +123,110 @@ static int answer(run *r) {
     return EXIT_DONE;
 }
 
+/* ---- one answer: what is told -----------------------------------------------------------------
+ */
+
+static int print_json(const run *r, bool whole) {
+    json_t *root = json_object();
+    figures_set_answer(root, &r->answerer.latest, &r->l);
+    figures_set_process(root, &r->l);
+    figures_set_choices(root, r->o);
+    touch_set_json(root, r->answerer.touch);
+    json_object_set_new(root, "reused_tokens",
+                        json_integer((json_int_t)r->answerer.latest.figures.n_shared));
+    if (r->form.grammar != NULL)
+        json_object_set_new(root, "whole", json_boolean(whole));
+    return json_print(root);
+}
+
+static void print_end(const run *r) {
+    const together_answer *a = &r->answerer.latest;
+    out_print("\n");
+    out_flush();
+    if (wants_remarks(options_switch(r->o, OPT_VERBOSE))) {
+        figures_print("", a, &r->l);
+        if (a->figures.n_shared > 0)
+            remark("%zu more tokens of the prompt were in %s\n", a->figures.n_shared,
+                   options_text(r->o, OPT_PROMPT_CACHE));
+    }
+    if (a->end == TERN_END_CONTEXT)
+        complain("the context of %u positions is full: the answer ends here (-c gives more, up to "
+                 "%u)",
+                 tern_session_context(r->l.session), r->l.info.n_ctx_train);
+}
+
+/* The end of what is printed; an answer that was cut off is no text of its form. */
+static int tell(run *r) {
+    const together_answer *a = &r->answerer.latest;
+    const bool whole = form_is_whole(&r->form, a);
+    int status = EXIT_DONE;
+    if (r->json)
+        status = print_json(r, whole);
+    else
+        print_end(r);
+    status = worse(status, interrupt_status(EXIT_DONE));
+    if (whole)
+        return status;
+    complain("the answer ended (%s) before its text was whole", answer_end_name(a->end));
+    return worse(status, EXIT_FAILED);
+}
+
 /* With --receipt: the run's tests and its receipt. */
 static int write_receipt(run *r) {
     const receipt_run finished = {.o = r->o,
                                   .l = &r->l,
                                   .prompt = &r->prompt,
-                                  .sampling = &r->options.sampling,
-                                  .request = &r->options.request,
+                                  .request = &r->request,
+                                  .form = &r->form,
                                   .answer = &r->answerer,
                                   .watch = &r->watch};
-    receipt_watch_logits(&r->watch, r->answerer.n_tokens, true);
+    if (!options_given(r->o, OPT_RECEIPT))
+        return EXIT_DONE;
+    receipt_watch_end(&r->watch, r->answerer.latest.n_tokens);
     return receipt_write(&finished, NULL);
 }
 
-/* ---- what is told -----------------------------------------------------------------------------
+static int run_one(run *r) {
+    int status = open_one(r);
+    if (status == EXIT_DONE)
+        status = answer(r);
+    if (status != EXIT_DONE)
+        return status;
+    const together_answer *a = &r->answerer.latest;
+    late_tuning_note(&r->l, a->n_tokens, a->p50_ms, a->figures.n_guessed);
+    const int told = tell(r);
+    const int saved = prompt_cache_save(r->o, &r->l);
+    return worse(write_receipt(r), worse(saved, told));
+}
+
+/* ---- several answers --------------------------------------------------------------------------
  */
 
-static int print_json(const run *r) {
-    json_t *root = json_object();
-    figures_set_answer(root, &r->answerer, &r->l);
-    figures_set_process(root, &r->l);
-    figures_set_choices(root, r->o);
-    touch_set_json(root, r->answerer.touch);
-    json_object_set_new(root, "prompt_tokens", json_integer((json_int_t)r->prompt.n));
-    json_object_set_new(root, "reused_tokens", json_integer((json_int_t)r->n_reused));
-    return json_print(root);
+static int run_many(run *r) {
+    const char *path = options_text(r->o, OPT_PROMPTS_FILE);
+    prompts all = {0};
+    const prompts one = {.items = &r->prompt, .n = 1};
+    int status = loader_open_model(r->o, true, &r->l);
+    if (status == EXIT_DONE)
+        status =
+            path != NULL ? prompts_read(path, true, &all) : prompt_read(r->o, &r->l, &r->prompt);
+    if (status == EXIT_DONE)
+        status = prepare(r);
+    if (status == EXIT_DONE)
+        status = many_answer(r->o, &r->l, &r->options, touch_of(r), path != NULL ? &all : &one);
+    prompts_free(&all);
+    return status;
 }
 
-static int finish(const run *r) {
-    if (r->json) {
-        const int status = print_json(r);
-        return status == EXIT_DONE ? interrupt_status(status) : status;
-    }
-    out_print("\n");
-    out_flush();
-    if (wants_remarks(options_switch(r->o, OPT_VERBOSE))) {
-        figures_print(&r->answerer, &r->l);
-        if (r->n_reused > 0) {
-            remark("%zu more tokens of the prompt were in %s\n", r->n_reused,
-                   options_text(r->o, OPT_PROMPT_CACHE));
-        }
-    }
-    if (r->answerer.end == ANSWER_CONTEXT) {
-        complain("the context of %u positions is full: the answer ends here (-c gives more, up to "
-                 "%u)",
-                 tern_session_context(r->l.session), r->l.info.n_ctx_train);
-    }
-    return interrupt_status(EXIT_DONE);
-}
+/* ---- the command ------------------------------------------------------------------------------
+ */
 
 /* When all is written that was asked for. A signal ends it, and then the program. */
 static int tune_late(run *r) {
     if (!out_flush())
         return EXIT_DONE; /* told at the end */
-    if (r->l.session != NULL)
-        late_tuning_note(&r->l, &r->answerer.figures);
     late_tuning_run(r->o, &r->l, NULL);
     return interrupt_status(EXIT_DONE);
-}
-
-/* One prompt. In a form, an answer that was cut off has a receipt too. */
-static int run_one(run *r) {
-    const prompts one = {.items = &r->prompt, .n = 1};
-    const bool receipt = options_given(r->o, OPT_RECEIPT);
-    const int status =
-        many_answer(r->o, &r->l, &r->options, touch_of(r), &one, receipt ? &r->kept : NULL);
-    if (!r->kept.there)
-        return status;
-    const form_answer answer = {
-        .o = r->o, .l = &r->l, .prompt = &r->prompt, .how = &r->options, .kept = &r->kept};
-    const int written = form_answer_write(&answer);
-    return written == EXIT_DONE ? status : written;
-}
-
-/* Answers by an engine, in place of one by the session. */
-static int run_many(run *r) {
-    const char *path = options_text(r->o, OPT_PROMPTS_FILE);
-    if (path == NULL)
-        return run_one(r);
-    prompts all = {0};
-    int status = prompts_read(path, true, &all);
-    if (status == EXIT_DONE)
-        status = many_answer(r->o, &r->l, &r->options, touch_of(r), &all, NULL);
-    prompts_free(&all);
-    return status;
-}
-
-static int read_prompt(run *r) {
-    return options_text(r->o, OPT_PROMPTS_FILE) == NULL ? prompt_read(r->o, &r->l, &r->prompt)
-                                                        : EXIT_DONE;
 }
 
 /* Whether prompts come from one place; false after a complaint. */
@@ -199,57 +247,42 @@ static bool check_options(const options *o) {
         complain("--system is part of a chat: use --chat too");
     else if (o->values[OPT_CHAT_TEMPLATE].source == OPTION_FLAG && !options_switch(o, OPT_CHAT))
         complain("--chat-template is part of a chat: use --chat too");
-    else if (many_several(o) && receipt)
+    else if (many_wanted(o) && receipt)
         complain("--receipt is of one answer: not with --prompts-file or --rounds");
     else if (many_wanted(o) && cache)
-        complain(
-            "--prompt-cache is for one answer without a form: not with --prompts-file, --rounds, "
-            "--json-schema or --grammar");
+        complain("--prompt-cache is for one answer: not with --prompts-file or --rounds");
     else if (receipt && cache)
         complain("--receipt tells of a run from its beginning: not with --prompt-cache");
     else
-        return !receipt || !form_wanted(o) || form_answer_check(o);
+        return true;
     return false;
 }
 
+static void close_run(run *r) {
+    touch_free(&r->touch);
+    receipt_watch_free(&r->watch);
+    answerer_close(&r->answerer);
+    form_close(&r->form);
+    answer_options_free(&r->options);
+    prompt_free(&r->prompt);
+    loader_close(&r->l);
+}
+
 int cmd_run(const options *o) {
+    run r = {.o = o, .json = options_switch(o, OPT_JSON)};
     if (!check_prompts(o))
         return EXIT_USAGE;
     if (options_given(o, OPT_SERVER))
         return remote_run(o);
-    run r = {.o = o, .json = options_switch(o, OPT_JSON)};
     if (!check_options(o))
         return EXIT_USAGE;
-    const bool many = many_wanted(o);
     int status = receipt_check_key(o);
     if (status == EXIT_DONE)
-        status = many ? loader_open_model(o, true, &r.l) : loader_open(o, true, &r.l);
-    if (status == EXIT_DONE)
-        status = read_prompt(&r);
-    if (status == EXIT_DONE)
-        status = prepare(&r);
-    if (status == EXIT_DONE)
-        status = many ? run_many(&r) : answer(&r);
-    const bool answered = status == EXIT_DONE && !many;
-    if (answered) {
-        status = finish(&r);
-        const int saved = prompt_cache_save(o, &r.l);
-        status = saved != EXIT_DONE ? saved : status;
-    }
-    if (answered && options_given(o, OPT_RECEIPT)) {
-        const int written = write_receipt(&r);
-        status = written == EXIT_DONE ? status : written;
-    }
+        status = many_wanted(o) ? run_many(&r) : run_one(&r);
     if (status == EXIT_DONE)
         status = touch_verify_as_asked(o, &r.touch);
     if (status == EXIT_DONE)
         status = tune_late(&r);
-    touch_free(&r.touch);
-    receipt_watch_free(&r.watch);
-    many_kept_free(&r.kept);
-    answerer_close(&r.answerer);
-    answer_options_free(&r.options);
-    prompt_free(&r.prompt);
-    loader_close(&r.l);
+    close_run(&r);
     return status;
 }

@@ -8,10 +8,9 @@ bool late_tuning_wanted(const options *o) {
     return o->command == COMMAND_RUN || o->command == COMMAND_CHAT || o->command == COMMAND_SERVE;
 }
 
-void late_tuning_note(const loaded *l, const tern_generation *answer) {
-    if (answer->n_drafted == 0) /* else passes had several tokens */
-        tern_model_note_pace(l->model, answer->n_generated, tern_session_position(l->session),
-                             answer->p50_ms * 1e-3);
+void late_tuning_note(const loaded *l, size_t n, double p50_ms, uint64_t n_drafted) {
+    if (n_drafted == 0) /* else passes had several tokens */
+        tern_model_note_pace(l->model, n, tern_session_position(l->session), p50_ms * 1e-3);
 }
 
 static bool asked_to_end(void *user) {

@@ -6,10 +6,9 @@
 
 #include "tools/cli/output.h"
 
-int prompt_cache_restore(const options *o, const loaded *l, const prompt *p, size_t *reused) {
+int prompt_cache_restore(const options *o, const loaded *l) {
     const char *path = options_text(o, OPT_PROMPT_CACHE);
     const bool read_only = options_switch(o, OPT_PROMPT_CACHE_RO);
-    *reused = 0;
     if (path == NULL && read_only) {
         complain("--prompt-cache-ro needs --prompt-cache FILE");
         return EXIT_USAGE;
@@ -17,10 +16,8 @@ int prompt_cache_restore(const options *o, const loaded *l, const prompt *p, siz
     if (path == NULL || (!read_only && access(path, F_OK) != 0 && errno == ENOENT))
         return EXIT_DONE;
     tern_error err = {0};
-    tern_status status = tern_session_restore(l->session, path, &err);
-    if (status == TERN_OK)
-        status = tern_session_reuse(l->session, p->ids, p->n, reused, &err);
-    return status == TERN_OK ? EXIT_DONE : complain_error(&err);
+    return tern_session_restore(l->session, path, &err) == TERN_OK ? EXIT_DONE
+                                                                   : complain_error(&err);
 }
 
 int prompt_cache_save(const options *o, const loaded *l) {

@@ -7,11 +7,10 @@
 #include "tools/model/loader.h"
 
 /*
- * Brings the session to what the file knows of the prompt; *reused tokens need not be evaluated. 0
- * without the option, or where there is no file yet. EXIT_DONE, or the exit status after a
- * complaint.
+ * Gives the session what the file holds; nothing without the option, or where there is no file yet.
+ * EXIT_DONE, or the exit status after a complaint.
  */
-int prompt_cache_restore(const options *o, const loaded *l, const prompt *p, size_t *reused);
+int prompt_cache_restore(const options *o, const loaded *l);
 
 /* Writes what the session holds, unless the file is only to be read. */
 int prompt_cache_save(const options *o, const loaded *l);

@@ -27,14 +27,16 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+struct form; /* tools/answer/form.h */
+
 /* A finished run. Everything is borrowed; the session in `l` still holds prompt and output, and
  * held nothing before. */
 typedef struct receipt_run {
     const options *o;
     const loaded *l;
     const prompt *prompt;
-    const tern_sampler_params *sampling;
-    const answer_request *request;
+    const tern_request *request;
+    const struct form *form; /* that the answer was held to; NULL: none */
     const answerer *answer;
     const receipt_watch *watch;
 } receipt_run;

@@ -15,6 +15,7 @@
 #include "tools/cli/output.h"
 #include "tools/model/placement.h"
 #include "tools/receipt/locate.h"
+#include "tools/receipt/recorded_form.h"
 #include "tools/receipt/replay_answer.h"
 #include "tools/receipt/run_facts.h"
 
@@ -208,7 +209,9 @@ static tern_format cache_format(const replay *p) {
 
 static tern_status open_session(replay *p, tern_error *err) {
     tern_session_params params = tern_session_params_default();
-    params.n_ctx = (uint32_t)(p->plan.n_prompt + p->plan.n_tokens);
+    const int64_t context = rule_count(p->receipt, "run.context");
+    const int64_t more = (int64_t)(p->plan.n_prompt + p->plan.n_tokens) + 1; /* which ended it */
+    params.n_ctx = (uint32_t)(more < context ? more : context);
     params.n_batch = (uint32_t)options_integer(p->o, OPT_BATCH);
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
     params.kv = cache_format(p);
@@ -411,7 +414,15 @@ static void check_kernels(const replay *p) {
 static tern_status run(replay *p, replay_report *report, tern_error *err) {
     rerun_result result;
     char text[160];
-    const tern_status status = receipt_rerun(p->session, &p->plan, &result, err);
+    recorded_form form = {0};
+    tern_status status = recorded_form_open(p->model, p->receipt, &form, err);
+    if (form.state != NULL) {
+        p->plan.mask = tern_grammar_mask;
+        p->plan.mask_user = form.state;
+    }
+    if (status == TERN_OK)
+        status = receipt_rerun(p->session, &p->plan, &result, err);
+    recorded_form_close(&form);
     if (status != TERN_OK)
         return status;
     if (result.part == RERUN_SAME) {

@@ -199,7 +199,7 @@ json_t *facts_environment(const receipt_run *run) {
     operating_system(os, sizeof os);
     return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o}", "BITNET_DETERMINISTIC",
                      options_switch(run->o, OPT_DETERMINISTIC) ? "1" : "0", "BITNET_SEED",
-                     json_sprintf("%" PRIu64, run->request->seed), "RAYON_NUM_THREADS",
+                     json_sprintf("%" PRIu64, run->request->sampling->seed), "RAYON_NUM_THREADS",
                      json_sprintf("%u", tern_session_threads(run->l->session)),
                      "BITNET_STRICT_MODE", options_switch(run->o, OPT_STRICT) ? "1" : "0",
                      "TERN_VERSION", tern_version(), "COMPILER", compiler(), "OS",

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "receipts/accuracy.h"
 #include "receipts/rerun.h"
+#include "tools/answer/form.h"
 #include "tools/cli/output.h"
 
 typedef struct tests {
@@ -81,27 +82,43 @@ typedef struct repetition {
     bool same;
 } repetition;
 
+/* The mask of the answer's form, with a state of its own, if there is one. */
+static tern_status open_form(const receipt_run *run, tern_grammar_state **state, rerun_plan *plan,
+                             tern_error *err) {
+    if (run->form == NULL || run->form->grammar == NULL)
+        return TERN_OK;
+    plan->mask = tern_grammar_mask;
+    const tern_status status = tern_grammar_state_new(run->form->grammar, 1, state, err);
+    plan->mask_user = *state;
+    return status;
+}
+
 /* False after a complaint. */
 static bool repeat(const tests *t, repetition *r) {
     const receipt_run *run = t->run;
-    const rerun_plan plan = {.prompt = run->prompt->ids,
-                             .n_prompt = run->prompt->n,
-                             .sampling = *run->sampling,
-                             .tokens = run->answer->tokens,
-                             .n_tokens = t->n_tokens,
-                             .points = run->watch->points,
-                             .n_points = run->watch->n};
+    tern_grammar_state *state = NULL;
+    rerun_plan plan = {.prompt = run->prompt->ids,
+                       .n_prompt = run->prompt->n,
+                       .sampling = *run->request->sampling,
+                       .tokens = run->answer->latest.tokens,
+                       .n_tokens = t->n_tokens,
+                       .points = run->watch->points,
+                       .n_points = run->watch->n};
     rerun_result result;
     tern_error err = {0};
     tern_session *session = session_for(t, r->threads, r->batch);
-    const bool ran = session != NULL && receipt_rerun(session, &plan, &result, &err) == TERN_OK;
-    if (session != NULL && !ran)
+    if (session == NULL)
+        return false;
+    tern_status status = open_form(run, &state, &plan, &err);
+    if (status == TERN_OK)
+        status = receipt_rerun(session, &plan, &result, &err);
+    const bool ran = status == TERN_OK;
+    if (!ran)
         (void)complain_error(&err);
     r->same = ran && result.part == RERUN_SAME;
-    if (session != NULL) {
-        r->threads = tern_session_threads(session);
-        r->batch = tern_session_batch(session);
-    }
+    r->threads = tern_session_threads(session);
+    r->batch = tern_session_batch(session);
+    tern_grammar_state_free(&state);
     tern_session_free(&session);
     return ran;
 }
@@ -177,7 +194,7 @@ static bool recompute(tests *t, tern_session *session, bool *logits_same, uint32
         return false;
     }
     memcpy(ids, run->prompt->ids, run->prompt->n * sizeof *ids);
-    memcpy(ids + run->prompt->n, run->answer->tokens, t->n_tokens * sizeof *ids);
+    memcpy(ids + run->prompt->n, run->answer->latest.tokens, t->n_tokens * sizeof *ids);
     tern_status status = tern_session_eval(session, ids, n, TERN_LOGITS_NONE, NULL, &err);
     free(ids);
     if (status == TERN_OK)
@@ -216,8 +233,9 @@ double selftest_hit_rate(const tern_session_work *before, const tern_session_wor
 json_t *selftest_results(const receipt_run *run, double kv_hit_rate) {
     const double start = tern_clock_seconds();
     tests t = {.run = run,
-               .n_tokens = run->answer->n_tokens < RECEIPT_TEST_TOKENS ? run->answer->n_tokens
-                                                                       : RECEIPT_TEST_TOKENS,
+               .n_tokens = run->answer->latest.n_tokens < RECEIPT_TEST_TOKENS
+                               ? run->answer->latest.n_tokens
+                               : RECEIPT_TEST_TOKENS,
                .list = json_array()};
     json_t *accurate = test_accuracy(&t);
     json_t *same = accurate != NULL ? test_determinism(&t) : NULL;

@@ -15,6 +15,8 @@
 #include "base/metrics.h"
 #include "receipts/facts.h"
 #include "receipts/sign.h"
+#include "tools/answer/figures.h"
+#include "tools/answer/form.h"
 #include "tools/cli/output.h"
 #include "tools/model/placement.h"
 #include "tools/receipt/run_facts.h"
@@ -74,12 +76,16 @@ static json_t *prompt_json(const prompt *p, const tern_tokenizer *tokenizer) {
     return root;
 }
 
+static json_t *form_json(const form *f) {
+    return json_pack("{s:s, s:o}", "kind", f->kind, "text", json_text(f->text, f->size));
+}
+
 static json_t *output_json(const receipt_run *run) {
     json_t *root = json_object();
     json_t *points = json_array();
     json_t *texts = json_array();
-    for (size_t i = 0; i < run->request->stops.n; i++) {
-        const char *text = run->request->stops.texts[i];
+    for (size_t i = 0; i < run->request->n_stop_texts; i++) {
+        const char *text = run->request->stop_texts[i];
         json_array_append_new(texts, json_text(text, strlen(text)));
     }
     for (size_t i = 0; i < run->watch->n; i++) {
@@ -87,18 +93,19 @@ static json_t *output_json(const receipt_run *run) {
                                                 (json_int_t)run->watch->points[i].after, "sha256",
                                                 run->watch->points[i].sha256));
     }
-    set(root, "tokens", count(run->answer->n_tokens));
-    set(root, "stop", json_string(answer_end_name(run->answer->end)));
+    set(root, "tokens", count(run->answer->latest.n_tokens));
+    set(root, "stop", json_string(answer_end_name(run->answer->latest.end)));
     set(root, "max_tokens", count(run->request->max_tokens));
     set(root, "ignore_end", json_boolean(run->request->ignore_end));
     set(root, "stop_tokens", facts_ids(run->request->stop_tokens, run->request->n_stop_tokens));
     set(root, "stop_texts", texts);
     if (run->l->tokenizer != NULL) {
         set(root, "text_sha256",
-            receipt_hash_text(run->l->tokenizer, run->answer->tokens, run->answer->n_tokens));
+            receipt_hash_text(run->l->tokenizer, run->answer->latest.tokens,
+                              run->answer->latest.n_tokens));
     }
-    set(root, "ids_sha256", hash_of_ids(run->answer->tokens, run->answer->n_tokens));
-    set(root, "ids", facts_ids(run->answer->tokens, run->answer->n_tokens));
+    set(root, "ids_sha256", hash_of_ids(run->answer->latest.tokens, run->answer->latest.n_tokens));
+    set(root, "ids", facts_ids(run->answer->latest.tokens, run->answer->latest.n_tokens));
     set(root, "logits", points);
     return root;
 }
@@ -118,20 +125,19 @@ static json_t *cache_json(const receipt_run *run, double hit_rate) {
 }
 
 static json_t *performance(const receipt_run *run, double rss_mib, double hit_rate) {
-    const tern_generation *g = &run->answer->figures;
-    const double total = g->prefill_seconds + g->decode_seconds;
-    const double n = (double)run->answer->n_tokens;
+    const together_answer *a = &run->answer->latest;
+    const double prefill = figures_prompt_seconds(a), decode = figures_decode_seconds(a);
+    const double n = (double)a->n_tokens;
     json_t *root = json_object();
-    set(root, "tokens_generated", count(run->answer->n_tokens));
-    set(root, "total_time_ms", json_number(1e3 * total));
-    set(root, "prefill_time_ms", json_number(1e3 * g->prefill_seconds));
-    set(root, "decode_time_ms", json_number(1e3 * g->decode_seconds));
-    set(root, "tokens_per_second", json_number(n / total));
-    set(root, "first_token_latency_ms", json_number(1e3 * g->first_token_seconds));
-    set(root, "average_token_latency_ms",
-        json_number(run->answer->n_tokens > 0 ? 1e3 * g->decode_seconds / n : 0.0));
-    set(root, "p50_ms", json_number(g->p50_ms));
-    set(root, "p95_ms", json_number(g->p95_ms));
+    set(root, "tokens_generated", count(run->answer->latest.n_tokens));
+    set(root, "total_time_ms", json_number(1e3 * (prefill + decode)));
+    set(root, "prefill_time_ms", json_number(1e3 * prefill));
+    set(root, "decode_time_ms", json_number(1e3 * decode));
+    set(root, "tokens_per_second", json_number(n / (prefill + decode)));
+    set(root, "first_token_latency_ms", json_number(figures_first_token_ms(a)));
+    set(root, "average_token_latency_ms", json_number(n > 0.0 ? 1e3 * decode / n : 0.0));
+    set(root, "p50_ms", json_number(a->p50_ms));
+    set(root, "p95_ms", json_number(a->p95_ms));
     set(root, "logits_hash_ms", json_number(1e3 * run->watch->seconds));
     set(root, "memory_usage_mb", json_number(rss_mib * 1.048576));
     set(root, "bytes_per_token", count(run->l->info.weight_bytes));
@@ -173,7 +179,9 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
     set(root, "environment", facts_environment(run));
     set(root, "model_info", model);
     set(root, "run", settings(run));
-    set(root, "sampler", facts_sampler(run->sampling, run->request->seed));
+    set(root, "sampler", facts_sampler(run->request->sampling, run->request->sampling->seed));
+    if (run->form != NULL && run->form->grammar != NULL)
+        set(root, "form", form_json(run->form));
     set(root, "prompt", prompt_json(run->prompt, run->l->tokenizer));
     set(root, "output", output_json(run));
     set(root, "test_results", results);

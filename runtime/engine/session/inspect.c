@@ -2,7 +2,7 @@
 
 /* Who looks at a session while it works. */
 
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 
 tern_status tern_session_watch(tern_session *s, tern_stages *stages, tern_error *err) {
     if (s == NULL)

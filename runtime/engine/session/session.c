@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/engine/cache/placed.h"
-#include "runtime/engine/sample/logit_source.h"
+#include "runtime/engine/slot.h"
 
 enum {
     DEFAULT_CONTEXT = 4096,
@@ -172,7 +172,7 @@ static tern_status open_session(tern_session *s, const tern_session_params *para
         status = tern_runner_hold(s->runner, &s->pool, err);
     if (status == TERN_OK && s->refused == 0)
         s->refused = tern_runner_refused(s->runner);
-    return status;
+    return status == TERN_OK ? tern_slot_open(s, &s->engine, err) : status;
 }
 
 tern_status tern_session_new(const tern_model *model, const tern_session_params *params,
@@ -208,6 +208,7 @@ tern_status tern_session_new(const tern_model *model, const tern_session_params 
 void tern_session_free(tern_session **session) {
     if (session == NULL || *session == NULL)
         return;
+    tern_engine_free(&(*session)->engine);
     tern_runner_free(&(*session)->runner);
     tern_arena_free(&(*session)->arena);
     tern_pool_close(&(*session)->pool);
@@ -293,8 +294,7 @@ static tern_status check_call(const tern_session *s, const void *in, tern_logits
     return TERN_OK;
 }
 
-/* What pages of layers with a window hold after positions before `end` are stored. */
-static void note_stored(tern_session *s, uint32_t end) {
+void tern_session_stores(tern_session *s, uint32_t end) {
     const uint32_t round = s->pool.parts[TERN_PART_WINDOW].n;
     const uint32_t first = tern_pages_of(end) > round ? tern_pages_of(end) - round : 0;
     if (round > 0 && first > s->sequence.kept)
@@ -306,9 +306,11 @@ bool tern_session_sees(const tern_session *s, uint32_t position) {
            tern_window_first(tern_config_window(&s->model->config), position) >= s->sequence.kept;
 }
 
-tern_status tern_session_pass(tern_session *s, const tern_pass_span *span, float *logits,
-                              tern_error *err) {
-    note_stored(s, span->position + (uint32_t)span->n);
+/* One pass after the sequence, which stays as it is, and what is wanted of it: `wanted` rows, and
+ * their logits where there is a place. TERN_ERR_NONFINITE. */
+static tern_status pass(tern_session *s, const tern_pass_span *span, float *logits,
+                        tern_error *err) {
+    tern_session_stores(s, span->position + (uint32_t)span->n);
     tern_runner_run(s->runner, &s->pool, span, 1);
     const tern_status status = tern_runner_check(s->runner, 0, err);
     if (status != TERN_OK || logits == NULL)
@@ -334,7 +336,7 @@ static tern_status compute(tern_session *s, const inputs *in, tern_logits_mode m
         float *place = mode == TERN_LOGITS_ALL            ? logits + first * n_vocab
                        : mode == TERN_LOGITS_LAST && last ? logits
                                                           : NULL;
-        const tern_status status = tern_session_pass(s, &span, place, err);
+        const tern_status status = pass(s, &span, place, err);
         if (status != TERN_OK)
             return status;
         s->last_row = span.wanted - 1;
@@ -458,8 +460,6 @@ tern_status tern_session_pick(tern_session *s, tern_sampler *sampler, int32_t *t
         return tern_fail(err, TERN_ERR_NULL, "tern_session_pick: NULL argument");
     if (!s->has_last)
         return tern_fail(err, TERN_ERR_STATE, "no token was evaluated last: there are no logits");
-    if (s->n_ahead > 0)
-        tern_runner_foresee(s->runner, s->last_row, 1 + s->n_ahead, !tern_bounds_help(sampler));
     return tern_runner_pick(s->runner, s->last_row, sampler, token, err);
 }
 

@@ -5,7 +5,7 @@
 /* A session as a file, which runtime/engine/cache/sequence_file.h describes. */
 
 #include "runtime/engine/cache/sequence_file.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 
 /*
  * tern_session_restore from an open stream that can be read twice: it is checked to its end before

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position) {

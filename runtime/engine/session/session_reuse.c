@@ -2,7 +2,7 @@
 
 /* What a session already knows of a sequence need not be computed again. */
 
-#include "runtime/engine/session/session.h"
+#include "runtime/engine/session.h"
 
 const int32_t *tern_session_tokens(const tern_session *s) {
     return s->sequence.tokens;

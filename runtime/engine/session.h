@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_RUNTIME_ENGINE_SESSION_SESSION_H
-#define TERN_RUNTIME_ENGINE_SESSION_SESSION_H
+#ifndef TERN_RUNTIME_ENGINE_SESSION_H
+#define TERN_RUNTIME_ENGINE_SESSION_H
 
 /*
- * What a tern_session is made of: a runner, a pool and one sequence, which has all of its pages.
+ * What a tern_session is made of: a runner, a pool, one sequence, which has all of its pages, and
+ * the engine that answers requests in it (runtime/engine/slot.h).
  *
  * Where layers with a window have pages of their own, these go round: page p of the sequence lies
  * in page p % n of the pool, in place of page p - n. There are as many as a pass of n_batch tokens
@@ -13,9 +14,8 @@
 
 #include "runtime/engine/cache/pool.h"
 #include "runtime/engine/cache/sequence.h"
-#include "runtime/engine/draft/draft.h"
 #include "runtime/engine/forward/runner.h"
-#include "tern/tern.h"
+#include "tern/engine.h"
 
 struct tern_session {
     const tern_model *model;
@@ -26,9 +26,7 @@ struct tern_session {
     int refused;   /* errno of the first binding that the system refused; 0: none */
     bool has_last; /* the runner has the hidden state of the last token, and nothing was changed */
     size_t last_row; /* then: the runner's number of its row */
-    size_t n_ahead;  /* then: so many tokens after the sequence were guessed and computed; they lie
-                        in sequence.tokens, their rows after last_row */
-    tern_draft_costs costs;
+    tern_engine *engine;
 };
 
 /*
@@ -45,31 +43,12 @@ static inline void tern_session_move(tern_session *s, uint32_t position) {
     s->sequence.position = position;
     s->sequence.kept = position > 0 ? s->sequence.kept : 0;
     s->has_last = false;
-    s->n_ahead = 0;
 }
 
 /* Whether a token at a position would find all that it sees. At position 0 that is nothing. */
 bool tern_session_sees(const tern_session *s, uint32_t position);
 
-/* One pass after the sequence, which stays as it is, and what is wanted of it: `wanted` rows, and
- * their logits where there is a place. TERN_ERR_NONFINITE. */
-TERN_MUST_CHECK tern_status tern_session_pass(tern_session *s, const tern_pass_span *span,
-                                              float *logits, tern_error *err);
-
-/* What tern_generate guesses with, and how it went. */
-typedef struct tern_session_drafts {
-    tern_draft *draft; /* NULL: nothing is guessed */
-    tern_draft_mode mode;
-    size_t left; /* tokens that may still be picked */
-    size_t n_drafted, n_accepted;
-} tern_session_drafts;
-
-/*
- * Appends a token that was picked. Where it was guessed its results are there; else a pass computes
- * it, and guesses of what follows. In both cases the session is as after tern_session_eval of the
- * token, with its errors.
- */
-TERN_MUST_CHECK tern_status tern_session_append(tern_session *s, tern_session_drafts *drafts,
-                                                int32_t token, tern_error *err);
+/* A pass stores positions before `end`: notes what pages of layers with a window hold then. */
+void tern_session_stores(tern_session *s, uint32_t end);
 
 #endif
