@@ -11,7 +11,7 @@
 
 enum {
     TERN_IQ2S_CODES = 6561, /* of eight levels each: 3^8 */
-    TERN_IQ2S_NEAR = 24     /* entries that are compared in place of a code that is none */
+    TERN_IQ2S_NEAR = 24     /* candidates tried when the rounded code is not in the grid */
 };
 
 /* Tables of the search, some 340 KB: made once, then only read. */

@@ -16,7 +16,7 @@ typedef struct tern_fetching {
     uint64_t passing; /* of TERN_FETCH_WHOLE lines those that are not to be kept */
 } tern_fetching;
 
-/* TERN_ERR_ARG: a hint that there is not, a share that is none. */
+/* TERN_ERR_ARG: unknown hint, or kept_percent outside 0 to 100. */
 TERN_MUST_CHECK tern_status tern_fetch_check(const tern_fetch *wish, tern_error *err);
 
 /*

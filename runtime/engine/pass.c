@@ -72,7 +72,7 @@ static void add_to_digest(const tern_engine *e, tern_branch *b, size_t row) {
 
 /* ---- prompts ------------------------------------------------------------------------------- */
 
-/* Of a row of the prompt; sum means something where probabilities are wanted. */
+/* Reports one row of the prompt. `sum` is set only when log-probabilities were requested. */
 static void report_row(tern_engine *e, tern_branch *b, size_t row, size_t position,
                        const float *logits, double sum) {
     const size_t next = position + 1;

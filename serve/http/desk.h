@@ -22,8 +22,8 @@ typedef enum desk_answer {
 
 /*
  * Calls work(user, x) soon; keeps x until then. Otherwise work is not called. Owners (what they are
- * is not looked at; NULL is one, too) take turns, so that who asks often waits longer than who asks
- * once. Long bodies never have all threads: behind them short ones would wait.
+ * is not looked at; NULL is one, too) take turns, so that a key that asks often waits longer than
+ * one that asks once. Long bodies never have all threads: behind them short ones would wait.
  */
 TERN_MUST_CHECK desk_answer desk_put(desk *d, desk_work *work, void *user, http_exchange *x,
                                      const void *owner);

@@ -18,7 +18,8 @@ typedef struct refusal {
     size_t n_prompt, n_ctx; /* of a prompt that is too long; 0: it is not about that */
 } refusal;
 
-/* Sets *r, with the type that belongs to the status. False, so that who refuses can return it. */
+/* Sets *r, with the type that belongs to the status. Returns false, which the caller can return in
+ * turn. */
 bool refuse(refusal *r, unsigned status, const char *param, const char *format, ...)
     TERN_PRINTF(4, 5);
 

@@ -179,7 +179,7 @@ static ssize_t most_tokens(const ask *a) {
     return a->prompt_only ? 0 : a->max_tokens > 0 ? (ssize_t)a->max_tokens : -1;
 }
 
-/* What both have under the same names; still open. */
+/* Fields that both dialects share. Leaves the object open. */
 static void write_sampling(const ask *a, text *out) {
     const tern_sampler_params *s = &a->sampling;
     text_print(out, "{\"seed\":%" PRIu64 ",\"max_tokens\":%zd", s->seed, most_tokens(a));

@@ -13,9 +13,9 @@
 
 typedef struct worker worker;
 
-/* Starts it. The engine belongs to the caller and outlives the worker; nothing else steps it. So
- * does the audit, which works when there are no jobs; NULL: there is none. So does the model, which
- * is tuned for later starts in the first such moment after a job. TERN_ERR_NOMEM. */
+/* Starts the worker thread. Engine, audit and model belong to the caller and must outlive it; only
+ * the worker steps the engine. The audit (may be NULL) runs while there are no jobs. The model is
+ * tuned for later starts in the first such moment after a job. TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, const tern_model *model, audit *checks,
                                         worker **out, tern_error *err);
 

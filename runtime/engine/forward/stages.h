@@ -25,7 +25,7 @@ enum { TERN_STAGE_LINE = 64 }; /* bytes of a cache line: no worker writes into a
 typedef struct tern_stage_record {
     _Alignas(TERN_STAGE_LINE) uint64_t mark; /* the moment of the last one */
     uint64_t work[TERN_STAGE_COUNT];
-    uint64_t wait[TERN_STAGE_COUNT]; /* after the stage, for who has not finished it */
+    uint64_t wait[TERN_STAGE_COUNT]; /* after the stage, for workers that have not finished it */
 } tern_stage_record;
 
 struct tern_stages {

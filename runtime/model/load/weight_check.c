@@ -14,7 +14,7 @@ typedef struct block_fields {
     size_t n;
     size_t at[2];
     const char *what[2];
-    bool magnitude; /* of ternary weights: the sign is the code's */
+    bool magnitude; /* must not be negative: in ternary formats the code holds the sign */
 } block_fields;
 
 static const block_fields fields[TERN_FORMAT_COUNT] = {
