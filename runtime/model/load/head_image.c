@@ -169,19 +169,21 @@ tern_status tern_head_image_note(const tern_head_image *image, const tern_linear
                                  const tern_gguf *file, tern_guard *guard, uint32_t workers,
                                  tern_load_jobs *jobs, tern_error *err) {
     const size_t bytes = workers * scratch_size(head->matrix.cols);
-    imaging wanted = imaging_of(image, head);
-    const tern_status status = choose_kernels(&wanted, guard, err);
-    if (status != TERN_OK)
-        return status;
     imaging *m = malloc(sizeof *m);
     void *scratch = aligned_alloc(TERN_ALIGN, bytes);
-    if (m == NULL || scratch == NULL) {
+    tern_status status = TERN_ERR_NOMEM;
+    if (m != NULL && scratch != NULL) {
+        *m = imaging_of(image, head);
+        status = choose_kernels(m, guard, err);
+    } else {
+        status = tern_fail(err, status, "no memory to make the int8 image of the head");
+    }
+    if (status != TERN_OK) {
         free(m);
         free(scratch);
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory to make the int8 image of the head");
+        return status;
     }
     memset(scratch, 0, bytes); /* what lies after cols in x stays 0 */
-    *m = wanted;
     const size_t row_bytes = (size_t)(tern_float_row(&m->head, 1) - tern_float_row(&m->head, 0));
     m->job = (tern_load_job){.make = image_rows,
                              .rows = m->image.rows,

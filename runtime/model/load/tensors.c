@@ -269,7 +269,7 @@ tern_status tern_load_list_make(tern_load_list *list, const tern_gguf *file,
     size_t capacity;
     (void)tern_block_tensors(&capacity);
     capacity = capacity * n_layer + AROUND_BLOCKS;
-    *list = (tern_load_list){.file = file, .entries = calloc(capacity, sizeof *list->entries)};
+    *list = (tern_load_list){.file = file, .entries = malloc(capacity * sizeof *list->entries)};
     if (list->entries == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to list %zu tensors",
                          tern_gguf_name(file), capacity);
