@@ -35,10 +35,6 @@ tern_arena tern_arena_over(const void *memory, size_t size) {
     return (tern_arena){.base = (unsigned char *)(uintptr_t)memory, .size = size, .borrowed = true};
 }
 
-void tern_arena_rewind(tern_arena *arena) {
-    arena->used = 0;
-}
-
 void tern_arena_free(tern_arena *arena) {
     if (arena->base != NULL && !arena->borrowed)
         munmap(arena->base, arena->size);

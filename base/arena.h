@@ -31,9 +31,6 @@ TERN_MUST_CHECK tern_status tern_arena_new(size_t size, bool huge_pages, tern_ar
 /* An arena over memory that holds already what its pieces will be taken for. The owner keeps it. */
 tern_arena tern_arena_over(const void *memory, size_t size);
 
-/* Hands out the same pieces once more, with what is in them. */
-void tern_arena_rewind(tern_arena *arena);
-
 /* Unmaps its memory unless it is borrowed, and zeroes *arena. */
 void tern_arena_free(tern_arena *arena);
 

@@ -19,7 +19,6 @@ struct tern_linear {
     tern_input_form form;
     const float *bias;              /* NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
-    bool checked;        /* the weights are those of an equal matrix, which are checked there */
     uint32_t experts;    /* 0: one matrix; else as many, one after the other, as many rows each */
     size_t expert_bytes; /* from one to the next */
 };

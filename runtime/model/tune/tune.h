@@ -7,7 +7,7 @@
  * chooses the fastest, in place of the table's order. Every candidate gives the same bits, so a
  * choice changes speed alone, and a wrong one does no harm. This file holds what is decided and
  * how; measure.h takes the times, file.h keeps the choices on disk, runtime/model/tune_model.c
- * asks for those of a model. The answers go to tern_load_linear, by way of tern_loader.
+ * asks for those of a model. The answers go to tern_load_list_choose.
  */
 
 #include "runtime/model/tune/guard.h"
