@@ -221,10 +221,11 @@ const document_type *receipt_type(const json_t *receipt, receipt_findings *f) {
     }
     const char *text = json_string_value(schema);
     if (receipt_is_of_figures(receipt)) {
-        receipt_find(f,
-                     "$schema: \"%s\" is of figures, which a script beside tern's source checks: "
-                     "lab/verify-figures FILE",
-                     text);
+        receipt_find(
+            f,
+            "$schema: \"%s\" is a document of figures: lab/verify-figures FILE, which comes with "
+            "tern's source, checks it",
+            text);
         return NULL;
     }
     receipt_find(f, "$schema: is \"%.60s\", which tern %s does not know", text != NULL ? text : "",
