@@ -27,10 +27,8 @@ TEMPLATE_LINES, TEMPLATE_BRANCHES, FUNCTION_LINES = 150, 12, 200
 VECTORS = "a line for each product of a vector of four lanes, of which a tile has up to four"
 SUMS = "sixteen sums that stay in registers from the first column to the last"
 LONGER = {
-    "matmul_quads": (1021, VECTORS + "; each quad is looked up for two blocks"),
-    "matmul_block": (417, VECTORS),
-    "matmul_block_pairs": (401, VECTORS),
-    "matmul_block_gemm": (269, "the tile of few tokens keeps eight sums, two vectors of rows side by side"),
+    "matmul_quads": (238, "eight vectors of one lane, each with its own patterns"),
+    "matmul_block_gemm": (255, "sums of a whole block of Q6_K, two vectors of rows side by side"),
     "matmul_int": (422, VECTORS),
     "matmul_q6_k": (379, VECTORS),
     "matmul_base3": (365, VECTORS),
