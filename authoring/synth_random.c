@@ -4,10 +4,12 @@
  * pseudorandom number generators", 2018), seeded by splitmix64. The few floats are computed by
  * single, correctly rounded operations, so every machine makes the same bytes.
  */
+#include <math.h>
 #include <string.h>
 
 #include "authoring/synth_internal.h"
 #include "kernels/codes.h"
+#include "kernels/facts.h"
 #include "kernels/half.h"
 #include "kernels/ternary.h"
 
@@ -142,31 +144,31 @@ static float variation(uint64_t r) {
     return (float)(384 + (r & 255)) / 512.0f;
 }
 
-/* Codes -8..7 have deviation 4.61; d has either sign, so that the mean of -1/2 cancels. */
-static void make_q4_0(tern_synth_stream *s, uint8_t *block) {
-    const uint64_t r = next(s->state);
-    const float d = s->sd / 4.61f * variation(r);
-    tern_f16_store(block, r >> 63 ? -d : d);
-    random_bytes(s, block + 2, 16);
+static float deviation_of(const tern_plain *p) {
+    float squares = 0.0f;
+    if (p->levels == NULL)
+        return p->bits == 5 ? 9.23f : 4.61f;
+    for (int i = 0; i < 16; i++)
+        squares += (float)(p->levels[i] * p->levels[i]);
+    return sqrtf(squares / 16.0f);
 }
 
-/* Codes 0..15 have mean 7.5, the minimum lies between -7 and -8 steps. */
-static void make_q4_1(tern_synth_stream *s, uint8_t *block) {
+/*
+ * Plain blocks of nibbles or fives. With a bias the mean of their codes is -1/2, which cancels, as
+ * d has either sign; with a minimum this lies within half a step of the mean.
+ */
+static void make_plain(tern_synth_stream *s, uint8_t *block) {
+    const tern_plain *p = &tern_format_facts_of(s->format)->plain;
     const uint64_t r = next(s->state);
-    const float d = s->sd / 4.61f * variation(r);
-    tern_f16_store(block, d);
-    tern_f16_store(block + 2, -d * ((float)(7 * 256 + (r >> 56)) / 256.0f));
-    random_bytes(s, block + 4, 16);
-}
-
-/* Codes -16..15 have deviation 9.23; d has either sign, as for Q4_0. */
-static void make_q5_0(tern_synth_stream *s, uint8_t *block) {
-    const uint64_t r = next(s->state);
-    const float d = s->sd / 9.23f * variation(r);
+    const float d = s->sd / deviation_of(p) * variation(r);
+    const unsigned below_mean = (1u << (p->bits - 1)) - 1;
     const uint32_t high = (uint32_t)(r >> 8);
-    tern_f16_store(block, r >> 63 ? -d : d);
-    memcpy(block + 2, &high, sizeof high);
-    random_bytes(s, block + 6, 16);
+    tern_f16_store(block, r >> 63 && !p->minimum ? -d : d);
+    if (p->minimum)
+        tern_f16_store(block + 2, -d * ((float)(below_mean * 256 + (r >> 56)) / 256.0f));
+    if (p->bits == 5)
+        memcpy(block + p->codes_at - 4, &high, sizeof high);
+    random_bytes(s, block + p->codes_at, 16);
 }
 
 /* Codes -127..127 have deviation 73.6; quantizers never write -128. */
@@ -277,18 +279,16 @@ static void make_stq1_0(tern_synth_stream *s, uint8_t *block) {
 
 static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
     static void (*const make[TERN_FORMAT_COUNT])(tern_synth_stream *, uint8_t *) = {
-        [TERN_FORMAT_Q4_0] = make_q4_0,     [TERN_FORMAT_Q4_1] = make_q4_1,
-        [TERN_FORMAT_Q5_0] = make_q5_0,     [TERN_FORMAT_Q8_0] = make_q8_0,
-        [TERN_FORMAT_Q4_K] = make_q4_k,     [TERN_FORMAT_Q5_K] = make_q5_k,
-        [TERN_FORMAT_Q6_K] = make_q6_k,     [TERN_FORMAT_TQ1_0] = make_tq,
-        [TERN_FORMAT_TQ2_0] = make_tq,      [TERN_FORMAT_IQ2_S] = make_iq2_s,
-        [TERN_FORMAT_Q1_0] = make_q1_0,     [TERN_FORMAT_Q2_0] = make_q2_0,
-        [TERN_FORMAT_PQ2_0] = make_q2_0,    [TERN_FORMAT_PTQ1_0] = make_ptq1_0,
-        [TERN_FORMAT_STQ1_0] = make_stq1_0,
+        [TERN_FORMAT_Q8_0] = make_q8_0,     [TERN_FORMAT_Q4_K] = make_q4_k,
+        [TERN_FORMAT_Q5_K] = make_q5_k,     [TERN_FORMAT_Q6_K] = make_q6_k,
+        [TERN_FORMAT_TQ1_0] = make_tq,      [TERN_FORMAT_TQ2_0] = make_tq,
+        [TERN_FORMAT_IQ2_S] = make_iq2_s,   [TERN_FORMAT_Q1_0] = make_q1_0,
+        [TERN_FORMAT_Q2_0] = make_q2_0,     [TERN_FORMAT_PQ2_0] = make_q2_0,
+        [TERN_FORMAT_PTQ1_0] = make_ptq1_0, [TERN_FORMAT_STQ1_0] = make_stq1_0,
     };
     const tern_format_info *info = tern_format_describe(s->format);
     for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes)
-        make[s->format](s, out);
+        (make[s->format] != NULL ? make[s->format] : make_plain)(s, out);
 }
 
 /* ---- streams ------------------------------------------------------------------------------- */

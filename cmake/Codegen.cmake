@@ -1,9 +1,9 @@
-# Generates the kernels of kernels/kernels.toml into ${TERN_GEN_DIR} (folder "gen" of the build) at
+# Generates the kernels of kernels/kernels.toml, and what C reads of kernels/formats.toml, into ${TERN_GEN_DIR} (folder "gen" of the build) at
 # configure time; a change of the table, a template or the generator configures again.
 # With TERN_PREGENERATED=ON, the default where a release tarball put it there, the folder "gen" of the
 # source tree is used and Python is not needed.
 #
-# Sets TERN_ISAS and, per instruction set, TERN_ISA_<name>_{ARCH,FLAGS,SOURCES}.
+# Sets TERN_INCLUDE, the folders of public headers, TERN_ISAS and, per instruction set, TERN_ISA_<name>_{ARCH,FLAGS,SOURCES}.
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/gen/sources.cmake)
   set(pregenerated ON)
@@ -17,6 +17,7 @@ else()
   set(TERN_GEN_PARENT ${PROJECT_BINARY_DIR})
 endif()
 set(TERN_GEN_DIR ${TERN_GEN_PARENT}/gen)
+set(TERN_INCLUDE ${PROJECT_SOURCE_DIR}/include ${TERN_GEN_DIR}/include)
 
 # First Python that has Jinja2 (a virtual environment's python3 may lack what Debian's has).
 function(tern_find_python out)
@@ -41,7 +42,8 @@ if(NOT TERN_PREGENERATED)
   file(GLOB_RECURSE templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.j2)
   list(APPEND generator ${templates})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${generator}
-               ${PROJECT_SOURCE_DIR}/kernels/kernels.toml ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
+               ${PROJECT_SOURCE_DIR}/kernels/kernels.toml ${PROJECT_SOURCE_DIR}/kernels/formats.toml
+               ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
                ${PROJECT_SOURCE_DIR}/dispatch/cpu.h)
   execute_process(COMMAND ${TERN_CODEGEN_PYTHON} ${PROJECT_SOURCE_DIR}/codegen/gen.py
                           --out ${TERN_GEN_DIR}

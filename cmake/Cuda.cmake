@@ -45,7 +45,8 @@ find_path(TERN_CUDA_INCLUDE cuda_runtime_api.h HINTS ${cuda_root}/include REQUIR
 find_library(TERN_CUDART cudart_static HINTS ${cuda_root}/lib64 REQUIRED)
 
 set(TERN_NVCC_FLAGS -std=c++17 -O3 -Werror all-warnings ${TERN_ISA_cuda_FLAGS}
-                    -I ${PROJECT_SOURCE_DIR} -I ${PROJECT_SOURCE_DIR}/include -I ${TERN_GEN_PARENT})
+                    -I ${PROJECT_SOURCE_DIR} -I ${PROJECT_SOURCE_DIR}/include -I ${TERN_GEN_DIR}/include
+                    -I ${TERN_GEN_PARENT})
 set(gencode "")
 foreach(arch IN LISTS TERN_CUDA_ARCHS)
   list(APPEND gencode -gencode arch=compute_${arch},code=sm_${arch})
@@ -63,6 +64,7 @@ add_custom_command(
   DEPENDS ${TERN_GEN_DIR}/cuda/rows.cu ${cuda_rows} ${PROJECT_SOURCE_DIR}/kernels/isa/cuda.cuh
           ${PROJECT_SOURCE_DIR}/kernels/cuda/rows.cuh
           ${PROJECT_SOURCE_DIR}/kernels/cuda/job.h ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
+          ${TERN_GEN_DIR}/include/tern/formats.h
           ${PROJECT_SOURCE_DIR}/include/tern/device.h
   COMMENT "CUDA rows with nvcc" VERBATIM)
 
@@ -70,7 +72,7 @@ add_library(tern_cuda MODULE ${TERN_CUDA_SOURCES} device/cuda/runtime.c device/c
                              ${TERN_CUDA_OBJECT})
 set_target_properties(tern_cuda PROPERTIES OUTPUT_NAME tern-cuda PREFIX lib C_VISIBILITY_PRESET hidden
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-target_include_directories(tern_cuda PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
+target_include_directories(tern_cuda PRIVATE ${PROJECT_SOURCE_DIR} ${TERN_INCLUDE}
                                              ${TERN_GEN_PARENT})
 target_include_directories(tern_cuda SYSTEM PRIVATE ${TERN_CUDA_INCLUDE})
 target_compile_definitions(tern_cuda PRIVATE ${TERN_CUDA_DEFINITIONS})

@@ -21,7 +21,7 @@ target_compile_definitions(tern_runtime_objects PRIVATE ${TERN_UTF8PROC_DEFINITI
                            ${TERN_HWLOC_DEFINITIONS})
 
 foreach(objects IN ITEMS tern_kernel_objects tern_runtime_objects)
-  target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
+  target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR} ${TERN_INCLUDE}
                              ${TERN_GEN_PARENT})
   target_compile_definitions(${objects} PRIVATE ${TERN_ISA_DEFINITIONS}
                              TERN_VERSION="${PROJECT_VERSION}")
@@ -41,7 +41,7 @@ function(tern_add_library target type file)
   foreach(objects IN LISTS arg_OBJECTS)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
   endforeach()
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${TERN_INCLUDE}>"
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
   set_target_properties(${target} PROPERTIES

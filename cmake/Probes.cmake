@@ -9,7 +9,7 @@ foreach(isa IN LISTS TERN_ISA_BUILT)
     PROPERTIES COMPILE_OPTIONS "${TERN_ISA_${isa}_FLAGS};${probe_flags}")
 endforeach()
 add_library(tern_probes STATIC ${PROJECT_SOURCE_DIR}/bench/peaks.c ${probes})
-target_include_directories(tern_probes PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
+target_include_directories(tern_probes PRIVATE ${PROJECT_SOURCE_DIR} ${TERN_INCLUDE}
                            ${TERN_GEN_PARENT})
 target_compile_definitions(tern_probes PRIVATE ${TERN_ISA_DEFINITIONS})
 target_link_libraries(tern_probes PUBLIC Threads::Threads)

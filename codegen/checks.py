@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class SpecError(Exception):
     """The table is wrong; the text says which entry and why."""
@@ -36,3 +38,8 @@ def as_list(where: str, key: str, value) -> list[str]:
         if items.count(item) > 1:
             raise SpecError(f"{where}: '{item}' stands twice in key '{key}'")
     return items
+
+
+def check_template(where: str, name: str, template_dir: Path) -> None:
+    if not (template_dir / f"{name}.c.j2").is_file():
+        raise SpecError(f"{where}: template '{name}.c.j2' does not exist")

@@ -17,6 +17,7 @@ from pathlib import Path
 import jinja2
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import facts  # noqa: E402
 import spec as table  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,13 +56,17 @@ def token_tiles(tokens: int) -> list[int]:
     return [tokens] + [size for size in (8, 4, 2, 1) if size < tokens]
 
 
-def render_row(env: jinja2.Environment, row: table.Row) -> str:
+def render_row(env: jinja2.Environment, row: table.Row, weights: table.weights.Formats) -> str:
+    layout, fmt = weights.layouts[row.layout], weights.formats.get(row.format)
     text = env.get_template(f"{row.template}.{row.suffix}.j2").render(
         row=row,
         op=row.op.name,
         format=row.format,
+        file=fmt,
+        packed=weights.layouts[fmt.layout] if fmt else None,  # the format's own layout
+        layout=layout,  # the row's
+        blocks=layout if layout.codes else None,
         isa=row.isa,
-        blocks=row.blocks,
         lanes=row.isa.lanes,
         vectors=16 // row.isa.lanes,  # vectors that hold the sixteen virtual lanes
         token_tiles=token_tiles(row.tokens) if row.op.tiled else [],
@@ -158,11 +163,9 @@ def declarations(spec: table.Spec) -> str:
     return "\n".join(out) + "\n"
 
 
-def format_list(spec: table.Spec) -> str:
-    """TERN_FORMAT_ROW(format, layout) per format that has products: section [format]."""
-    out = [f"/* {ORIGIN}: the layout in which products read a format. */"]
-    out += [f"TERN_FORMAT_ROW({f.upper()}, {layout.upper()})" for f, layout in spec.layouts.items()]
-    return "\n".join(out) + "\n"
+def layouts_on_devices(spec: table.Spec) -> set[str]:
+    """Layouts that a product of a device reads."""
+    return {row.layout for row in spec.rows if row.isa.is_cuda and row.op.tiled}
 
 
 def unit_of(text: str) -> str:
@@ -246,7 +249,7 @@ def cuda_rows(spec: table.Spec) -> str:
 def outputs(spec: table.Spec) -> dict[str, str]:
     """Relative path -> text of everything that is generated."""
     env = environment()
-    code = {row.name: render_row(env, row) for row in spec.rows}
+    code = {row.name: render_row(env, row, spec.weights) for row in spec.rows}
     files = {row.file: code[row.name] for row in spec.rows}
     processor = {r.name: unit_of(code[r.name]) for r in spec.rows if not r.isa.is_cuda}
     files |= probes(env, spec, processor)
@@ -258,7 +261,7 @@ def outputs(spec: table.Spec) -> dict[str, str]:
     files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
     files["ops.inc"] = test_list(spec)
     files["isas.inc"] = isa_list(spec)
-    files["formats.inc"] = format_list(spec)
+    files |= facts.outputs(spec.weights, layouts_on_devices(spec), wrapped)
     files["kernels.h"] = declarations(spec)
     files["sources.cmake"] = cmake_list(spec)
     return files
@@ -268,7 +271,8 @@ def is_ours(path: Path) -> bool:
     """Whether this program wrote a file: nothing else is ever removed, whatever --out says."""
     with path.open("rb") as file:
         head = file.read(256).decode("utf-8", "replace")
-    return ORIGIN in head or ("Generated from row" in head and "of kernels/kernels.toml" in head)
+    of_row = "Generated from row" in head and "of kernels/kernels.toml" in head
+    return of_row or ORIGIN in head or facts.ORIGIN in head
 
 
 def write(out: Path, files: dict[str, str]) -> None:
@@ -287,9 +291,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Generates kernels from kernels/kernels.toml.")
     parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
     parser.add_argument("--table", type=Path, help="another table than kernels/kernels.toml")
+    parser.add_argument("--formats", type=Path, help="another table than kernels/formats.toml")
     args = parser.parse_args()
     try:
-        write(args.out, outputs(table.load(ROOT, args.table)))
+        write(args.out, outputs(table.load(ROOT, args.table, args.formats)))
     except (table.SpecError, jinja2.TemplateError) as error:
         print(f"codegen: {error}", file=sys.stderr)
         return 1

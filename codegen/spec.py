@@ -15,8 +15,8 @@ try:
 except ModuleNotFoundError:  # Python before 3.11
     import tomli as tomllib
 
-from blocks import Blocks, load_blocks
-from checks import SpecError, as_list, check_keys, check_type
+import formats as weights
+from checks import SpecError, as_list, check_keys, check_type, check_template
 from isas import Isa, load_groups, load_isas
 
 
@@ -47,11 +47,10 @@ class Row:
     isa: Isa
     rows: int = 0
     tokens: int = 0
-    other_layout: bool = False  # not the layout that section [format] gives the format
+    other_layout: bool = False  # not the layout that kernels/formats.toml gives the format
     own_template: str | None = None  # instead of the operation's
     prefetch: int = PREFETCH  # bytes of weights ahead that a product asks the memory for
     ahead_of: Isa | None = None  # a stronger set whose rows come after this one
-    blocks: Blocks | None = None  # of its layout, where that has blocks of codes and scales
 
     @property
     def strength(self) -> tuple[int, int]:
@@ -106,9 +105,7 @@ class Row:
 class Spec:
     isas: dict[str, Isa] = field(default_factory=dict)
     ops: dict[str, Op] = field(default_factory=dict)
-    layouts: dict[str, str] = field(default_factory=dict)  # of section [format]
-    known_layouts: set[str] = field(default_factory=set)
-    blocks: dict[str, Blocks] = field(default_factory=dict)  # of section [blocks], by layout
+    weights: weights.Formats = field(default_factory=weights.Formats)
     groups: dict[str, list[str]] = field(default_factory=dict)  # of section [group]
     rows: list[Row] = field(default_factory=list)
 
@@ -117,14 +114,31 @@ class Spec:
         return [isa for isa in self.isas.values() if not isa.is_cuda]
 
 
-def load_op(name: str, entry: dict, known_ops: set[str], template_dir: Path) -> Op:
+def templates_of(where: str, by: object, found: weights.Formats) -> dict[str | None, str]:
+    """What key 'template_by' stands for: templates that kernels/formats.toml names."""
+    layouts, formats = found.layouts, found.formats
+    if by == "layout":
+        own = {fmt.name: layouts[fmt.layout].products for fmt in formats.values()}
+        return own | {x.name: x.products for x in layouts.values() if x.products and x.name not in own}
+    if by == "format":
+        return {fmt.name: fmt.embed for fmt in formats.values() if fmt.embed}
+    raise SpecError(f"{where}: key 'template_by' must be layout or format, not {by!r}")
+
+
+def load_op(
+    name: str, entry: dict, known_ops: set[str], template_dir: Path, found: weights.Formats
+) -> Op:
     where = f"op.{name}"
-    check_keys(where, entry, {"template", "test"}, {"tiled", "type", "parts", "devices"})
+    named = "template_by" if "template_by" in entry else "template"
+    check_keys(where, entry, {named, "test"}, {"tiled", "type", "parts", "devices"})
     for key, kind in {"tiled": bool, "test": str, "type": str, "devices": bool}.items():
         check_type(where, entry, key, kind)
     if name not in known_ops:
         raise SpecError(f"{where}: operation is not in TERN_OP_LIST of include/tern/kernels.h")
-    template = entry["template"]
+    if named == "template_by":
+        template = templates_of(where, entry[named], found)
+    else:
+        template = entry["template"]
     if not isinstance(template, (str, dict)):
         raise SpecError(f"{where}: key 'template' must be a name, or a table of names by format")
     templates = {None: template} if isinstance(template, str) else dict(template)
@@ -146,11 +160,6 @@ def check_test(where: str, op: str, name: str, folder: Path) -> None:
         raise SpecError(f"{where}: test '{path.name}' does not name TERN_OP_{op.upper()}")
 
 
-def check_template(where: str, name: str, template_dir: Path) -> None:
-    if not (template_dir / f"{name}.c.j2").is_file():
-        raise SpecError(f"{where}: template '{name}.c.j2' does not exist")
-
-
 def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[Row]:
     """Expands one [[kernel]] entry, formats outermost, instruction sets in their order."""
     if not isinstance(entry, dict):
@@ -163,7 +172,7 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
     op = spec.ops.get(entry["op"])
     if op is None:
         raise SpecError(f"{where}: unknown op '{entry['op']}'")
-    formats = as_list(where, "format", entry["format"]) if "format" in entry else [None]
+    formats = list_formats(where, entry, spec) if "format" in entry else [None]
     isas = list_isas(where, entry, spec)
     ahead_of = load_ahead_of(where, entry, spec)
     rows, tokens = load_tile(where, entry, op)
@@ -174,20 +183,30 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
         check_template(where, template, template_dir)
     found = []
     for fmt in formats:
-        if fmt is not None and fmt not in spec.layouts:
-            raise SpecError(f"{where}: unknown format '{fmt}'")
         if None not in op.templates and not template and (other or fmt) not in op.templates:
             raise SpecError(f"{where}: op '{op.name}' has no template for '{other or fmt}'")
         for isa in isas:
-            layout = spec.layouts[fmt] if op.tiled else ("rows" if fmt else "none")
+            own = spec.weights.formats[fmt].layout if op.tiled else None
+            layout = own or ("rows" if fmt else "none")
             is_other = other is not None and other != layout
             place = other if is_other else layout
-            facts = (rows, tokens, is_other, template, prefetch, ahead_of, spec.blocks.get(place))
+            facts = (rows, tokens, is_other, template, prefetch, ahead_of)
             found.append(Row(op, fmt, place, spec.isas[isa], *facts))
     for row in found:
         check_tile(row)
         check_cuda_template(row, template_dir)
     return found
+
+
+def list_formats(where: str, entry: dict, spec: Spec) -> list[str]:
+    """Key 'format', each with the formats that are like it."""
+    known = spec.weights.formats
+    formats: list[str] = []
+    for name in as_list(where, "format", entry["format"]):
+        if name not in known:
+            raise SpecError(f"{where}: unknown format '{name}'")
+        formats += [name, *(fmt.name for fmt in known.values() if fmt.like == name)]
+    return as_list(where, "format", formats)
 
 
 def list_isas(where: str, entry: dict, spec: Spec) -> list[str]:
@@ -209,13 +228,13 @@ def load_ahead_of(where: str, entry: dict, spec: Spec) -> Isa | None:
 
 
 def load_layout(where: str, entry: dict, op: Op, spec: Spec) -> str | None:
-    """Key 'layout' of a product: another layout than the one that section [format] names."""
+    """Key 'layout' of a product: another layout than the format's own."""
     if "layout" not in entry:
         return None
     check_type(where, entry, "layout", str)
     if not op.tiled:
         raise SpecError(f"{where}: op '{op.name}' takes no layout")
-    if entry["layout"] not in spec.known_layouts:
+    if entry["layout"] not in spec.weights.layouts:
         raise SpecError(f"{where}: unknown layout '{entry['layout']}'")
     return entry["layout"]
 
@@ -343,8 +362,8 @@ def names_of_list(text: str, macro: str) -> list[str]:
     return [name.lower() for name in re.findall(r"X\((\w+)", body.group(1))]
 
 
-def load(root: Path, table: Path | None = None) -> Spec:
-    """Reads the table of a source tree; `table` replaces kernels/kernels.toml in tests."""
+def load(root: Path, table: Path | None = None, formats: Path | None = None) -> Spec:
+    """Reads the tables of a source tree; tests replace kernels/kernels.toml and formats.toml."""
     path = table or root / "kernels" / "kernels.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -353,33 +372,26 @@ def load(root: Path, table: Path | None = None) -> Spec:
     header = (root / "include" / "tern" / "kernels.h").read_text(encoding="utf-8")
     cpu = (root / "dispatch" / "cpu.h").read_text(encoding="utf-8")
     features = {name.upper() for name in names_of_list(cpu, "TERN_CPU_LIST")}
-    check_keys(path.name, data, {"isa", "format", "op", "kernel"}, {"group", "blocks"})
-    for section in ("isa", "format", "op", "group", "blocks"):
+    check_keys(path.name, data, {"isa", "op", "kernel"}, {"group"})
+    for section in ("isa", "op", "group"):
         check_type(path.name, data, section, dict)
     spec = Spec()
     spec.isas = load_isas(data["isa"], features)
     spec.groups = load_groups(data.get("group", {}), spec.isas)
-    spec.known_layouts = set(names_of_list(header, "TERN_LAYOUT_LIST"))
-    formats = set(names_of_list(header, "TERN_FORMAT_LIST"))
-    for fmt, layout in data["format"].items():
-        if fmt not in formats:
-            raise SpecError(f"format.{fmt}: not in TERN_FORMAT_LIST of include/tern/kernels.h")
-        if not isinstance(layout, str) or layout not in spec.known_layouts:
-            raise SpecError(f"format.{fmt}: unknown layout '{layout}'")
-    spec.layouts = dict(data["format"])
-    spec.blocks = load_blocks(data.get("blocks", {}), spec.known_layouts, root / "kernels")
+    spec.weights = weights.load(root, formats)
     ops = set(names_of_list(header, "TERN_OP_LIST"))
-    spec.ops = {n: load_op(n, e, ops, root / "kernels") for n, e in data["op"].items()}
+    spec.ops = {n: load_op(n, e, ops, root / "kernels", spec.weights) for n, e in data["op"].items()}
     for index, entry in enumerate(data["kernel"], start=1):
         spec.rows += load_rows(index, entry, spec, root / "kernels")
     spec.rows += rows_like(spec)
     spec.rows = in_order(spec)
     check_order(spec.rows)
-    check_rows(spec.rows, formats_with_reference(root))
+    check_rows(spec.rows, formats_with_reference(root, spec.weights))
     return spec
 
 
-def formats_with_reference(root: Path) -> set[str]:
-    """Formats that kernels/reference_matmul.c names as TERN_FORMAT_X."""
+def formats_with_reference(root: Path, found: weights.Formats) -> set[str]:
+    """Plain formats, and those that kernels/reference_matmul.c names as TERN_FORMAT_X."""
     text = (root / "kernels" / "reference_matmul.c").read_text(encoding="utf-8")
-    return {name.lower() for name in re.findall(r"TERN_FORMAT_(\w+)", text)}
+    named = {name.lower() for name in re.findall(r"TERN_FORMAT_(\w+)", text)}
+    return named | {fmt.name for fmt in found.formats.values() if fmt.plain}

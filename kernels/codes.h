@@ -12,16 +12,15 @@
 
 #include "kernels/quads.h"
 
-/* The 32 signed codes of a Q5_0 block: f16 d, one high bit a column, nibbles. */
-static inline void tern_q5_0_codes(const uint8_t *block, int8_t codes[32]) {
-    const uint8_t *high = block + 2;
-    const uint8_t *nibbles = block + 6;
+/* The 32 codes of a block of five bits each, less their bias: a high bit a column, then nibbles. */
+static inline void tern_fives(const uint8_t *high, int bias, int8_t codes[32]) {
+    const uint8_t *nibbles = high + 4;
 
     for (int j = 0; j < 16; j++) {
         const int low_bit = high[j / 8] >> j % 8 & 1;
         const int high_bit = high[2 + j / 8] >> j % 8 & 1;
-        codes[j] = (int8_t)((nibbles[j] & 15) + 16 * low_bit - 16);
-        codes[j + 16] = (int8_t)((nibbles[j] >> 4) + 16 * high_bit - 16);
+        codes[j] = (int8_t)((nibbles[j] & 15) + 16 * low_bit - bias);
+        codes[j + 16] = (int8_t)((nibbles[j] >> 4) + 16 * high_bit - bias);
     }
 }
 

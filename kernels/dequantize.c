@@ -5,45 +5,38 @@
 #include <string.h>
 
 #include "kernels/codes.h"
+#include "kernels/facts.h"
 #include "kernels/half.h"
 #include "kernels/iq2s.h"
 #include "kernels/ternary.h"
 
 static atomic_uint_fast64_t calls;
 
-static void dequantize_q4_0(const uint8_t *block, float *y) {
-    const float d = tern_f16_load(block);
+/* The codes of a plain block, less their bias. */
+static void plain_codes(const tern_plain *p, const uint8_t *block, int8_t codes[TERN_BLOCK]) {
+    const uint8_t *bytes = block + p->codes_at;
 
-    for (int j = 0; j < 16; j++) {
-        y[j] = (float)((block[2 + j] & 15) - 8) * d;
-        y[j + 16] = (float)((block[2 + j] >> 4) - 8) * d;
+    if (p->bits == 5)
+        tern_fives(bytes - 4, p->bias, codes);
+    for (int j = 0; p->bits == 4 && j < 16; j++) {
+        codes[j] = (int8_t)((bytes[j] & 15) - p->bias);
+        codes[j + 16] = (int8_t)((bytes[j] >> 4) - p->bias);
     }
+    if (p->bits == 8)
+        memcpy(codes, bytes, TERN_BLOCK);
+    for (int j = 0; p->levels != NULL && j < TERN_BLOCK; j++)
+        codes[j] = p->levels[codes[j]];
 }
 
-static void dequantize_q4_1(const uint8_t *block, float *y) {
-    const float d = tern_f16_load(block);
-    const float m = tern_f16_load(block + 2);
-
-    for (int j = 0; j < 16; j++) {
-        y[j] = (float)(block[4 + j] & 15) * d + m;
-        y[j + 16] = (float)(block[4 + j] >> 4) * d + m;
-    }
-}
-
-static void dequantize_q5_0(const uint8_t *block, float *y) {
+static void dequantize_plain(const tern_plain *p, const uint8_t *block, float *y) {
     const float d = tern_f16_load(block);
     int8_t codes[TERN_BLOCK];
 
-    tern_q5_0_codes(block, codes);
+    plain_codes(p, block, codes);
     for (int j = 0; j < TERN_BLOCK; j++)
         y[j] = (float)codes[j] * d;
-}
-
-static void dequantize_q8_0(const uint8_t *block, float *y) {
-    const float d = tern_f16_load(block);
-
-    for (int j = 0; j < TERN_BLOCK; j++)
-        y[j] = (float)(int8_t)block[2 + j] * d;
+    for (int j = 0; p->minimum && j < TERN_BLOCK; j++)
+        y[j] += tern_f16_load(block + 2);
 }
 
 /* Q4_K and Q5_K: the codes of a sub-block, which differ, times its scale, less its minimum. */
@@ -157,15 +150,6 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
     case TERN_FORMAT_BF16:
         *y = tern_bf16_load(block);
         break;
-    case TERN_FORMAT_Q4_0:
-        dequantize_q4_0(block, y);
-        break;
-    case TERN_FORMAT_Q4_1:
-        dequantize_q4_1(block, y);
-        break;
-    case TERN_FORMAT_Q5_0:
-        dequantize_q5_0(block, y);
-        break;
     case TERN_FORMAT_IQ2_S:
         dequantize_iq2_s(block, y);
         break;
@@ -185,7 +169,7 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
         dequantize_group(format, block, y);
         break;
     default:
-        dequantize_q8_0(block, y);
+        dequantize_plain(&tern_format_facts_of(format)->plain, block, y);
         break;
     }
 }

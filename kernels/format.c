@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about formats, layouts and operations: the lists of kernels.h as tables. */
+/* Facts about formats, layouts and operations: what codegen/ made of the tables, as tables of C. */
 
 #include <string.h>
 
+#include "kernels/facts.h"
 #include "kernels/ternary.h"
 
 /* Largest ternary width: |sum of code*q| <= 2*128*65535 < 2^24 stays exact as a float. */
@@ -24,11 +25,12 @@ static const struct {
 #undef LAYOUT_INFO
 };
 
-/* Section [format] of the kernel table. Formats without products stay NONE, which is 0. */
-static const tern_layout default_layouts[TERN_FORMAT_COUNT] = {
-#define TERN_FORMAT_ROW(format, layout) [TERN_FORMAT_##format] = TERN_LAYOUT_##layout,
+static const tern_format_facts format_facts[TERN_FORMAT_COUNT] = {
 #include "gen/formats.inc"
-#undef TERN_FORMAT_ROW
+};
+
+static const tern_layout_facts layout_facts[TERN_LAYOUT_COUNT] = {
+#include "gen/layouts.inc"
 };
 
 static const char *const op_names[TERN_OP_COUNT] = {
@@ -36,6 +38,18 @@ static const char *const op_names[TERN_OP_COUNT] = {
     TERN_OP_LIST(OP_NAME)
 #undef OP_NAME
 };
+
+const tern_format_facts *tern_format_facts_of(tern_format format) {
+    return &format_facts[format];
+}
+
+const tern_layout_facts *tern_layout_facts_of(tern_layout layout) {
+    return &layout_facts[layout];
+}
+
+bool tern_format_is_ternary(tern_format format) {
+    return (unsigned)format < TERN_FORMAT_COUNT && format_facts[format].ternary;
+}
 
 const tern_format_info *tern_format_describe(tern_format format) {
     return (unsigned)format < TERN_FORMAT_COUNT ? &formats[format] : NULL;
@@ -90,33 +104,18 @@ tern_input_form tern_layout_input(tern_layout layout) {
 }
 
 tern_layout tern_format_layout(tern_format format) {
-    return (unsigned)format < TERN_FORMAT_COUNT ? default_layouts[format] : TERN_LAYOUT_NONE;
+    return (unsigned)format < TERN_FORMAT_COUNT ? format_facts[format].layout : TERN_LAYOUT_NONE;
 }
 
 tern_layout tern_format_sparse_layout(tern_format format) {
-    switch (format) {
-    case TERN_FORMAT_F32:
-        return TERN_LAYOUT_BSR_F32;
-    case TERN_FORMAT_F16:
-        return TERN_LAYOUT_BSR_F16;
-    case TERN_FORMAT_I2_S:
-        return TERN_LAYOUT_BSR_T2;
-    default:
-        return TERN_LAYOUT_NONE;
-    }
+    for (int i = 0; i < TERN_LAYOUT_COUNT; i++)
+        if (layout_facts[i].sparse == format && format != TERN_FORMAT_NONE)
+            return (tern_layout)i;
+    return TERN_LAYOUT_NONE;
 }
 
 tern_format tern_layout_sparse_format(tern_layout layout) {
-    switch (layout) {
-    case TERN_LAYOUT_BSR_F32:
-        return TERN_FORMAT_F32;
-    case TERN_LAYOUT_BSR_F16:
-        return TERN_FORMAT_F16;
-    case TERN_LAYOUT_BSR_T2:
-        return TERN_FORMAT_I2_S;
-    default:
-        return TERN_FORMAT_NONE;
-    }
+    return (unsigned)layout < TERN_LAYOUT_COUNT ? layout_facts[layout].sparse : TERN_FORMAT_NONE;
 }
 
 const char *tern_op_name(tern_op op) {

@@ -4,11 +4,9 @@
 #include "kernels/pack.h"
 
 static const tern_packer *const packers[] = {
-    &tern_packer_t2r16,   &tern_packer_t5r16,    &tern_packer_t5br16,    &tern_packer_tl1r16,
-    &tern_packer_tl2r16,  &tern_packer_q4_0r16,  &tern_packer_q4_1r16,   &tern_packer_q5_0r16,
-    &tern_packer_q8_0r16, &tern_packer_int8r16,  &tern_packer_int4r16,   &tern_packer_iq2_sr16,
-    &tern_packer_q4_kr16, &tern_packer_q5_kr16,  &tern_packer_q6_kr16,   &tern_packer_q1_0r16,
-    &tern_packer_q2_0r16, &tern_packer_pq2_0r16, &tern_packer_stq1_0r16,
+#define TERN_PACKED(layout) &tern_packer_##layout,
+#include "gen/packers.inc"
+#undef TERN_PACKED
 };
 
 static const tern_packer *packer_of(tern_layout layout) {

@@ -4,8 +4,8 @@
 
 /*
  * How one packed layout is written and read back. Every layout keeps rows in groups of 16 that
- * follow each other; pack.c walks the groups, a packer fills one. A new layout is a packer in a
- * file of its family and a line in pack.c.
+ * follow each other; pack.c walks the groups, a packer fills one. A new layout is an
+ * entry of kernels/formats.toml and, unless it is one of plain blocks, a packer.
  */
 
 #include "tern/kernels.h"
@@ -44,19 +44,10 @@ struct tern_packer {
     void (*unpack)(const tern_pack_job *job, const uint8_t *packed, uint8_t *file);
 };
 
-/* Ternary layouts (pack_ternary.c), 32-column blocks (pack_block.c). */
-extern const tern_packer tern_packer_t2r16;
-extern const tern_packer tern_packer_t5r16;
-extern const tern_packer tern_packer_t5br16;
-extern const tern_packer tern_packer_tl1r16; /* table lookup (pack_lookup.c) */
-extern const tern_packer tern_packer_tl2r16;
-extern const tern_packer tern_packer_int8r16; /* pack_int.c */
-extern const tern_packer tern_packer_int4r16;
-extern const tern_packer tern_packer_iq2_sr16;
-extern const tern_packer tern_packer_q4_0r16;
-extern const tern_packer tern_packer_q4_1r16;
-extern const tern_packer tern_packer_q5_0r16;
-extern const tern_packer tern_packer_q8_0r16;
+/* The packer of each layout of the table: tern_packer_NAME, in the file of its family. */
+#define TERN_PACKED(layout) extern const tern_packer tern_packer_##layout;
+#include "gen/packers.inc"
+#undef TERN_PACKED
 
 /*
  * The first `rows` rows, 16 or 32, of an I2_S stream of TERN_STRIP_ROWS rows to where their groups
@@ -80,17 +71,6 @@ void tern_unpack_scales(const tern_pack_job *job, size_t row, uint8_t *file);
 /* TQ1_0 and TQ2_0 in Q4_0R16 (pack_tq.c); the job's packer packs Q4_0 for them. */
 tern_status tern_pack_tq(const tern_pack_job *job, size_t row0, uint8_t *group, tern_error *err);
 void tern_unpack_tq(const tern_pack_job *job, const uint8_t *packed, uint8_t *file);
-
-/* Super-blocks of 256 columns (pack_super.c). */
-extern const tern_packer tern_packer_q4_kr16;
-extern const tern_packer tern_packer_q5_kr16;
-extern const tern_packer tern_packer_q6_kr16;
-
-/* Blocks of 64 to 256 columns with one scale (pack_groups.c). */
-extern const tern_packer tern_packer_q1_0r16;
-extern const tern_packer tern_packer_q2_0r16;
-extern const tern_packer tern_packer_pq2_0r16; /* PTQ1_0 too */
-extern const tern_packer tern_packer_stq1_0r16;
 
 /* Rows that the group from row0 has: 16, fewer at the end of the matrix. */
 static inline size_t tern_pack_group_rows(const tern_pack_job *job, size_t row0) {

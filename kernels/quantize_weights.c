@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights from floats to the layouts of files: docs/numerics.md, "Weights from floats". A format is
- * one small function and one line of the table.
+ * Weights from floats to the layouts of files: docs/numerics.md, "Weights from floats". Plain
+ * formats are made as kernels/formats.toml describes them; that file names the functions of the
+ * others.
  */
 
 #include <math.h>
 #include <string.h>
 
 #include "kernels/codes.h"
+#include "kernels/facts.h"
 #include "kernels/half.h"
 #include "kernels/quantize_important.h"
 #include "kernels/quantize_search.h"
@@ -55,13 +57,22 @@ static unsigned cut(float v, unsigned max) {
     return v < (float)max ? (v > 0.0f ? (unsigned)v : 0) : max;
 }
 
-/* Codes of (x - base) * id + offset: column j in the low, column j + 16 in the high nibble. */
-static void put_nibbles(const float *x, float base, float id, float offset, uint8_t *out) {
-    for (int j = 0; j < TERN_BLOCK / 2; j++) {
-        const unsigned low = cut((x[j] - base) * id + offset, 15);
-        const unsigned high = cut((x[j + TERN_BLOCK / 2] - base) * id + offset, 15);
-        out[j] = (uint8_t)(low | high << 4);
-    }
+/* Codes of (x - base) * id + offset, as a plain block keeps them. */
+static void put_codes(const tern_plain *p, const float *x, float base, float id, float offset,
+                      uint8_t *out) {
+    const unsigned max = (1u << p->bits) - 1;
+    uint8_t *nibbles = out + p->codes_at;
+    uint8_t codes[TERN_BLOCK];
+
+    for (int j = 0; j < TERN_BLOCK; j++)
+        codes[j] = (uint8_t)cut((x[j] - base) * id + offset, max);
+    for (int j = 0; j < TERN_BLOCK / 2; j++)
+        nibbles[j] = (uint8_t)((codes[j] & 15u) | codes[j + TERN_BLOCK / 2] << 4);
+    if (p->bits == 4)
+        return;
+    memset(nibbles - 4, 0, 4);
+    for (int j = 0; j < TERN_BLOCK; j++)
+        nibbles[j / 8 - 4] = (uint8_t)(nibbles[j / 8 - 4] | codes[j] >> 4 << j % 8);
 }
 
 /* The first element of largest magnitude, with its sign. */
@@ -74,42 +85,19 @@ static float largest_of(const float *x) {
     return largest;
 }
 
-/* The largest element becomes code 0: -8 * d. */
-static void encode_q4_0(const float *x, uint8_t *out) {
-    const float d = largest_of(x) / -8.0f;
+/* The largest element becomes code 0: -8 * d, with five bits -16 * d. */
+static void encode_biased(const tern_plain *p, const float *x, uint8_t *out) {
+    const float d = largest_of(x) / -(float)p->bias;
 
     tern_f16_store(out, d);
-    put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
+    put_codes(p, x, 0.0f, inverse(d), (float)p->bias + 0.5f, out);
 }
 
-static void weigh_q4_0(const float *x, const float *w, uint8_t *out) {
-    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .levels = 16};
-    const float d = tern_search_scale(&run, 8, out);
+static void weigh_biased(const tern_plain *p, const float *x, const float *w, uint8_t *out) {
+    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .levels = 1 << p->bits};
+    const float d = tern_search_scale(&run, p->bias, out);
 
-    put_nibbles(x, 0.0f, inverse(d), 8.5f, out + 2);
-}
-
-/* Like Q4_0 with codes up to 31, whose fifth bits lie together: bit j of 32 is column j's. */
-static void put_fives(const float *x, float id, uint8_t *out) {
-    memset(out + 2, 0, 20);
-    for (int j = 0; j < TERN_BLOCK; j++) {
-        const unsigned code = cut(x[j] * id + 16.5f, 31);
-        out[2 + j / 8] = (uint8_t)(out[2 + j / 8] | code >> 4 << j % 8);
-        out[6 + j % 16] = (uint8_t)(out[6 + j % 16] | (code & 15u) << j / 16 * 4);
-    }
-}
-
-static void encode_q5_0(const float *x, uint8_t *out) {
-    const float d = largest_of(x) / -16.0f;
-
-    tern_f16_store(out, d);
-    put_fives(x, inverse(d), out);
-}
-
-static void weigh_q5_0(const float *x, const float *w, uint8_t *out) {
-    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .levels = 32};
-
-    put_fives(x, inverse(tern_search_scale(&run, 16, out)), out);
+    put_codes(p, x, 0.0f, inverse(d), (float)p->bias + 0.5f, out);
 }
 
 /* *least and *greatest, moved to where they enclose the block's elements. */
@@ -120,20 +108,21 @@ static void widen_range(const float *x, float *least, float *greatest) {
     }
 }
 
-/* The least element becomes code 0, the greatest 15. */
-static void encode_q4_1(const float *x, uint8_t *out) {
+/* The least element becomes code 0, the greatest the largest one. */
+static void encode_with_minimum(const tern_plain *p, const float *x, uint8_t *out) {
     float least = x[0];
     float greatest = x[0];
 
     widen_range(x, &least, &greatest);
-    const float d = (greatest - least) / 15.0f;
+    const float d = (greatest - least) / (float)((1 << p->bits) - 1);
     tern_f16_store(out, d);
     tern_f16_store(out + 2, least);
-    put_nibbles(x, least, inverse(d), 0.5f, out + 4);
+    put_codes(p, x, least, inverse(d), 0.5f, out);
 }
 
 /* The range with 0 in it: 0 is a code, so that a weight of 0 stays 0. */
 static void encode_int4(const float *x, uint8_t *out) {
+    static const tern_plain nibbles = {.bits = 4, .codes_at = 4};
     float least = 0.0f;
     float greatest = 0.0f;
 
@@ -144,7 +133,7 @@ static void encode_int4(const float *x, uint8_t *out) {
     tern_f16_store(out, d);
     out[2] = (uint8_t)zero;
     out[3] = 0;
-    put_nibbles(x, 0.0f, id, (float)zero + 0.5f, out + 4);
+    put_codes(&nibbles, x, 0.0f, id, (float)zero + 0.5f, out);
 }
 
 static float largest_magnitude(const float *x, size_t n) {
@@ -165,8 +154,13 @@ static float encode_int8(const float *x, size_t n, int8_t *codes) {
     return scale;
 }
 
-static void encode_q8_0(const float *x, uint8_t *out) {
-    tern_f16_store(out, encode_int8(x, TERN_BLOCK, (int8_t *)out + 2));
+static void encode_plain(const tern_plain *p, const float *x, uint8_t *out) {
+    if (p->bits == 8)
+        tern_f16_store(out, encode_int8(x, TERN_BLOCK, (int8_t *)out + p->codes_at));
+    else if (p->minimum)
+        encode_with_minimum(p, x, out);
+    else
+        encode_biased(p, x, out);
 }
 
 /* ---- ternary ------------------------------------------------------------------------------- */
@@ -335,26 +329,17 @@ static void encode_stq1_0(const float *x, uint8_t *out) {
 /* ---- entry --------------------------------------------------------------------------------- */
 
 static const quantizer quantizers[TERN_FORMAT_COUNT] = {
-    [TERN_FORMAT_F32] = {.block = encode_f32},
-    [TERN_FORMAT_F16] = {.block = encode_f16},
-    [TERN_FORMAT_BF16] = {.block = encode_bf16},
-    [TERN_FORMAT_Q4_0] = {.block = encode_q4_0, .weighed = weigh_q4_0},
-    [TERN_FORMAT_Q4_1] = {.block = encode_q4_1},
-    [TERN_FORMAT_Q8_0] = {.block = encode_q8_0},
-    [TERN_FORMAT_Q5_0] = {.block = encode_q5_0, .weighed = weigh_q5_0},
-    [TERN_FORMAT_I2_S] = {.matrix = quantize_i2_s},
-    [TERN_FORMAT_INT4] = {.block = encode_int4},
-    [TERN_FORMAT_Q1_0] = {.block = encode_q1_0},
-    [TERN_FORMAT_Q2_0] = {.block = encode_q2_0},
-    [TERN_FORMAT_PQ2_0] = {.block = encode_pq2_0},
-    [TERN_FORMAT_PTQ1_0] = {.block = encode_ptq1_0},
-    [TERN_FORMAT_STQ1_0] = {.block = encode_stq1_0},
-    [TERN_FORMAT_TQ1_0] = {.block = encode_tq1_0},
-    [TERN_FORMAT_TQ2_0] = {.block = encode_tq2_0},
-    [TERN_FORMAT_Q4_K] = {.weighed = tern_encode_q4_k},
-    [TERN_FORMAT_Q5_K] = {.weighed = tern_encode_q5_k},
-    [TERN_FORMAT_Q6_K] = {.weighed = tern_encode_q6_k},
+#include "gen/quantizers.inc"
 };
+
+static const tern_plain *plain_of(tern_format format) {
+    return &tern_format_facts_of(format)->plain;
+}
+
+/* Plain blocks whose codes have a bias: a search can choose their scale by importance. */
+static bool weighs_plain(tern_format format) {
+    return plain_of(format)->bias > 0;
+}
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {
     for (size_t i = 0; i < rows * cols; i++)
@@ -365,22 +350,35 @@ static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_e
 }
 
 static bool by_blocks(tern_format format) {
-    return quantizers[format].block != NULL || quantizers[format].weighed != NULL;
+    return quantizers[format].block != NULL || quantizers[format].weighed != NULL ||
+           (plain_of(format)->bits > 0 && plain_of(format)->levels == NULL);
+}
+
+static void encode_block(tern_format format, const float *x, uint8_t *out) {
+    const quantizer *q = &quantizers[format];
+
+    if (plain_of(format)->bits > 0)
+        encode_plain(plain_of(format), x, out);
+    else if (q->block != NULL)
+        q->block(x, out);
+    else
+        q->weighed(x, NULL, out);
+}
+
+static void weigh_block(tern_format format, const float *x, const float *w, uint8_t *out) {
+    if (weighs_plain(format))
+        weigh_biased(plain_of(format), x, w, out);
+    else
+        quantizers[format].weighed(x, w, out);
 }
 
 /* Encodes n elements, whole blocks of at most CHUNK. Returns how many came back finite. */
 static size_t encode_chunk(tern_format format, const float *x, size_t n, uint8_t *out, bool *same) {
-    const quantizer *q = &quantizers[format];
     const tern_format_info *info = tern_format_describe(format);
     float back[CHUNK];
 
-    for (size_t i = 0; i < n; i += info->block_elements) {
-        uint8_t *block = out + i / info->block_elements * info->block_bytes;
-        if (q->block != NULL)
-            q->block(x + i, block);
-        else
-            q->weighed(x + i, NULL, block);
-    }
+    for (size_t i = 0; i < n; i += info->block_elements)
+        encode_block(format, x + i, out + i / info->block_elements * info->block_bytes);
     tern_dequantize_row(format, out, n, 0, 1.0f, back);
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(back[i]))
@@ -435,7 +433,8 @@ tern_status tern_quantize_weights(tern_format format, const float *x, size_t row
 /* ---- by importance -------------------------------------------------------------------------- */
 
 bool tern_format_weighs(tern_format format) {
-    return format == TERN_FORMAT_IQ2_S || quantizers[format].weighed != NULL;
+    return format == TERN_FORMAT_IQ2_S || weighs_plain(format) ||
+           quantizers[format].weighed != NULL;
 }
 
 bool tern_quantize_important(tern_format format, const tern_iq2s_search *search, const float *x,
@@ -445,7 +444,7 @@ bool tern_quantize_important(tern_format format, const tern_iq2s_search *search,
 
     for (size_t i = 0; i < cols; i += info->block_elements, row += info->block_bytes) {
         if (format != TERN_FORMAT_IQ2_S)
-            quantizers[format].weighed(x + i, w + i, row);
+            weigh_block(format, x + i, w + i, row);
         else if (!tern_encode_iq2_s(search, x + i, w + i, row))
             return false;
         tern_dequantize_row(format, row, info->block_elements, 0, 1.0f, back);

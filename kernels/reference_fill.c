@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random and extreme weights of every format. A new format is a line of `shapes` or a case. */
+/* Random and extreme weights of every format. */
 
 #include "kernels/reference_fill.h"
 
 #include <string.h>
 
+#include "kernels/facts.h"
 #include "kernels/half.h"
 
 /* ---- random numbers ------------------------------------------------------------------------ */
@@ -76,26 +77,9 @@ static uint16_t half_scale(tern_ref_filling filling, uint64_t *state) {
 
 /* ---- block formats ------------------------------------------------------------------------- */
 
-/* Fields of a block; every other byte is codes or small unsigned scales, where any value is valid.
- */
-typedef struct block_shape {
-    size_t halves[2];        /* offsets of f16 fields */
-    size_t half_count;       /* how many of them there are */
-    size_t signed0, signed1; /* bytes [signed0, signed1) are int8 */
-} block_shape;
-
-static const block_shape shapes[TERN_FORMAT_COUNT] = {
-    [TERN_FORMAT_Q4_0] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q4_1] = {{0, 2}, 2, 0, 0},
-    [TERN_FORMAT_Q5_0] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q8_0] = {{0}, 1, 2, 34},
-    [TERN_FORMAT_IQ2_S] = {{0}, 1, 0, 0},   [TERN_FORMAT_INT8] = {{0}, 0, 0, 1},
-    [TERN_FORMAT_INT4] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q4_K] = {{0, 2}, 2, 0, 0},
-    [TERN_FORMAT_Q5_K] = {{0, 2}, 2, 0, 0}, [TERN_FORMAT_Q6_K] = {{208}, 1, 192, 208},
-    [TERN_FORMAT_Q1_0] = {{0}, 1, 0, 0},    [TERN_FORMAT_Q2_0] = {{0}, 1, 0, 0},
-    [TERN_FORMAT_PQ2_0] = {{0}, 1, 0, 0},   [TERN_FORMAT_STQ1_0] = {{40}, 1, 0, 0},
-};
-
-static uint8_t block_byte(const block_shape *shape, extremity e, size_t at, uint64_t *state) {
-    const bool is_signed = at >= shape->signed0 && at < shape->signed1;
+/* Bytes besides f16 fields are codes or small scales, where any value is valid. */
+static uint8_t block_byte(const tern_format_facts *facts, extremity e, size_t at, uint64_t *state) {
+    const bool is_signed = at >= facts->int8_from && at < facts->int8_to;
 
     if (e == ANY)
         return (uint8_t)tern_ref_random(state);
@@ -107,14 +91,14 @@ static uint8_t block_byte(const block_shape *shape, extremity e, size_t at, uint
 static void fill_blocks(tern_format format, tern_ref_filling filling, size_t elements,
                         uint64_t *state, uint8_t *file) {
     const tern_format_info *info = tern_format_describe(format);
-    const block_shape *shape = &shapes[format];
+    const tern_format_facts *facts = tern_format_facts_of(format);
 
     for (size_t b = 0; b < elements / info->block_elements; b++, file += info->block_bytes) {
         for (size_t i = 0; i < info->block_bytes; i++)
-            file[i] = block_byte(shape, extremity_of(filling, i), i, state);
-        for (size_t h = 0; h < shape->half_count; h++) {
+            file[i] = block_byte(facts, extremity_of(filling, i), i, state);
+        for (size_t h = 0; h < facts->halves; h++) {
             const uint16_t half = half_scale(filling, state);
-            memcpy(file + shape->halves[h], &half, sizeof half);
+            memcpy(file + facts->half_at[h], &half, sizeof half);
         }
     }
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The oracle's weights and matrix products. Every weight is decoded where it is used, from the
- * file, by the definition of its format. A new format is a case of tern_ref_value and, when its
- * product has a form of its own, of dot_any.
+ * file, by the definition of its format. A plain format (kernels/formats.toml) is known; another
+ * new one is a case of tern_ref_value and, when its product has a form of its own, of dot_any.
  */
 
 #include <math.h>
 #include <string.h>
 
+#include "kernels/facts.h"
 #include "kernels/reference_lanes.h"
 
 static float float_of(uint32_t bits) {
@@ -18,39 +19,22 @@ static float float_of(uint32_t bits) {
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* The start of a block in the file. */
-static size_t block_bytes(tern_format format) {
-    switch (format) {
-    case TERN_FORMAT_TQ1_0:
-        return 54;
-    case TERN_FORMAT_TQ2_0:
-        return 66;
-    case TERN_FORMAT_Q4_0:
-        return 18;
-    case TERN_FORMAT_Q4_1:
-        return 20;
-    case TERN_FORMAT_Q5_0:
-        return 22;
-    default:
-        return 34;
-    }
-}
-
 static const uint8_t *block_at(tern_format format, const void *file, size_t block) {
-    return (const uint8_t *)file + block * block_bytes(format);
+    return (const uint8_t *)file + block * tern_format_describe(format)->block_bytes;
 }
 
-/* Code j of a block, as it enters the integer product. */
+/* Code j of a plain block, as it enters the integer product. */
 static int block_code(tern_format format, const uint8_t *block, size_t j) {
-    if (format == TERN_FORMAT_Q8_0)
-        return block[2 + j] < 128 ? block[2 + j] : block[2 + j] - 256;
+    const tern_plain *plain = &tern_format_facts_of(format)->plain;
+    const uint8_t *codes = block + plain->codes_at;
+    if (plain->bits == 8)
+        return codes[j] < 128 ? codes[j] : codes[j] - 256;
 
-    const size_t codes = format == TERN_FORMAT_Q4_0 ? 2 : format == TERN_FORMAT_Q4_1 ? 4 : 6;
-    const uint8_t byte = block[codes + j % 16];
-    const int nibble = j < 16 ? byte % 16 : byte / 16;
-    if (format == TERN_FORMAT_Q5_0)
-        return nibble + 16 * (block[2 + j / 8] >> j % 8 & 1) - 16;
-    return format == TERN_FORMAT_Q4_1 ? nibble : nibble - 8;
+    const int nibble = j < 16 ? codes[j % 16] % 16 : codes[j % 16] / 16;
+    if (plain->levels != NULL)
+        return plain->levels[nibble];
+    const int fifth = plain->bits == 5 ? codes[(int)(j / 8) - 4] >> j % 8 & 1 : 0;
+    return nibble + 16 * fifth - plain->bias;
 }
 
 /* Digit n of the base-3 fraction byte/256, rounded up. */
@@ -88,7 +72,7 @@ static float tq_scale(tern_format format, const void *file, size_t element) {
     return tern_ref_half(tern_ref_read16(block_at(format, file, element / 256) + at));
 }
 
-/* Element `index` of a row-major stream, as its exact value (Q4_1: rounded once). */
+/* Element `index` of a row-major stream, as its exact value (with a minimum: rounded once). */
 float tern_ref_value(tern_format format, const void *file, size_t index) {
     const uint8_t *bytes = file;
 
@@ -126,8 +110,9 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     const uint8_t *block = block_at(format, file, index / TERN_BLOCK);
     const float product = (float)block_code(format, block, index % TERN_BLOCK) *
                           tern_ref_half(tern_ref_read16(block));
-    return format == TERN_FORMAT_Q4_1 ? product + tern_ref_half(tern_ref_read16(block + 2))
-                                      : product;
+    return tern_format_facts_of(format)->plain.minimum
+               ? product + tern_ref_half(tern_ref_read16(block + 2))
+               : product;
 }
 
 float tern_ref_weight(const tern_ref_matrix *w, size_t row, size_t col) {
@@ -168,7 +153,7 @@ static float dot_blocks(const tern_ref_matrix *w, size_t row, const tern_activat
         for (size_t j = 0; j < TERN_BLOCK; j++)
             dot += block_code(w->format, block, j) * q[j];
         acc += (float)dot * (tern_ref_half(tern_ref_read16(block)) * d);
-        if (w->format == TERN_FORMAT_Q4_1)
+        if (tern_format_facts_of(w->format)->plain.minimum)
             acc += tern_ref_half(tern_ref_read16(block + 2)) *
                    (d * (float)x->block_sum[t * x->d_stride + b]);
     }
@@ -200,8 +185,7 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
         return w->input == TERN_INPUT_BLOCK ? dot_tq(w, row, x, t) : dot_ternary(w, row, x, t);
     if (f == TERN_FORMAT_I2_S)
         return dot_ternary(w, row, x, t);
-    if (f == TERN_FORMAT_Q4_0 || f == TERN_FORMAT_Q4_1 || f == TERN_FORMAT_Q5_0 ||
-        f == TERN_FORMAT_Q8_0)
+    if (tern_format_facts_of(f)->plain.bits > 0)
         return dot_blocks(w, row, x, t);
     if (f == TERN_FORMAT_IQ2_S || f == TERN_FORMAT_INT8 || f == TERN_FORMAT_INT4)
         return tern_ref_int_dot(w, row, x, t);

@@ -186,10 +186,6 @@ void tern_ternary_write(tern_format format, const uint8_t *codes, size_t first, 
 
 /* ---- facts --------------------------------------------------------------------------------- */
 
-bool tern_format_is_ternary(tern_format format) {
-    return format == TERN_FORMAT_I2_S || format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
-}
-
 size_t tern_ternary_scale_at(tern_format format, size_t element) {
     const size_t block = element / TERN_TQ_BLOCK;
     return format == TERN_FORMAT_TQ1_0 ? block * TQ1_BYTES + TQ1_SCALE

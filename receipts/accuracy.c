@@ -163,20 +163,18 @@ double accuracy_tolerance(const char *name) {
     return strcmp(name, "i2s") == 0 ? 1e-5 : 1e-4;
 }
 
+/* Names of ternary products; NULL for the others. */
+static const char *const ternary[TERN_LAYOUT_COUNT] = {
+#define NAME(name, text, family, accuracy, devices) [TERN_LAYOUT_##name] = accuracy,
+    TERN_TERNARY_LAYOUT_LIST(NAME)
+#undef NAME
+};
+
+/* What is stored of a sparse matrix is named as the whole one is. */
 static const char *name_of(tern_layout layout, tern_format format) {
-    switch (layout) {
-    case TERN_LAYOUT_T2R16:
-    case TERN_LAYOUT_T5R16:
-    case TERN_LAYOUT_T5BR16:
-    case TERN_LAYOUT_BSR_T2:
-        return "i2s";
-    case TERN_LAYOUT_TL1R16:
-        return "tl1";
-    case TERN_LAYOUT_TL2R16:
-        return "tl2";
-    default:
-        return tern_format_describe(format)->name;
-    }
+    const tern_format sparse = tern_layout_sparse_format(layout);
+    const tern_layout dense = sparse != TERN_FORMAT_NONE ? tern_format_layout(sparse) : layout;
+    return ternary[dense] != NULL ? ternary[dense] : tern_format_describe(format)->name;
 }
 
 static const tern_kernel_row *row_of(const tern_model *m, tern_op op, const tern_matrix *w) {
@@ -235,12 +233,11 @@ static tern_status add(const tern_model *model, const tern_linear *linear,
 static tern_status add_all(const tern_model *model, const tern_linear *linear,
                            const tern_linear_info *info, accuracy *out, size_t *n,
                            tern_error *err) {
-    static const tern_layout ternary[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_TL1R16,
-                                          TERN_LAYOUT_TL2R16};
     tern_status status = add(model, linear, info, info->matrix.layout, out, n, err);
     if (tern_layout_input(info->matrix.layout) == TERN_INPUT_TOKEN)
-        for (size_t i = 0; status == TERN_OK && i < 3; i++)
-            status = add(model, linear, info, ternary[i], out, n, err);
+        for (int i = 0; status == TERN_OK && i < TERN_LAYOUT_COUNT; i++)
+            if (ternary[i] != NULL)
+                status = add(model, linear, info, (tern_layout)i, out, n, err);
     return status;
 }
 

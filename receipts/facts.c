@@ -26,6 +26,15 @@ void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]) {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
+const char *facts_layout_family(tern_layout layout) {
+    static const char *const families[TERN_LAYOUT_COUNT] = {
+#define FAMILY(name, text, family, accuracy, devices) [TERN_LAYOUT_##name] = family,
+        TERN_TERNARY_LAYOUT_LIST(FAMILY)
+#undef FAMILY
+    };
+    return families[layout];
+}
+
 const char *facts_family(const tern_kernel_row *row) {
     if (row->op == TERN_OP_ROPE_NORM || row->op == TERN_OP_ROPE_NEOX)
         return "rope_apply";
@@ -33,18 +42,7 @@ const char *facts_family(const tern_kernel_row *row) {
         return "attention_real";
     if (row->op != TERN_OP_GEMV && row->op != TERN_OP_GEMM)
         return NULL;
-    switch (row->layout) {
-    case TERN_LAYOUT_T2R16:
-    case TERN_LAYOUT_T5R16:
-    case TERN_LAYOUT_T5BR16:
-        return "i2s_gemv";
-    case TERN_LAYOUT_TL1R16:
-        return "tl1_matmul";
-    case TERN_LAYOUT_TL2R16:
-        return "tl2_matmul";
-    default:
-        return NULL;
-    }
+    return facts_layout_family(row->layout);
 }
 
 static bool has_text(const json_t *list, const char *text) {

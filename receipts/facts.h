@@ -14,6 +14,9 @@
  */
 const char *facts_family(const tern_kernel_row *row);
 
+/* The family of products of a ternary layout; NULL for other layouts. */
+const char *facts_layout_family(tern_layout layout);
+
 /* Rows that the session has executed, then the families they belong to. */
 json_t *facts_kernels(const tern_session *session);
 

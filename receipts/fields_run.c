@@ -5,6 +5,7 @@
 
 #include "receipts/document.h"
 #include "receipts/fields_shared.h"
+#include "tern/kernels.h"
 
 static const receipt_field fields[] = {
     MAY("$schema", TEXT),
@@ -29,7 +30,7 @@ static const receipt_field fields[] = {
     CHOICE("run.command", "run bench"),
     MUST("run.isa", TEXT),
     MUST("run.disabled", ANY_TEXT),
-    CHOICE("run.layout", "t2r16 t5r16 t5br16 tl1r16 tl2r16 mixed"),
+    CHOICE("run.layout", TERN_TERNARY_LAYOUTS " mixed"),
     MAY_CHOICE("run.choice", "table tuned asked"),
     CHOICE("run.kv", "f32 f16 q8_0"),
     MAY_CHOICE("run.activations", "int8 fp8 fp8-e5m2 fp16 bf16 fp32"),

@@ -130,11 +130,6 @@ static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
 
 /* A family stands there when one of its rows does, and those that a model needs stand there. */
 static void check_families(const json_t *r, const named *k, receipt_findings *f) {
-    static const char *const by_layout[][2] = {{"t2r16", "i2s_gemv"},
-                                               {"t5r16", "i2s_gemv"},
-                                               {"t5br16", "i2s_gemv"},
-                                               {"tl1r16", "tl1_matmul"},
-                                               {"tl2r16", "tl2_matmul"}};
     for (size_t i = 0; i < FAMILIES; i++) {
         const bool there = rule_list_has(k->list, families[i]);
         if (there != names_family(k, families[i])) {
@@ -149,10 +144,12 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
     const char *layout = rule_text(r, "run.layout");
     if (strcmp(layout, "mixed") == 0)
         check_mixed(r, k, f);
-    for (size_t i = 0; i < sizeof by_layout / sizeof *by_layout; i++) {
-        if (strcmp(by_layout[i][0], layout) == 0 && !rule_list_has(k->list, by_layout[i][1])) {
+    for (int i = 0; i < TERN_LAYOUT_COUNT; i++) {
+        const char *family = facts_layout_family((tern_layout)i);
+        const char *name = tern_layout_name((tern_layout)i);
+        if (family != NULL && strcmp(name, layout) == 0 && !rule_list_has(k->list, family)) {
             receipt_find(f, "kernels: \"%s\" is missing, which i2_s weights in layout %s need",
-                         by_layout[i][1], by_layout[i][0]);
+                         family, name);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 #include "authoring/gguf_writer.h"
 #include "base/word_list.h"
+#include "kernels/facts.h"
 #include "kernels/quantize_important.h"
 #include "runtime/files/gguf/int4.h"
 
@@ -13,19 +14,7 @@ static bool is_float(tern_format format) {
 }
 
 bool convert_is_coarse(tern_format format) {
-    switch (format) {
-    case TERN_FORMAT_I2_S:
-    case TERN_FORMAT_TQ1_0:
-    case TERN_FORMAT_TQ2_0:
-    case TERN_FORMAT_Q1_0:
-    case TERN_FORMAT_Q2_0:
-    case TERN_FORMAT_PQ2_0:
-    case TERN_FORMAT_PTQ1_0:
-    case TERN_FORMAT_STQ1_0:
-        return true;
-    default:
-        return false;
-    }
+    return tern_format_facts_of(format)->coarse;
 }
 
 static tern_format find_format(const char *name) {
@@ -45,27 +34,6 @@ tern_status convert_formats_read(const char *body, const char *embedding, const 
         out->body = TERN_FORMAT_I2_S;
     }
     return tern_reading_init(&out->reading, TERN_I2S_UNITS_128, NULL, tl_tiles, err);
-}
-
-/* What takes the place of a format whose blocks do not fit. */
-static tern_format stand_in(tern_format format) {
-    switch (format) {
-    case TERN_FORMAT_IQ2_S:
-        return TERN_FORMAT_Q4_0;
-    case TERN_FORMAT_Q4_K:
-        return TERN_FORMAT_Q5_0;
-    case TERN_FORMAT_Q5_K:
-    case TERN_FORMAT_Q6_K:
-        return TERN_FORMAT_Q8_0;
-    case TERN_FORMAT_Q4_0:
-    case TERN_FORMAT_Q4_1:
-    case TERN_FORMAT_Q5_0:
-    case TERN_FORMAT_Q8_0:
-    case TERN_FORMAT_INT4:
-        return TERN_FORMAT_F16;
-    default:
-        return TERN_FORMAT_NONE;
-    }
 }
 
 static tern_format embedding_format(tern_format body, tern_format source) {
@@ -164,7 +132,7 @@ tern_status convert_format_choose(const convert_formats *asked, const char *name
     const tern_format first = vector ? TERN_FORMAT_F32 : wanted(asked, name, source);
     tern_format format = first != TERN_FORMAT_NONE ? first : source;
     while (tern_format_bytes(format, rows, cols, &bytes) != TERN_OK) {
-        const tern_format next = stand_in(format);
+        const tern_format next = tern_format_facts_of(format)->stand_in;
         if (next == TERN_FORMAT_NONE) {
             return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                              "tensor %s: %zu x %zu cannot be %s; i2_s needs a multiple of 128 "

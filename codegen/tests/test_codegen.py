@@ -36,8 +36,9 @@ SHOWN = (
 
 def golden_files() -> dict[str, str]:
     env = gen.environment()
-    rows = {row.name: row for row in table.load(ROOT).rows}
-    return {f"{name}.{rows[name].suffix}": gen.render_row(env, rows[name]) for name in SHOWN}
+    spec = table.load(ROOT)
+    rows = {row.name: row for row in spec.rows}
+    return {f"{name}.{rows[name].suffix}": gen.render_row(env, rows[name], spec.weights) for name in SHOWN}
 
 
 def update_golden() -> None:

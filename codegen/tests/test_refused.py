@@ -51,12 +51,6 @@ REFUSED = {
         "[isa]\nneon = 3\n[isa.scalar]",
         r"isa\.neon: expected a table",
     ),
-    "unknown format": ('f32 = "rows"', 'f31 = "rows"', r"format\.f31: not in TERN_FORMAT_LIST"),
-    "unknown layout": ('i2_s = "t2r16"', 'i2_s = "t2r15"', r"format\.i2_s: unknown layout 't2r15'"),
-    "layout that is not text": ('i2_s = "t2r16"', "i2_s = [1]", r"format\.i2_s: unknown layout"),
-    "blocks of an unknown layout": ("q4_1r16 = {", "q4_1r17 = {", r"blocks\.q4_1r17: not in TERN_LAYOUT_LIST"),
-    "unknown codes": ('codes = "nibbles"', 'codes = "nobbles"', r"template 'codes/nobbles\.c\.j2' does not exist"),
-    "no blocks that share": ("per = 1", "per = 0", r"blocks\.q4_1r16: key 'per' must be at least 1"),
     "unknown operation": (
         "[op.softmax]",
         "[op.softmin]",
@@ -312,6 +306,37 @@ REFUSED = {
     ),
 }
 
+# The same in kernels/formats.toml.
+REFUSED_FORMATS = {
+    "no TOML": ("[layout.none]", "[layout.none", r"formats\.toml: "),
+    "unknown section": ("[layout.none]", "[layouts.none]", r"unknown key 'layouts'"),
+    "name": ("[layout.none]", "[layout.No-ne]", r"layout\.No-ne: not a valid name"),
+    "input": ('[layout.t2r16]\ninput = "token"', '[layout.t2r16]\ninput = "tokens"', r"layout\.t2r16: unknown input 'tokens'"),
+    "template": ('"matmul_lookup"', '"matmul_look"', r"layout\.tl1r16: template 'matmul_look\.c\.j2'"),
+    "no name in receipts": ('family = "i2s_gemv"\n', "", r"layout\.t2r16: key 'family' belongs to ternary layouts"),
+    "codes without scales": ('scales = "half"\n', "", r"layout\.q4_0r16: keys 'codes' and 'scales'"),
+    "unknown codes": ('codes = "nibbles"', 'codes = "nobbles"', r"layout\.q4_0r16: template 'codes/nobbles\.c\.j2'"),
+    "blocks that share nothing": ("per = 8", "per = 0", r"layout\.iq2_sr16: key 'per' must be at least 1"),
+    "layout": ('layout = "t2r16"', 'layout = "t2r15"', r"format\.i2_s: unknown layout 't2r15'"),
+    "type": ("block = 32\n", 'block = "32"\n', r"format\.q4_0: key 'block' must be of type int"),
+    "key": ("block = 32\n", "blocks = 32\n", r"format\.q4_0: unknown key 'blocks'"),
+    "halves": ("halves = { scale = 0 }", "halves = { scale = 17 }", r"format\.q4_0: 'scale' of key 'halves'"),
+    "int8": ("int8 = [2, 34]", "int8 = [2, 35]", r"format\.q8_0: key 'int8' must be \[from, to\] in 34 bytes"),
+    "quantizer": ('block = "encode_f32"', 'blocks = "encode_f32"', r"format\.f32 quantize: unknown key 'blocks'"),
+    "bytes of a plain block": ("bytes = 20", "bytes = 22", r"format\.q4_1: a plain block of this kind has 20 bytes"),
+    "scales of a plain block": (
+        "halves = { scale = 0, minimum = 2 }",
+        "halves = { scale = 0 }",
+        r"format\.q4_1: plain blocks",
+    ),
+    "header of a plain block": ("header = 64", "header = 32", r"format\.q4_1: layout 'q4_1r16' has other fields"),
+    "levels": ("plain = true\n", "plain = true\nlevels = [1]\n", r"format\.q4_0: key 'levels' must be sixteen"),
+    "another format": ('stand_in = "q4_0"', 'stand_in = "q4_2"', r"format\.iq2_s: 'q4_2' of key 'stand_in'"),
+    "number of two formats": ("gguf = 3\n", "gguf = 2\n", r"q4_1: gguf 2 is q4_0's"),
+    "number of a known type": ("gguf = 4\n", "gguf = 3\n", r"q4_2, retired: gguf 3 is q4_1's"),
+    "bytes without a block": ("block = 32\nbytes = 36\n", "bytes = 36\n", r"format\.q8_1: keys 'block' and 'bytes'"),
+}
+
 
 class Refused(InFolder):
     def complaint(self, text: str, root: Path = ROOT) -> str:
@@ -338,13 +363,13 @@ class Refused(InFolder):
         return re.sub(rf"(?ms)^\[+{section}[.\]].*?(?=^\[|\Z)", "", TABLE)
 
     def test_missing_sections(self) -> None:
-        for section in ("isa", "format", "op", "kernel"):
+        for section in ("isa", "op", "kernel"):
             with self.subTest(section):
                 complaint = self.complaint(self.without(section))
                 self.assertRegex(complaint, f"key '{section}' is missing")
 
     def test_sections_of_another_type(self) -> None:
-        for section in ("isa", "format", "op"):
+        for section in ("isa", "op"):
             with self.subTest(section):
                 text = f"{section} = 3\n" + self.without(section)
                 self.assertRegex(self.complaint(text), f"key '{section}' must be of type dict")
@@ -355,7 +380,9 @@ class Refused(InFolder):
     def copy_of_tree(self) -> Path:
         """What the generator reads, in a folder of its own."""
         root = self.folder / "tree"
-        for name in ("include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference_matmul.c"):
+        for name in (
+            "include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference_matmul.c", "kernels/formats.toml",
+        ):  # fmt: skip
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
         for template in (ROOT / "kernels").rglob("*.j2"):
@@ -373,10 +400,21 @@ class Refused(InFolder):
 
     def test_format_without_reference(self) -> None:
         root = self.copy_of_tree()
-        self.edit(root / "kernels" / "reference_matmul.c", "TERN_FORMAT_Q4_1", "TERN_FORMAT_OTHER")
+        self.edit(root / "kernels" / "reference_matmul.c", "TERN_FORMAT_BF16", "TERN_FORMAT_OTHER")
         self.assertRegex(
-            self.complaint(TABLE, root), r"tern_gemv_q4_1_\w+: format 'q4_1' has no reference"
+            self.complaint(TABLE, root), r"tern_gemv_bf16_\w+: format 'bf16' has no reference"
         )
+
+    def test_bad_formats(self) -> None:
+        text = (ROOT / "kernels" / "formats.toml").read_text(encoding="utf-8")
+        for name, (old, new, expected) in REFUSED_FORMATS.items():
+            with self.subTest(name):
+                self.assertIn(old, text)
+                path = self.folder / "formats.toml"
+                path.write_text(text.replace(old, new, 1), encoding="utf-8")
+                with self.assertRaises(table.SpecError) as caught:
+                    table.load(ROOT, FIXTURE, path)
+                self.assertRegex(str(caught.exception), expected)
 
     def test_missing_list(self) -> None:
         root = self.copy_of_tree()

@@ -4,7 +4,7 @@
 
 /*
  * The kernel library (libtern-kernels): formats, packed matrices, and the contract of every
- * operation. This header with the five that it includes is all that there is to know;
+ * operation. This header with the six that it includes is all that there is to know;
  * tern_status_str, there, gives a status that a call refuses with (22, say) its text.
  *
  * How to use this library; examples/gemv.c is the whole of it on a page:
@@ -51,6 +51,7 @@
 #include <stdint.h>
 
 #include "tern/attend.h"
+#include "tern/formats.h"
 #include "tern/import.h"
 #include "tern/processor.h"
 #include "tern/sparse.h"
@@ -61,36 +62,12 @@ TERN_API_BEGIN
 /* ---- formats ------------------------------------------------------------------------------- */
 
 /*
- * X(NAME, text, GGUF type id, elements per block, bytes per block).
+ * tern/formats.h, generated from the table kernels/formats.toml, lists formats and layouts.
  * I2_S has no blocks in the file: four codes a byte, one scale for the tensor at its end.
  * INT8 and INT4 are formats of this library, for matrices that are quantized in memory: INT8 is one
  * signed byte a weight with the scales outside (tern_matrix), a block of INT4 an f16 scale, a zero
  * point (0 .. 255), a byte of 0, and 16 bytes of nibbles ordered as Q4_0's: (code - zero) * scale.
  */
-#define TERN_NO_GGUF_TYPE UINT32_MAX
-#define TERN_FORMAT_LIST(X)                                                                        \
-    X(F32, "f32", 0, 1, 4)                                                                         \
-    X(F16, "f16", 1, 1, 2)                                                                         \
-    X(BF16, "bf16", 30, 1, 2)                                                                      \
-    X(Q4_0, "q4_0", 2, 32, 18)                                                                     \
-    X(Q4_1, "q4_1", 3, 32, 20)                                                                     \
-    X(Q5_0, "q5_0", 6, 32, 22)                                                                     \
-    X(Q8_0, "q8_0", 8, 32, 34)                                                                     \
-    X(IQ2_S, "iq2_s", 22, 256, 82)                                                                 \
-    X(INT8, "int8", TERN_NO_GGUF_TYPE, 1, 1)                                                       \
-    X(INT4, "int4", TERN_NO_GGUF_TYPE, 32, 20)                                                     \
-    X(Q4_K, "q4_k", 12, 256, 144)                                                                  \
-    X(Q5_K, "q5_k", 13, 256, 176)                                                                  \
-    X(Q6_K, "q6_k", 14, 256, 210)                                                                  \
-    X(Q1_0, "q1_0", 41, 128, 18)                                                                   \
-    X(Q2_0, "q2_0", 42, 64, 18)                                                                    \
-    X(PQ2_0, "pq2_0", 142, 128, 34)                                                                \
-    X(PTQ1_0, "ptq1_0", 143, 128, 28)                                                              \
-    X(STQ1_0, "stq1_0", 43, 256, 42)                                                               \
-    X(I2_S, "i2_s", 36, 4, 1)                                                                      \
-    X(TQ1_0, "tq1_0", 34, 256, 54)                                                                 \
-    X(TQ2_0, "tq2_0", 35, 256, 66)
-
 typedef enum tern_format {
 #define TERN_FORMAT_ENUM(name, text, id, elements, bytes) TERN_FORMAT_##name,
     TERN_FORMAT_LIST(TERN_FORMAT_ENUM)
@@ -129,86 +106,7 @@ float tern_format_scale(tern_format format, const void *file, size_t rows, size_
 
 /* ---- layouts ------------------------------------------------------------------------------- */
 
-/*
- * How a kernel wants a matrix in memory; docs/formats.md has the pictures.
- *
- * ROWS     the file's own row-major layout, used in place: floats, and blocks that meet floats.
- * T2R16    ternary, 2 bits. Rows in groups of 16, columns in chunks of 16, 64 bytes a chunk: byte
- *          4*r + j (r = row in group, j = 0..3) holds the codes of columns 16c + 4p + j, p = 0..3,
- *          at bits 2p+1:2p. code = weight + 1. Rows and columns are padded with code 1 (weight 0);
- *          columns to a multiple of 16. A row group is rows_padded-major: groups follow each other.
- * TL1R16   ternary for table lookup, 2 bits. Chunks of 16 columns, 64 bytes; byte 16*s + r holds
- *          for row r (s = 0..3) columns 16c + 4s and + 1 in its low nibble, + 2 and + 3 in its high
- *          nibble, each pair as 3*(w0 + 1) + (w1 + 1). Padding has weight 0.
- * TL2R16   ternary for table lookup, 1.67 bits. Chunks of 24 columns, 80 bytes; byte 16*s + r holds
- *          the triples 2s (low nibble) and 2s + 1 of row r; triple i is columns 24c + 3i .. + 2, as
- *          |v|, v = 9*w0 + 3*w1 + w2; bit i of byte 64 + r is set when that v is negative.
- * T5R16    ternary, 1.6 bits. As T2R16, but columns in chunks of 20: byte 4*r + j holds columns
- *          20c + 4n + j, n = 0..4, as the five base-3 digits of a number v (code of n = 0 first):
- *          ceil(256 v / 243) - 128. Padding is weight 0, which makes bytes 0.
- * T5BR16   ternary, 1.6 bits. As T5R16, but the byte for five codes is one from which tables of 64
- *          bytes give each code by six bits (kernels/trits.h). Padding makes bytes 0.
- * Q4_0R16  row groups of 16; for each 32-column block: 16 f16 d, then 4 x 64 bytes; byte 4*r + j of
- *          chunk c holds column 8c + j in its low and column 8c + 4 + j in its high nibble.
- * Q4_1R16  as Q4_0R16, with 16 f16 d, then 16 f16 m, before the codes.
- * Q5_0R16  as Q4_0R16, then 64 bytes with the codes' fifth bits: bit i of byte 4*r + j is that of
- *          column 4i + j.
- * Q8_0R16  16 f16 d, then 8 x 64 bytes; byte 4*r + j of chunk c is column 4c + j, signed.
- *          Padding rows of these four have d = m = 0 and zero codes.
- * INT8R16  columns padded with 0 to whole blocks of 32: 8 x 64 bytes as in Q8_0R16, no scales.
- * INT4R16  16 f16 scales, 16 zero points, 16 bytes of 0, then chunks as in Q4_0R16.
- * IQ2_SR16 for each 256 columns: 16 f16 d and 32 bytes of 0, then for each 32 columns: 16 factors
- *          (2 * nibble + 1) of the first 16 columns, 16 of the last, and 8 x 64 bytes of signed
- *          levels as in Q8_0R16.
- * Q4_KR16  row groups of 16; for each super-block of 256 columns: 16 f16 d, 16 f16 dmin, then for
- *          each of its 8 sub-blocks of 32 columns 16 scales, 16 minima (6 bits in a byte), 4 x 64
- *          bytes of nibbles as Q4_0R16.
- * Q5_KR16  as Q4_KR16, with a chunk of fifth bits, as Q5_0R16, after the nibbles of a sub-block.
- * Q6_KR16  16 f16 d, then for each sub-block 16 int8 scales of its first 16 columns, 16 of the
- *          others, 4 x 64 bytes of nibbles, 2 x 64 bytes of upper bits: bits 2p+1:2p of byte
- *          4*r + j of chunk e belong to column 16e + 4p + j. Padding rows are zero bytes.
- * Q1_0R16  row groups of 16; for each 128 columns: 16 f16 d, then 4 x 64 bytes; bit i of byte 4*r +
- * j of chunk c is set where the weight of column 32c + 4i + j is +d, clear where it is -d. Q2_0R16
- * for each 64 columns: 16 f16 d, then 4 x 64 bytes; bits 2p+1:2p of byte 4*r + j of chunk c are the
- * code of column 16c + 4p + j, code = weight + 1, 0 .. 3. PQ2_0R16 as Q2_0R16, for 128 columns,
- * with 8 x 64 bytes. Padding rows of these three are 0 bytes.
- * STQ1_0R16  row groups of 16; for each 256 columns: 16 f16 d, then for each 128 of them
- *          5 x 64 bytes: signs, then two chunks of slots for each 64. Byte 4*r + j of chunk c of 64
- *          columns has in its low nibble the slot of the columns 8c + j, + 16, + 32, + 48, in its
- *          high nibble that of 8c + 4 + j, ..; bit 4s + i of byte 4*r + j of the signs belongs to
- *          columns 64s + 4i + j, .. Padding rows are 0 bytes.
- * BSR_F32, BSR_F16, BSR_T2  blocks of a
- * matrix, of which only some are stored, used in place: the bytes of a file of sparse blocks
- * (docs/formats.md) of f32, f16 or ternary values. They are aligned to 4, ternary ones to 64. No
- * matrix is packed into them.
- */
-/* X(NAME, text, the form of activations that its products read). */
-#define TERN_LAYOUT_LIST(X)                                                                        \
-    X(NONE, "none", FLOAT)                                                                         \
-    X(ROWS, "rows", FLOAT)                                                                         \
-    X(T2R16, "t2r16", TOKEN)                                                                       \
-    X(TL1R16, "tl1r16", TOKEN)                                                                     \
-    X(TL2R16, "tl2r16", TOKEN)                                                                     \
-    X(T5R16, "t5r16", TOKEN)                                                                       \
-    X(T5BR16, "t5br16", TOKEN)                                                                     \
-    X(Q4_0R16, "q4_0r16", BLOCK)                                                                   \
-    X(Q4_1R16, "q4_1r16", BLOCK)                                                                   \
-    X(Q5_0R16, "q5_0r16", BLOCK)                                                                   \
-    X(IQ2_SR16, "iq2_sr16", BLOCK)                                                                 \
-    X(INT8R16, "int8r16", BLOCK)                                                                   \
-    X(INT4R16, "int4r16", BLOCK)                                                                   \
-    X(Q8_0R16, "q8_0r16", BLOCK)                                                                   \
-    X(Q4_KR16, "q4_kr16", BLOCK)                                                                   \
-    X(Q5_KR16, "q5_kr16", BLOCK)                                                                   \
-    X(Q6_KR16, "q6_kr16", BLOCK)                                                                   \
-    X(Q1_0R16, "q1_0r16", BLOCK)                                                                   \
-    X(Q2_0R16, "q2_0r16", BLOCK)                                                                   \
-    X(PQ2_0R16, "pq2_0r16", BLOCK)                                                                 \
-    X(STQ1_0R16, "stq1_0r16", BLOCK)                                                               \
-    X(BSR_F32, "bsr_f32", FLOAT)                                                                   \
-    X(BSR_F16, "bsr_f16", FLOAT)                                                                   \
-    X(BSR_T2, "bsr_t2", TOKEN)
-
+/* How a kernel wants a matrix in memory: tern/formats.h in words, docs/formats.md in pictures. */
 typedef enum tern_layout {
 #define TERN_LAYOUT_ENUM(name, text, input) TERN_LAYOUT_##name,
     TERN_LAYOUT_LIST(TERN_LAYOUT_ENUM)

@@ -109,7 +109,11 @@ static size_t check_form(const device_run *r, const weights *form) {
 }
 
 size_t device_check_products(const device_run *r) {
-    static const tern_layout others[] = {TERN_LAYOUT_T5R16, TERN_LAYOUT_TL1R16, TERN_LAYOUT_TL2R16};
+    static const tern_layout ternary[] = {
+#define LAYOUT(NAME, ...) TERN_LAYOUT_##NAME,
+        TERN_TERNARY_LAYOUT_LIST(LAYOUT)
+#undef LAYOUT
+    };
     size_t products = 0;
 
     for (int format = 0; format < TERN_FORMAT_COUNT; format++) {
@@ -117,8 +121,8 @@ size_t device_check_products(const device_run *r) {
         if (has_products(r, &form))
             products += check_form(r, &form);
     }
-    for (size_t i = 0; i < COUNT(others); i++) {
-        const weights form = {TERN_FORMAT_I2_S, others[i]};
+    for (size_t i = 1; i < COUNT(ternary); i++) {
+        const weights form = {TERN_FORMAT_I2_S, ternary[i]};
         if (has_products(r, &form))
             products += check_form(r, &form);
     }

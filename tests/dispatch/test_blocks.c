@@ -108,8 +108,11 @@ static void check_layout(const made *m, tern_layout layout, size_t piece) {
 }
 
 static void test_same_bytes(void **state) {
-    static const tern_layout ternary[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_T5R16, TERN_LAYOUT_T5BR16,
-                                          TERN_LAYOUT_TL1R16, TERN_LAYOUT_TL2R16};
+    static const tern_layout ternary[] = {
+#define LAYOUT(NAME, ...) TERN_LAYOUT_##NAME,
+        TERN_TERNARY_LAYOUT_LIST(LAYOUT)
+#undef LAYOUT
+    };
     (void)state;
     for (size_t piece = 16; piece <= 48; piece += 16) {
         for (tern_format format = TERN_FORMAT_F32; format <= TERN_FORMAT_F16; format++) {

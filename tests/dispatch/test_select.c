@@ -72,11 +72,14 @@ typedef struct pair {
 /* clang-format off */
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
-    PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), PAIR(op, Q4_0), PAIR(op, Q4_1), PAIR(op, Q5_0), PAIR(op, Q8_0), \
+    PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), \
     PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0), \
     PAIR(op, STQ1_0)
 
 static const pair pairs[] = {
+#define TERN_PLAIN(NAME, name, ...) PAIR(GEMV, NAME), PAIR(GEMM, NAME), PAIR(EMBED, NAME),
+#include "gen/plain.inc"
+#undef TERN_PLAIN
     FILE_FORMATS(GEMV),
     PAIR(GEMV, I2_S),
     PAIR(GEMV, IQ2_S),

@@ -8,6 +8,7 @@ import re
 import struct
 
 import common
+import weights
 
 FREE = object()  # a change that no rule can notice
 
@@ -116,7 +117,7 @@ SOUND = {
     "run.command": ["bench"],
     "run.isa": ["scalar", "sse41", "avx2"],
     "run.disabled": ["avx512"],
-    "run.layout": ["t2r16", "t5r16", "t5br16", "tl1r16", "mixed"],
+    "run.layout": [*weights.TERNARY_LAYOUTS, "mixed"],
     "run.choice": ["table", "tuned", "asked"],
     "run.kv": ["f32", "f16", "q8_0"],
     "run.affinity": ["auto", "compact", "none"],

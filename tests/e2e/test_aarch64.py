@@ -16,6 +16,7 @@ from pathlib import Path
 
 import common
 import gguf_edit
+import weights
 from common import ROOT, comma, prompt, tern_text
 
 PROGRAMS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "cmake", "ctest", "ninja")
@@ -29,7 +30,7 @@ SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen 
 }
 SCHEDULES = 20  # random schedules of an engine
 EVERY = 24  # kernel tests take every n-th shape
-BLOCKS = ("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k")
+BLOCKS = (*weights.PLAIN, "q4_k", "q5_k", "q6_k")
 PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in BLOCKS]
 TIMEOUT = common.TIMEOUT  # seconds for the build, and for the kernel tests
 
@@ -144,7 +145,8 @@ class Aarch64(common.TernTest):
         for processor, sets in SETS_OF.items():
             lines = self.emulate(processor, "kernels").splitlines()
             chosen = {line.split()[0] for line in lines if line.split()[1:3] == ["yes", "yes"]}
-            own = {name for name in chosen if "_t5br16_" not in name}  # needs AVX-512 VBMI, or is plain C
+            rare = [f"_{layout}_" for layout in weights.DENSE_LAYOUTS[1:]]  # which plain C may have alone
+            own = {name for name in chosen if not any(layout in name for layout in rare)}
             self.assertEqual({name.split("_")[-1] for name in own}, sets, processor)
 
 

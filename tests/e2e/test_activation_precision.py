@@ -6,12 +6,13 @@ import tempfile
 from pathlib import Path
 
 import common
+import weights
 from common import SMALL_MODEL, comma, tern, tern_json, tern_text
 from serving import Server
 
 PRECISIONS = ("int8", "fp8", "fp8-e5m2", "fp16", "bf16", "fp32")
 TOKENS = "5,17,30,2,2,33,71,8,9,10,11"
-BLOCKS = ("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k")
+BLOCKS = (*weights.PLAIN, "q4_k", "q5_k", "q6_k")
 
 
 def digest(model, precision, *options):

@@ -12,6 +12,7 @@ from pathlib import Path
 import common
 import gguf_edit
 import serving
+import weights
 from common import comma, prompt, synth, tern, tern_json, tern_text
 
 sys.path.insert(0, str(common.ROOT / "lab"))
@@ -19,7 +20,7 @@ import figure_rules  # noqa: E402
 
 REAL = os.environ.get("TERN_TEST_DEVICE") == "required"
 RUNS = (
-    "bitnet-tiny", "bitnet-tiny-odd", "llama-tiny-q4_0", "llama-tiny-q4_1", "llama-tiny-q5_0", "llama-tiny-q8_0",
+    "bitnet-tiny", "bitnet-tiny-odd", *(f"llama-tiny-{name}" for name in weights.PLAIN),
     "qwen2-tiny", "qwen3-tiny", "phi3-tiny", "olmo2-tiny", "minicpm-tiny", "mistral-tiny", "gemma3-tiny",
     "falcon3-tiny", "falcon-e-tiny", *common.FLOATS,
 )  # fmt: skip

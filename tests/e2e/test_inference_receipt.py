@@ -11,6 +11,7 @@ from pathlib import Path
 
 import common
 import receipt_tools as tools
+import weights
 from common import ROOT, runnable_isas, tern_text
 
 COMMITTED = ROOT / "ci" / "inference.json"
@@ -47,7 +48,7 @@ class Inference(common.TernTest):
     def test_written_and_replayed(self):
         for isa in runnable_isas():
             self.assert_replays(self.path, "--isa", isa)
-        for layout in ("t5r16", "t5br16", "tl1r16", "tl2r16"):
+        for layout in weights.TERNARY_LAYOUTS[1:]:
             self.assert_replays(self.path, "--layout", layout, "--threads", 3, "--batch", 3)
 
     def test_says_what_must_be_said(self):

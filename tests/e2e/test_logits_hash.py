@@ -9,6 +9,7 @@ from pathlib import Path
 
 import common
 import gguf_edit
+import weights
 from common import comma, prompt, tern_text
 
 LENGTHS = [1, 2, 5, 17, 63, 64, 65, 130]
@@ -78,11 +79,11 @@ class OneAnswer(common.TernTest):
             model = common.synth(preset, self.folder.name)
             ids = prompt(70, gguf_edit.vocabulary(model))
             expected = logits_hash(model, ids)
-            for layout, isa in itertools.product(("t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"), self.isas):
+            for layout, isa in itertools.product(weights.TERNARY_LAYOUTS, self.isas):
                 options = ["--layout", layout, "--isa", isa]
                 with self.subTest(model=model.name, options=options):
                     self.assertEqual(logits_hash(model, ids, *options), expected)
-        for layout in ("t5r16", "t5br16"):
+        for layout in weights.DENSE_LAYOUTS:
             ran = common.tern_json("run", "-m", model, "-p", "a", "-n", 1, "--layout", layout)["kernels"]
             self.assertTrue([name for name in ran if name.startswith(f"tern_gemv_{layout}_")], ran)
             self.assertFalse([name for name in ran if name.startswith("tern_gemv_i2_s_")], ran)
@@ -91,7 +92,7 @@ class OneAnswer(common.TernTest):
         model = common.synth("bitnet-tiny", self.folder.name)
         result = common.tern("logits", "-m", model, "--tokens", "1", "--layout", "t3r16")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("one of: auto t2r16 t5r16 t5br16 tl1r16 tl2r16, not", result.stderr.decode())
+        self.assertIn(f"one of: auto {' '.join(weights.TERNARY_LAYOUTS)}, not", result.stderr.decode())
 
     def test_f32_cache(self):
         """The other cache format has one answer too, and it is another one."""

@@ -70,7 +70,10 @@ class Emulated:
 
     def test_chosen(self):
         rows = json.loads(self.emulate(common.command()[0], "kernels", "--json"))
-        tables = [row for row in rows if row["layout"] == "t5br16"]  # of 64 bytes: AVX-512 VBMI or plain C
+        # Layouts that few sets have kernels for, besides plain C: this one is not among them.
+        own = {row["layout"] for row in rows if row["isa"] == self.isa and row["runnable"]}
+        others = {row["layout"] for row in rows} - own
+        tables = [row for row in rows if row["layout"] in others]
         self.assertEqual({row["isa"] for row in rows if row["chosen"] and row not in tables}, {self.isa})
         self.assertEqual({row["isa"] for row in tables if row["chosen"]}, {"scalar"})
 

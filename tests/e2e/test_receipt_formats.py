@@ -5,9 +5,10 @@ was measured."""
 import json
 
 import common
+import weights
 from common import tern_text
 
-TYPES = ["q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k", "tq1_0", "tq2_0", "tl1", "f16"]
+TYPES = [*weights.PLAIN, "q4_k", "q5_k", "q6_k", "tq1_0", "tq2_0", "tl1", "f16"]
 TOLERANCES = {"i2s": 1e-5, "f16": 1e-11}
 
 

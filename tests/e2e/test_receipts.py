@@ -9,6 +9,7 @@ from pathlib import Path
 
 import common
 import receipt_tools as tools
+import weights
 from common import comma, tern, tern_json, tern_text
 from receipt_case import TOKENS, WithReceipt
 
@@ -430,7 +431,7 @@ class Replay(WithReceipt):
     def test_everywhere(self):
         """Every instruction set, layout, thread count and batch."""
         for isa in common.runnable_isas():
-            for layout in ("t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"):
+            for layout in weights.TERNARY_LAYOUTS:
                 options = ["--isa", isa, "--layout", layout, "--threads", 1 + len(layout) % 3]
                 text = tern_text("verify", self.path, "--replay", *options, "--batch", 2)
                 self.assertIn(f"the same bits on {isa}, {layout}", text)

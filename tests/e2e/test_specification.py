@@ -212,7 +212,8 @@ class Specification(common.FolderTest):
                 code = f"{includes}int used(void);\nint used(void) {{\n{entry['use']}}}\n"
                 for name in entry["names"]:
                     self.assertRegex(entry["use"], rf"\b{name}\b")
-                command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-I", ROOT / "include", "-"]
+                command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c"]
+                command += ["-I", ROOT / "include", "-I", self.build / "gen" / "include", "-"]
                 result = subprocess.run(command, input=code, capture_output=True, text=True)
                 self.assertEqual(result.returncode, 0, result.stderr)
 

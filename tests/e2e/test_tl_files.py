@@ -7,6 +7,7 @@ import struct
 
 import common
 import gguf_edit
+import weights
 from common import comma, prompt, tern, tern_json, tern_text
 from test_i2s_layouts import I2_S, codes_of
 
@@ -98,7 +99,7 @@ class TlFiles(common.FolderTest):
     def test_layouts(self):
         expected = self.logits(self.model)
         for kind, path in self.files.items():
-            for layout in ("t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"):
+            for layout in weights.TERNARY_LAYOUTS:
                 with self.subTest(kind=kind, layout=layout):
                     options = ("--tl-tiles", TILES[kind], "--layout", layout)
                     self.assertEqual(self.logits(path, *options), expected)

@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import common
+import weights
 from common import tern, tern_json, tern_text
 from serving import Server
 
@@ -225,7 +226,8 @@ class Tune(common.FolderTest):
         """Passes over many sequences count where there may be as many: in a server, or a file of prompts."""
         small = ("-m", common.small_model(), "--threads", 2)
         self.layout("run", *small, "-p", "1+1=", "-n", 1)
-        self.keep_probe(dense="t5br16", ratio=800, noise=7, passes=[900, 1380])
+        dense = weights.DENSE_LAYOUTS[-1]
+        self.keep_probe(dense=dense, ratio=800, noise=7, passes=[900, 1380])
         prompts = self.mine / "prompts.txt"
         prompts.write_text("1+1=\n2+2=\n", encoding="utf-8")
         run = ("run", *small, "-n", 1)
@@ -233,12 +235,12 @@ class Tune(common.FolderTest):
         kept = self.kept().read_bytes()
         for words, layout in (
             ((*many,), "t2r16; a pass of 16 tokens"),
-            ((*many, "--parallel", 8), "t5br16; memory bounds"),
-            ((*run, "-p", "1+1="), "t5br16; memory bounds"),
+            ((*many, "--parallel", 8), f"{dense}; memory bounds"),
+            ((*run, "-p", "1+1="), f"{dense}; memory bounds"),
         ):
             self.kept().write_bytes(kept)
             self.assertIn(f"layout: {layout}", self.layout(*words))
-        for options, gemv in (([], "tern_gemv_i2_s_"), (["--parallel", 8], "tern_gemv_t5br16_")):
+        for options, gemv in (([], "tern_gemv_i2_s_"), (["--parallel", 8], f"tern_gemv_{dense}_")):
             self.kept().write_bytes(kept)
             with Server(*small, "--cache", self.cache, *options, env=TUNED) as server:
                 answer = server.complete("1+1=", max_tokens=2, receipt=True)

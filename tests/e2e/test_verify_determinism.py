@@ -5,9 +5,10 @@ import re
 import tempfile
 
 import common
+import weights
 from common import tern, tern_text
 
-LAYOUTS = ["t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"]
+LAYOUTS = weights.TERNARY_LAYOUTS
 
 
 def verify(*options):

@@ -81,7 +81,6 @@ static void test_packed_bytes(void **state) {
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T2R16, 16, 16), 64);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T2R16, 17, 20), 2 * 2 * 64);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T5R16, 17, 41), 2 * 3 * 64);
-    assert_int_equal(tern_packed_bytes(TERN_LAYOUT_T5BR16, 17, 41), 2 * 3 * 64);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q4_0R16, 16, 64), 2 * 288);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q4_1R16, 1, 64), 2 * 320);
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q5_0R16, 17, 96), 2 * 3 * 352);

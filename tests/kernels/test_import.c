@@ -8,8 +8,11 @@
 #include "kernels/reference_fill.h"
 #include "tests/support/check.h"
 
-static const tern_layout layouts[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_T5R16, TERN_LAYOUT_T5BR16,
-                                      TERN_LAYOUT_TL1R16, TERN_LAYOUT_TL2R16};
+static const tern_layout layouts[] = {
+#define LAYOUT(NAME, ...) TERN_LAYOUT_##NAME,
+    TERN_TERNARY_LAYOUT_LIST(LAYOUT)
+#undef LAYOUT
+};
 
 /* A matrix in I2_S, and as a foreign tensor. */
 typedef struct pair {

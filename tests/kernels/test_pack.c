@@ -8,22 +8,42 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/facts.h"
 #include "kernels/trits.h"
 #include "tests/kernels/matmul_case.h"
 
 /* ---- the pictures -------------------------------------------------------------------------- */
 
-static size_t packed_block_bytes(tern_layout layout) {
-    switch (layout) {
-    case TERN_LAYOUT_Q4_0R16:
-        return 288;
-    case TERN_LAYOUT_Q4_1R16:
-        return 320;
-    case TERN_LAYOUT_Q5_0R16:
-        return 352;
-    default:
-        return 544;
-    }
+/* What a plain format and its layout have for 32 columns besides codes: kernels/formats.toml. */
+typedef struct plain {
+    tern_format format;
+    tern_layout layout;
+    size_t file_bytes, fields, chunks, fifth;
+} plain;
+
+static const plain plains[] = {
+#define TERN_PLAIN(NAME, name, ...) {TERN_FORMAT_##NAME, TERN_LAYOUT_##NAME##R16, __VA_ARGS__},
+#include "gen/plain.inc"
+#undef TERN_PLAIN
+};
+enum { PLAINS = sizeof plains / sizeof *plains };
+
+static const plain *plain_format(tern_format format) {
+    for (size_t i = 0; i < PLAINS; i++)
+        if (plains[i].format == format)
+            return &plains[i];
+    return NULL;
+}
+
+static const plain *plain_layout(tern_layout layout) {
+    for (size_t i = 0; i < PLAINS; i++)
+        if (plains[i].layout == layout)
+            return &plains[i];
+    return NULL;
+}
+
+static size_t packed_block_bytes(const plain *p) {
+    return 32 * p->fields + 64 * (p->chunks + p->fifth);
 }
 
 /* Digit n of the base-3 fraction byte/256. */
@@ -67,21 +87,20 @@ static int packed_code(const tern_matrix *w, size_t row, size_t col) {
         return w->layout == TERN_LAYOUT_T5R16 ? digit((uint8_t)(byte + 128), (size_t)n)
                                               : (int)tern_trits_digit(byte, n);
     }
-    const size_t header = w->layout == TERN_LAYOUT_Q4_1R16 ? 64 : 32;
-    const uint8_t *block = data + (g * (w->cols / 32) + col / 32) * packed_block_bytes(w->layout);
+    const plain *p = plain_layout(w->layout);
+    const uint8_t *block = data + (g * (w->cols / 32) + col / 32) * packed_block_bytes(p);
+    const uint8_t *codes = block + 32 * p->fields + 4 * r;
     const size_t k = col % 32;
-    if (w->layout == TERN_LAYOUT_Q8_0R16)
-        return (int8_t)block[header + k / 4 * 64 + 4 * r + k % 4];
-    const uint8_t byte = block[header + k / 8 * 64 + 4 * r + k % 4];
+    if (p->chunks == 8)
+        return (int8_t)codes[k / 4 * 64 + k % 4];
+    const uint8_t byte = codes[k / 8 * 64 + k % 4];
     const int nibble = k % 8 < 4 ? byte & 15 : byte >> 4;
-    if (w->layout != TERN_LAYOUT_Q5_0R16)
-        return nibble;
-    return nibble | (block[header + 256 + 4 * r + k % 4] >> (k / 4) & 1) << 4;
+    return p->fifth ? nibble | (codes[256 + k % 4] >> (k / 4) & 1) << 4 : nibble;
 }
 
 /* The f16 field of a packed block: 0 is d, 1 is m. */
 static uint16_t packed_field(const tern_matrix *w, size_t row, size_t block, size_t field) {
-    const size_t bytes = packed_block_bytes(w->layout);
+    const size_t bytes = packed_block_bytes(plain_layout(w->layout));
     const uint8_t *at = (const uint8_t *)w->data + (row / 16 * (w->cols / 32) + block) * bytes;
     uint16_t half;
 
@@ -99,14 +118,18 @@ static int file_code(const matmul_case *c, size_t element) {
         return file[element / 128 * 32 + j] >> (6 - 2 * (element % 128 / 32)) & 3;
     if (is_tq(c->format))
         return tq_code(c->format, file + element / 256 * info->block_bytes, element % 256);
-    const uint8_t *block = file + element / 32 * info->block_bytes;
-    if (c->format == TERN_FORMAT_Q8_0)
-        return (int8_t)block[2 + j];
-    const uint8_t byte = block[info->block_bytes - 16 + j % 16];
-    const int nibble = j < 16 ? byte & 15 : byte >> 4;
-    if (c->format != TERN_FORMAT_Q5_0)
-        return nibble;
-    return nibble | (block[2 + j / 8] >> (j % 8) & 1) << 4;
+    const int8_t *levels = tern_format_facts_of(c->format)->plain.levels;
+    const uint8_t *nibbles = file + element / 32 * info->block_bytes + 2;
+    if (levels != NULL)
+        return levels[j < 16 ? nibbles[j] & 15 : nibbles[j - 16] >> 4];
+    const plain *p = plain_format(c->format);
+    const uint8_t *block = file + element / 32 * p->file_bytes;
+    const uint8_t *fifths = block + 2 * p->fields;
+    const uint8_t *codes = fifths + 4 * p->fifth;
+    if (p->chunks == 8)
+        return (int8_t)codes[j];
+    const int nibble = j < 16 ? codes[j % 16] & 15 : codes[j % 16] >> 4;
+    return p->fifth ? nibble | (fifths[j / 8] >> (j % 8) & 1) << 4 : nibble;
 }
 
 static void check_codes(const matmul_case *c) {
@@ -129,7 +152,7 @@ static void check_codes(const matmul_case *c) {
 
 static void check_fields(const matmul_case *c) {
     const size_t block_bytes = tern_format_describe(c->format)->block_bytes;
-    const size_t fields = c->format == TERN_FORMAT_Q4_1 ? 2 : 1;
+    const size_t fields = plain_layout(c->matrix.layout)->fields;
     const size_t blocks = c->cols / 32;
 
     for (size_t row = 0; row < (c->rows + 15) / 16 * 16; row++)
@@ -170,23 +193,7 @@ static void check_round_trip(const matmul_case *c) {
 
 /* Layouts that packed_code and packed_field read; the others have worked bytes and round trips. */
 static bool has_picture(tern_layout layout) {
-    switch (layout) {
-    case TERN_LAYOUT_TL1R16:
-    case TERN_LAYOUT_TL2R16:
-    case TERN_LAYOUT_INT8R16:
-    case TERN_LAYOUT_INT4R16:
-    case TERN_LAYOUT_IQ2_SR16:
-    case TERN_LAYOUT_Q4_KR16:
-    case TERN_LAYOUT_Q5_KR16:
-    case TERN_LAYOUT_Q6_KR16:
-    case TERN_LAYOUT_Q1_0R16:
-    case TERN_LAYOUT_Q2_0R16:
-    case TERN_LAYOUT_PQ2_0R16:
-    case TERN_LAYOUT_STQ1_0R16:
-        return false;
-    default:
-        return true;
-    }
+    return layout == TERN_LAYOUT_T2R16 || is_base3(layout) || plain_layout(layout) != NULL;
 }
 
 static void check_layouts(tern_format format, size_t rows, size_t cols, check_rng *rng) {
@@ -276,21 +283,20 @@ static void test_code_3(void **state) {
 
 /* Also in Q4_0R16, whose nibbles could hold it: no encoder writes it. */
 static void test_tq_code_3(void **state) {
-    static const tern_layout layouts[] = {TERN_LAYOUT_T2R16, TERN_LAYOUT_T5R16, TERN_LAYOUT_T5BR16,
-                                          TERN_LAYOUT_Q4_0R16};
     uint8_t file[17 * 66];
 
     (void)state;
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        for (size_t row = 2; row < 17; row += 14) {
+    for (int l = TERN_LAYOUT_ROWS + 1; l < TERN_LAYOUT_COUNT; l++)
+        for (size_t row = 2; row < 17 && tern_layout_holds((tern_layout)l, TERN_FORMAT_TQ2_0);
+             row += 14) {
             _Alignas(64) uint8_t packed[2 * 8 * 288];
             char place[64];
             tern_error err = {0};
             memset(file, 0x55, sizeof file);
             file[row * 66 + 33] = 0xd5; /* column 128 + 96 + 1 */
-            assert_int_equal(
-                tern_pack_rows(TERN_FORMAT_TQ2_0, file, 17, 256, layouts[i], 0, 17, packed, &err),
-                TERN_ERR_TENSOR_DATA);
+            assert_int_equal(tern_pack_rows(TERN_FORMAT_TQ2_0, file, 17, 256, (tern_layout)l, 0, 17,
+                                            packed, &err),
+                             TERN_ERR_TENSOR_DATA);
             snprintf(place, sizeof place, "row %zu, column 225", row);
             assert_non_null(strstr(err.message, place));
         }

@@ -5,18 +5,22 @@
 #include <string.h>
 
 #include "kernels/codes.h"
+#include "kernels/facts.h"
 #include "kernels/half.h"
 #include "kernels/reference.h"
 #include "kernels/reference_fill.h"
 #include "tests/support/check.h"
 
-static const tern_format blocks_of_32[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_1,
-                                           TERN_FORMAT_Q8_0, TERN_FORMAT_INT4};
+#define TERN_PLAIN(NAME, name, ...) TERN_FORMAT_##NAME,
+static const tern_format blocks_of_32[] = {
+#include "gen/plain.inc"
+    TERN_FORMAT_INT4};
 static const tern_format by_rows[] = {
-    TERN_FORMAT_F32,  TERN_FORMAT_F16,   TERN_FORMAT_BF16,   TERN_FORMAT_Q4_0,
-    TERN_FORMAT_Q4_1, TERN_FORMAT_Q8_0,  TERN_FORMAT_Q5_0,   TERN_FORMAT_Q4_K,
+#include "gen/plain.inc"
+    TERN_FORMAT_F32,  TERN_FORMAT_F16,   TERN_FORMAT_BF16,   TERN_FORMAT_Q4_K,
     TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K,  TERN_FORMAT_INT4,   TERN_FORMAT_Q1_0,
     TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0};
+#undef TERN_PLAIN
 static const tern_format supers[] = {TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
 
 static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
@@ -220,7 +224,7 @@ static void test_worked_int(void **state) {
     assert_int_equal(tern_quantize_int8(x, 1, 32, true, NULL, scales, &err), TERN_ERR_NULL);
 }
 
-/* No weight is further from its float than half a step (Q4_0, Q5_0: a whole one at one end). */
+/* No weight is further from its float than half a step (with a bias: a whole one at one end). */
 static void check_distances(tern_format format, const float *x, size_t n, const uint8_t *file) {
     const size_t bytes = tern_format_describe(format)->block_bytes;
     float back[256];
@@ -228,7 +232,7 @@ static void check_distances(tern_format format, const float *x, size_t n, const 
     tern_dequantize_row(format, file, n, 0, 1.0f, back);
     for (size_t i = 0; i < n; i++) {
         const float step = fabsf(tern_f16_load(file + i / 32 * bytes));
-        const bool one_sided = format == TERN_FORMAT_Q4_0 || format == TERN_FORMAT_Q5_0;
+        const bool one_sided = tern_format_facts_of(format)->plain.bias > 0;
         const float share = one_sided ? 1.0f : 0.5f;
         if (!(fabsf(back[i] - x[i]) <= step * share + 2e-3f * fabsf(x[i]) + 2e-3f))
             check_fail("element %zu: %g became %g, step %g", i, (double)x[i], (double)back[i],

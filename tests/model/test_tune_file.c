@@ -42,7 +42,7 @@ static tern_tuning two_choices(const tern_guard *guard) {
     t.layouts = (tern_layout_probes){.n = 1,
                                      .list = {{.threads = 3,
                                                .stream = 4096,
-                                               .dense = TERN_LAYOUT_T5BR16,
+                                               .dense = TERN_LAYOUT_T5R16,
                                                .ratio = 800,
                                                .noise = 7,
                                                .passes = {900, TERN_LAYOUT_RATIO_LIMIT}}}};
@@ -200,7 +200,6 @@ static void check_probes(const char *probes, size_t expected) {
 static void test_probe_of_no_base3(void **state) {
     (void)state;
     check_probes(PROBE(",\"dense\":\"t5r16\""), 1);
-    check_probes(PROBE(",\"dense\":\"t5br16\""), 1);
     check_probes(PROBE(",\"dense\":\"t2r16\""), 0);
     check_probes(PROBE(",\"dense\":5"), 0);
     check_probes(PROBE(""), 0);

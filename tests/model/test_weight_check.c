@@ -19,8 +19,9 @@ typedef struct block {
 } block;
 
 static const block blocks[] = {
-    {TERN_FORMAT_Q4_0, 32, 18, 1, {0}},      {TERN_FORMAT_Q4_1, 32, 20, 2, {0, 2}},
-    {TERN_FORMAT_Q5_0, 32, 22, 1, {0}},      {TERN_FORMAT_Q8_0, 32, 34, 1, {0}},
+#define TERN_PLAIN(NAME, name, bytes, fields, ...) {TERN_FORMAT_##NAME, 32, bytes, fields, {0, 2}},
+#include "gen/plain.inc"
+#undef TERN_PLAIN
     {TERN_FORMAT_Q4_K, 256, 144, 2, {0, 2}}, {TERN_FORMAT_Q5_K, 256, 176, 2, {0, 2}},
     {TERN_FORMAT_Q6_K, 256, 210, 1, {208}},  {TERN_FORMAT_IQ2_S, 256, 82, 1, {0}},
     {TERN_FORMAT_Q1_0, 128, 18, 1, {0}},     {TERN_FORMAT_Q2_0, 64, 18, 1, {0}},

@@ -60,7 +60,7 @@ def build(args: argparse.Namespace, tree: Path, env: dict[str, str]) -> str:
     ):
         raise SystemExit("the configured tree names a Python")
     run([args.cmake, "--build", build_dir, "--target", "tern_kernels", "-j2"], env=env)
-    run([args.cc, "-std=c11", f"-I{tree / 'include'}", tree / "examples" / "gemv.c",
+    run([args.cc, "-std=c11", f"-I{tree / 'include'}", f"-I{tree / 'gen' / 'include'}", tree / "examples" / "gemv.c",
          build_dir / "libtern-kernels.a", "-lcpuinfo", "-lm", "-pthread", "-o", program],
         env=env)  # fmt: skip
     return run([program])

@@ -11,8 +11,8 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]
 
 
-def compiles(compiler: str, language: list[str], include: Path, header: str) -> bool:
-    command = [compiler, *language, *WARNINGS, f"-I{include}", "-"]
+def compiles(compiler: str, language: list[str], include: list[Path], header: str) -> bool:
+    command = [compiler, *language, *WARNINGS, *(f"-I{path}" for path in include), "-"]
     source = f"#include <tern/{header}>\n" * 2 + "int main(void) { return 0; }\n"
     done = subprocess.run(command, input=source, text=True, capture_output=True)
     print(f"{'ok' if done.returncode == 0 else 'FAILED'}: {' '.join(command)} < {header}")
@@ -24,14 +24,14 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cc", required=True)
     parser.add_argument("--cxx", help="a C++ compiler, if there is one")
-    parser.add_argument("--include", type=Path, required=True)
+    parser.add_argument("--include", type=Path, nargs="+", required=True)
     args = parser.parse_args()
     languages = [(args.cc, ["-std=c11", "-x", "c"])]
     if args.cxx:
         languages.append((args.cxx, ["-std=c++17", "-x", "c++"]))
     else:
         print("no C++ compiler: C only")
-    headers = sorted(path.name for path in (args.include / "tern").glob("*.h"))
+    headers = sorted(path.name for folder in args.include for path in (folder / "tern").glob("*.h"))
     results = [
         compiles(compiler, language, args.include, header)
         for compiler, language in languages

@@ -13,11 +13,12 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e")]
 
 import common
+import weights
 from common import comma, prompt, tern_text
 
 SAPPHIRE = {"TERN_PROCESSOR": "sapphire-rapids"}
 # One of each layout that a row of tiles reads.
-PRESETS = ("bitnet-tiny", *(f"llama-tiny-{f}" for f in ("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "iq2_s")))
+PRESETS = ("bitnet-tiny", *(f"llama-tiny-{f}" for f in (*weights.PLAIN, "q4_k", "iq2_s")))
 tiles = None
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of options that commands which run a model share; options_commands.h has the others. */
 
+#include "tern/kernels.h"
 #include "tools/cli/options_commands.h"
 
 static const option_spec table[OPT_PRECISION] = {
@@ -289,7 +290,7 @@ static const option_spec table[OPT_PRECISION] = {
                     .help =
                         "where passes run; auto: CUDA if it supports the model. Changes no bit"},
     [OPT_LAYOUT] = {"layout", 0, NULL, "NAME", OPTION_CHOICE, GROUP_SPEED,
-                    .choices = "auto t2r16 t5r16 t5br16 tl1r16 tl2r16", .fallback = "auto",
+                    .choices = "auto " TERN_TERNARY_LAYOUTS, .fallback = "auto",
                     .commands = EVALUATES | INSPECT | RECEIPTS | KERNELS,
                     .help = "packed layout of ternary matrices. Changes no bit"},
     [OPT_EXACT_HEAD] =

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of options of commands that measure, or that write models or what a model computes. */
 
+#include "tern/kernels.h"
 #include "tools/cli/options_commands.h"
 
 #define AT(id) ((id)-OPT_ALL)
-
-/* Formats that weights can be brought into; embeddings are looked up row by row: not i2_s. */
-#define ROW_TYPES                                                                                  \
-    "f32 f16 bf16 q8_0 q6_k q5_k q5_0 q4_k q4_1 q4_0 q2_0 pq2_0 tq2_0 ptq1_0 tq1_0 stq1_0 q1_0"
 
 static const option_spec table[AT(OPT_THREADS)] = {
     [AT(OPT_ALL)] = {"all", 'a', NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .one_call = true,
@@ -143,14 +140,14 @@ static const option_spec table[AT(OPT_THREADS)] = {
                           .commands = KERNELS | BENCH, .help = "write a Markdown table"},
     [AT(OPT_TYPE)] =
         {"type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
-         .choices = ROW_TYPES " iq2_s i2_s tl1 tl2 int4", .one_call = true, .commands = RECODES,
+         .choices = TERN_ROW_FORMATS " iq2_s i2_s tl1 tl2 int4", .one_call = true, .commands = RECODES,
          .often = EVERY,
          .help = "format of the matrices; vectors become f32 (convert: without it, unchanged)"},
     [AT(OPT_EMBEDDING_TYPE)] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
-                                .choices = ROW_TYPES, .one_call = true, .commands = RECODES,
+                                .choices = TERN_ROW_FORMATS, .one_call = true, .commands = RECODES,
                                 .often = EVERY, .help = "format of the token embeddings"},
     [AT(OPT_OUTPUT_TYPE)] = {"output-type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
-                             .choices = ROW_TYPES " i2_s", .one_call = true, .commands = RECODES,
+                             .choices = TERN_ROW_FORMATS " i2_s", .one_call = true, .commands = RECODES,
                              .often = EVERY, .help = "format of the output head"},
     [AT(OPT_FORCE)] = {"force", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .one_call = true,
                        .commands = WRITES, .often = RECODES,

@@ -31,13 +31,16 @@ static const feeding feedings[] = {
     {1, 0, 0, false}, {2, 0, 0, false}, {3, 7, 0, false}, {1, 1, 0, false},
     {2, 1, 0, false}, {2, 0, 5, false}, {3, 5, 2, true},  {2, 1, 0, true},
 };
-static const char *const layouts[] = {"t2r16", "t5r16", "t5br16", "tl1r16", "tl2r16"};
-
-enum {
-    FEEDINGS = sizeof feedings / sizeof *feedings,
-    LAYOUTS = sizeof layouts / sizeof *layouts,
-    DEVICE_LAYOUTS = 2 /* that devices have kernels for, the first ones */
+static const struct {
+    const char *name;
+    bool on_devices; /* these have kernels for it */
+} layouts[] = {
+#define LAYOUT(name, text, family, accuracy, devices) {text, devices},
+    TERN_TERNARY_LAYOUT_LIST(LAYOUT)
+#undef LAYOUT
 };
+
+enum { FEEDINGS = sizeof feedings / sizeof *feedings, LAYOUTS = sizeof layouts / sizeof *layouts };
 
 typedef struct verification {
     const options *o;
@@ -193,22 +196,24 @@ static bool is_ternary(const tern_model *model, tern_format kv) {
 }
 
 /* An instruction set or a device, in every layout that matters to the model. */
-static int check_place(verification *v, determinism_place where, size_t n_layouts) {
+static int check_place(verification *v, determinism_place where) {
     const char *name = where.device != NULL ? where.device : where.isa;
     bool ternary = true;
-    for (size_t i = 0; i < (ternary ? n_layouts : 1); i++) {
+    for (size_t i = 0; i < (ternary ? LAYOUTS : 1); i++) {
         tern_model *model = NULL;
-        where.layout = layouts[i];
+        if (where.device != NULL && !layouts[i].on_devices)
+            continue;
+        where.layout = layouts[i].name;
         const int opened = determinism_open(v->o, v->path, &where, &model);
         if (opened != EXIT_DONE)
             return opened;
         ternary = is_ternary(model, v->kv);
         choose_tokens(v, model);
-        const int status = check_model(v, model, name, layouts[i]);
+        const int status = check_model(v, model, name, layouts[i].name);
         tern_model_free(&model);
         if (status != EXIT_DONE)
             return status;
-        out_print("%-12s %-8s %u runs: the same\n", name, ternary ? layouts[i] : "", FEEDINGS);
+        out_print("%-12s %-8s %u runs: the same\n", name, ternary ? layouts[i].name : "", FEEDINGS);
     }
     return EXIT_DONE;
 }
@@ -225,7 +230,7 @@ static int check_device(verification *v) {
         return EXIT_DONE;
     }
     tern_device_close(&device);
-    return check_place(v, (determinism_place){.device = "cuda"}, DEVICE_LAYOUTS);
+    return check_place(v, (determinism_place){.device = "cuda"});
 }
 
 int cmd_verify_determinism(const options *o) {
@@ -236,7 +241,7 @@ int cmd_verify_determinism(const options *o) {
         return determinism_schedules(o, v.path, mask);
     for (size_t i = 0; status == EXIT_DONE && tern_isa_name(i) != NULL; i++)
         if (tern_isa_runs(i, mask))
-            status = check_place(&v, (determinism_place){.isa = tern_isa_name(i)}, LAYOUTS);
+            status = check_place(&v, (determinism_place){.isa = tern_isa_name(i)});
     if (status == EXIT_DONE)
         status = check_device(&v);
     if (status == EXIT_DONE) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <strings.h>
 
+#include "kernels/facts.h"
 #include "runtime/files/gguf/internal.h"
 #include "tern/kernels.h"
 
@@ -14,37 +15,7 @@ static const struct foreign_type {
     uint16_t block_elements, block_bytes;
     const char *name;
 } foreign_types[] = {
-    {4, 0, 0, "q4_2, retired"},
-    {5, 0, 0, "q4_3, retired"},
-    {7, 32, 24, "q5_1"},
-    {9, 32, 36, "q8_1"},
-    {10, 256, 84, "q2_k"},
-    {11, 256, 110, "q3_k"},
-    {15, 256, 292, "q8_k"},
-    {16, 256, 66, "iq2_xxs"},
-    {17, 256, 74, "iq2_xs"},
-    {18, 256, 98, "iq3_xxs"},
-    {19, 256, 50, "iq1_s"},
-    {20, 32, 18, "iq4_nl"},
-    {21, 256, 110, "iq3_s"},
-    {23, 256, 136, "iq4_xs"},
-    {24, 1, 1, "i8"},
-    {25, 1, 2, "i16"},
-    {26, 1, 4, "i32"},
-    {27, 1, 8, "i64"},
-    {28, 1, 8, "f64"},
-    {29, 256, 56, "iq1_m"},
-    {31, 32, 18, "q4_0_4_4"},
-    {32, 32, 18, "q4_0_4_8"},
-    {33, 32, 18, "q4_0_8_8"},
-    {37, 1, 1, "i8_s"},
-    {38, 0, 0, "tl1"},
-    {39, 0, 0, "tl2 or mxfp4"},
-    {40, 0, 0, "nvfp4"},
-    {133, 0, 0, "q6_0"},
-    {134, 0, 0, "iq1_bn"},
-    {135, 0, 0, "iq2_bn"},
-    {335, 0, 0, "iq2_bn_r4"},
+#include "gen/foreign.inc"
     {TERN_GGUF_U8_TYPE, 1, 1, "u8"},
     {TERN_GGUF_INT4_TYPE, 0, 0, "int4"},
     {TERN_GGUF_SPARSE_TYPE, 0, 0, "iebs"},
@@ -103,16 +74,7 @@ tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *by
 }
 
 uint32_t tern_gguf_file_type(tern_format format) {
-    static const uint32_t types[TERN_FORMAT_COUNT] = {
-        [TERN_FORMAT_F32] = 0,     [TERN_FORMAT_F16] = 1,     [TERN_FORMAT_BF16] = 32,
-        [TERN_FORMAT_Q4_0] = 2,    [TERN_FORMAT_Q4_1] = 3,    [TERN_FORMAT_Q5_0] = 8,
-        [TERN_FORMAT_Q8_0] = 7,    [TERN_FORMAT_Q4_K] = 15,   [TERN_FORMAT_Q5_K] = 17,
-        [TERN_FORMAT_Q6_K] = 18,   [TERN_FORMAT_I2_S] = 40,   [TERN_FORMAT_TQ1_0] = 36,
-        [TERN_FORMAT_TQ2_0] = 37,  [TERN_FORMAT_IQ2_S] = 28,  [TERN_FORMAT_Q1_0] = 40,
-        [TERN_FORMAT_Q2_0] = 41,   [TERN_FORMAT_PQ2_0] = 141, [TERN_FORMAT_PTQ1_0] = 143,
-        [TERN_FORMAT_STQ1_0] = 42,
-    };
-    return types[format];
+    return tern_format_facts_of(format)->file_type;
 }
 
 static const struct scalar_type {

@@ -6,34 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/facts.h"
 #include "kernels/half.h"
 #include "kernels/ternary.h"
-
-/* The f16 fields of a block. */
-typedef struct block_fields {
-    size_t n;
-    size_t at[2];
-    const char *what[2];
-    bool magnitude; /* must not be negative: in ternary formats the code holds the sign */
-} block_fields;
-
-static const block_fields fields[TERN_FORMAT_COUNT] = {
-    [TERN_FORMAT_Q4_0] = {1, {0}, {"scale"}, false},
-    [TERN_FORMAT_Q4_1] = {2, {0, 2}, {"scale", "minimum"}, false},
-    [TERN_FORMAT_Q5_0] = {1, {0}, {"scale"}, false},
-    [TERN_FORMAT_Q8_0] = {1, {0}, {"scale"}, false},
-    [TERN_FORMAT_Q4_K] = {2, {0, 2}, {"scale", "scale of minima"}, false},
-    [TERN_FORMAT_Q5_K] = {2, {0, 2}, {"scale", "scale of minima"}, false},
-    [TERN_FORMAT_Q6_K] = {1, {208}, {"scale"}, false},
-    [TERN_FORMAT_IQ2_S] = {1, {0}, {"scale"}, false},
-    [TERN_FORMAT_Q1_0] = {1, {0}, {"scale"}, false},
-    [TERN_FORMAT_Q2_0] = {1, {0}, {"scale"}, false},
-    [TERN_FORMAT_PQ2_0] = {1, {0}, {"scale"}, false},
-    [TERN_FORMAT_PTQ1_0] = {1, {26}, {"scale"}, false},
-    [TERN_FORMAT_STQ1_0] = {1, {40}, {"scale"}, false},
-    [TERN_FORMAT_TQ1_0] = {1, {52}, {"scale"}, true},
-    [TERN_FORMAT_TQ2_0] = {1, {64}, {"scale"}, true},
-};
 
 /* ---- blocks -------------------------------------------------------------------------------- */
 
@@ -44,16 +19,16 @@ static uint16_t half_at(const uint8_t *p) {
 }
 
 /* The first block whose field is wrong, which a sum of bits has found. */
-static tern_status find_block(const block_fields *f, const uint8_t *row, size_t blocks,
+static tern_status find_block(const tern_format_facts *f, const uint8_t *row, size_t blocks,
                               size_t stride, size_t r, tern_error *err) {
     for (size_t b = 0; b < blocks; b++, row += stride)
-        for (size_t i = 0; i < f->n; i++) {
-            const float value = tern_f16_load(row + f->at[i]);
-            if (isfinite(value) && !(f->magnitude && value < 0.0f))
+        for (size_t i = 0; i < f->halves; i++) {
+            const float value = tern_f16_load(row + f->half_at[i]);
+            if (isfinite(value) && !(f->ternary && value < 0.0f))
                 continue;
             return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                             "row %zu, block %zu: the %s is %g, must be finite%s", r, b, f->what[i],
-                             (double)value, f->magnitude ? " and not negative" : "");
+                             "row %zu, block %zu: the %s is %g, must be finite%s", r, b,
+                             f->half_name[i], (double)value, f->ternary ? " and not negative" : "");
         }
     return TERN_OK; /* only a minus zero was there */
 }
@@ -69,16 +44,16 @@ static unsigned add_bits(const uint8_t *row, size_t blocks, size_t stride, unsig
     return bits;
 }
 
-static tern_status check_blocks(const block_fields *f, const tern_format_info *info,
+static tern_status check_blocks(const tern_format_facts *f, const tern_format_info *info,
                                 const uint8_t *data, size_t cols, size_t r0, size_t r1,
                                 tern_error *err) {
     const size_t blocks = cols / info->block_elements, stride = info->block_bytes;
-    const unsigned sign = f->magnitude ? 0x8000u : 0;
+    const unsigned sign = f->ternary ? 0x8000u : 0;
     for (size_t r = r0; r < r1; r++) {
         const uint8_t *row = data + r * blocks * stride;
         unsigned bits = 0;
-        for (size_t i = 0; i < f->n; i++)
-            bits |= add_bits(row + f->at[i], blocks, stride, sign);
+        for (size_t i = 0; i < f->halves; i++)
+            bits |= add_bits(row + f->half_at[i], blocks, stride, sign);
         const tern_status status =
             bits & 0x8000u ? find_block(f, row, blocks, stride, r, err) : TERN_OK;
         if (status != TERN_OK)
@@ -150,8 +125,9 @@ static tern_status check_floats(tern_format format, size_t element, const uint8_
 tern_status tern_weight_check(tern_format format, const void *data, size_t cols, size_t r0,
                               size_t r1, tern_error *err) {
     const tern_format_info *info = tern_format_describe(format);
-    if (fields[format].n > 0)
-        return check_blocks(&fields[format], info, data, cols, r0, r1, err);
+    const tern_format_facts *facts = tern_format_facts_of(format);
+    if (facts->halves > 0)
+        return check_blocks(facts, info, data, cols, r0, r1, err);
     if (format == TERN_FORMAT_F32 || format == TERN_FORMAT_F16 || format == TERN_FORMAT_BF16)
         return check_floats(format, info->block_bytes, data, cols, r0, r1, err);
     return TERN_OK;

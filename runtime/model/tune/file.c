@@ -10,6 +10,7 @@
 #include "base/hash64.h"
 #include "base/json.h"
 #include "dispatch/cpu.h"
+#include "kernels/facts.h"
 #include "threads/team.h"
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -178,12 +179,12 @@ static void read_passes(const tern_json_value *list, tern_layout_probe *out) {
         out->passes[i] = (uint32_t)ratio[i];
 }
 
-/* A layout of base 3 by its name; TERN_LAYOUT_NONE: it is none. */
-static tern_layout base3_layout(const tern_json_value *v) {
-    static const tern_layout layouts[] = {TERN_LAYOUT_T5R16, TERN_LAYOUT_T5BR16};
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        if (tern_json_is_string(v, tern_layout_name(layouts[i])))
-            return layouts[i];
+/* A dense layout by its name; TERN_LAYOUT_NONE for other names. */
+static tern_layout dense_layout(const tern_json_value *v) {
+    for (int i = 0; i < TERN_LAYOUT_COUNT; i++)
+        if (tern_layout_facts_of((tern_layout)i)->dense &&
+            tern_json_is_string(v, tern_layout_name((tern_layout)i)))
+            return (tern_layout)i;
     return TERN_LAYOUT_NONE;
 }
 
@@ -194,7 +195,7 @@ static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
     const tern_json_value *v = list + 1;
     for (uint32_t i = 0; i < list->count && i < TERN_LAYOUT_PROBES; i++, v += v->size) {
         int64_t threads, stream, ratio, noise;
-        const tern_layout dense = base3_layout(tern_json_get(v, "dense"));
+        const tern_layout dense = dense_layout(tern_json_get(v, "dense"));
         if (dense == TERN_LAYOUT_NONE || !number(v, "threads", UINT32_MAX, &threads) ||
             !number(v, "stream", INT64_MAX, &stream) ||
             !number(v, "ratio", TERN_LAYOUT_RATIO_LIMIT, &ratio) ||

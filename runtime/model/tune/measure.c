@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/metrics.h"
+#include "kernels/facts.h"
 #include "runtime/model/tune/estimate.h"
 
 const tern_tune_effort tern_tune_quick = {
@@ -442,10 +443,16 @@ static const tern_kernel_row *row_of(const tern_tuner *t, tern_op op, tern_layou
     return row != NULL && row->needs != 0 ? row : NULL;
 }
 
-/* Base 3 as this machine has kernels for: by tables of bytes where it looks many up at once. */
+/* The last dense layout that this machine has a kernel of its own for; without any, the first. */
 static tern_layout dense_layout(const tern_tuner *t) {
-    const bool by_tables = row_of(t, TERN_OP_GEMV, TERN_LAYOUT_T5BR16) != NULL;
-    return by_tables ? TERN_LAYOUT_T5BR16 : TERN_LAYOUT_T5R16;
+    tern_layout dense = TERN_LAYOUT_NONE;
+    for (int i = 0; i < TERN_LAYOUT_COUNT; i++) {
+        const bool first = dense == TERN_LAYOUT_NONE;
+        if (tern_layout_facts_of((tern_layout)i)->dense &&
+            (first || row_of(t, TERN_OP_GEMV, (tern_layout)i) != NULL))
+            dense = (tern_layout)i;
+    }
+    return dense;
 }
 
 /* The fewest rounds that may decide between layouts, and then whenever there are twice as many:

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kernels/formats.toml lists, for tests that go through all formats or layouts."""
+
+import tomllib
+from pathlib import Path
+
+KERNELS = Path(__file__).parent.parent / "kernels"
+TABLE = tomllib.loads((KERNELS / "formats.toml").read_text(encoding="utf-8"))
+SETS = tomllib.loads((KERNELS / "kernels.toml").read_text(encoding="utf-8"))["isa"]
+
+# Formats in blocks of 32 that the table describes in full, and that floats can become.
+PLAIN = [name for name, entry in TABLE["format"].items() if entry.get("plain") and "levels" not in entry]
+
+# That a ternary matrix can be packed in; the first is the usual one.
+TERNARY_LAYOUTS = [
+    name for name, entry in TABLE["layout"].items() if entry["input"] == "token" and "sparse" not in entry
+]
+DENSE_LAYOUTS = [name for name in TERNARY_LAYOUTS if TABLE["layout"][name].get("dense")]
+
+
+def sets_within(isa):
+    """An instruction set and those that it contains."""
+    parent = SETS[isa].get("extends")
+    return {isa} | (sets_within(parent) if parent else set())
