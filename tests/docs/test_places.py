@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many files name one layout: what docs/adding-a-kernel.md says of adding another."""
+"""How many files name one format and one layout: what docs/adding-a-kernel.md says of adding another."""
 
 import re
 import unittest
@@ -27,6 +27,12 @@ class Places(unittest.TestCase):
             if not told and path.suffix in KINDS and named.search(path.read_text(encoding="utf-8", errors="replace")):
                 found.append(name)
         return found
+
+    def test_a_format(self):
+        """Q5_1 has a layout of its own."""
+        found = self.files_that_name("q5_1")
+        self.assertIn("kernels/formats.toml", found)
+        self.assertLessEqual(len(found), 10, found)
 
     def test_a_layout(self):
         """T5BR16 has a packer, verbs and kernels of its own."""

@@ -19,7 +19,7 @@ class Format(NamedTuple):
     bytes: int  # of a block
 
 
-F32, F16, Q4_0, Q4_1, Q5_0, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 8, 30, 34, 35, 36
+F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 7, 8, 30, 34, 35, 36
 Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
 Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0 = 41, 42, 142, 143, 43
 
@@ -30,6 +30,7 @@ FORMATS = {
     Q4_0: Format("q4_0", 32, 18),
     Q4_1: Format("q4_1", 32, 20),
     Q5_0: Format("q5_0", 32, 22),
+    Q5_1: Format("q5_1", 32, 24),
     Q8_0: Format("q8_0", 32, 34),
     TQ1_0: Format("tq1_0", 256, 54),
     TQ2_0: Format("tq2_0", 256, 66),
@@ -47,7 +48,7 @@ FORMATS = {
 
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
-BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
+BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
 BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
@@ -99,6 +100,14 @@ def _q5_0(raw, rows, cols):
     high = np.unpackbits(blocks[:, 2:6], axis=1, bitorder="little").astype(np.float64)
     codes = _nibbles(blocks[:, 6:]) + 16 * high
     return ((codes - 16) * _half(blocks[:, :2])).reshape(rows, cols)
+
+
+def _q5_1(raw, rows, cols):
+    """As Q4_1, with fifth bits as Q5_0 has them behind the minimum."""
+    blocks = raw.reshape(-1, 24)
+    high = np.unpackbits(blocks[:, 4:8], axis=1, bitorder="little").astype(np.float64)
+    codes = _nibbles(blocks[:, 8:]) + 16 * high
+    return (codes * _half(blocks[:, :2]) + _half(blocks[:, 2:4])).reshape(rows, cols)
 
 
 def _q8_0(raw, rows, cols):
@@ -302,6 +311,7 @@ _DECODERS = {
     Q4_0: _q4_0,
     Q4_1: _q4_1,
     Q5_0: _q5_0,
+    Q5_1: _q5_1,
     Q8_0: _q8_0,
     TQ1_0: _tq(TQ1_0),
     TQ2_0: _tq(TQ2_0),
