@@ -32,6 +32,7 @@ static const char *reason_of(unsigned status) {
     } reasons[] = {
         {200, "OK"},
         {204, "No Content"},
+        {304, "Not Modified"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
         {403, "Forbidden"},
@@ -75,6 +76,11 @@ static void print_date(http_connection *c) {
               months + 3 * t.tm_mon, t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
+/* Of a status that says so: there is no body, and a length would be another reply's. */
+static bool is_bare(const http_exchange *x) {
+    return x->status == 204 || x->status == 304;
+}
+
 /* How the client learns where the reply ends. */
 static void print_framing(http_connection *c, const http_exchange *x) {
     if (c->closes)
@@ -83,7 +89,7 @@ static void print_framing(http_connection *c, const http_exchange *x) {
         print(c, "Connection: keep-alive\r\n");
     if (x->stream && !x->head.old)
         print(c, "Transfer-Encoding: chunked\r\n");
-    else if (!x->stream && x->status != 204)
+    else if (!x->stream && !is_bare(x))
         print(c, "Content-Length: %zu\r\n", x->reply_size);
 }
 
@@ -126,7 +132,7 @@ static size_t put_piece(http_connection *c, http_exchange *x) {
 }
 
 static bool has_no_body(const http_exchange *x) {
-    return x->status == 204 || strcmp(x->head.method, "HEAD") == 0;
+    return is_bare(x) || strcmp(x->head.method, "HEAD") == 0;
 }
 
 /* With the lock held: what there is of it goes on its way, the head before all. */
