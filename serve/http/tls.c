@@ -23,6 +23,7 @@ typedef struct identity {
 
 /* What is used of GnuTLS, which is loaded with the first certificate. */
 #define FUNCTIONS(X)                                                                               \
+    X(alert_send_appropriate)                                                                      \
     X(bye)                                                                                         \
     X(certificate_allocate_credentials)                                                            \
     X(certificate_free_credentials)                                                                \
@@ -238,7 +239,10 @@ int http_tls_shake(http_tls *t) {
     const int code = gnutls.handshake(t->session);
     if (code == GNUTLS_E_SUCCESS)
         return 0;
-    return is_later(code) ? HTTP_LATER : HTTP_BROKEN;
+    if (is_later(code))
+        return HTTP_LATER;
+    (void)gnutls.alert_send_appropriate(t->session, code); /* the client hears why */
+    return HTTP_BROKEN;
 }
 
 /* A client that wants to shake hands again is not served on: nobody needs that. */
