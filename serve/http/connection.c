@@ -155,9 +155,17 @@ static bool names(const char *list, const char *word) {
     return false;
 }
 
+/* A list may stand in several fields: RFC 9110, 5.3. */
+static bool has_option(const http_head *h, const char *word) {
+    const char *at = NULL, *name, *value;
+    while (http_head_next(h, &at, &name, &value))
+        if (strcasecmp(name, "Connection") == 0 && names(value, word))
+            return true;
+    return false;
+}
+
 static bool closes_after(const http_head *h) {
-    const char *connection = http_head_find(h, "Connection");
-    return names(connection, "close") || (h->old && !names(connection, "keep-alive"));
+    return has_option(h, "close") || (h->old && !has_option(h, "keep-alive"));
 }
 
 /* A client that waits to be asked for its body is asked, or, where it is refused by its head, not
@@ -228,13 +236,21 @@ static bool take_piece(http_connection *c) {
     return n == 0 || http_take(c->x, piece, n);
 }
 
+static turn end_body(http_connection *c) {
+    const turn next = begin_reply(c);
+    http_handle(c->x);
+    return next;
+}
+
 static turn read_body(http_connection *c) {
     const turn asked = write_out(c);
     if (asked != GOES_ON)
         return asked;
     while (!is_read(c) && c->in_at < c->in_end) {
-        if (!take_piece(c))
-            return ENDS;
+        if (!take_piece(c)) {
+            c->closes = true;
+            return end_body(c); /* the client hears why */
+        }
         if (c->chunks.state == HTTP_CHUNKS_WRONG) {
             http_refuse(c->x, HTTP_CHUNKS);
             return begin_reply(c);
@@ -242,9 +258,7 @@ static turn read_body(http_connection *c) {
     }
     if (!is_read(c))
         return read_more(c);
-    const turn next = begin_reply(c);
-    http_handle(c->x);
-    return next;
+    return end_body(c);
 }
 
 /* All of a reply is sent. */

@@ -38,6 +38,10 @@ static void handle(void *user, http_exchange *x) {
     (void)user;
     if (http_status(x) != 0)
         return;
+    if (strcmp(http_path(x), "/304") == 0 || strcmp(http_path(x), "/204") == 0) {
+        http_reply(x, (unsigned)strtoul(http_path(x) + 1, NULL, 10), "text/plain", NULL, 0);
+        return;
+    }
     const int n = asprintf(&said, "<%s %s [%.*s] %s>", http_method(x), http_path(x), (int)size,
                            body, field != NULL ? field : "");
     if (strcmp(http_path(x), "/stream") != 0) {
@@ -147,6 +151,12 @@ static const talk talks[] = {
     {"HTTP/1.0 ends", TEXT("GET /a HTTP/1.0\r\n\r\n"), "200 ", "<GET /a [] >"},
     {"HTTP/1.0 is kept", TEXT("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" LAST), "200 200 ",
      "<GET /last [] >"},
+    {"one field of several says that it ends",
+     TEXT("GET /a HTTP/1.1\r\n" H "Connection: keep-alive\r\nConnection: x, CLOSE\r\n\r\n" LAST),
+     "200 ", "<GET /a [] >"},
+    {"one field of several says that HTTP/1.0 is kept",
+     TEXT("GET /a HTTP/1.0\r\nConnection: x\r\nConnection: keep-alive\r\n\r\n" LAST), "200 200 ",
+     "<GET /last [] >"},
     {"a head alone", TEXT("HEAD /a HTTP/1.1\r\n" CLOSE "\r\n"), "200 ", "\r\n\r\n"},
     {"a stream", TEXT("GET /stream HTTP/1.1\r\n" H "\r\n" LAST), "200 200 ", "<GET /last [] >"},
     {"a stream in chunks", TEXT("GET /stream HTTP/1.1\r\n" CLOSE "\r\n"), "200 ",
@@ -215,6 +225,26 @@ static void test_refusals(void **state) {
     assert_non_null(strstr(heard, "\r\nContent-Type: application/json\r\n"));
     assert_non_null(strstr(heard, "\r\n\r\n{\"error\":{\"message\":\"the request has a byte"));
     assert_null(strstr(heard, "<html"));
+}
+
+/* Statuses that have no body: a length would be that of another reply, and none is waited for. */
+static void test_bare_replies(void **state) {
+    (void)state;
+    static char heard[MOST];
+    static const char *const paths[] = {"204", "304"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char request[128];
+        const int n =
+            snprintf(request, sizeof request, "GET /%s HTTP/1.1\r\n" H "\r\n" LAST, paths[i]);
+        exchange(request, (size_t)n, (size_t)n, heard);
+        const char *next = strstr(heard + 1, "HTTP/1.1 200 ");
+        assert_memory_equal(heard + 9, paths[i], 3);
+        assert_true(heard[13] >= 'A'); /* with its reason */
+        assert_non_null(next);
+        assert_memory_equal(next - 4, "\r\n\r\n", 4);
+        const char *length = strstr(heard, "Content-Length");
+        assert_true(length != NULL && length > next);
+    }
 }
 
 /* ---- what is too long ------------------------------------------------------------------------ */
@@ -286,6 +316,24 @@ static void test_long_chunks(void **state) {
     }
 }
 
+/* Whoever sends far more than that is not read to the end, and hears why all the same. */
+static void test_endless_chunks(void **state) {
+    (void)state;
+    static char heard[MOST], bytes[4 * BODY];
+    static const char *const paths[] = {"a", "refused"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char statuses[64];
+        const int n =
+            sprintf(bytes, "POST /%s HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n%x\r\n",
+                    paths[i], 1 << 20);
+        memset(bytes + n, 'a', sizeof bytes - (size_t)n);
+        exchange(bytes, sizeof bytes, sizeof bytes, heard);
+        statuses_of(heard, statuses, sizeof statuses);
+        assert_string_equal(statuses, i == 0 ? "413 " : "404 ");
+        assert_non_null(strstr(heard, "\r\nConnection: close\r\n"));
+    }
+}
+
 /* ---- who comes ------------------------------------------------------------------------------- */
 
 /* Only as many as the limit says; the others wait until one has left. */
@@ -344,9 +392,14 @@ static void test_no_descriptors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_descriptors), /* the first one: no socket is about to be closed */
-        cmocka_unit_test(test_talks),          cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_heads),     cmocka_unit_test(test_refused_while_it_sends),
-        cmocka_unit_test(test_long_chunks),    cmocka_unit_test(test_connections_have_a_limit),
+        cmocka_unit_test(test_talks),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_bare_replies),
+        cmocka_unit_test(test_long_heads),
+        cmocka_unit_test(test_refused_while_it_sends),
+        cmocka_unit_test(test_long_chunks),
+        cmocka_unit_test(test_endless_chunks),
+        cmocka_unit_test(test_connections_have_a_limit),
     };
     return cmocka_run_group_tests(tests, open_server, close_server);
 }
