@@ -18,15 +18,10 @@ typedef __m256i vi;
 typedef __m256i vb;
 typedef __m256i vh;
 
-static inline vf vf_zero(void) {
-    return _mm256_setzero_ps();
-}
-static inline vf vf_set1(float x) {
-    return _mm256_set1_ps(x);
-}
-static inline vf vf_load(const float *p) {
-    return _mm256_loadu_ps(p);
-}
+#define X86(op) _mm256_##op
+#define X86_BITS(op) _mm256_##op##_si256
+#include "kernels/isa/x86_bytes.h"
+
 static inline vf vf_repeat2(const float *p) {
     const __m128 four = _mm_loadu_ps(p);
     return _mm256_set_m128(_mm_unpackhi_ps(four, four), _mm_unpacklo_ps(four, four));
@@ -34,30 +29,9 @@ static inline vf vf_repeat2(const float *p) {
 static inline vf vf_repeat4(const float *p) {
     return _mm256_set_m128(_mm_broadcast_ss(p + 1), _mm_broadcast_ss(p));
 }
-static inline void vf_store(float *p, vf v) {
-    _mm256_storeu_ps(p, v);
-}
-static inline vf vf_add(vf a, vf b) {
-    return _mm256_add_ps(a, b);
-}
-static inline vf vf_sub(vf a, vf b) {
-    return _mm256_sub_ps(a, b);
-}
-static inline vf vf_mul(vf a, vf b) {
-    return _mm256_mul_ps(a, b);
-}
 static inline vf vf_mac_exact(vf s, vf a, vf b) {
     return _mm256_fmadd_ps(a, b, s);
 }
-static inline vf vf_div(vf a, vf b) {
-    return _mm256_div_ps(a, b);
-}
-static inline vf vf_max(vf a, vf b) {
-    return _mm256_max_ps(a, b);
-} /* a > b ? a : b */
-static inline vf vf_min(vf a, vf b) {
-    return _mm256_min_ps(a, b);
-} /* a < b ? a : b */
 
 /* All ones in the lanes below n. */
 static inline __m256i lanes_below(size_t n) {
@@ -215,31 +189,6 @@ static inline vf vf_addsub(vf a, vf b) {
     return _mm256_addsub_ps(a, b);
 } /* even -, odd + */
 
-static inline vi vi_zero(void) {
-    return _mm256_setzero_si256();
-}
-static inline vi vi_set1(int32_t x) {
-    return _mm256_set1_epi32(x);
-}
-static inline vi vi_add(vi a, vi b) {
-    return _mm256_add_epi32(a, b);
-}
-static inline vi vi_sub(vi a, vi b) {
-    return _mm256_sub_epi32(a, b);
-}
-static inline vf vi_to_f(vi v) {
-    return _mm256_cvtepi32_ps(v);
-}
-static inline vi vi_round(vf v) {
-    return _mm256_cvtps_epi32(v);
-}
-static inline vi vi_and(vi a, vi b) {
-    return _mm256_and_si256(a, b);
-}
-static inline vi vi_srl4(vi v) {
-    return _mm256_srli_epi32(v, 4);
-}
-
 static inline int32_t vi_hsum(vi v) {
     const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
@@ -303,73 +252,6 @@ static inline vb vb_splat4(const void *p) {
     return _mm256_set1_epi32(four);
 }
 
-static inline vb vb_plane2(vb c, int plane) {
-    const __m256i mask = _mm256_set1_epi8(3);
-    return _mm256_and_si256(plane ? _mm256_srli_epi16(c, 2 * plane) : c, mask);
-}
-
-static inline vb vb_bit2(vb c, int i) {
-    const __m256i moved = i > 0 ? _mm256_srli_epi16(c, i - 1) : _mm256_slli_epi16(c, 1);
-    return _mm256_and_si256(moved, _mm256_set1_epi8(2));
-}
-
-/* For matmul_ternary_masked: planes 2 and 3 moved down; an even plane; an odd one, as 4 * code. */
-static inline vb vb_high4(vb c) {
-    return _mm256_srli_epi16(c, 4);
-}
-
-static inline vb vb_even2(vb c) {
-    return _mm256_and_si256(c, _mm256_set1_epi8(3));
-}
-
-static inline vb vb_odd2(vb c) {
-    return _mm256_and_si256(c, _mm256_set1_epi8(12));
-}
-
-/* v / 4, exact for multiples of 4. */
-static inline vi vi_quarter(vi v) {
-    return _mm256_srai_epi32(v, 2);
-}
-
-/* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
-static inline vb vb_tripled(vb c) {
-    return _mm256_add_epi8(c, _mm256_add_epi8(c, c));
-}
-
-/* Digit n is 2 above 42/256, 0 below -42/256. */
-static inline vb vb_trit(vb c, int n) {
-    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
-    const vb fraction = n == 0   ? c
-                        : n == 1 ? first
-                        : n == 2 ? second
-                        : n == 3 ? third
-                                 : vb_tripled(third);
-    const vb above = _mm256_cmpgt_epi8(fraction, _mm256_set1_epi8(42));
-    const vb not_below = _mm256_cmpgt_epi8(fraction, _mm256_set1_epi8(-43));
-    return _mm256_abs_epi8(_mm256_add_epi8(above, not_below)); /* a comparison gives -1 */
-}
-
-static inline vb vb_nibble_lo(vb c) {
-    return _mm256_and_si256(c, _mm256_set1_epi8(15));
-}
-
-static inline vb vb_nibble_hi(vb c) {
-    return _mm256_and_si256(_mm256_srli_epi16(c, 4), _mm256_set1_epi8(15));
-}
-
-/* Bits that a 16-bit shift moves into the neighbouring byte are masked away. */
-static inline vb vb_join1(vb codes, vb bits, int i) {
-    const __m256i moved = i < 4 ? _mm256_slli_epi16(bits, 4 - i) : _mm256_srli_epi16(bits, i - 4);
-    return _mm256_or_si256(codes, _mm256_and_si256(moved, _mm256_set1_epi8(16)));
-}
-
-static inline vb vb_join2(vb codes, vb bits, int plane) {
-    const int left = 4 - 2 * plane;
-    const __m256i moved =
-        left >= 0 ? _mm256_slli_epi16(bits, left) : _mm256_srli_epi16(bits, -left);
-    return _mm256_or_si256(codes, _mm256_and_si256(moved, _mm256_set1_epi8(0x30)));
-}
-
 /* A shuffle sees four bits; the fifth, moved to the top of its byte, chooses between two. */
 static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const __m128i below = _mm_loadu_si128((const __m128i *)table);
@@ -377,10 +259,6 @@ static inline vb vb_lookup32(const uint8_t *table, vb index) {
     return _mm256_blendv_epi8(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(below), index),
                               _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(above), index),
                               _mm256_slli_epi16(index, 3));
-}
-
-static inline vb vb_set1(int x) {
-    return _mm256_set1_epi8((char)x);
 }
 
 static inline vb vb_sub(vb a, vb b) {

@@ -20,41 +20,21 @@ typedef __m512i vi;
 typedef __m512i vb;
 typedef __m512i vh;
 
+#define X86(op) _mm512_##op
+#define X86_BITS(op) _mm512_##op##_si512
+#include "kernels/isa/x86.h"
+
 static inline __mmask16 lanes_below(size_t n) {
     return (__mmask16)((UINT32_C(1) << n) - 1);
 }
 
-static inline vf vf_zero(void) {
-    return _mm512_setzero_ps();
-}
-static inline vf vf_set1(float x) {
-    return _mm512_set1_ps(x);
-}
-static inline vf vf_load(const float *p) {
-    return _mm512_loadu_ps(p);
-}
 static inline vf vf_repeat2(const float *p) {
     const __m512 eight = _mm512_castps256_ps512(_mm256_loadu_ps(p));
     return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7),
                                  eight);
 }
-static inline void vf_store(float *p, vf v) {
-    _mm512_storeu_ps(p, v);
-}
-static inline vf vf_add(vf a, vf b) {
-    return _mm512_add_ps(a, b);
-}
-static inline vf vf_sub(vf a, vf b) {
-    return _mm512_sub_ps(a, b);
-}
-static inline vf vf_mul(vf a, vf b) {
-    return _mm512_mul_ps(a, b);
-}
 static inline vf vf_mac_exact(vf s, vf a, vf b) {
     return _mm512_fmadd_ps(a, b, s);
-}
-static inline vf vf_div(vf a, vf b) {
-    return _mm512_div_ps(a, b);
 }
 
 /*
@@ -75,12 +55,6 @@ static inline vf vf_quotient(vf a, float b) {
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(quotient, divisor, a), inverse, quotient);
 }
 
-static inline vf vf_max(vf a, vf b) {
-    return _mm512_max_ps(a, b);
-} /* a > b ? a : b */
-static inline vf vf_min(vf a, vf b) {
-    return _mm512_min_ps(a, b);
-} /* a < b ? a : b */
 static inline vf vf_abs(vf v) {
     return _mm512_abs_ps(v);
 }
@@ -240,32 +214,8 @@ static inline vf vf_addsub(vf a, vf b) {
     return _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0x5555, a, b);
 }
 
-static inline vi vi_zero(void) {
-    return _mm512_setzero_si512();
-}
-static inline vi vi_set1(int32_t x) {
-    return _mm512_set1_epi32(x);
-}
-static inline vi vi_add(vi a, vi b) {
-    return _mm512_add_epi32(a, b);
-}
-static inline vi vi_sub(vi a, vi b) {
-    return _mm512_sub_epi32(a, b);
-}
 static inline int32_t vi_hsum(vi v) {
     return _mm512_reduce_add_epi32(v);
-}
-static inline vf vi_to_f(vi v) {
-    return _mm512_cvtepi32_ps(v);
-}
-static inline vi vi_round(vf v) {
-    return _mm512_cvtps_epi32(v);
-}
-static inline vi vi_and(vi a, vi b) {
-    return _mm512_and_si512(a, b);
-}
-static inline vi vi_srl4(vi v) {
-    return _mm512_srli_epi32(v, 4);
 }
 
 /* Lanes within int8. */
@@ -406,11 +356,6 @@ static inline vb vb_bit2(vb c, int i) {
     return _mm512_and_si512(moved, _mm512_set1_epi8(2));
 }
 
-/* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
-static inline vb vb_tripled(vb c) {
-    return _mm512_add_epi8(c, _mm512_add_epi8(c, c));
-}
-
 /* Digit n is 2 above 42/256, 0 below -42/256. */
 static inline vb vb_trit(vb c, int n) {
     const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
@@ -424,14 +369,6 @@ static inline vb vb_trit(vb c, int n) {
     const __mmask64 not_below = _mm512_cmpgt_epi8_mask(fraction, _mm512_set1_epi8(-43));
     const vb some = _mm512_maskz_mov_epi8(not_below, one);
     return _mm512_mask_add_epi8(some, above, some, one);
-}
-
-static inline vb vb_nibble_lo(vb c) {
-    return _mm512_and_si512(c, _mm512_set1_epi8(15));
-}
-
-static inline vb vb_nibble_hi(vb c) {
-    return _mm512_and_si512(_mm512_srli_epi16(c, 4), _mm512_set1_epi8(15));
 }
 
 static inline vb vb_join1(vb codes, vb bits, int i) {
@@ -453,10 +390,6 @@ static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const __m512i above = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table + 16)));
     const __mmask64 fifth = _mm512_test_epi8_mask(index, _mm512_set1_epi8(16));
     return _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(below, index), fifth, above, index);
-}
-
-static inline vb vb_set1(int x) {
-    return _mm512_set1_epi8((char)x);
 }
 
 #endif

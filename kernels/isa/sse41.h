@@ -21,18 +21,13 @@ typedef __m128i vh;
 typedef __m128i vw;
 typedef __m128i vp; /* 16-bit partial sums, with the budgets of isa/avx2.h */
 
+#define X86(op) _mm_##op
+#define X86_BITS(op) _mm_##op##_si128
+#include "kernels/isa/x86_bytes.h"
+
 #define TERN_MACS_2BIT 63
 #define TERN_SS_BIAS 0
 
-static inline vf vf_zero(void) {
-    return _mm_setzero_ps();
-}
-static inline vf vf_set1(float x) {
-    return _mm_set1_ps(x);
-}
-static inline vf vf_load(const float *p) {
-    return _mm_loadu_ps(p);
-}
 static inline vf vf_repeat2(const float *p) {
     const __m128 two = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)p));
     return _mm_unpacklo_ps(two, two);
@@ -40,30 +35,9 @@ static inline vf vf_repeat2(const float *p) {
 static inline vf vf_repeat4(const float *p) {
     return _mm_set1_ps(*p);
 }
-static inline void vf_store(float *p, vf v) {
-    _mm_storeu_ps(p, v);
-}
-static inline vf vf_add(vf a, vf b) {
-    return _mm_add_ps(a, b);
-}
-static inline vf vf_sub(vf a, vf b) {
-    return _mm_sub_ps(a, b);
-}
-static inline vf vf_mul(vf a, vf b) {
-    return _mm_mul_ps(a, b);
-}
 static inline vf vf_mac_exact(vf s, vf a, vf b) {
     return vf_add(s, vf_mul(a, b));
 }
-static inline vf vf_div(vf a, vf b) {
-    return _mm_div_ps(a, b);
-}
-static inline vf vf_max(vf a, vf b) {
-    return _mm_max_ps(a, b);
-} /* a > b ? a : b */
-static inline vf vf_min(vf a, vf b) {
-    return _mm_min_ps(a, b);
-} /* a < b ? a : b */
 
 /* All ones in the lanes below n. */
 static inline __m128i lanes_below(size_t n) {
@@ -260,31 +234,6 @@ static inline vf vf_addsub(vf a, vf b) {
     return _mm_addsub_ps(a, b);
 } /* even -, odd + */
 
-static inline vi vi_zero(void) {
-    return _mm_setzero_si128();
-}
-static inline vi vi_set1(int32_t x) {
-    return _mm_set1_epi32(x);
-}
-static inline vi vi_add(vi a, vi b) {
-    return _mm_add_epi32(a, b);
-}
-static inline vi vi_sub(vi a, vi b) {
-    return _mm_sub_epi32(a, b);
-}
-static inline vf vi_to_f(vi v) {
-    return _mm_cvtepi32_ps(v);
-}
-static inline vi vi_round(vf v) {
-    return _mm_cvtps_epi32(v);
-}
-static inline vi vi_and(vi a, vi b) {
-    return _mm_and_si128(a, b);
-}
-static inline vi vi_srl4(vi v) {
-    return _mm_srli_epi32(v, 4);
-}
-
 static inline int32_t vi_hsum(vi v) {
     const __m128i two = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
@@ -356,81 +305,12 @@ static inline vb vb_splat4(const void *p) {
     return _mm_shuffle_epi32(load_four(p), 0);
 }
 
-static inline vb vb_plane2(vb c, int plane) {
-    return _mm_and_si128(plane ? _mm_srli_epi16(c, 2 * plane) : c, _mm_set1_epi8(3));
-}
-
-static inline vb vb_bit2(vb c, int i) {
-    const __m128i moved = i > 0 ? _mm_srli_epi16(c, i - 1) : _mm_slli_epi16(c, 1);
-    return _mm_and_si128(moved, _mm_set1_epi8(2));
-}
-
-/* For matmul_ternary_masked: planes 2 and 3 moved down; an even plane; an odd one, as 4 * code. */
-static inline vb vb_high4(vb c) {
-    return _mm_srli_epi16(c, 4);
-}
-
-static inline vb vb_even2(vb c) {
-    return _mm_and_si128(c, _mm_set1_epi8(3));
-}
-
-static inline vb vb_odd2(vb c) {
-    return _mm_and_si128(c, _mm_set1_epi8(12));
-}
-
-/* v / 4, exact for multiples of 4. */
-static inline vi vi_quarter(vi v) {
-    return _mm_srai_epi32(v, 2);
-}
-
-/* The next base-3 digits of signed fractions: what stays when a digit is carried out. */
-static inline vb vb_tripled(vb c) {
-    return _mm_add_epi8(c, _mm_add_epi8(c, c));
-}
-
-/* Digit n is 2 above 42/256, 0 below -42/256. */
-static inline vb vb_trit(vb c, int n) {
-    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
-    const vb fraction = n == 0   ? c
-                        : n == 1 ? first
-                        : n == 2 ? second
-                        : n == 3 ? third
-                                 : vb_tripled(third);
-    const vb above = _mm_cmpgt_epi8(fraction, _mm_set1_epi8(42));
-    const vb not_below = _mm_cmpgt_epi8(fraction, _mm_set1_epi8(-43));
-    return _mm_abs_epi8(_mm_add_epi8(above, not_below)); /* a comparison gives -1 */
-}
-
-static inline vb vb_nibble_lo(vb c) {
-    return _mm_and_si128(c, _mm_set1_epi8(15));
-}
-
-static inline vb vb_nibble_hi(vb c) {
-    return _mm_and_si128(_mm_srli_epi16(c, 4), _mm_set1_epi8(15));
-}
-
-/* Bits that a 16-bit shift moves into the neighbouring byte are masked away. */
-static inline vb vb_join1(vb codes, vb bits, int i) {
-    const __m128i moved = i < 4 ? _mm_slli_epi16(bits, 4 - i) : _mm_srli_epi16(bits, i - 4);
-    return _mm_or_si128(codes, _mm_and_si128(moved, _mm_set1_epi8(16)));
-}
-
-static inline vb vb_join2(vb codes, vb bits, int plane) {
-    const int left = 4 - 2 * plane;
-    const __m128i moved = left >= 0 ? _mm_slli_epi16(bits, left) : _mm_srli_epi16(bits, -left);
-    return _mm_or_si128(codes, _mm_and_si128(moved, _mm_set1_epi8(0x30)));
-}
-
 /* The same as in isa/avx2_float.h. */
 static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const __m128i below = _mm_loadu_si128((const __m128i *)table);
     const __m128i above = _mm_loadu_si128((const __m128i *)(table + 16));
     return _mm_blendv_epi8(_mm_shuffle_epi8(below, index), _mm_shuffle_epi8(above, index),
                            _mm_slli_epi16(index, 3));
-}
-
-static inline vb vb_set1(int x) {
-    return _mm_set1_epi8((char)x);
 }
 
 /* v, computed here: see isa/avx2.h. */
