@@ -244,15 +244,18 @@ def kernel_problem(doc: Place, name: str) -> str | None:
     return None
 
 
-def check_layout(doc: Place, rows: list[spec.Row], ternary: set[str]) -> None:
+def check_layout(doc: Place, rows: list[spec.Row]) -> None:
     """Ternary products ran on kernels of the layout that the weights have."""
     layout = doc.at("run.layout")
-    for row in rows if layout not in (None, "mixed") else []:
+    ternary = {name for name, one in table()[0].weights.layouts.items() if one.is_ternary}
+    if layout not in (None, "mixed", *ternary):
+        doc.find(f'run.layout: "{layout}" is not a layout of ternary matrices')
+    for row in rows if layout in ternary else []:
         if row.layout in ternary and row.layout != layout:
             doc.find(f'run.layout: is {layout}, but "{row.name}" multiplies in {row.layout}')
 
 
-def check_kernels(doc: Place, kind: str) -> None:
+def check_kernels(doc: Place) -> None:
     names = doc.at("kernels") or []
     if not 1 <= len(names) <= len(table()[1]) + len(FAMILIES):
         doc.find(f"kernels: {len(names)} names")
@@ -263,8 +266,7 @@ def check_kernels(doc: Place, kind: str) -> None:
         if name in names[:i]:
             doc.find(f'kernels[{i}]: "{name}" is there twice')
     rows = [table()[1][name] for name in names if name in table()[1]]
-    layouts = schema(kind)["properties"]["run"]["properties"]["layout"]["enum"]
-    check_layout(doc, rows, set(layouts) - {"mixed", None})
+    check_layout(doc, rows)
     if doc.at("machine.instruction_sets") is not None:
         check_machine(doc)
     own = [row.name for row in rows if not row.isa.is_cuda]

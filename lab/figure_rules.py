@@ -365,7 +365,7 @@ def check(document: dict, key: str | None = None, key_name: str = "") -> tuple[s
         documents.check_header(doc)
         documents.check_origin(doc)
         if kind != "comparison":
-            documents.check_kernels(doc, kind)
+            documents.check_kernels(doc)
             documents.check_model(doc)
             documents.check_nodes(doc)
         {"benchmark": benchmark, "comparison": comparison, "perplexity": perplexity}[kind](doc)

@@ -75,6 +75,15 @@ class Parts(unittest.TestCase):
         for text in ("1,0", "0-", "0,", "x", "2-1", "0-1,2", "0 1", "0,0", "4294967296"):
             self.assertIsNone(documents.read_nodes(text), text)
 
+    def test_layouts(self):
+        rows = [row for row in documents.table()[1].values() if row.layout == "t5r16"][:1]
+        for layout, finding in (("t5r16", None), ("mixed", None), (None, None), ("t2r16", "multiplies in t5r16"),
+                                ("t9r16", "is not a layout of ternary matrices")):  # fmt: skip
+            doc = documents.Place({"run": {"layout": layout}}, "", [])
+            documents.check_layout(doc, rows)
+            self.assertEqual(len(doc.found), finding is not None, layout)
+            self.assertIn(finding or "", " ".join(doc.found))
+
     def test_times(self):
         for time, good in (("2026-11-22T17:00:00Z", True), ("2024-02-29T00:00:00.5Z", True), ("2025-02-29T00:00:00Z", False),
                            ("2026-11-22T17:00:00+01:00", False), ("2026-11-22", False), ("2026-11-22T24:30:00Z", False)):  # fmt: skip

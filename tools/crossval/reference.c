@@ -63,7 +63,7 @@ static tern_status read_text(const place *p, const json_t *object, const char *k
                              const char *fallback, char **out) {
     const json_t *value = json_object_get(object, key);
     if (value != NULL && !json_is_string(value))
-        return refuse_key(p, key, "a text");
+        return refuse_key(p, key, "text");
     const char *text = value != NULL ? json_string_value(value) : fallback;
     if (text != NULL && (*out = strdup(text)) == NULL)
         return no_memory(p);
