@@ -36,6 +36,10 @@ static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_re
     b->at_limit = limited && !cut ? TERN_END_LENGTH : TERN_END_CONTEXT;
     b->job.most = limited ? b->n_prompt + most : f->n_ctx;
     b->job.ahead = limited ? most : f->n_ahead;
+    if (b->prompt_only) { /* nothing follows that could be guessed, nor has it room */
+        b->guess = NULL;
+        b->draft_mode = TERN_DRAFT_NEVER;
+    }
 }
 
 /* The last position has results in any case. */
@@ -136,8 +140,8 @@ tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *
     b->index = index;
     b->job.priority = request->priority;
     b->mask = request->mask;
-    b->guess = request->prompt_only ? NULL : request->guess;
-    b->draft_mode = request->prompt_only || b->guess != NULL ? TERN_DRAFT_NEVER : request->draft;
+    b->guess = request->guess;
+    b->draft_mode = b->guess != NULL ? TERN_DRAFT_NEVER : request->draft;
     b->user = request->user;
     b->figures.n_prompt = request->n_tokens;
     b->digests = !request->no_digest;
@@ -156,7 +160,7 @@ tern_status tern_branch_lend(const tern_branch_frame *frame, const tern_request 
                        .lent = lent,
                        .sampler = lent->sampler,
                        .end_of_text = end_of_text(frame, request, request->stop_tokens),
-                       .draft_mode = request->prompt_only ? TERN_DRAFT_NEVER : request->draft};
+                       .draft_mode = request->draft};
     set_limits(b, frame, request);
     b->job.tokens = b->tokens;
     b->job.space = b->space;

@@ -194,13 +194,14 @@ static void take(tern_engine *e, tern_engine_span *s, const tern_plan_span *p, i
     if (e->session != NULL) /* callbacks look at it */
         tern_slot_stand(e, b->job.n_tokens, s->first + s->taken);
     s->taken++;
-    if (tern_branch_take(b, token, &part))
+    const bool is_part = tern_branch_take(b, token, &part);
+    if (is_part)
         report(e, b, logprob, n_likeliest, part);
     else
         b->last = (tern_last_pick){token, logprob, n_likeliest};
     b->figures.n_guessed_right += guessed;
     s->goes_on = guessed && !b->is_over;
-    if (guessed && b->is_over && e->session != NULL) /* its row is that of the last token */
+    if (guessed && is_part && b->is_over && e->session != NULL) /* its row is the last token's */
         s->taken++;
 }
 

@@ -101,16 +101,21 @@ static bool read_stops(const field_reading *in, const json_t *value) {
     return true;
 }
 
-/* Of a chat whether, of a completion how many. */
-static bool read_logprobs(const field_reading *in, const json_t *value) {
-    if (in->a->kind == ASK_CHAT || json_is_boolean(value))
-        return read_truth(in, value);
+/* A number of alternatives for each token. Zero of them in a completion still asks for those of the
+ * text. */
+static bool read_n_logprobs(const field_reading *in, const json_t *value) {
     double x;
     if (!read_number(in, value, true, &x))
         return false;
     in->a->logprobs = in->a->kind == ASK_COMPLETION || x > 0.0;
     in->a->n_logprobs = (uint32_t)x;
     return true;
+}
+
+/* Of a chat whether, of a completion how many. */
+static bool read_logprobs(const field_reading *in, const json_t *value) {
+    const bool is_truth = in->a->kind == ASK_CHAT || json_is_boolean(value);
+    return is_truth ? read_truth(in, value) : read_n_logprobs(in, value);
 }
 
 static bool read_stream_options(const field_reading *in, const json_t *value) {
@@ -416,7 +421,7 @@ static const field fields[] = {
     {"logprobs", CHAT, "b", read_logprobs, 0, 0, IN(logprobs)},
     {"logprobs", TEXT, "i|b", read_logprobs, 0, ASK_MOST_LOGPROBS, IN(logprobs)},
     {"top_logprobs", CHAT | RESPONSE, "i", read_count, 0, ASK_MOST_LOGPROBS, IN(n_logprobs)},
-    {"n_probs", NATIVE, "i", read_logprobs, 0, ASK_MOST_LOGPROBS, 0},
+    {"n_probs", NATIVE, "i", read_n_logprobs, 0, ASK_MOST_LOGPROBS, 0},
     {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
     {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
     {"cache_prompt", NATIVE, "b", read_cached, 0, 0, IN(alone)},

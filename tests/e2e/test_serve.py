@@ -311,6 +311,9 @@ class Refusals(Served):
         for prompt in (5, [], [[]], [1, "a"], [-1], [10**9], {"a": 1}, [None]):
             with self.subTest(prompt=prompt):
                 self.refused(self.server.complete(prompt), 400, "prompt")
+        for value in (True, False, "1", -1):
+            with self.subTest(n_probs=value):
+                self.refused(self.server.post("/completion", prompt="x", n_probs=value, n_predict=1), 400, "n_probs")
         self.refused(self.server.complete("x", max_tokens=0), 400, "max_tokens")
         self.assertIn("from -1 to 100000000", self.refused(self.server.complete("x", max_tokens=1.5), 400, "max_tokens")["message"])
         self.refused(self.server.complete("x", echo=True, logprobs=1, stream=True, n=2), 400, "n")
