@@ -15,13 +15,13 @@ static const tern_arch_defaults bitnet_2b = {.of = "BitNet 2B4T",
                                              .norm_eps = 1e-5f,
                                              .rope_base = 500000.0f};
 
-/* Five layers of six see a window. */
+/* Five of six layers see a window. */
 static const tern_arch_second_kind gemma3_windowed = {
     .period = 6,
     .windowed = true,
     .kind = {.rope_base = 10000.0f, .rope_scale = 1.0f, .rope_gain = 1.0}};
 
-/* Three layers of four see a window, and turn; the fourth does neither. */
+/* Three of four layers see a window and turn q and k; the fourth does neither. */
 static const tern_arch_second_kind maple_windowed = {
     .period = 4, .windowed = true, .alone_turned = true};
 
@@ -34,7 +34,7 @@ static const tern_arch_second_kind maple_windowed = {
     .width_scaled = 62, .second = &gemma3_windowed
 #define GEMMA3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_POST_NORMS | TERN_HAS_QK_NORMS)
 
-/* BitNet-embedding. */
+/* Variants with the input norms of BitNet-embedding. */
 static const tern_arch qwen3_normed = {
     .name = "qwen3", QWEN3, .has = QWEN3_HAS | TERN_HAS_INPUT_NORMS};
 static const tern_arch gemma3_normed = {

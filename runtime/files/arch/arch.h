@@ -22,43 +22,45 @@ typedef enum tern_block_option {
     TERN_HAS_ATTN_SUB_NORM = 1 << 2,  /* norm of the attended heads, before the output projection */
     TERN_HAS_FFN_SUB_NORM = 1 << 3,   /* norm of the gated activation, before the down projection */
     TERN_HAS_ATTN_POST_NORM = 1 << 4, /* norm of attention's result, before it is added */
-    TERN_HAS_FFN_POST_NORM = 1 << 5,  /* norm of the feed-forward part's, before it is added */
+    TERN_HAS_FFN_POST_NORM = 1 << 5,  /* norm of the feed-forward result, before it is added */
     TERN_HAS_ATTN_NORM = 1 << 6,      /* norm before attention */
     TERN_HAS_FFN_NORM = 1 << 7,       /* norm before the feed-forward part */
     TERN_HAS_SUM_NORMS = 1 << 9,      /* LayerNorm of the stream after each half was added */
     TERN_HAS_OTHER_BIASES = 1 << 10,  /* the other matrices may have biases, too */
     TERN_HAS_WIDE_QK_NORMS = 1 << 8,  /* norm of all heads of q, and of k, as one vector */
-    TERN_HAS_EXPERTS = 1 << 11,       /* the feed-forward part is some of many, by token */
-    TERN_HAS_INPUT_NORMS = 1 << 12,   /* one more norm before each matrix, of what it reads */
+    TERN_HAS_EXPERTS = 1 << 11,       /* the feed-forward part is a few of many experts, chosen by
+                                         token */
+    TERN_HAS_INPUT_NORMS = 1 << 12,   /* one more norm of the input of each matrix */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
 } tern_block_option;
 
-/* Of the experts of an architecture that has them, unless files say it. */
+/* Defaults for the experts of an architecture that has them; files may say otherwise. */
 typedef struct tern_arch_experts {
-    bool norm; /* weights of the chosen ones are divided by their sum */
-    float
-        clamp; /* gates above it, and what they multiply beyond it, are cut to it; 0: nothing is */
+    bool norm;   /* weights of the chosen ones are divided by their sum */
+    float clamp; /* gates are cut above it, their factors beyond it on both sides; 0: none */
 } tern_arch_experts;
 
-/* What stands in for keys that files of an architecture may lack. */
+/* Values for keys that files of an architecture may lack. */
 typedef struct tern_arch_defaults {
     const char *of; /* the model whose numbers they are, for messages */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     float norm_eps, rope_base;
 } tern_arch_defaults;
 
-/* How YaRN stretches angles for contexts longer than the model was trained for first. */
+/* YaRN stretches the angles for contexts longer than the model was first trained for. */
 typedef struct tern_rope_yarn {
-    float factor;               /* by which the context grew, at least 1; 0: no YaRN */
-    float original;             /* positions before that */
-    float beta_fast, beta_slow; /* pairs that turn more often than fast in them keep their angles;
-                                   those that turn less often than slow are interpolated */
-    float mix;                  /* 1: between these by how often; 0: all are interpolated */
+    float factor;               /* by how much the context grew, at least 1; 0: no YaRN */
+    float original;             /* positions before it grew */
+    float beta_fast, beta_slow; /* pairs that turn more often than fast in `original` positions keep
+                                   their angles; those that turn less often than slow are
+                                   interpolated */
+    float mix;                  /* 1: pairs between these are mixed by how often they turn; 0: all
+                                   are interpolated */
 } tern_rope_yarn;
 
-/* What layers of one kind share. */
+/* Settings that layers of one kind share. */
 typedef struct tern_layer_kind {
     uint32_t window;  /* positions that a token attends to, its own included; 0: all up to it */
     float rope_base;  /* the first pair of a head turns by 1 radian a position, the last hardly */
@@ -68,47 +70,49 @@ typedef struct tern_layer_kind {
 } tern_layer_kind;
 
 /*
- * Layers of a second kind. Layers period - 1, 2 * period - 1 ... (counted from 0) are of the first
+ * A second kind of layers. Layers period - 1, 2 * period - 1 ... (counted from 0) are of the first
  * kind, which keys of the file describe; all others are of this one. period >= 1.
  */
 typedef struct tern_arch_second_kind {
-    uint32_t period;   /* unless the file has one, where it is windowed */
-    bool windowed;     /* the file says the window, and may say the base */
-    bool alone_turned; /* keys of the file describe how this kind turns; the first turns nothing */
-    tern_layer_kind kind; /* without what the file says; not where it is alone turned */
+    uint32_t period;      /* if it is windowed, a file may say another */
+    bool windowed;        /* the file says the window, and may say the base */
+    bool alone_turned;    /* only this kind turns, as keys of the file say; the first kind turns
+                             nothing */
+    tern_layer_kind kind; /* defaults for what the file does not say; unused if alone_turned */
 } tern_arch_second_kind;
 
 typedef struct tern_arch {
     const char *name;      /* general.architecture */
     const char *hf_class;  /* "architectures" of a Hugging Face config.json; NULL: not converted */
-    const char *hf_other;  /* a second class, the same graph with windows, or of encoders with
-                              positions that begin after those of padding; NULL: none */
-    bool gemma_folders;    /* of norms those folders have what is above 1, of the head nothing where
-                              it is the embedding, and a number whose root divides scores */
-    tern_op gate;          /* of the feed-forward part: TERN_OP_GATE_..., unless the file has one */
+    const char *hf_other;  /* a second class: the same graph with windows, or encoders whose
+                              positions begin after those of padding; NULL: none */
+    bool gemma_folders;    /* those folders hold norms minus 1, no head if it is the embedding, and
+                              a number whose root divides scores */
+    tern_op gate;          /* gate of the feed-forward part: TERN_OP_GATE_..., unless the file says
+                              another */
     tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
     unsigned has;          /* bits of tern_block_option */
     bool embedding_head;   /* the head is token_embd even if the file has output.weight */
     bool scaled_embedding; /* rows of the embedding are multiplied by sqrt(n_embd) */
-    bool own_factors; /* files say by what rows of the embedding and what blocks add are multiplied,
-                         and by what logits are divided */
-    bool may_window;  /* files may say a window, which all layers see */
-    bool joined;      /* q, k and v may lie in one matrix, attn_qkv, gate and up in ffn_up */
-    uint32_t width_scaled; /* models of so many layers scale scores by 1 / sqrt(n_embd / n_head),
+    bool own_factors; /* files have factors for rows of the embedding and for what blocks add, and a
+                         divisor for logits */
+    bool may_window;  /* files may say a window for all layers */
+    bool joined;      /* q, k and v may lie in one matrix, attn_qkv; gate and up in ffn_up */
+    uint32_t width_scaled; /* models with so many layers scale scores by 1 / sqrt(n_embd / n_head),
                               not by 1 / sqrt(head_dim); 0: none */
     bool ungated;          /* the feed-forward part is down(act(up(x))) */
-    bool
-        encodes;      /* tokens see all others, before and after; positions and kinds of tokens are
-                         learned rows, added to the embedding and normed with it; nothing is turned, no
-                         norm ends the stack, no head follows: texts become vectors, none is continued */
-    bool ternary;     /* trained with ternary weights, which decides what is ambiguous */
-    bool bitnet_text; /* a vocabulary of 128256 tokens that names no pre-tokenizer is Llama 3's, and
-                         with <|eot_id|> and no template chats have the form of BitNet 2B4T */
+    bool encodes;          /* tokens see all others, before and after. Positions and token types are
+                              learned rows, added to the embedding and normed with it. Nothing is
+                              turned, no norm ends the stack, no head follows. Texts become vectors
+                              and are not continued */
+    bool ternary;          /* trained with ternary weights; decides what is ambiguous */
+    bool bitnet_text; /* a vocabulary of 128256 tokens that names no pre-tokenizer is Llama 3's;
+                         with <|eot_id|> and no template, chats have the form of BitNet 2B4T */
     const tern_arch_defaults *defaults;  /* NULL: every key must be there */
-    tern_arch_experts experts;           /* with TERN_HAS_EXPERTS */
+    tern_arch_experts experts;           /* used with TERN_HAS_EXPERTS */
     const tern_arch_second_kind *second; /* NULL: all layers are of the first kind */
-    bool may_lack_second; /* where files say no window, all layers are of the first kind, too */
-    const struct tern_arch *normed; /* the same with norms before each matrix, where files have
+    bool may_lack_second; /* if a file says no window, all layers are of the first kind, too */
+    const struct tern_arch *normed; /* a variant with norms before each matrix, for files that have
                                        them; NULL: none do */
 } tern_arch;
 
@@ -119,8 +123,8 @@ const tern_arch *tern_archs(size_t *n);
 const tern_arch *tern_arch_find(tern_span name);
 
 /*
- * What graphs of an architecture need that tern does not do, "experts", for messages; NULL: it is
- * not known. Static storage.
+ * Names what an architecture needs and tern does not do, such as "experts", for messages; NULL: the
+ * architecture is not known. Static storage.
  */
 const char *tern_arch_missing(tern_span name);
 

@@ -7,8 +7,7 @@
 #include "runtime/files/arch/arch.h"
 
 typedef struct missing {
-    const char
-        *name; /* general.architecture; one that ends with "*" stands for all that begin so */
+    const char *name; /* general.architecture; "*" at the end stands for any ending */
     const char *what;
 } missing;
 
@@ -68,7 +67,7 @@ static bool begins(tern_span name, const char *with, size_t size) {
     return name.size >= size && memcmp(name.data, with, size) == 0;
 }
 
-/* "x", "x*" or "*x*". */
+/* Matches "x", "x*" or "*x*". */
 static bool matches(tern_span name, const char *pattern) {
     const size_t size = strlen(pattern);
     if (pattern[0] == '*')

@@ -6,13 +6,14 @@
 #include <string.h>
 
 enum {
-    RUNS = 4,         /* places of a tensor that are looked at: those of file_content.c's samples */
-    RUN_BYTES = 4096, /* a page, 16,384 codes */
-    CODES_MIN = 1 << 17 /* of the signs: below, chance alone could do it */
+    RUNS = 4,           /* places of a tensor that are sampled, as in file_content.c */
+    RUN_BYTES = 4096,   /* a page, 16,384 codes */
+    CODES_MIN = 1 << 17 /* codes of the signs: with fewer, it could be chance alone */
 };
 
-static const double IMBALANCE = 0.02; /* of signs: more is doubted */
-static const double NEARNESS = 0.25;  /* of another pair's imbalance, to be taken for the signs */
+static const double IMBALANCE = 0.02; /* more imbalance of the signs is doubted */
+static const double NEARNESS = 0.25;  /* times the signs' imbalance: another pair with less is taken
+                                         for the signs */
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ static void count_bytes(const uint8_t *bytes, size_t n, tern_code_shares *s) {
 }
 
 static void count_tensor(const tern_gguf_tensor *t, tern_code_shares *s) {
-    const uint64_t codes = t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3] / 4; /* bytes of them */
+    const uint64_t codes = t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3] / 4; /* bytes of codes */
     if (codes <= RUNS * RUN_BYTES) {
         count_bytes(t->data, (size_t)codes, s);
         return;

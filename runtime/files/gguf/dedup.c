@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tensors of a list are made of shared bytes, and what happens where that cannot be. */
+/* Rebuilds the tensors of a list that are made of shared bytes, and decides what happens if it
+ * cannot. */
 
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ static const tern_gguf_tensor *first_missing(const tern_gguf *list) {
     return NULL;
 }
 
-/* Strictly, what nothing vouches for is an error. */
+/* In strict mode a tensor without a checksum is an error: nothing vouches for its bytes. */
 static tern_status check_sums(const tern_dedup_index *index, const tern_gguf *list,
                               tern_error *err) {
     for (size_t i = 0; i < index->n_ranges; i++) {
@@ -40,7 +41,7 @@ static tern_status use_index(tern_iebin_reading *r, const tern_dedup_params *par
     return status;
 }
 
-/* The folder's own bytes are as good: the reason is kept for who wants to tell it. */
+/* The folder's own bytes are as good, so this is not an error. The reason is kept for messages. */
 static tern_status keep_problem(tern_gguf *list, const tern_error *problem, tern_error *err) {
     list->dedup.problem = strdup(problem->message);
     list->dedup.info.problem = list->dedup.problem;

@@ -53,16 +53,16 @@ typedef struct tern_dedup_range {
     bool is_default;           /* listed as the default of its group */
 } tern_dedup_range;
 
-/* What an index says. The ranges are sorted by tensor and offset, and cover each tensor. */
+/* The contents of an index. The ranges are sorted by tensor and offset, and cover each tensor. */
 typedef struct tern_dedup_index {
-    tern_gguf *file; /* of the index, owned by the list */
+    tern_gguf *file; /* the index file, owned by the list */
     tern_json json;
     tern_dedup_range *ranges;
     size_t n_ranges;
-    uint64_t *sums;    /* [n_sums] a checksum of each tensor of the list, where has_sum */
+    uint64_t *sums;    /* [n_sums] checksum of each tensor of the list, where has_sum */
     uint8_t *has_sum;  /* [n_sums] */
     size_t n_sums;     /* tensors of the list */
-    uint64_t capacity; /* bytes that may be made */
+    uint64_t capacity; /* most bytes that may be made */
 } tern_dedup_index;
 
 /*
@@ -85,8 +85,9 @@ TERN_MUST_CHECK tern_status tern_dedup_rebuild(const tern_dedup_index *index, te
                                                tern_error *err);
 
 /*
- * Does for a list that was read what params say (tern/dedup.h); NULL: the defaults. Afterwards
- * every tensor of the list has bytes. Those without any (data is NULL) are why it may fail.
+ * Does what params say (tern/dedup.h; NULL: the defaults) for a list that was read. Afterwards
+ * every tensor of the list has bytes. If all have bytes of their own (data is not NULL), it fails
+ * only in strict mode or without memory.
  */
 TERN_MUST_CHECK tern_status tern_dedup_apply(tern_iebin_reading *r, const tern_dedup_params *params,
                                              tern_error *err);

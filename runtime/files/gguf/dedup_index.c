@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An index of shared bytes: read, and held against the files and tensors that it speaks of. */
+/* Reads an index of shared bytes and checks it against the files and tensors that it names. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@ const char *const tern_dedup_names[TERN_DEDUP_FILES] = {"model.defaults.bin", "m
 typedef struct index_reading {
     tern_iebin_reading *r;
     tern_dedup_index *index;
-    tern_span bytes[TERN_DEDUP_FILES]; /* of the files */
+    tern_span bytes[TERN_DEDUP_FILES]; /* bytes of the files */
     uint64_t used[TERN_DEDUP_FILES];   /* end of the last range of masks and exceptions */
-    size_t capacity;                   /* of the index's ranges */
+    size_t capacity;                   /* room for ranges in the index */
     tern_error *err;
 } index_reading;
 
@@ -50,8 +50,8 @@ static tern_status read_number(const index_reading *d, const tern_json_value *ob
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Whether the index was found where a link leads to (iebin.c). Its names are those of files there;
- * the links beside the list have the usual ones. */
+/* True if the index was found where a link leads to (iebin.c). It names the files there; the links
+ * beside the list have the usual names. */
 static bool is_elsewhere(const index_reading *d) {
     const char *list = d->r->file->name, *index = index_name(d);
     const size_t folder = (size_t)(file_base_name(list) - list);
@@ -124,7 +124,7 @@ static tern_status add_range(index_reading *d, const tern_dedup_range *range) {
     return TERN_OK;
 }
 
-/* Which bytes of which tensor; they lie in it. */
+/* Reads which bytes of which tensor are meant, and checks that they lie in it. */
 static tern_status read_place(const index_reading *d, const tern_json_value *v,
                               tern_dedup_range *out) {
     const tern_gguf *list = d->r->file;
@@ -162,7 +162,7 @@ static uint64_t count_bits(const uint8_t *mask, uint64_t bytes) {
     return n;
 }
 
-/* Masks and exceptions follow each other as their targets do: none belongs to two of them. */
+/* Masks and exceptions stand in the order of their targets, so no byte belongs to two of them. */
 static tern_status take_next(index_reading *d, const tern_json_value *v, tern_dedup_file which,
                              const char *key, uint64_t size, const uint8_t **out) {
     uint64_t offset;
@@ -236,7 +236,8 @@ static tern_status read_target(index_reading *d, const tern_json_value *v,
     return status == TERN_OK ? add_range(d, &t) : status;
 }
 
-/* The default is bytes of a file; of the model's own it also says which tensor has them. */
+/* Reads a default: bytes of a file. If they are the model's own, the index also says which tensor
+ * has them. */
 static tern_status read_default(index_reading *d, const tern_json_value *v, tern_dedup_range *out) {
     const tern_json_value *file = tern_json_get(v, "file");
     const bool base = tern_json_is_string(file, tern_dedup_fields[TERN_DEDUP_BASE]);
@@ -344,7 +345,7 @@ static tern_status check_cover(const index_reading *d) {
     return TERN_OK;
 }
 
-/* What the index says of a tensor: its name, and the checksum of its bytes. */
+/* Reads what the index says of a tensor: its name, and the checksum of its bytes. */
 static tern_status read_tensor(const index_reading *d, const tern_json_value *v) {
     tern_dedup_range all = {.offset = 0};
     uint64_t sum;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of defaults, masks and exceptions. */
+/* Makes tensors of defaults, masks and exceptions. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +14,14 @@
 
 enum { ALIGNMENT = 64, PATH_BYTES = 4096 };
 
-/* Where a tensor's bytes will be. */
+/* The place where a tensor's bytes will be. */
 typedef enum place_kind { IN_PLACE, IN_MEMORY, IN_FILE } place_kind;
 
 typedef struct placed {
-    const tern_dedup_range *first; /* of the tensor */
+    const tern_dedup_range *first; /* the tensor's first range */
     size_t n;
     place_kind kind;
-    uint64_t at; /* in memory, or in the file */
+    uint64_t at; /* place in memory, or in the file */
 } placed;
 
 typedef struct rebuilding {
@@ -30,7 +30,7 @@ typedef struct rebuilding {
     tern_dedup_store *store;
     placed *tensors; /* [n] */
     size_t n;
-    int descriptor; /* of the file without a name; -1: none */
+    int descriptor; /* the file without a name; -1: none */
     uint8_t *piece; /* [TERN_DEDUP_PIECE] */
     tern_error *err;
 } rebuilding;
@@ -46,7 +46,7 @@ void tern_dedup_store_free(tern_dedup_store *store) {
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
-/* Whether the ranges of a tensor are bytes of a file without a gap, and none differs. */
+/* True if the ranges of a tensor are bytes of a file without a gap, and nothing differs. */
 static bool is_in_place(const placed *p) {
     for (size_t i = 0; i < p->n; i++)
         if (p->first[i].mask != NULL ||
@@ -59,7 +59,7 @@ static uint64_t round_up(uint64_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* In the order of the list: what fits is in memory. */
+/* Plans in the order of the list: as long as tensors fit, they go to memory. */
 static tern_status plan(rebuilding *b, uint64_t cache_bytes) {
     const tern_dedup_index *index = b->index;
     tern_dedup_info *info = &b->store->info;
@@ -74,7 +74,8 @@ static tern_status plan(rebuilding *b, uint64_t cache_bytes) {
         p->first = &index->ranges[i];
         for (; i < index->n_ranges && index->ranges[i].tensor == p->first->tensor; i++, p->n++)
             info->exceptions += index->ranges[i].n_exceptions;
-        const bool fits = memory + bytes <= cache_bytes; /* both far below 2^63: of real files */
+        const bool fits = memory + bytes <= cache_bytes; /* both are far below 2^63: sizes of real
+                                                            files */
         p->kind = is_in_place(p) ? IN_PLACE : fits ? IN_MEMORY : IN_FILE;
         info->tensors++;
         info->bytes += bytes;
@@ -104,7 +105,7 @@ static tern_status reserve_memory(rebuilding *b) {
     return TERN_OK;
 }
 
-/* A file that is gone with its last map. */
+/* Makes a file that is gone with its last map. */
 static tern_status reserve_file(rebuilding *b) {
     const size_t size = b->store->mapped_bytes;
     const char *folder = getenv("TMPDIR");

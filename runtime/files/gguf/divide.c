@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Matrices that files keep as one, as the several that they are. */
+/* Divides matrices that files keep as one into the several that they are. */
 
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static tern_gguf_tensor piece_of(const tern_gguf_rows *p) {
     return t;
 }
 
-/* The tensors of the file in their order, some as their pieces. */
+/* Lists the tensors of the file in their order, some as their pieces. */
 static size_t fill(const tern_gguf *file, const tern_gguf_rows *pieces, size_t n,
                    tern_gguf_tensor *out) {
     size_t count = 0, next = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tensor of type 42, 43, 142 or 143 is. Type 42 is Q2_0, with a scale for 64 columns, in one
- * family of programs; files exist where it has one for 128 columns, which is PQ2_0; a third program
- * wrote STQ1_0 under it, which is 43 since. 43, 142 and 143 are STQ1_0, PQ2_0 and PTQ1_0, or
- * formats of other engines. The bytes that a tensor takes tell.
+ * Finds out what a tensor of type 42, 43, 142 or 143 is, by the bytes that it takes. Type 42 is
+ * Q2_0, with a scale for 64 columns, in one family of programs. Files exist where it has a scale
+ * for 128 columns, which is PQ2_0. A third program wrote STQ1_0 as type 42; that is type 43 now.
+ * 43, 142 and 143 are STQ1_0, PQ2_0 and PTQ1_0, or formats of other engines.
  */
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 enum { TYPE_Q2_0 = 42, TYPE_STQ1_0 = 43, TYPE_PQ2_0 = 142, TYPE_PTQ1_0 = 143 };
 
-/* Makes the tensor one of `type` if it has just the bytes of that. */
+/* Gives the tensor `type` if it has exactly the bytes of that type. */
 static bool becomes(tern_gguf_tensor *t, const tern_i2s_place *place, uint32_t type) {
     uint64_t bytes = 0;
     if (tern_gguf_type_bytes(type, t->ne, &bytes) != TERN_OK || !tern_i2s_takes(place, bytes))
@@ -24,7 +24,7 @@ static bool becomes(tern_gguf_tensor *t, const tern_i2s_place *place, uint32_t t
     return true;
 }
 
-/* Whether the tensor may be what its type says. Other formats of type 43 have more bytes. */
+/* True if the tensor may be what its type says. Other formats of type 43 have more bytes. */
 static bool may_be(const tern_gguf_tensor *t, const tern_i2s_place *place) {
     if (t->type == TYPE_STQ1_0 && !place->last)
         return tern_i2s_takes(place, t->bytes);
@@ -45,7 +45,7 @@ tern_status tern_gguf_group_settle(tern_gguf_tensor *t, uint32_t alignment, bool
     if (t->type == TYPE_Q2_0 && (becomes(t, &place, TYPE_PQ2_0) || becomes(t, &place, TYPE_STQ1_0)))
         return TERN_OK;
     if (last)
-        return TERN_OK; /* cut off, which is told elsewhere */
+        return TERN_OK; /* it is cut off, which is reported elsewhere */
     return tern_fail(err, TERN_ERR_TENSOR_TYPE,
                      "%s: tensor '%.*s' of type %" PRIu32 " has %" PRIu64 " bytes for %" PRIu64
                      " x %" PRIu64 ", not the %" PRIu64 " of %s: it is another program's format of "

@@ -3,7 +3,7 @@
 
 #include "kernels/ternary.h"
 
-enum { SCALE_BYTES = 4 /* after the codes of ONE_SCALE */ };
+enum { SCALE_BYTES = 4 /* the scale after the codes of ONE_SCALE */ };
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;

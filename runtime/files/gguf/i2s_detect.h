@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_FILES_GGUF_I2S_DETECT_H
 
 /*
- * What a tensor of GGUF type 36, "I2_S", really is. Several programs write several things under
- * that number; the bytes that a tensor takes in the file tell them apart, but for the order of the
- * codes (tern_i2s_order), which nothing in a file tells.
+ * Detects what a tensor of GGUF type 36, "I2_S", really is. Several programs write different things
+ * under that number. The bytes that a tensor takes in the file tell them apart, except for the
+ * order of the codes (tern_i2s_order), which nothing in a file tells.
  */
 
 #include <stdbool.h>
@@ -20,11 +20,11 @@ typedef enum tern_i2s_kind {
     TERN_I2S_UNKNOWN
 } tern_i2s_kind;
 
-/* Where a tensor lies. */
+/* The place of a tensor in its file. */
 typedef struct tern_i2s_place {
     uint64_t rows, cols;
     uint64_t extent;    /* bytes up to the next tensor or the end of the file */
-    uint32_t alignment; /* of tensors in the file */
+    uint32_t alignment; /* alignment of tensors in the file */
     bool last;          /* up to the end of the file, where padding is optional */
 } tern_i2s_place;
 
@@ -32,7 +32,8 @@ typedef struct tern_i2s_place {
  */
 tern_i2s_kind tern_i2s_detect(const tern_i2s_place *place);
 
-/* Whether a tensor of `bytes` takes the place: padded, or at the end of the file also bare. */
+/* True if a tensor of `bytes` bytes fits the place: padded, or at the end of the file also without
+ * padding. */
 bool tern_i2s_takes(const tern_i2s_place *place, uint64_t bytes);
 
 /* "blocks of 32 weights with a scale each", for messages. Static storage. */

@@ -43,7 +43,7 @@ static tern_status open_raw(const char *path, tern_gguf **out, tern_error *err) 
     return tern_gguf_raw(tern_file_map_bytes(map), tern_file_map_size(map), map, path, out, err);
 }
 
-/* A name of a file right beside the list, and of no hidden one. */
+/* True for the name of a file right beside the list that is not hidden. */
 static bool is_bare(tern_span name) {
     return name.size > 0 && name.size <= TERN_IEBIN_MAX_NAME && name.data[0] != '.' &&
            memchr(name.data, '/', name.size) == NULL && memchr(name.data, 0, name.size) == NULL;
@@ -121,7 +121,8 @@ static tern_status read_keys(tern_iebin_reading *r, tern_error *err) {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* 1 or 2, under any of its names. Lists without one tell by their fields what they are. */
+/* Checks the version: 1 or 2, under any of its names. The fields of a list without one tell what it
+ * is. */
 static tern_status check_version(const tern_iebin_reading *r, tern_error *err) {
     static const char *const names[] = {"version", "schema", "schema_version"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -143,7 +144,8 @@ static int compare_places(const void *a, const void *b) {
     return (p > q) - (p < q);
 }
 
-/* No two tensors share a byte. Files lie apart in memory, so one order serves for all. */
+/* Checks that no two tensors share a byte. Files lie apart in memory, so one order serves for
+ * all. */
 static tern_status check_places(tern_gguf *file, tern_error *err) {
     const tern_gguf_tensor **by_place = file->by_name; /* sorted by name afterwards */
     for (size_t i = 0; i < file->n_tensors; i++)
@@ -239,7 +241,7 @@ bool tern_iebin_sum(const tern_json_value *v, uint64_t *out) {
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* The list in a folder, or the list itself. */
+/* Writes the path of the list in a folder, or of the list itself. */
 static bool list_path(const char *path, char list[PATH_BYTES]) {
     static const char ending[] = ".ie.json";
     const size_t n = strlen(path), e = sizeof ending - 1;
@@ -264,7 +266,8 @@ static bool join_beside(const char *list, const char *name, char path[PATH_BYTES
     return snprintf(path, PATH_BYTES, "%.*s%s", folder, list, name) < PATH_BYTES;
 }
 
-/* For the real path out/x.masks.bin of a file with the ending ".masks.bin": out/x.dedup.json. */
+/* Writes the path of the index: for the real path out/x.masks.bin of a file with the ending
+ * ".masks.bin", out/x.dedup.json. */
 static bool index_of(const char *real, const char *ending, char path[PATH_BYTES]) {
     const int stem = (int)(strlen(real) - strlen(ending));
     return text_ends_with(real, ending) &&
@@ -273,8 +276,8 @@ static bool index_of(const char *real, const char *ending, char path[PATH_BYTES]
 }
 
 /*
- * The index of shared bytes, where it does not lie beside the list: beside one of its files that
- * a link in the folder leads to.
+ * Finds the index of shared bytes if it does not lie beside the list, but beside the target of a
+ * link in the folder.
  */
 static bool find_linked_index(const char *list, char path[PATH_BYTES]) {
     for (int i = 0; i < TERN_DEDUP_BASE; i++) {
@@ -288,7 +291,7 @@ static bool find_linked_index(const char *list, char path[PATH_BYTES]) {
     return false;
 }
 
-/* Opens a file beside the list, whose path `user` is. */
+/* Opens a file beside the list; `user` is the path of the list. */
 static tern_status open_beside(void *user, const char *name, tern_gguf **out, tern_error *err) {
     const char *list = user;
     char path[PATH_BYTES], linked[PATH_BYTES];

@@ -4,8 +4,8 @@
 
 /*
  * Reader for IEBIN: a folder with model.ie.json, a list of tensors, and files of bytes that it
- * names, mostly model.ie.bin. Keys and tokenizer of the model are a GGUF file without tensors
- * beside it, model.ie.gguf. What is read is a tern_gguf like that of a GGUF file with the same
+ * names, mostly model.ie.bin. Keys and tokenizer of the model are in a GGUF file without tensors
+ * beside it, model.ie.gguf. The result is a tern_gguf like that of a GGUF file with the same
  * tensors and keys, so everything else is shared. docs/formats.md has the form, to the field.
  */
 
@@ -18,13 +18,13 @@
 #define TERN_IEBIN_KEYS "model.ie.gguf"
 
 enum {
-    TERN_IEBIN_ALIGNMENT = 64,       /* of tensors in files that are written */
-    TERN_IEBIN_MAX_BYTES = 64 << 20, /* of a list */
-    TERN_IEBIN_MAX_FILES = 1024,     /* that a list names */
-    TERN_IEBIN_MAX_NAME = 255        /* bytes of the name of a file */
+    TERN_IEBIN_ALIGNMENT = 64,       /* alignment of tensors in files that are written */
+    TERN_IEBIN_MAX_BYTES = 64 << 20, /* most bytes of a list */
+    TERN_IEBIN_MAX_FILES = 1024,     /* most files that a list names */
+    TERN_IEBIN_MAX_NAME = 255        /* most bytes of a file's name */
 };
 
-/* Whether path is a folder with a list in it, or a file whose name ends in ".ie.json". */
+/* True if path is a folder with a list in it, or a file whose name ends in ".ie.json". */
 bool tern_iebin_is(const char *path);
 
 /*
@@ -39,17 +39,18 @@ TERN_MUST_CHECK tern_status tern_iebin_open(const char *path, const tern_dedup_p
                                             tern_gguf **out, tern_error *err);
 
 /*
- * A file whose bytes mean nothing by themselves: no keys, no tensors. Takes the map over, which
+ * Makes a file whose bytes mean nothing by themselves: no keys, no tensors. Takes over the map that
  * holds the bytes, also when it fails; without one (NULL) the caller keeps them alive.
  */
 TERN_MUST_CHECK tern_status tern_gguf_raw(const uint8_t *bytes, size_t size, tern_file_map *map,
                                           const char *name, tern_gguf **out, tern_error *err);
 
-/* Opens the file of that bare name as a raw one. */
+/* Opens the file with that bare name as a raw one. */
 typedef tern_status tern_iebin_opener(void *user, const char *name, tern_gguf **out,
                                       tern_error *err);
 
-/* tern_iebin_open for a list that tern_gguf_raw made; takes it over, also when it fails. */
+/* Does what tern_iebin_open does, for a list that tern_gguf_raw made; takes it over, also when it
+ * fails. */
 TERN_MUST_CHECK tern_status tern_iebin_parse(tern_gguf *list, tern_iebin_opener *opener, void *user,
                                              const tern_dedup_params *shared, tern_gguf **out,
                                              tern_error *err);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields that say how a tensor of INT4 lies in its bytes: all of them, or it is refused. */
+/* Reads the fields that say how a tensor of INT4 lies in its bytes. It is refused unless all are
+ * there. */
 
 #include <inttypes.h>
 
 #include "runtime/files/gguf/iebin_internal.h"
 #include "runtime/files/gguf/int4.h"
 
-/* What a field may say: one of these words. */
+/* A field, and the words of which it must be one. */
 typedef struct field {
     const char *name;
     const char *words[4];
@@ -45,7 +46,7 @@ static tern_status read_field(const tern_gguf *file, const tern_gguf_tensor *t,
     return wrong(file, t, f, v, err);
 }
 
-/* Columns that share a scale: 32, 64, 128, or all of a row. */
+/* Reads how many columns share a scale: 32, 64, 128, or all of a row. */
 static tern_status read_group(const tern_gguf *file, const tern_json_value *entry,
                               tern_gguf_tensor *t, tern_error *err) {
     const tern_json_value *v = tern_json_get(entry, "group");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tensor of an IEBIN list: its name, type and shape, and which bytes are its own. */
+/* Reads one tensor of an IEBIN list: its name, type and shape, and which bytes are its own. */
 
 #include <inttypes.h>
 
@@ -16,7 +16,7 @@ typedef struct entry_reading {
     tern_error *err;
 } entry_reading;
 
-/* An entry that has no name yet, or is told by it. */
+/* Fails with the entry's name, or with its number if it has no name yet. */
 static tern_status wrong(const entry_reading *e, tern_status status, const char *what) {
     const tern_span name = e->t->name;
     return name.size > 0
@@ -25,7 +25,7 @@ static tern_status wrong(const entry_reading *e, tern_status status, const char 
                : tern_fail(e->err, status, "%s: tensor %zu: %s", e->r->file->name, e->index, what);
 }
 
-/* A number that is not negative; false where the member is something else. */
+/* Reads a number that is not negative; false if the member is something else. */
 static bool read_size(const tern_json_value *v, uint64_t *out) {
     int64_t number;
     if (!tern_json_integer(v, &number) || number < 0)
@@ -35,8 +35,8 @@ static bool read_size(const tern_json_value *v, uint64_t *out) {
 }
 
 /*
- * The member of an entry that has several names. Two of them must say the same: a reader that knows
- * only one would read another model.
+ * Finds the member of an entry that has several names. Two of them must say the same: a reader that
+ * knows only one would read another model.
  */
 static tern_status find_alias(const entry_reading *e, const char *const *names,
                               const tern_json_value **out) {
@@ -64,7 +64,7 @@ static tern_status read_name(const entry_reading *e) {
     return TERN_OK;
 }
 
-/* Rows first, as in safetensors: the opposite order of GGUF's. */
+/* Reads the shape. Rows come first, as in safetensors, which is the opposite order of GGUF's. */
 static tern_status read_shape(const entry_reading *e) {
     tern_gguf_tensor *t = e->t;
     const tern_json_value *shape = tern_json_get(e->entry, "shape");
@@ -84,8 +84,8 @@ static tern_status read_shape(const entry_reading *e) {
     return TERN_OK;
 }
 
-/* Type and bytes; a type that tern does not know takes what "nbytes" says, and no kernel takes it.
- */
+/* Reads type and bytes. A type that tern does not know takes what "nbytes" says, and no kernel
+ * takes it. */
 static tern_status read_type(const entry_reading *e) {
     tern_gguf_tensor *t = e->t;
     const tern_json_value *dtype = tern_json_get(e->entry, "dtype");
@@ -116,7 +116,8 @@ static tern_status read_type(const entry_reading *e) {
     return TERN_OK;
 }
 
-/* The file of entries that name none: the list's own, which several writers call differently. */
+/* Finds the file of entries that name none: the list's own, which writers call by different
+ * names. */
 static const tern_json_value *list_file(const tern_json_value *root) {
     static const char *const names[] = {"weights_bin", "bin"};
     static const char *const places[] = {"weights", "iebin"};
@@ -153,7 +154,7 @@ static tern_status read_range(entry_reading *e, tern_iebin_reading *r) {
     tern_status status = find_alias(e, names, &at);
     if (status == TERN_OK && at == NULL && tern_json_is_true(tern_json_get(e->entry, "dedup")))
         return t->bytes > 0 && t->type != TERN_GGUF_SPARSE_TYPE
-                   ? TERN_OK /* without data: dedup.h finds its bytes */
+                   ? TERN_OK /* it has no data yet: dedup.h finds its bytes */
                    : wrong(e, TERN_ERR_TENSOR_TYPE, "'dedup' needs a type that is known");
     if (status == TERN_OK && (at == NULL || !read_size(at, &offset)))
         status = wrong(e, TERN_ERR_JSON, "'file_data_offset' is not an offset");
@@ -173,8 +174,8 @@ static tern_status read_range(entry_reading *e, tern_iebin_reading *r) {
     return TERN_OK;
 }
 
-/* Its bytes are one file of sparse blocks, of the tensor's shape; values are checked when a model
- * is loaded, as those of dense tensors are. */
+/* Checks that its bytes are one file of sparse blocks, of the tensor's shape. Values are checked
+ * when a model is loaded, like those of dense tensors. */
 static tern_status check_blocks(const entry_reading *e) {
     const tern_gguf_tensor *t = e->t;
     tern_error why = {.status = TERN_OK};

@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_FILES_GGUF_INT4_H
 
 /*
- * Rows of INT4 as lists of tensors hold them (tern_int4_rows in tern/gguf.h, docs/formats.md), and
- * as blocks of TERN_FORMAT_INT4, which kernels are packed from. A row is
- *   cols/2 bytes of nibbles, column 2i and 2i + 1 in byte i | an f16 scale for each group | with
+ * Rows of INT4 in two forms: as lists of tensors hold them (tern_int4_rows in tern/gguf.h,
+ * docs/formats.md), and as blocks of TERN_FORMAT_INT4, which are packed for kernels. A row is
+ *   cols/2 bytes of nibbles, columns 2i and 2i + 1 in byte i | an f16 scale for each group | with
  *   zero points a byte for each group
  * Weight = (code - zero) * scale; zero is 8 where there are no zero points.
  */
@@ -35,16 +35,17 @@ void tern_int4_block(const tern_int4_rows *form, const uint8_t *row, size_t cols
 void tern_int4_blocks(const tern_int4_rows *form, const uint8_t *data, size_t rows, size_t cols,
                       uint8_t *blocks);
 
-/* What the bytes of a tensor mean is a part of what they are. Nothing for other types. */
+/* Adds to the hash what the bytes of a tensor mean, which is a part of what they are. Adds nothing
+ * for other types. */
 void tern_int4_hash(tern_hash64 *hash, const tern_int4_rows *form);
 
-/* TERN_ERR_TENSOR_DATA, with row and group: a scale that is not finite. */
+/* Fails with TERN_ERR_TENSOR_DATA, row and group if a scale is not finite. */
 TERN_MUST_CHECK tern_status tern_int4_check(const tern_int4_rows *form, const uint8_t *rows,
                                             size_t cols, size_t r0, size_t r1, tern_error *err);
 
 /*
- * Rows [r0, r1) of a tensor into the layout of kernels, as tern_pack_rows does it, or for ROWS as
- * blocks; r0 is a multiple of TERN_ROW_GROUP. They are checked. TERN_ERR_NOMEM too.
+ * Packs rows [r0, r1) of a tensor into the layout of kernels, as tern_pack_rows does, or into
+ * blocks for ROWS. r0 is a multiple of TERN_ROW_GROUP. Checks the rows. TERN_ERR_NOMEM too.
  */
 TERN_MUST_CHECK tern_status tern_int4_pack(const tern_int4_rows *form, const uint8_t *data,
                                            const tern_matrix *matrix, size_t r0, size_t r1,

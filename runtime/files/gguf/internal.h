@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_FILES_GGUF_INTERNAL_H
 #define TERN_RUNTIME_FILES_GGUF_INTERNAL_H
 
-/* What the files of the GGUF reader and writer share. Nothing here is for other files. */
+/* Shared by the files of the GGUF reader and writer. Nothing here is for other files. */
 
 #include <string.h>
 
@@ -18,17 +18,17 @@ enum {
     TERN_GGUF_DEFAULT_ALIGNMENT = 32,
     TERN_GGUF_MAX_ALIGNMENT = 65536, /* keeps all padding arithmetic far from wrapping */
     TERN_GGUF_MAX_RECORDS = 1 << 20, /* keys, tensors: real files have some hundred */
-    TERN_GGUF_MIN_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8, /* of a description with one dimension */
+    TERN_GGUF_MIN_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8, /* a description with one dimension */
     TERN_GGUF_MAX_KEY_BYTES = 65535,                    /* the format's own limit */
-    TERN_GGUF_MAX_NAME_BYTES = 255, /* of a tensor; the format allows 64, some writers more */
-    TERN_GGUF_SHOWN_BYTES = 96      /* of a key or name in a message */
+    TERN_GGUF_MAX_NAME_BYTES = 255, /* the format allows names of 64 bytes, some writers more */
+    TERN_GGUF_SHOWN_BYTES = 96      /* bytes of a key or name that a message shows */
 };
 
 /* Memory that holds tensors which are made of shared bytes (dedup.h). */
 typedef struct tern_dedup_store {
     uint8_t *memory;
     size_t memory_bytes;
-    uint8_t *mapped; /* of a file without a name */
+    uint8_t *mapped; /* map of a file without a name */
     size_t mapped_bytes;
     tern_dedup_info info;
     char *problem; /* owned; what info.problem says */
@@ -46,13 +46,13 @@ struct tern_gguf {
     tern_gguf_tensor *tensors;        /* [n_tensors] in the file's order */
     const tern_gguf_value **by_key;   /* [n_values] sorted by key */
     const tern_gguf_tensor **by_name; /* [n_tensors] sorted by name */
-    size_t n_own;                     /* of the tensors, those in this file: the first ones */
+    size_t n_own;                     /* tensors of this file itself: the first ones */
     tern_gguf **others;               /* [n_others] the further parts of a split model, owned */
     size_t n_others;
-    const tern_gguf *sidecar; /* of the others, the list of sparse layers; NULL: none */
-    char *text;               /* of a list that is not a GGUF file: names lie in it; owned */
-    char *pieces;             /* names of tensors that were divided lie in it; owned */
-    tern_dedup_store dedup;   /* of a list: tensors that are made of shared bytes */
+    const tern_gguf *sidecar; /* the list of sparse layers, one of the others; NULL: none */
+    char *text;               /* text of a list that is not a GGUF file, with its names; owned */
+    char *pieces;             /* names of tensors that were divided; owned */
+    tern_dedup_store dedup;   /* tensors of a list that are made of shared bytes */
 };
 
 /* Read position while a file is being parsed; `left` bytes from `at` on have not been read. */
@@ -108,31 +108,31 @@ tern_status tern_gguf_parse_tensors(tern_gguf_cursor *c);
  */
 tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *bytes);
 
-/* The id of a type by its name, in any case; TERN_GGUF_UNKNOWN_TYPE when tern has not heard of it.
- */
+/* Finds the id of a type by its name, in any case; TERN_GGUF_UNKNOWN_TYPE when tern does not know
+ * it. */
 uint32_t tern_gguf_type_find(tern_span name);
 
-/* Bytes of a tensor of type 38, 39 in the shape as TL1, TL2; 0: no tiles fit the shape. */
+/* Bytes of a tensor of type 38 or 39 as TL1 or TL2; 0: no tiles fit the shape. */
 uint64_t tern_gguf_tl_bytes(const tern_gguf_tensor *t);
 
 /*
- * Bytes of a tensor of type 38 or 39, whose extent is known, as what it is: TL1, TL2 or MXFP4; 0
- * when none has that size. `ternary`: the model is one of ternary weights.
+ * Bytes of a tensor of type 38 or 39, whose extent is known, as TL1, TL2 or MXFP4, whichever it is;
+ * 0 when none has that size. `ternary`: the model has ternary weights.
  */
 uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool last,
                              bool ternary);
 
 /*
- * A tensor of type 42, 43, 142 or 143, whose extent is known: one of type 42 whose bytes are those
- * of PQ2_0 or STQ1_0 becomes that. TERN_ERR_TENSOR_TYPE: it has bytes of another format; `file` is
- * for the message.
+ * Settles the type of a tensor of type 42, 43, 142 or 143, whose extent is known: type 42 with the
+ * bytes of PQ2_0 or STQ1_0 becomes that. TERN_ERR_TENSOR_TYPE: it has bytes of another format;
+ * `file` is for the message.
  */
 TERN_MUST_CHECK tern_status tern_gguf_group_settle(tern_gguf_tensor *t, uint32_t alignment,
                                                    bool last, const char *file, tern_error *err);
 
 /*
- * Sorts by_name, which has n_tensors entries; the first of two equal names, or NULL when all
- * differ.
+ * Sorts by_name, which has n_tensors entries. Returns the first of two equal names, or NULL when
+ * all differ.
  */
 const tern_gguf_tensor *tern_gguf_sort_names(tern_gguf *file);
 
@@ -141,8 +141,7 @@ tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *e
 
 /*
  * Opens the other parts of a split model and joins them; *file, which is freed on failure, becomes
- * the whole. Nothing to do when split.count is absent, or 0 or 1, as programs that merge parts
- * write it.
+ * the whole. Does nothing if split.count is absent, 0 or 1; programs that merge parts write these.
  */
 tern_status tern_gguf_complete(tern_gguf **file, tern_error *err);
 

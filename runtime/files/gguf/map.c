@@ -51,7 +51,8 @@ tern_status tern_gguf_open_file(const char *path, tern_gguf **out, tern_error *e
     return parse(tern_file_map_bytes(map), tern_file_map_size(map), map, path, out, err);
 }
 
-/* A model needs keys; weights alone are for the converter, which knows what lies beside them. */
+/* Opens a list as a model, which needs keys. Weights alone are for the converter, which knows what
+ * lies beside them. */
 static tern_status open_list(const char *path, const tern_dedup_params *params, tern_gguf **out,
                              tern_error *err) {
     tern_gguf *file;

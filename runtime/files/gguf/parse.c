@@ -147,7 +147,7 @@ static tern_status check_bools(const tern_gguf_cursor *c, const tern_gguf_value 
     return TERN_OK;
 }
 
-/* Moves after the value->count elements at the cursor, checking each that has inner structure. */
+/* Moves past the value->count elements at the cursor, and checks each that has inner structure. */
 static tern_status parse_elements(tern_gguf_cursor *c, tern_gguf_value *value) {
     const size_t size = tern_gguf_scalar_bytes(value->element);
     if (value->count > c->left / size)

@@ -10,12 +10,12 @@ static const struct {
     const char *name, *map;
 } known_maps[] = {
     {"usual", "-1,0,1,x"},      /* the published models */
-    {"zero-first", "0,1,-1,x"}, /* 00 is nothing, 01 plus, 10 minus */
+    {"zero-first", "0,1,-1,x"}, /* 00 is 0, 01 is +1, 10 is -1 */
     {"signed", "0,1,x,-1"},     /* two's complement */
     {"negated", "1,0,-1,x"},
 };
 
-/* The text up to a comma, or up to the end, which then becomes NULL. */
+/* Takes the text up to a comma, or up to the end; *text then becomes NULL. */
 static size_t next_word(const char **text, const char **word) {
     const size_t size = strcspn(*text, ",");
     *word = *text;
@@ -36,7 +36,7 @@ static bool read_code(const char *word, size_t size, uint8_t *code) {
     return false;
 }
 
-/* Three or four weights, each of -1, 0 and 1 among them. */
+/* Reads three or four weights; -1, 0 and 1 must be among them. */
 static bool read_map(const char *text, uint8_t map[4]) {
     unsigned seen = 0;
     memset(map, TERN_NO_WEIGHT, 4);
@@ -70,8 +70,8 @@ static tern_status set_map(tern_reading *r, const char *text, tern_error *err) {
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Up to `capacity` numbers below 2^31 with an x between them; how many they are, 0: something else.
- */
+/* Reads up to `capacity` numbers below 2^31 with an x between them; returns how many, 0: something
+ * else. */
 static size_t read_numbers(const char *text, size_t size, uint32_t *numbers, size_t capacity) {
     const char *end = text + size;
     for (size_t n = 0; n < capacity && text < end && *text >= '1' && *text <= '9';) {
@@ -89,7 +89,7 @@ static size_t read_numbers(const char *text, size_t size, uint32_t *numbers, siz
     return 0;
 }
 
-/* [ROWSxCOLS=]BMxBK[xbm] */
+/* Reads [ROWSxCOLS=]BMxBK[xbm]. */
 static bool read_rule(const char *word, size_t size, tern_tile_rule *rule) {
     const char *equals = memchr(word, '=', size);
     uint32_t shape[2] = {0, 0}, tiles[3] = {0, 0, 32};

@@ -3,8 +3,8 @@
 #define TERN_RUNTIME_FILES_GGUF_READING_H
 
 /*
- * How the ternary tensors of a model are to be read, as far as no file tells: the order and the
- * meaning of codes in I2_S, the tile sizes of TL1 and TL2.
+ * Says how to read the ternary tensors of a model where no file tells: the order and the meaning of
+ * codes in I2_S, and the tile sizes of TL1 and TL2.
  */
 
 #include "base/hash64.h"
@@ -22,32 +22,32 @@ typedef struct tern_tile_rule {
 typedef struct tern_reading {
     tern_i2s_order order;
     uint8_t map[4];                        /* tern_import.map */
-    bool map_given;                        /* by the user: it is not doubted */
+    bool map_given;                        /* the user gave it, so it is not doubted */
     tern_tile_rule rules[TERN_TILE_RULES]; /* the first one that fits counts */
     size_t n_rules;
 } tern_reading;
 
 /*
- * From the texts of tern_model_params (i2s_map, tl_tiles), which may be NULL. TERN_ERR_ARG says
+ * Reads the texts of tern_model_params (i2s_map, tl_tiles), which may be NULL. TERN_ERR_ARG says
  * what is wrong with a text.
  */
 TERN_MUST_CHECK tern_status tern_reading_init(tern_reading *reading, tern_i2s_order order,
                                               const char *map, const char *tiles, tern_error *err);
 
 /*
- * How one tensor, which tern_gguf_format calls I2_S, is read. Tiles are those of the first rule
- * that fits, else those that are known for the shape. TERN_ERR_TILES: neither is there.
+ * Says how to read one tensor, which tern_gguf_format calls I2_S. The tiles are those of the first
+ * rule that fits, else those known for the shape. TERN_ERR_TILES: there are neither.
  */
 TERN_MUST_CHECK tern_status tern_reading_of(const tern_reading *reading,
                                             const tern_gguf_tensor *tensor, tern_import *out,
                                             tern_error *err);
 
-/* The tiles of a shape, as above. */
+/* Finds the tiles of a shape, as above. */
 TERN_MUST_CHECK tern_status tern_reading_tiles(const tern_reading *reading, tern_tl_kind kind,
                                                size_t rows, size_t cols, tern_tl_tiles *out,
                                                tern_error *err);
 
-/* A number for how codes are read: 0 for what the published models need. */
+/* A number for how codes are read; 0: as the published models need it. */
 uint64_t tern_reading_hash(const tern_reading *reading);
 
 #endif

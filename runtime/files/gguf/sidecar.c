@@ -45,7 +45,7 @@ static tern_status wrong(const tern_gguf *list, const tern_gguf_tensor *t, tern_
                      what, file);
 }
 
-/* XXH64 of a tensor's bytes, which nobody reads again. */
+/* XXH64 of a tensor's bytes, which are not read again. */
 static uint64_t hash_dense(const tern_gguf *file, const tern_gguf_tensor *t) {
     const uint64_t hash = tern_hash64_of(t->data, (size_t)t->bytes);
     tern_gguf_drop_pages(file, t);
@@ -91,7 +91,7 @@ static tern_status check(const tern_gguf *file, const tern_gguf *list, tern_erro
 
 /* ---- putting it in --------------------------------------------------------------------------- */
 
-/* The list, and after it the files that it names, become parts of the model. */
+/* Makes the list, and after it the files that it names, parts of the model. */
 static tern_status adopt(tern_gguf *file, tern_gguf *list, tern_error *err) {
     const size_t n = file->n_others + 1 + list->n_others;
     tern_gguf **grown = realloc(file->others, n * sizeof(tern_gguf *));
@@ -107,7 +107,7 @@ static tern_status adopt(tern_gguf *file, tern_gguf *list, tern_error *err) {
     return TERN_OK;
 }
 
-/* A tensor counts in the file in which its bytes lie. */
+/* Takes a tensor off the count of the file in which its bytes lie. */
 static void discount(tern_gguf *file, const uint8_t *data) {
     for (size_t i = 0; i <= file->n_others; i++) {
         tern_gguf *part = i == 0 ? file : file->others[i - 1];

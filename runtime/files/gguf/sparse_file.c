@@ -8,7 +8,7 @@
 #include "base/out_file.h"
 #include "kernels/iebs.h"
 
-/* *out for bytes that are a whole file, or are to become one. Takes them over. */
+/* Sets *out for bytes that are a whole file, or will be one. Takes them over. */
 static void use_memory(void *memory, tern_sparse_matrix *out) {
     const tern_iebs m = tern_iebs_view(memory);
     *out = (tern_sparse_matrix){.memory = memory};
@@ -83,7 +83,7 @@ tern_status tern_sparse_new(size_t rows, size_t cols, uint32_t block_rows, uint3
     return TERN_OK;
 }
 
-/* What a view of the matrix points to, in memory that is its owner's to write. */
+/* Turns a pointer of a view of the matrix into one that the owner of the memory may write to. */
 static void *writable(const tern_sparse_matrix *m, const void *at) {
     return (char *)m->memory + ((const char *)at - (const char *)m->memory);
 }

@@ -14,7 +14,7 @@ enum { MAX_PARTS = 65535 /* the keys are 16 bits wide */ };
 
 /* ---- what a part says of itself ------------------------------------------------------------- */
 
-/* How many parts there are, and which of them (from 0) this is; 0 parts for a whole model. */
+/* The number of parts, and which of them (from 0) this is; 0 parts for a whole model. */
 typedef struct place {
     uint32_t number, count;
 } place;
@@ -44,7 +44,7 @@ static tern_status read_place(const tern_gguf *file, place *out, tern_error *err
 
 /* ---- do they belong together ---------------------------------------------------------------- */
 
-/* Keys that a part may have otherwise than the first one. */
+/* True for keys that may differ between the parts of a model. */
 static bool is_of_the_file(tern_span key) {
     static const char *const own[] = {NUMBER_KEY, "general.alignment"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
@@ -59,7 +59,7 @@ static bool equal_values(const tern_gguf_value *a, const tern_gguf_value *b) {
            size == tern_gguf_value_bytes(b) && memcmp(a->data, b->data, size) == 0;
 }
 
-/* Whether a key says something of the model, which only the first part is asked for. */
+/* True for keys that describe the model; only the first part has to have them. */
 static bool is_of_the_model(tern_span key) {
     static const char *const others[] = {"split.", "general."};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -68,7 +68,8 @@ static bool is_of_the_model(tern_span key) {
     return true;
 }
 
-/* Most parts but the first have no metadata of the model; those that have must agree. */
+/* Checks that metadata of the model in another part agrees with the first part's. Most have
+ * none. */
 static tern_status check_metadata(const tern_gguf *first, const tern_gguf *part, tern_error *err) {
     for (size_t i = 0; i < part->n_values; i++) {
         const tern_gguf_value *value = &part->values[i];
@@ -142,7 +143,7 @@ static const char *holder(tern_gguf *const *parts, size_t n, tern_span name, boo
     return found;
 }
 
-/* Gives the first part, once its own tensors have been put aside, those of all. */
+/* Gives the first part the tensors of all parts. Its own tensors were put aside before. */
 static tern_status merge_tensors(tern_gguf **parts, size_t n, tern_error *err) {
     tern_gguf whole = {.n_tensors = 0};
     for (size_t i = 0; i < n; i++)

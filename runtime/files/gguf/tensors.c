@@ -22,7 +22,8 @@ static tern_status fail_tensor(const tern_gguf_cursor *c, const tern_gguf_tensor
                      TERN_SPAN_ARG(t->name), what, number);
 }
 
-/* Dimensions: 1 to 4, none zero, at most 2^62 elements, so that rounding and adding cannot wrap. */
+/* Reads the dimensions: 1 to 4, none zero, at most 2^62 elements, so that rounding and adding
+ * cannot wrap. */
 static tern_status parse_shape(tern_gguf_cursor *c, tern_gguf_tensor *t) {
     tern_status status = tern_gguf_take_u32(c, "a tensor description", &t->n_dims);
     if (status != TERN_OK)
@@ -50,7 +51,8 @@ static tern_status parse_type(tern_gguf_cursor *c, tern_gguf_tensor *t) {
     tern_status status = tern_gguf_take_u32(c, "a tensor description", &t->type);
     if (status != TERN_OK)
         return status;
-    if (t->type >= TERN_GGUF_FIRST_OWN_TYPE) /* what lists describe would not be checked here */
+    if (t->type >= TERN_GGUF_FIRST_OWN_TYPE) /* types that only lists describe are not checked
+                                                here */
         return fail_tensor(c, t, TERN_ERR_TENSOR_TYPE, "no GGUF file has type", t->type);
     status = tern_gguf_type_bytes(t->type, t->ne, &t->bytes);
     if (status == TERN_OK)
@@ -104,7 +106,7 @@ static tern_status index_tensors(const tern_gguf_cursor *c) {
                      c->file->name, TERN_SPAN_ARG(twice->name));
 }
 
-/* Bytes from the start of the data section to the end of the file, and where it starts. */
+/* Finds where the data section starts, and its bytes up to the end of the file. */
 static tern_status find_data(const tern_gguf_cursor *c, const uint8_t **data, uint64_t *size) {
     const tern_gguf *file = c->file;
     const size_t used = file->size - c->left;
@@ -140,7 +142,7 @@ static tern_status check_range(const tern_gguf_cursor *c, const place *p, uint64
         c->file->name, TERN_SPAN_ARG(t->name), bytes, p->offset, data_size, c->file->size, whole);
 }
 
-/* Refuses what is called I2_S and is something else; see i2s_detect.h. */
+/* Refuses a tensor that is called I2_S and is something else; see i2s_detect.h. */
 static tern_status check_i2s(const tern_gguf_cursor *c, const tern_gguf_tensor *t, bool last) {
     const tern_i2s_place where = {.rows = t->ne[1] * t->ne[2] * t->ne[3],
                                   .cols = t->ne[0],
@@ -149,7 +151,7 @@ static tern_status check_i2s(const tern_gguf_cursor *c, const tern_gguf_tensor *
                                   .last = last};
     const tern_i2s_kind kind = tern_i2s_detect(&where);
     if (kind == TERN_I2S_ONE_SCALE || (kind == TERN_I2S_UNKNOWN && t->extent < t->bytes))
-        return TERN_OK; /* what is too short for anything is cut off, or overlaps */
+        return TERN_OK; /* too short for anything: it is cut off, or overlaps another */
     return tern_fail(c->err, TERN_ERR_TENSOR_TYPE,
                      "%s: tensor '%.*s' is called i2_s, but its %" PRIu64 " bytes for %" PRIu64
                      " x %" PRIu64 " are %s; convert the original model to i2_s or tq2_0 anew",
@@ -162,7 +164,7 @@ static int compare_offsets(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Whether the architecture is one of ternary weights. */
+/* True if the architecture has ternary weights. */
 static bool is_ternary(const tern_gguf *file) {
     tern_span name = {.data = "", .size = 0};
     (void)tern_gguf_string(file, "general.architecture", &name, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tensor of type 38 or 39 is. 38 is TL1 in one family of programs and was something else in
- * another; 39 is TL2 in the first and MXFP4 in the second. The bytes that a tensor takes tell;
- * where both sizes fit, which takes an alignment of many pages, the architecture does.
+ * Finds out what a tensor of type 38 or 39 is. 38 is TL1 in one family of programs and was
+ * something else in another; 39 is TL2 in the first and MXFP4 in the second. The bytes that a
+ * tensor takes tell. If both sizes fit, which takes an alignment of many pages, the architecture
+ * tells.
  */
 
 #include "kernels/iebs.h"

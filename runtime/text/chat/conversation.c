@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversations as ids and as text. */
+/* Writes conversations as ids and as text. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static tern_status failure(const tern_tokenizer *t, tern_status status, tern_err
 
 enum { MOST_WORDS = 5 };
 
-/* What a template knows by name. */
+/* The words that a template knows by name. */
 typedef struct words {
     tern_template_token list[MOST_WORDS];
     size_t n;
@@ -77,14 +77,15 @@ static words named_tokens(const tern_tokenizer *t) {
     return w;
 }
 
-/* Whether a text begins with the token that begins texts, as the template's own. */
+/* True if a text begins with the token that begins texts, written by the template itself. */
 static bool has_bos(const tern_tokenizer *t, const tern_marked_text *text) {
     const tern_span bos = t->tokens[t->bos];
     return text->size >= bos.size && bos.size > 0 && memcmp(text->bytes, bos.data, bos.size) == 0 &&
            tern_all_zero(text->marks, bos.size);
 }
 
-/* What a template wrote becomes *text, and ids in e unless that is NULL. BOS comes first, once. */
+/* Adds the text that a template wrote to *text, and its ids to e unless that is NULL. BOS comes
+ * first, once. */
 static tern_status put_written(const tern_tokenizer *t, const tern_marked_text *written,
                                tern_encoder *e, tern_marked_text *text) {
     const tern_span bytes = {written->bytes, written->size};
@@ -123,8 +124,8 @@ static tern_status run_template(const tern_tokenizer *t, tern_span source, const
 }
 
 /*
- * The system message that the file's own template gives to a chat without one, in ChatML: found by
- * running it for an empty message. The text lies in *written; empty where there is none.
+ * Finds the system message that the file's own template gives to a chat without one, in ChatML, by
+ * running it for an empty message. The text lies in *written; it is empty if there is none.
  */
 static tern_span default_system(const tern_tokenizer *t, tern_marked_text *written) {
     static const char head[] = "<|im_start|>system\n", tail[] = "<|im_end|>";
@@ -176,14 +177,14 @@ static tern_status write(const tern_tokenizer *t, const tern_conversation *c, te
     return run_template(t, t->chat_template, &w, c, e, text, err);
 }
 
-/* The same after a check; the caller finishes e, unless it is NULL, and frees *text. */
+/* Does the same after a check. The caller finishes e, unless it is NULL, and frees *text. */
 static tern_status write_checked(const tern_tokenizer *t, const tern_conversation *c,
                                  tern_encoder *e, tern_marked_text *text, tern_error *err) {
     const tern_status status = check_messages(t, c, err);
     return status == TERN_OK ? write(t, c, e, text, err) : status;
 }
 
-/* Text and ids from one writing; *n ids are in e->ids. */
+/* Writes text and ids at once; *n ids are in e->ids. */
 static tern_status write_both(const tern_conversation *c, tern_encoder *e, tern_marked_text *text,
                               size_t *n, tern_error *err) {
     const tern_status status = write_checked(e->t, c, e, text, err);
@@ -227,7 +228,7 @@ static bool is_blank(const char *text) {
     return text[strspn(text, " \t\n\v\f\r")] == '\0';
 }
 
-/* The first message with words of which a text has nothing; c->n: there is none. */
+/* Finds the first message with words of which the text has nothing; c->n: there is none. */
 static size_t find_unseen(const tern_conversation *c, const tern_marked_text *text) {
     for (size_t i = 0; i < c->n && i < TERN_MARK_MESSAGES; i++) {
         const char *content = c->messages[i].content;

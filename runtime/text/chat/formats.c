@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What the published templates trim: blanks of ASCII. */
+/* Published templates trim the blanks of ASCII. */
 #define TRIMMED "{{ m.content | trim(' \\t\\n\\v\\f\\r') }}"
 #define EACH(turn) "{% for m in messages %}" turn "{% endfor %}"
 #define ANSWER(head) "{% if add_generation_prompt %}" head "{% endif %}"
@@ -25,7 +25,7 @@ static const char *const templates[TERN_CHAT_COUNT] = {
     [TERN_CHAT_ZEPHYR] =
         EACH("<|{{ m.role }}|>\n{{ m.content }}{{ eos_token }}\n") ANSWER("<|assistant|>\n"),
 
-    [TERN_CHAT_FALCON3] = /* no {% if %}: a line end right behind a tag is dropped */
+    [TERN_CHAT_FALCON3] = /* no {% if %}: a line end right after a tag is dropped */
     EACH("<|{{ m.role }}|>\n{{ m.content }}{{ eos_token if m.role == 'assistant' }}\n")
         ANSWER("<|assistant|>\n"),
 

@@ -2,13 +2,13 @@
 #ifndef TERN_RUNTIME_TEXT_CHAT_FORMATS_H
 #define TERN_RUNTIME_TEXT_CHAT_FORMATS_H
 
-/* The chat formats that are built in (docs/chat.md): templates, as a model's file has one. */
+/* The built-in chat formats (docs/chat.md), as templates like those in a model's file. */
 
 #include "runtime/text/chat/styles.h"
 #include "runtime/text/template/template.h"
 
 /*
- * The template of a format. It knows what every template does, and two words more: `turn_end`, what
+ * The template of a format. Besides the words that every template knows, it uses `turn_end`, which
  * ends an answer, and `default_system`, the system message of a chat that has none (may be "").
  */
 tern_span tern_chat_template(tern_chat_format_id format);

@@ -24,8 +24,8 @@ bool tern_chat_template_has(const tern_tokenizer *t, const char *text) {
 }
 
 /*
- * The template in the published file of the 2B model puts an end token before the answer: the
- * trained format is the one of the model's own tokenizer configuration.
+ * True for the template in the published file of the 2B model: it puts an end token before the
+ * answer. The model was trained on the format of its own tokenizer configuration.
  */
 static bool is_known_to_be_wrong(const tern_tokenizer *t) {
     return tern_chat_template_has(t, "BITNET") && tern_chat_template_has(t, "Assistant: ");

@@ -2,11 +2,11 @@
 #ifndef TERN_RUNTIME_TEXT_CHAT_STYLES_H
 #define TERN_RUNTIME_TEXT_CHAT_STYLES_H
 
-/* Which chat format a tokenizer has; what each format writes is in runtime/text/chat/formats.c. */
+/* The chat format of a tokenizer. runtime/text/chat/formats.c has what each format writes. */
 
 #include "runtime/text/tokenizer/internal.h"
 
-/* X(ID, name): the formats, that are built in. */
+/* X(ID, name) for each built-in format. */
 #define TERN_CHAT_LIST(X)                                                                          \
     X(BITNET, "bitnet")                                                                            \
     X(CHATML, "chatml")                                                                            \
@@ -18,12 +18,12 @@
     X(QA, "qa")
 
 typedef enum tern_chat_format_id {
-    TERN_CHAT_UNKNOWN, /* of a tokenizer: none was set */
+    TERN_CHAT_UNKNOWN, /* no format was set for the tokenizer */
 #define TERN_CHAT_ENUM(id, name) TERN_CHAT_##id,
     TERN_CHAT_LIST(TERN_CHAT_ENUM)
 #undef TERN_CHAT_ENUM
         TERN_CHAT_COUNT,
-    TERN_CHAT_TEMPLATE = TERN_CHAT_COUNT /* that of the file */
+    TERN_CHAT_TEMPLATE = TERN_CHAT_COUNT /* the template of the file */
 } tern_chat_format_id;
 
 /* "none" for TERN_CHAT_UNKNOWN. */
@@ -33,13 +33,13 @@ const char *tern_chat_name(tern_chat_format_id id);
 const char *tern_chat_names(void);
 
 /*
- * The format that was set for the tokenizer, or else TERN_CHAT_TEMPLATE where it has a template
- * that is run. Without a template, and where the template is known to be wrong: the format that is
- * known to be right.
+ * Returns the format that was set for the tokenizer, or else TERN_CHAT_TEMPLATE if it has a
+ * template that is run. Without a template, or with one that is known to be wrong, returns the
+ * format that is known to be right.
  */
 tern_chat_format_id tern_chat_of(const tern_tokenizer *t);
 
-/* Whether the tokenizer's template holds a text. */
+/* True if the tokenizer's template contains a text. */
 bool tern_chat_template_has(const tern_tokenizer *t, const char *text);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The public ways to a grammar. */
+/* The public functions that make a grammar. */
 
 #include <string.h>
 

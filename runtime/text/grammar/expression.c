@@ -56,7 +56,7 @@ void tern_exprs_fail(tern_exprs *x, tern_status status, const char *format, ...)
     x->status = tern_fail(x->err, status, "%s", message);
 }
 
-/* Room for one more of a list; says so where there is none. */
+/* Makes room for one more item of a list; fails x where there is none. */
 static bool reserve(tern_exprs *x, void **items, size_t *capacity, size_t n, size_t size,
                     size_t most, const char *what) {
     if (x->status != TERN_OK)
@@ -82,7 +82,7 @@ static uint32_t add(tern_exprs *x, tern_expr e) {
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-/* Where a copy of the bytes begins in texts. */
+/* Copies the bytes to `texts`; returns where the copy begins. */
 static uint32_t keep_text(tern_exprs *x, const char *bytes, size_t size) {
     const size_t last = x->n_texts + size;
     if (size > TERN_EXPR_MOST_BYTES || !reserve(x, (void **)&x->texts, &x->texts_capacity, last, 1,
@@ -142,7 +142,7 @@ uint32_t tern_expr_bytes(tern_exprs *x, const tern_range *ranges, size_t n) {
     return add_ranges(x, TERN_EXPR_KIND_BYTES, ranges, n);
 }
 
-/* Without surrogates and what lies after Unicode's last character. */
+/* Leaves out surrogates, and what lies after Unicode's last character. */
 uint32_t tern_expr_chars(tern_exprs *x, const tern_range *ranges, size_t n) {
     static const tern_range characters[] = {{0, 0xd7ff}, {0xe000, 0x10ffff}};
     tern_range *cut = malloc((2 * n + 1) * sizeof *cut);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Steps in all: what a grammar of the largest size takes when its rules stand in a sensible order,
- * some times over. */
+/* Most steps in all: several times what the largest grammar takes when its rules stand in a
+ * sensible order. */
 enum { MOST_STEPS = TERN_GRAMMAR_LIMIT(TERN_GRAMMAR_LIMIT(1 << 26)) }; /* rules times parts */
 
 typedef struct finder {
@@ -64,7 +64,7 @@ static bool holds(const finder *f, const tern_expr *e, const bool *fact, bool nu
     return false;
 }
 
-/* Members come before what is made of them, so only rules make a second round necessary. */
+/* Members come before the expressions made of them, so only rules make a second round necessary. */
 static void find(finder *f, bool *fact, bool nullable) {
     bool changed = true;
     while (changed) {
@@ -81,12 +81,12 @@ static void find(finder *f, bool *fact, bool nullable) {
 /* ---- left recursion -------------------------------------------------------------------------- */
 
 typedef struct edges {
-    uint32_t *to; /* rules that a rule may begin with, rule after rule */
+    uint32_t *to; /* the rules that each rule may begin with, one rule after the other */
     size_t n, capacity;
-    size_t *from;   /* [rules + 1] where each rule's begin */
+    size_t *from;   /* [rules + 1] where the part of each rule begins */
     uint32_t *todo; /* expressions to look at */
     size_t n_todo, todo_capacity;
-    uint32_t *looked; /* [expressions] by which rule, + 1 */
+    uint32_t *looked; /* [expressions] the rule that looked at it last, + 1 */
 } edges;
 
 static void no_memory(finder *f) {
@@ -131,8 +131,8 @@ static void find_edges(finder *f, edges *g, uint32_t rule) {
     }
 }
 
-/* Takes away rules that nothing left begins with, again and again; what stays is in a cycle or
- * behind one. */
+/* Removes rules that no remaining rule begins with, again and again. Rules that stay are in a cycle
+ * or after one. */
 static void find_cycle(finder *f, const edges *g, uint32_t *uses, uint32_t *free_rules) {
     const size_t n = f->x->n_rules;
     size_t n_free = 0;

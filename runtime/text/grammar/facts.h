@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TEXT_GRAMMAR_FACTS_H
 #define TERN_RUNTIME_TEXT_GRAMMAR_FACTS_H
 
-/* What can be said of expressions without running them. */
+/* Facts about expressions that are found without running them. */
 
 #include "runtime/text/grammar/expression.h"
 
@@ -12,8 +12,8 @@ typedef struct tern_expr_facts {
 } tern_expr_facts;
 
 /*
- * Works the facts out, and refuses rules without an expression and left recursion, by name:
- * TERN_ERR_GRAMMAR. The failure is that of x, too. Free in any case.
+ * Finds the facts. Refuses rules without an expression, and left recursion, by name:
+ * TERN_ERR_GRAMMAR. x fails, too. Free in any case.
  */
 TERN_MUST_CHECK tern_status tern_expr_facts_find(tern_exprs *x, tern_expr_facts *out);
 void tern_expr_facts_free(tern_expr_facts *f);

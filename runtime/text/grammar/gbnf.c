@@ -30,7 +30,7 @@ typedef struct reader {
     const char *text;
     size_t size, at;
     unsigned depth;     /* open parentheses */
-    tern_range *ranges; /* [2 * MOST_SET + 1] of the set that is being read, and all but them */
+    tern_range *ranges; /* [2 * MOST_SET + 1] the set that is being read, and its complement */
 } reader;
 
 /* ---- characters of the text ------------------------------------------------------------------ */
@@ -57,7 +57,7 @@ static bool is_name(int c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-/* White space and comments; new lines only where they mean nothing. */
+/* Skips white space and comments; line ends only where they mean nothing (`lines`). */
 static void skip(reader *r, bool lines) {
     for (int c = peek(r); c == ' ' || c == '\t' || c == '#' || (lines && (c == '\n' || c == '\r'));
          c = peek(r)) {
@@ -132,7 +132,7 @@ static uint32_t read_text(reader *r) {
     return tern_expr_end_sequence(&list);
 }
 
-/* All characters but those of ranges[n], which are tidy. */
+/* Writes all characters but those of ranges[n], which are tidy, as ranges; returns how many. */
 static size_t invert(const tern_range *ranges, size_t n, tern_range *out) {
     uint32_t next = 0;
     size_t kept = 0;
@@ -181,7 +181,7 @@ static size_t name_size(const reader *r) {
     return n;
 }
 
-/* The rule of the name that stands here. */
+/* Reads a name; returns the number of its rule, which may be new. */
 static uint32_t read_name(reader *r) {
     tern_exprs *x = r->x;
     const char *name = r->text + r->at;
@@ -273,7 +273,7 @@ static uint32_t read_repeated(reader *r) {
     return item;
 }
 
-/* Whether a sequence ends here. */
+/* True if a sequence ends here. */
 static bool at_end(const reader *r) {
     const int c = peek(r);
     return c == -1 || c == '|' || c == ')' || ((c == '\n' || c == '\r') && r->depth == 0);
@@ -287,7 +287,7 @@ static uint32_t read_sequence(reader *r) {
     return tern_expr_end_sequence(&list);
 }
 
-/* Goes to a '|' that the next line begins with. */
+/* Goes past a '|' that begins the next line; false if there is none. */
 static bool take_bar(reader *r) {
     const size_t before = r->at;
     skip(r, true);

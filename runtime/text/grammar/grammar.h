@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TEXT_GRAMMAR_GRAMMAR_H
 #define TERN_RUNTIME_TEXT_GRAMMAR_GRAMMAR_H
 
-/* What a tern_grammar is made of. */
+/* The parts of a tern_grammar. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,19 +12,19 @@
 
 typedef struct tern_kept_mask {
     uint64_t *bits; /* [words] */
-    uint32_t state; /* of met */
+    uint32_t state; /* its number in `met` */
     uint64_t used;  /* when it was last wanted */
 } tern_kept_mask;
 
 struct tern_grammar {
     atomic_uint owners;
     const tern_grammar_tokens *tokens;
-    char *name; /* in messages */
+    char *name; /* its name in messages */
     tern_program program;
 
-    pthread_mutex_t lock; /* over what follows */
-    tern_stacks met;      /* states in which masks were asked for, counts alike where no token can
-                             tell them apart */
+    pthread_mutex_t lock; /* guards the members below */
+    tern_stacks met;      /* states for which masks were asked; repetition counts are equal where no
+                             token can tell them apart */
     tern_kept_mask *masks;
     size_t n_masks, most_masks;
     uint64_t clock; /* masks asked for */
@@ -35,8 +35,8 @@ TERN_MUST_CHECK tern_status tern_grammar_make(const tern_grammar_tokens *tokens,
                                               tern_grammar **out, tern_error *err);
 
 /*
- * Clears the bits of tokens that may not follow in a state of another pool of the grammar's
- * program. *any: a bit is left. TERN_ERR_GRAMMAR, TERN_ERR_NOMEM with *why.
+ * Clears the bits of tokens that may not follow in `state`, which belongs to another pool of the
+ * grammar's program. *any: a bit is left. TERN_ERR_GRAMMAR, TERN_ERR_NOMEM with *why.
  */
 TERN_MUST_CHECK tern_status tern_grammar_apply(tern_grammar *g, const tern_stacks *from,
                                                uint32_t state, uint64_t *allowed, size_t words,
@@ -47,7 +47,7 @@ TERN_MUST_CHECK tern_status tern_grammar_apply(tern_grammar *g, const tern_stack
 
 void tern_gbnf_read(tern_exprs *x, const char *text, size_t size);
 
-/* A schema as an expression. place: of x's rules, before the JSON pointer. */
+/* Reads a schema as an expression. name: stands in messages, before the JSON pointer. */
 uint32_t tern_schema_read(tern_exprs *x, const char *text, size_t size, const char *name,
                           const tern_schema_params *params);
 

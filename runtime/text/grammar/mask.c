@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Masks: a walk through the tries of the vocabulary and the automaton together. States and masks
- * that were met are remembered. When there are too many of them all are forgotten, so memory stays
- * bounded; what a mask is never depends on what is remembered.
+ * A mask is found by a walk through the tries of the vocabulary and the automaton together. States
+ * and masks are remembered. When there are too many, all are forgotten, so memory stays bounded. A
+ * mask never depends on what is remembered.
  */
 
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 enum {
     MOST_MASKS = TERN_GRAMMAR_LIMIT(512),
-    MOST_MASK_BYTES = 8 << 20,               /* of a grammar */
+    MOST_MASK_BYTES = 8 << 20,               /* all masks of a grammar */
     MOST_WORK = TERN_GRAMMAR_LIMIT(1 << 22), /* steps of one mask */
-    FEW_NODES = 8 /* of a trie, below one that is not asked whether all may follow */
+    FEW_NODES = 8 /* below a node of a trie: to walk so few beats asking whether all may follow */
 };
 
 static void set_ids(uint64_t *bits, const tern_trie *t, uint32_t first, uint32_t end) {
@@ -23,9 +23,9 @@ static void set_ids(uint64_t *bits, const tern_trie *t, uint32_t first, uint32_t
         bits[t->ids[i] / 64] |= 1ULL << (t->ids[i] % 64);
 }
 
-/* Sets the bits of a trie's tokens that can be read from a state on. */
+/* Sets the bits of a trie's tokens that can be read from `state`. */
 static void walk(tern_stacks *s, const tern_trie *t, uint32_t state, uint64_t *bits) {
-    uint32_t states[TERN_TRIE_MOST_DEPTH + 1]; /* after as many bytes */
+    uint32_t states[TERN_TRIE_MOST_DEPTH + 1]; /* state after each number of bytes */
     states[0] = state;
     for (size_t i = 0; i < t->n_nodes && s->status == TERN_OK;) {
         const tern_trie_node *node = &t->nodes[i];
@@ -79,7 +79,7 @@ static tern_kept_mask *look_up(tern_grammar *g, uint32_t state) {
     return NULL;
 }
 
-/* Room for one more: a new one, or that of the one that was wanted longest ago. NULL: no memory. */
+/* Finds room for one more mask: a new one, or the one wanted longest ago. NULL: no memory. */
 static tern_kept_mask *make_room(tern_grammar *g) {
     tern_kept_mask *oldest = NULL;
     for (size_t i = 0; i < g->n_masks; i++)
@@ -95,7 +95,7 @@ static tern_kept_mask *make_room(tern_grammar *g) {
     return &g->masks[g->n_masks++];
 }
 
-/* The mask of a state of another pool; NULL with met's failure. */
+/* The mask of a state of another pool; NULL if `met` failed. */
 static const uint64_t *mask_of(tern_grammar *g, const tern_stacks *from, uint32_t state) {
     g->met.most_work = g->met.work + MOST_WORK;
     const uint32_t like = tern_stacks_copy(&g->met, from, state, (int32_t)g->tokens->longest);
@@ -136,7 +136,7 @@ tern_status tern_grammar_apply(tern_grammar *g, const tern_stacks *from, uint32_
         status = forget(g);
     const uint64_t *bits = status == TERN_OK ? mask_of(g, from, state) : NULL;
     if (bits == NULL && g->met.status == TERN_ERR_GRAMMAR && forget(g) == TERN_OK)
-        bits = mask_of(g, from, state); /* with all the memory that there is */
+        bits = mask_of(g, from, state); /* again, with an empty pool */
     if (bits != NULL)
         *any = keep_common(allowed, words, bits, g->tokens->words);
     status = bits != NULL ? TERN_OK : g->met.status;
@@ -172,7 +172,7 @@ tern_status tern_grammar_make(const tern_grammar_tokens *tokens, tern_exprs *x, 
     }
     g->tokens = tokens;
     atomic_init(&g->owners, 1);
-    g->met.status = TERN_ERR_STATE; /* nothing is there: the first mask begins anew */
+    g->met.status = TERN_ERR_STATE; /* nothing is there yet: the first mask begins anew */
     *out = g;
     return TERN_OK;
 }

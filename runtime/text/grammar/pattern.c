@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Patterns of schemas (ECMA-262): characters, `.`, sets, \d \w \s and their opposites, escapes of
- * control characters, \xNN and \uNNNN, groups without names, |, * + ? {m,n} (lazy ones match the
- * same texts), ^ at the beginning and $ at the end of alternatives that are in no group. Not: look
- * around, references back, \b, \p, flags.
+ * Patterns of schemas (ECMA-262). Supported: characters, `.`, sets, \d \w \s and their opposites,
+ * escapes of control characters, \xNN and \uNNNN, groups without names, |, * + ? {m,n} (lazy ones
+ * match the same texts), ^ at the beginning and $ at the end of alternatives that are in no group.
+ * Not supported: look-around, back references, \b, \p, flags.
  */
 
 #include <stdlib.h>
@@ -26,9 +26,9 @@ typedef struct reader {
     const char *text;
     size_t size, at;
     unsigned depth;
-    const char *why;   /* it is refused; NULL: it is not */
-    tern_pattern *run; /* of the latest item that was read */
-    set *sets;         /* [2] the one that is being read, and what it leaves out */
+    const char *why;   /* why it is refused; NULL: it is not */
+    tern_pattern *run; /* the latest item that was read */
+    set *sets;         /* [2] the set that is being read, and what an inverted set leaves out */
 } reader;
 
 static int peek(const reader *r) {
@@ -59,7 +59,7 @@ static void set_add(reader *r, set *s, uint32_t low, uint32_t high) {
         s->ranges[s->n++] = (tern_range){low, high};
 }
 
-/* Adds ranges[n], ascending, or all characters but them. */
+/* Adds ranges[n], which are ascending, or all characters but them. */
 static void set_add_class(reader *r, set *s, const tern_range *ranges, size_t n, bool inverted) {
     uint32_t next = 0;
     for (size_t i = 0; i < n; i++) {
@@ -73,7 +73,7 @@ static void set_add_class(reader *r, set *s, const tern_range *ranges, size_t n,
         set_add(r, s, next, 0x10ffff);
 }
 
-/* The class of \d, \w, \s and their opposites; false: c is none. */
+/* Adds the class of \d, \w, \s or of their opposites; false if c is none of these. */
 static bool add_class(reader *r, set *s, int c) {
     static const tern_range digits[] = {{'0', '9'}};
     static const tern_range words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
@@ -121,7 +121,7 @@ static uint32_t read_unicode(reader *r) {
     return 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
 }
 
-/* After a backslash, one that is not a class. */
+/* Reads an escape after its backslash; classes are read elsewhere. */
 static uint32_t read_escape(reader *r) {
     static const char names[] = "tnrfv0";
     static const char codes[] = "\t\n\r\f\v";
@@ -152,7 +152,7 @@ static uint32_t read_character(reader *r) {
     return c.code;
 }
 
-/* A character or a class; true: a character. In a set \b is one. */
+/* Reads a character or a class; true for a character. In a set \b is a character. */
 static bool read_member(reader *r, set *s, bool in_set, uint32_t *code) {
     const bool escaped = peek(r) == '\\' && r->at + 1 < r->size;
     if (escaped && add_class(r, s, r->text[r->at + 1])) {
@@ -249,7 +249,7 @@ static int32_t read_number(reader *r) {
     return n;
 }
 
-/* How often; false: once. */
+/* Reads how often an item repeats; false if no such mark follows: once. */
 static bool read_times(reader *r, int32_t *least, int32_t *most) {
     *least = *most = 1;
     if (take(r, '*')) {
@@ -290,7 +290,7 @@ static uint32_t anything(tern_exprs *x) {
     return tern_expr_repeat(x, tern_schema_characters(x, &all, 1), 0, TERN_EXPR_UNLIMITED);
 }
 
-/* Whether an alternative ends here. */
+/* True if an alternative ends here. */
 static bool at_end(const reader *r, bool outermost) {
     const int c = peek(r);
     const bool last = r->at + 1 >= r->size || r->text[r->at + 1] == '|';

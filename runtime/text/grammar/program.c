@@ -8,8 +8,8 @@
 
 enum {
     MOST_STEPS = TERN_GRAMMAR_LIMIT(1 << 23),
-    MOST_COPIES = 64, /* of what may be empty, in counted repetitions */
-    SHARED_TAILS = 64 /* nodes of one set of characters that are looked through for a like one */
+    MOST_COPIES = 64, /* copies of an expression that may be empty, in counted repetitions */
+    SHARED_TAILS = 64 /* latest nodes of a set of characters that are searched for an equal one */
 };
 
 typedef struct maker {
@@ -17,7 +17,7 @@ typedef struct maker {
     tern_program *p;
     tern_expr_facts facts;
     size_t capacity;
-    uint32_t end; /* the RETURN */
+    uint32_t end; /* the RETURN node */
     uint32_t steps;
 } maker;
 
@@ -86,11 +86,11 @@ static uint32_t add_split(maker *m, uint32_t a, uint32_t b) {
 /* A set of characters that is being written, before `next`. */
 typedef struct chars {
     uint32_t next;
-    uint32_t first_node; /* of this set */
+    uint32_t first_node; /* the first node of this set */
     uint32_t all;        /* the choice so far */
 } chars;
 
-/* A node of this set that does the same, or a new one. */
+/* Returns a node of this set that does the same, or a new one. */
 static uint32_t share_byte(maker *m, const chars *c, uint32_t low, uint32_t high, uint32_t next) {
     const size_t n = m->p->n_nodes;
     const size_t from = n - c->first_node > SHARED_TAILS ? n - SHARED_TAILS : c->first_node;
@@ -113,8 +113,7 @@ static uint32_t utf8_byte(uint32_t code, unsigned size, unsigned i) {
     return i == 0 ? bits | marks[size] : (bits & 0x3f) | 0x80;
 }
 
-/* Characters low .. high whose UTF-8 differs in such a way that each byte has a range of its own.
- */
+/* Adds characters low .. high whose UTF-8 is a product: each byte has a range of its own. */
 static void add_product(maker *m, chars *c, uint32_t low, uint32_t high) {
     const unsigned size = utf8_size(low);
     uint32_t at = c->next;
@@ -123,7 +122,7 @@ static void add_product(maker *m, chars *c, uint32_t low, uint32_t high) {
     c->all = add_split(m, c->all, at);
 }
 
-/* Cuts a range until what is left is a product of ranges of bytes. */
+/* Cuts a range into parts that are products of ranges of bytes. */
 static void add_range(maker *m, chars *c, uint32_t low, uint32_t high) {
     static const uint32_t edges[] = {0x7f, 0x7ff, 0xd7ff, 0xdfff, 0xffff};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
@@ -149,7 +148,7 @@ static void add_range(maker *m, chars *c, uint32_t low, uint32_t high) {
     add_product(m, c, low, high);
 }
 
-/* Whether the set has all characters of a span. */
+/* True if the set has all characters of a span. */
 static bool holds(const tern_exprs *x, const tern_expr *e, const tern_kind_span *span) {
     for (uint32_t i = 0; i < e->n; i++) {
         const tern_range *r = &x->ranges[e->first + i];
@@ -192,8 +191,8 @@ static uint32_t make_bytes(maker *m, const tern_expr *e, uint32_t next) {
 /* ---- expressions ------------------------------------------------------------------------------
  */
 
-/* Where `expr`, which can become a text, begins when `next` follows. loop: `next` is where it
- * begins again. */
+/* Makes the nodes of `expr`, which can become a text, followed by `next`; returns the first one.
+ * loop: at `next` the expression begins again. */
 static uint32_t make(maker *m, uint32_t expr, uint32_t next, bool loop);
 
 static uint32_t make_text(maker *m, const tern_expr *e, uint32_t next) {
@@ -220,7 +219,7 @@ static uint32_t make_sequence(maker *m, const tern_expr *e, uint32_t next) {
     return next;
 }
 
-/* Any number of rounds, from one on. */
+/* Makes one round or more; *again is the node after a round. */
 static uint32_t make_loop(maker *m, uint32_t body, uint32_t next, uint32_t *again) {
     *again = add(m, (tern_node){.kind = TERN_NODE_SPLIT, .next = next});
     const uint32_t begin = make(m, body, *again, true);
@@ -229,7 +228,7 @@ static uint32_t make_loop(maker *m, uint32_t body, uint32_t next, uint32_t *agai
     return begin;
 }
 
-/* Of what may be empty, at most `most` rounds: as (x(x(x)?)?)?. */
+/* Makes at most `most` rounds of an expression that may be empty, as (x(x(x)?)?)?. */
 static uint32_t make_copies(maker *m, const tern_expr *e, uint32_t next) {
     if (e->most > MOST_COPIES)
         tern_exprs_fail(m->x, TERN_ERR_GRAMMAR,

@@ -21,8 +21,8 @@ static size_t add_step(char *pointer, size_t at, const tern_json_value *key, siz
     return after < POINTER_BYTES ? after : POINTER_BYTES - 1;
 }
 
-/* Goes down from the whole to v, whose place in memory tells the way; a key has that of its value.
- */
+/* Writes the JSON pointer of v: its place in memory tells the way down from the whole. A key has
+ * the pointer of its value. */
 static void find_pointer(const tern_json_value *whole, const tern_json_value *v, char *pointer) {
     size_t at = 0;
     pointer[0] = '\0';
@@ -58,7 +58,7 @@ bool tern_schema_work(tern_schema_reader *r, size_t n) {
 
 /* ---- references ------------------------------------------------------------------------------ */
 
-/* Decodes one step of a pointer in a fragment, up to '/' or the end; false: no such escape. */
+/* Decodes one step of a pointer in a fragment, up to '/' or the end; false: an escape is wrong. */
 static bool read_step(tern_span *rest, char *step, size_t *size) {
     size_t i = 0;
     *size = 0;
@@ -157,7 +157,7 @@ void tern_schema_add(tern_schema_reader *r, tern_schema_set *s, const tern_json_
         s->items[s->n++] = (tern_schema_item){v, part};
 }
 
-/* Adds what a list of schemas says. */
+/* Adds all schemas of a list. */
 static void add_each(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
                      const char *keyword, const tern_json_value *list) {
     if (list->type != TERN_JSON_ARRAY || list->count == 0) {
@@ -169,7 +169,7 @@ static void add_each(tern_schema_reader *r, tern_schema_set *s, const tern_json_
         tern_schema_add(r, s, child, TERN_SCHEMA_ALL);
 }
 
-/* What holds for objects that have a name: each of an object's members. */
+/* Adds the dependencies of an object: each says what holds for objects that have a name. */
 static void add_dependencies(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v) {
     static const char *const words[] = {"dependentRequired", "dependentSchemas", "dependencies"};
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
@@ -187,7 +187,7 @@ static void add_dependencies(tern_schema_reader *r, tern_schema_set *s, const te
     }
 }
 
-/* In place of ALL of a value: its parts. */
+/* Replaces the part ALL of a value by its single parts. */
 static void take_apart(tern_schema_reader *r, tern_schema_set *s, size_t i) {
     const tern_json_value *v = s->items[i].v;
     const tern_json_value *ref = tern_json_get(v, "$ref");
@@ -278,7 +278,7 @@ uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s) {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* One of the alternatives of an anyOf or a oneOf, and `rest`. */
+/* A choice among the alternatives of an anyOf or a oneOf, each together with `rest`. */
 static uint32_t choose_alternative(tern_schema_reader *r, const tern_schema_set *rest,
                                    tern_schema_item item) {
     const bool one = item.part == TERN_SCHEMA_ONE_OF;
@@ -313,7 +313,7 @@ bool tern_schema_has_choice(const tern_schema_set *s) {
     return false;
 }
 
-/* What item i may be, and all other items. */
+/* A choice among what item i may be, each together with all other items. */
 static uint32_t choose(tern_schema_reader *r, const tern_schema_set *s, size_t i) {
     const tern_schema_item item = s->items[i];
     tern_schema_set rest = *s;

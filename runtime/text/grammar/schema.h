@@ -3,29 +3,30 @@
 #define TERN_RUNTIME_TEXT_GRAMMAR_SCHEMA_H
 
 /*
- * JSON Schemas as expressions. What is turned into an expression is a conjunction: a set of schema
- * objects, or parts of them, that all must hold. References, allOf and the members of several
- * objects only add to such a set; anyOf and oneOf become choices among sets, and so do schemas that
- * must not hold (schema_deny.c). Each set is a rule, so schemas may refer to themselves, and work
- * waits in a queue in place of recursion.
+ * JSON Schemas as expressions. An expression is made of a conjunction: a set of schema objects, or
+ * parts of them, that all must hold. References, allOf and the members of several objects only add
+ * to such a set. anyOf, oneOf and schemas that must not hold (schema_deny.c) become choices among
+ * sets. Each set is a rule, so schemas may refer to themselves, and work waits in a queue in place
+ * of recursion.
  */
 
 #include "base/json.h"
 #include "runtime/text/grammar/grammar.h"
 
 typedef enum tern_schema_part {
-    TERN_SCHEMA_ALL,    /* everything that the value says */
-    TERN_SCHEMA_OWN,    /* all but what the others are */
+    TERN_SCHEMA_ALL,    /* everything that the schema says */
+    TERN_SCHEMA_OWN,    /* everything but the parts below */
     TERN_SCHEMA_ANY_OF, /* its anyOf alone */
     TERN_SCHEMA_ONE_OF,
     TERN_SCHEMA_IF,         /* its if, then and else */
     TERN_SCHEMA_NOT,        /* the schema does not hold */
-    TERN_SCHEMA_DEPENDENCY, /* v is a key, what stands after it holds for objects that have it */
-    /* v is a key or a name, with what stands after it: */
+    TERN_SCHEMA_DEPENDENCY, /* v is a key; the value after it holds for objects that have that
+                               name */
+    /* v is a key or a name, followed by its value: */
     TERN_SCHEMA_OBJECT,     /* the value is an object */
     TERN_SCHEMA_WITH,       /* an object has this name */
     TERN_SCHEMA_WITHOUT,    /* an object does not have it */
-    TERN_SCHEMA_MEMBER_NOT, /* an object has it, with a value that is not of the schema */
+    TERN_SCHEMA_MEMBER_NOT, /* an object has it, with a value that does not satisfy the schema */
     TERN_SCHEMA_NOT_TYPE,   /* the value has none of the types */
     TERN_SCHEMA_NOT_VALUE   /* the value is not one of `enum`, or not `const` */
 } tern_schema_part;
@@ -36,12 +37,12 @@ typedef struct tern_schema_item {
 } tern_schema_item;
 
 enum {
-    TERN_SCHEMA_MOST_ITEMS = 128,                           /* of a set */
-    TERN_SCHEMA_MOST_PROPERTIES = TERN_GRAMMAR_LIMIT(2048), /* of an object */
+    TERN_SCHEMA_MOST_ITEMS = 128,                           /* items of a set */
+    TERN_SCHEMA_MOST_PROPERTIES = TERN_GRAMMAR_LIMIT(2048), /* properties of an object */
     TERN_SCHEMA_MOST_NAME = 1024,                           /* bytes of a property's name */
     TERN_SCHEMA_MOST_PREFIX =
         TERN_GRAMMAR_LIMIT(512), /* items of an array with schemas of their own */
-    TERN_SCHEMA_MOST_VALUES = TERN_GRAMMAR_LIMIT(1 << 14),                   /* of an enum */
+    TERN_SCHEMA_MOST_VALUES = TERN_GRAMMAR_LIMIT(1 << 14),                   /* values of an enum */
     TERN_SCHEMA_MOST_STEPS = TERN_GRAMMAR_LIMIT(TERN_GRAMMAR_LIMIT(1 << 26)) /* parts of sets */
 };
 
@@ -60,12 +61,12 @@ typedef struct tern_schema_reader {
     tern_json json;
     const char *name;
     tern_schema_params params;
-    tern_schema_item *kept; /* of all jobs */
+    tern_schema_item *kept; /* items of all jobs */
     size_t n_kept, kept_capacity;
     tern_schema_job *jobs;
     size_t n_jobs, jobs_capacity, done;
-    uint32_t space;     /* white space: an expression */
-    uint32_t character; /* one of a string, or an escape */
+    uint32_t space;     /* an expression for white space */
+    uint32_t character; /* an expression for one character of a string, or an escape */
     uint32_t steps;
 } tern_schema_reader;
 
@@ -81,7 +82,7 @@ enum {
     TERN_TYPE_ALL = 127
 };
 
-enum { TERN_SCHEMA_MOST_LISTS = 8 }; /* of values, that one value must all be in */
+enum { TERN_SCHEMA_MOST_LISTS = 8 }; /* lists that one value must all be in */
 
 /* The values of an `enum` or a `const`. */
 typedef struct tern_schema_list {
@@ -89,14 +90,15 @@ typedef struct tern_schema_list {
     uint32_t n;
 } tern_schema_list;
 
-/* What a set says, but for objects and arrays, whose members are looked up in it. */
+/* The facts that a set states. For objects and arrays, members are looked up in the set itself. */
 typedef struct tern_schema_facts {
     unsigned types;
     tern_schema_list lists[TERN_SCHEMA_MOST_LISTS]; /* [n_lists] the value is in all of them */
     size_t n_lists;
-    bool fraction_unsure; /* integers may not be, which some numbers with a fraction are */
+    bool fraction_unsure; /* integers must not be; some numbers with a fraction are integers, too
+                             (1.0) */
     bool no_true, no_false;
-    size_t n_other_than;                     /* strings that may not be */
+    size_t n_other_than;                     /* strings that must not be */
     bool unique;                             /* items of an array */
     const tern_json_value *pattern, *format; /* strings, or NULL */
     const tern_json_value *pattern_of;       /* the schema that has it */
@@ -104,8 +106,8 @@ typedef struct tern_schema_facts {
     int64_t least_items, most_items;
     int64_t least_properties;
     bool has_low, has_high;
-    int64_t low, high;        /* of numbers */
-    bool low_open, high_open; /* of numbers that are not integers: not the bound itself */
+    int64_t low, high;        /* bounds of numbers */
+    bool low_open, high_open; /* for numbers that are not integers: the bound itself is excluded */
 } tern_schema_facts;
 
 /* "NAME: at POINTER: KEYWORD: what"; v is the schema that has the keyword. */
@@ -115,37 +117,37 @@ void tern_schema_refuse(tern_schema_reader *r, const tern_json_value *v, const c
 /* Counts work; false when it is used up, or after another failure. */
 bool tern_schema_work(tern_schema_reader *r, size_t n);
 
-/* Adds to a set, unless it is there; true and false stand for themselves. */
+/* Adds v to a set, unless it is there already. v may also be the schema true or false. */
 void tern_schema_add(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
                      tern_schema_part part);
 
-/* What satisfies a set; NEVER where that is seen at once. */
+/* The expression of what satisfies a set; NEVER if it is seen at once that nothing does. */
 uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s);
 
 /* The value that a reference means; NULL after a refusal. */
 const tern_json_value *tern_schema_target(tern_schema_reader *r, const tern_json_value *v,
                                           const tern_json_value *ref);
 
-/* The values that a key `enum` or `const` is followed by. */
+/* The values after a key `enum` or `const`. */
 tern_schema_list tern_schema_listed(const tern_json_value *key);
 
 /* Reads the keywords of a set that has no choice. */
 void tern_schema_facts_of(tern_schema_reader *r, const tern_schema_set *s, tern_schema_facts *f);
 
-/* Whether two schemas exclude each other, for reasons that are seen easily. */
+/* True if two schemas exclude each other, for reasons that are easy to see. */
 bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *a,
                           const tern_json_value *b);
 
-/* Adds to a set that none of a oneOf's alternatives holds but `chosen`, which is number `index`.
- * What excludes it anyway is left out; what cannot be denied is refused. */
+/* Adds to a set that none of a oneOf's alternatives holds but `chosen`, number `index`. Those that
+ * exclude it anyway are left out; those that cannot be denied are refused. */
 void tern_schema_add_others(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
                             uint32_t index, const tern_json_value *chosen);
 
-/* Whether it can be said exactly what does not satisfy v, as far as v alone tells. */
+/* True if one can say exactly what does not satisfy v, as far as v alone tells. */
 bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v);
 
-/* What satisfies `rest` and not v, an object; `rest` and v's if, then and else; `rest`, and what
- * stands after `key` where objects have that name. */
+/* Expressions of what satisfies: `rest` and not v, an object; `rest` and v's if, then and else;
+ * `rest` and, for objects that have that name, what stands after `key`. */
 uint32_t tern_schema_denied(tern_schema_reader *r, const tern_schema_set *rest,
                             const tern_json_value *v);
 uint32_t tern_schema_condition(tern_schema_reader *r, const tern_schema_set *rest,
@@ -156,26 +158,26 @@ uint32_t tern_schema_dependency(tern_schema_reader *r, const tern_schema_set *re
 typedef enum tern_schema_equality {
     TERN_SCHEMA_SAME,
     TERN_SCHEMA_DIFFERENT,
-    TERN_SCHEMA_UNSURE /* numbers and lists that are written in two ways */
+    TERN_SCHEMA_UNSURE /* numbers or lists that are written in two ways */
 } tern_schema_equality;
 
 tern_schema_equality tern_schema_equal(const tern_json_value *a, const tern_json_value *b);
 
-/* Takes everything of a set apart but its choices; false when nothing can satisfy it. */
+/* Takes everything in a set apart except its choices; false when nothing can satisfy it. */
 bool tern_schema_settle(tern_schema_reader *r, tern_schema_set *s);
 
-/* Whether a set still has a choice to make. */
+/* True if a set still has a choice to make. */
 bool tern_schema_has_choice(const tern_schema_set *s);
 
-/* Whether the keyword says nothing of values. */
+/* True if the keyword says nothing about values. */
 bool tern_schema_is_note(tern_span keyword);
 
-/* Whether one of the first list's values is in all of them, of the types, and may be; what cannot
- * be told is refused. */
+/* True if a value of the first list is in all lists, has one of the types and is not excluded. What
+ * cannot be told is refused. */
 bool tern_schema_may_be(tern_schema_reader *r, const tern_schema_set *s, const tern_schema_facts *f,
                         const tern_json_value *value);
 
-/* Member of an object, null too; NULL: none. */
+/* The member of an object, which may be null; NULL: there is none. */
 const tern_json_value *tern_schema_member(const tern_json_value *v, const char *key, size_t size);
 
 bool tern_json_same(const tern_json_value *a, const tern_json_value *b);
@@ -197,7 +199,7 @@ typedef struct tern_schema_format {
     int64_t least, most; /* most: -1 any number */
 } tern_schema_format;
 
-/* That of the facts; NULL after a refusal. */
+/* The format that the facts name; NULL after a refusal. */
 const tern_schema_format *tern_schema_format_of(tern_schema_reader *r, const tern_schema_facts *f);
 
 /* bytes[size] of UTF-8 as they stand in a JSON string, without its quotes. */
@@ -206,20 +208,19 @@ uint32_t tern_schema_quoted(tern_exprs *x, const char *bytes, size_t size);
 /* Characters of ranges[n], tidy, as they stand in a JSON string: escaped where they must be. */
 uint32_t tern_schema_characters(tern_exprs *x, const tern_range *ranges, size_t n);
 
-/* One character of any string, in all ways that JSON has but \u0000 and lone surrogates. */
+/* One character of any string, in all ways that JSON has except \u0000 and lone surrogates. */
 uint32_t tern_schema_any_character(tern_exprs *x);
 
-/* A character that is not one of names[n]'s: keys that are none of them. */
+/* The text of a key that is none of names[n]. */
 uint32_t tern_schema_other_key(tern_schema_reader *r, const tern_span *names, size_t n);
 
 /*
- * A regular expression over the characters of a JSON string (pattern.c says which there are), which
- * may stand anywhere in it unless it has ^ and $. *single: it is one character, *least to *most
- * times, and nothing else. On failure `why` is a message.
+ * A regular expression over the characters of a JSON string (pattern.c says what is supported). It
+ * may match anywhere in the string unless it has ^ and $. On failure `why` is a message.
  */
 typedef struct tern_pattern {
     uint32_t expr;
-    bool is_run; /* `character`, least to most times, is all */
+    bool is_run; /* it is `character`, least to most times, and nothing else */
     uint32_t character;
     int32_t least, most;
 } tern_pattern;

@@ -28,7 +28,7 @@ bool tern_json_same(const tern_json_value *a, const tern_json_value *b) {
     return true;
 }
 
-/* What a schema with nothing but a reference means. */
+/* Returns the schema that v means: follows references. */
 static const tern_json_value *follow(tern_schema_reader *r, const tern_json_value *v) {
     for (int i = 0; i < MOST_REFERENCES && v != NULL; i++) {
         const tern_json_value *ref = tern_json_get(v, "$ref");
@@ -39,7 +39,7 @@ static const tern_json_value *follow(tern_schema_reader *r, const tern_json_valu
     return v;
 }
 
-/* The listed values of a schema: v[*n]; NULL: it lists none. */
+/* The listed values of a schema, *n of them; NULL: it lists none. */
 static const tern_json_value *values_of(const tern_json_value *v, uint32_t *n) {
     const tern_json_value *one = tern_schema_member(v, "const", strlen("const"));
     const tern_json_value *list = tern_json_get(v, "enum");
@@ -51,7 +51,7 @@ static const tern_json_value *values_of(const tern_json_value *v, uint32_t *n) {
     return list != NULL && list->type == TERN_JSON_ARRAY ? list + 1 : NULL;
 }
 
-/* Whether all of their listed values differ for certain. */
+/* True if all of their listed values differ for certain. */
 static bool values_differ(tern_schema_reader *r, const tern_json_value *a,
                           const tern_json_value *b) {
     uint32_t n_a;
@@ -110,7 +110,7 @@ static bool requires(const tern_json_value *v, tern_span name) {
     return false;
 }
 
-/* A property that both require, with values that differ. */
+/* True if both require a property whose listed values differ. */
 static bool properties_differ(tern_schema_reader *r, const tern_json_value *a,
                               const tern_json_value *b) {
     const tern_json_value *of_a = tern_json_get(a, "properties");

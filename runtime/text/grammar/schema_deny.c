@@ -2,8 +2,8 @@
 
 /*
  * Schemas that must not hold. A schema holds when all of its keywords do, so it does not hold where
- * one of them fails; each of these is a choice of its own. What fails is said by parts of sets that
- * can be met exactly: types and values that may not be, names that objects have or lack.
+ * one of them fails; each keyword is a choice of its own. A failure is expressed by parts of sets
+ * that can be met exactly: types and values that must not be, and names that objects have or lack.
  */
 
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 enum { MOST_NESTING = 16 };
 
-/* A choice among sets: all of `rest`, and something more. */
+/* A choice among sets, each of which is `rest` and something more. */
 typedef struct denial {
     tern_schema_reader *r;
     const tern_schema_set *rest;
     tern_expr_list choice;
 } denial;
 
-/* Of equal keys the last one. */
+/* Only the last one of equal keys counts. */
 static bool counts(const tern_json_value *object, const tern_json_value *key) {
     return tern_schema_member(object, key->text.data, key->text.size) == key + 1;
 }
@@ -31,7 +31,8 @@ static bool is_name(const tern_json_value *key, const char *name) {
 
 /* ---- what can be denied ---------------------------------------------------------------------- */
 
-/* "integer" alone: 1.0 is one too, and stands among the numbers that have a fraction. */
+/* True for "integer" without "number". 1.0 is an integer, too, but is among numbers with a
+ * fraction. */
 static bool says_integer_alone(const tern_json_value *type) {
     const bool list = type->type == TERN_JSON_ARRAY;
     const tern_json_value *name = list ? type + 1 : type;
@@ -50,7 +51,7 @@ static bool can_deny_each(tern_schema_reader *r, const tern_json_value *list, in
     const tern_json_value *child = list + 1;
     bool can = true;
     for (uint32_t i = 0; i < list->count && can; i++, child += child->size) {
-        child += list->type == TERN_JSON_OBJECT; /* after its key */
+        child += list->type == TERN_JSON_OBJECT; /* the schema stands after its key */
         can = can_deny(r, child, depth);
     }
     return can;
@@ -91,7 +92,7 @@ bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v) {
 
 /* ---- how it is denied ------------------------------------------------------------------------ */
 
-/* One way: `rest` and v, and where `object` is not NULL the value is an object. */
+/* Adds one way: `rest` and v, and the value is an object if `object` is not NULL. */
 static void deny_by(denial *d, const tern_json_value *v, tern_schema_part part,
                     const tern_json_value *object) {
     tern_schema_set with = *d->rest;
@@ -103,7 +104,7 @@ static void deny_by(denial *d, const tern_json_value *v, tern_schema_part part,
     tern_expr_add(&d->choice, tern_schema_use(d->r, &with));
 }
 
-/* None of a list holds. */
+/* Adds one way: no schema of a list holds. */
 static void deny_all(denial *d, const tern_json_value *list) {
     tern_schema_set with = *d->rest;
     const tern_json_value *child = list + 1;
@@ -138,7 +139,7 @@ static void deny_properties(denial *d, const tern_json_value *key) {
             deny_by(d, name, TERN_SCHEMA_MEMBER_NOT, key);
 }
 
-/* The ways in which one keyword fails. */
+/* Adds the ways in which one keyword fails. */
 static void deny_word(denial *d, const tern_json_value *schema, const tern_json_value *key) {
     const tern_json_value *value = key + 1;
     const bool list = value->type == TERN_JSON_ARRAY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the keywords of a schema say. Each keyword that tern knows is one line of a table; every
- * other one is refused. */
+/* Reads what the keywords of a schema say. Each keyword that tern knows is one line of a table;
+ * every other one is refused. */
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef void read_keyword(tern_schema_reader *r, const tern_json_value *schema, 
 
 struct keyword {
     const char *name;
-    read_keyword *read; /* NULL: it says nothing of values, or is read elsewhere */
+    read_keyword *read; /* NULL: it says nothing about values, or is read elsewhere */
 };
 
 const tern_json_value *tern_schema_member(const tern_json_value *v, const char *key, size_t size) {
@@ -92,7 +92,7 @@ tern_schema_list tern_schema_listed(const tern_json_value *key) {
     return (tern_schema_list){list ? key + 2 : key + 1, list ? key[1].count : 1};
 }
 
-/* A value must be in all lists. The same list twice is one. */
+/* A value must be in all lists. */
 static void read_values(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
                         const tern_json_value *value, tern_schema_facts *f) {
     const tern_schema_list list = tern_schema_listed(value - 1);
@@ -109,7 +109,7 @@ static void read_values(tern_schema_reader *r, const tern_json_value *schema, co
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* A count that is not negative. */
+/* Reads a count that is not negative. */
 static int64_t read_count(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
                           const tern_json_value *value) {
     int64_t n;
@@ -140,7 +140,8 @@ static void read_most(tern_schema_reader *r, const tern_json_value *schema, cons
     *most = *most < 0 || n < *most ? n : *most;
 }
 
-/* A number as one of 64 bits: *floor is it or the next one below. False for other values. */
+/* Reads a bound: *floor_of is the number, or the next integer below it. False for other values, and
+ * beyond 64 bits. */
 static bool read_bound(const tern_json_value *v, int64_t *floor_of, bool *whole) {
     char text[NUMBER_BYTES];
     *whole = true;
@@ -270,14 +271,14 @@ static const keyword keywords[] = {
     {"dependencies", NULL},
 };
 
-/* For readers. */
+/* Keywords for human readers. */
 static const keyword notes[] = {
     {"$schema", NULL},         {"$comment", NULL},
     {"$defs", NULL},           {"definitions", NULL},
     {"title", NULL},           {"description", NULL},
     {"default", NULL},         {"example", NULL},
     {"examples", NULL},        {"deprecated", NULL},
-    {"readOnly", NULL},        {"readonly", NULL}, /* of draft 3 */
+    {"readOnly", NULL},        {"readonly", NULL}, /* draft 3 spells it like this */
     {"writeOnly", NULL},       {"contentMediaType", NULL},
     {"contentEncoding", NULL}, {"contentSchema", NULL},
 };
@@ -300,7 +301,7 @@ static void refuse_unknown(tern_schema_reader *r, const tern_json_value *schema,
     tern_schema_refuse(r, schema, text, "this keyword is not supported");
 }
 
-/* Types first: what bounds mean depends on them. */
+/* Reads the types, or all other keywords. Types come first: what bounds mean depends on them. */
 static void read_all(tern_schema_reader *r, const tern_json_value *schema, tern_schema_facts *f,
                      bool types) {
     const tern_json_value *key = schema + 1;
@@ -315,7 +316,7 @@ static void read_all(tern_schema_reader *r, const tern_json_value *schema, tern_
     }
 }
 
-/* Values that are listed are not compared with what else is said of them. */
+/* Refuses keywords that say more about listed values: these are not compared with them. */
 static void check_values(tern_schema_reader *r, const tern_schema_set *s,
                          const tern_schema_facts *f) {
     static const char *const others[] = {
@@ -336,7 +337,7 @@ static void check_values(tern_schema_reader *r, const tern_schema_set *s,
 
 static const char where_not[] = "not supported where a schema must not hold";
 
-/* Values that none of the listed ones may be, where nothing else is listed. */
+/* Excludes the listed values of a schema that must not hold. No other list may be there. */
 static void deny_values(tern_schema_reader *r, const tern_json_value *key, tern_schema_facts *f) {
     const tern_schema_list list = tern_schema_listed(key);
     const tern_json_value *v = list.first;
@@ -375,7 +376,7 @@ static void deny_types(const tern_schema_set *s, tern_schema_facts *f) {
     }
 }
 
-/* Once the types are known. */
+/* Excludes values; the types must be known. */
 static void deny_others(tern_schema_reader *r, const tern_schema_set *s, tern_schema_facts *f) {
     const bool plain =
         f->pattern == NULL && f->format == NULL && f->least_length == 0 && f->most_length < 0;
@@ -395,7 +396,7 @@ static void deny_others(tern_schema_reader *r, const tern_schema_set *s, tern_sc
                            "together with strings that a value must not be");
 }
 
-/* Whether a listed value is in `list`; what cannot be told is refused. */
+/* True if a listed value is in `list`. What cannot be told is refused. */
 static bool is_in(tern_schema_reader *r, const tern_schema_list *list,
                   const tern_json_value *value) {
     const tern_json_value *v = list->first;

@@ -24,8 +24,10 @@
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* Names of hosts have 253 characters at most, which a pattern cannot count beside those of a label:
- * these are all of up to four labels, and of up to eight that are not long. */
+/*
+ * Names of hosts have at most 253 characters, and a pattern cannot count these beside those of a
+ * label. So these are all names of up to four labels, and those of up to eight that are not long.
+ */
 #define LETTER "[A-Za-z0-9]"
 #define LABEL_OF(n) LETTER "(?:[A-Za-z0-9-]{0," #n "}" LETTER ")?"
 #define LABEL LABEL_OF(61)
@@ -40,7 +42,7 @@
 #define GROUP "[0-9A-Fa-f]{1,4}"
 #define GROUPS(times) "(?:" GROUP ":){" times "}"
 #define LAST_TWO "(?:" GROUP ":" GROUP "|" IPV4 ")"
-#define BEFORE(times) "(?:" GROUPS(times) GROUP ")?::" /* and after it zeros that are left out */
+#define BEFORE(times) "(?:" GROUPS(times) GROUP ")?::" /* :: stands for zeros */
 #define IPV6_LONG                                                                                  \
     GROUPS("6") LAST_TWO "|::" GROUPS("5") LAST_TWO "|" BEFORE("0") GROUPS("4") LAST_TWO
 #define IPV6_HALF BEFORE("0,1") GROUPS("3") LAST_TWO "|" BEFORE("0,2") GROUPS("2") LAST_TWO
@@ -51,8 +53,7 @@
 /* ---- identifiers of resources (RFC 3986, or 3987) ---------------------------------------------
  */
 
-/* Each `more` and `own` is a part of a set: characters beyond ASCII that RFC 3987 adds, or nothing.
- */
+/* `more` and `own` are parts of sets: characters beyond ASCII that RFC 3987 adds, or nothing. */
 #define SAFE "A-Za-z0-9._~!$&'()*+,;=\\-"
 #define CODED "%[0-9A-Fa-f]{2}"
 #define ONE_OF(set) "(?:[" SAFE set "]|" CODED ")"
@@ -69,7 +70,7 @@
     "(?:(?:" SCHEME ")?(?:" AUTHORITY(more) REST_OF_PATH(more) "|/" BEGUN_PATH(more) ")|" SCHEME   \
     BEGUN_PATH(more) "|(?:" ONE_OF("@" more) "+" REST_OF_PATH(more) ")?)" AFTER_PATH(more, own)
 
-/* Of RFC 3987: characters beyond ASCII that may stand everywhere, and in queries alone. */
+/* Characters beyond ASCII of RFC 3987: those allowed everywhere, and those only in queries. */
 #define BEYOND                                                                                     \
     "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd"            \
     "\U00030000-\U0003fffd\U00040000-\U0004fffd\U00050000-\U0005fffd\U00060000-\U0006fffd"         \

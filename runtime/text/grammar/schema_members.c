@@ -17,10 +17,11 @@ typedef struct object {
     bool *required;   /* [n] */
     size_t n;
     uint32_t *members; /* [n] "name": value */
-    uint32_t *rests;   /* [n + 1] rules: what may follow member i - 1, and closes nothing */
+    uint32_t *rests;   /* [n + 1] rules: what may follow member i - 1, without the closing
+                          bracket */
     bool non_empty;
-    const tern_json_value *pattern;    /* of the names of further ones, and after it what they must
-                                          satisfy; NULL: any name */
+    const tern_json_value *pattern;    /* for names of further properties, followed by the schema of
+                                          their values; NULL: any name */
     const tern_json_value *pattern_of; /* the schema that has it */
 } object;
 
@@ -44,7 +45,7 @@ static uint32_t closing(tern_schema_reader *r, const char *mark) {
     return words(r, " ", mark, "");
 }
 
-/* Between brackets: something, or nothing (least == 0). */
+/* Something between brackets, or nothing, if that may be. */
 static uint32_t enclosed(tern_schema_reader *r, const char *open, uint32_t inner, const char *close,
                          bool may_be_empty) {
     const uint32_t full[] = {opening(r, open), inner, closing(r, close)};
@@ -106,7 +107,7 @@ static void add_required(object *o, const tern_json_value *v) {
     }
 }
 
-/* Names that must or must not be there because something else must not hold. */
+/* Adds names that must or must not be there because some schema must not hold. */
 static void add_denied(object *o) {
     for (size_t i = 0; i < o->s->n && o->r->x->status == TERN_OK; i++) {
         const tern_schema_item *item = &o->s->items[i];
@@ -118,7 +119,7 @@ static void add_denied(object *o) {
 
 /* ---- names by a pattern ---------------------------------------------------------------------- */
 
-/* Whether it occurs in every text: it may be empty, and nothing holds it to a place. */
+/* True if it occurs in every text: it may be empty, and nothing ties it to a place. */
 static bool is_everywhere(tern_span pattern) {
     static const char *const all[] = {"", "^", "$", ".*", "^.*", ".*$"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -128,8 +129,8 @@ static bool is_everywhere(tern_span pattern) {
 }
 
 /*
- * Names that a pattern does not have cannot be told apart by an automaton for those that have it.
- * So there may be one pattern, beside no other names, and either all names have it, or no others
+ * An automaton for the names that a pattern matches cannot tell apart those that it does not match.
+ * So there may be one pattern, without other names, and either it matches all names, or no others
  * may come.
  */
 static void find_pattern(object *o) {
@@ -173,7 +174,7 @@ static bool is_text(const tern_json_value *v, const tern_span *name) {
            memcmp(v->text.data, name->data, name->size) == 0;
 }
 
-/* What the value of a property must not satisfy; false where the property may not be there. */
+/* Adds what the value of a property must not satisfy; false if the property must not be there. */
 static bool add_denials(object *o, const tern_span *name, tern_schema_set *set) {
     for (size_t i = 0; i < o->s->n; i++) {
         const tern_schema_item *item = &o->s->items[i];
@@ -185,7 +186,7 @@ static bool add_denials(object *o, const tern_span *name, tern_schema_set *set) 
     return true;
 }
 
-/* What the value of a property must satisfy; name NULL: of a further one. */
+/* Expression of what a property's value must satisfy; name NULL: a further property's. */
 static uint32_t value_of(object *o, const tern_span *name) {
     tern_schema_set set = {.n = 0};
     for (size_t i = 0; i < o->s->n && tern_schema_work(o->r, o->n); i++) {
@@ -236,7 +237,7 @@ static void define_rests(object *o, uint32_t further) {
         tern_expr_rule_define(x, o->rests[o->n], more);
 }
 
-/* Which member comes first: one up to the first that is required. */
+/* A choice of the member that comes first: any up to the first one that is required. */
 static uint32_t list_members(object *o, uint32_t further) {
     tern_exprs *x = o->r->x;
     tern_expr_list firsts = {.x = x};
@@ -346,7 +347,8 @@ static uint32_t item_of(tern_schema_reader *r, const tern_schema_set *s, size_t 
     return tern_schema_use(r, &set);
 }
 
-/* All that may follow the first `from` items, from >= 1, with the commas. */
+/* All that may follow the first item, with the commas. n_prefix: items with schemas of their
+ * own. */
 static uint32_t items_after(tern_schema_reader *r, const tern_schema_set *s,
                             const tern_schema_facts *f, size_t n_prefix) {
     tern_exprs *x = r->x;
@@ -420,7 +422,7 @@ static bool find_values(different *d, const tern_schema_set *s) {
     return d->r->x->status == TERN_OK;
 }
 
-/* What follows when `used` were there: another value, or the end. */
+/* Says what follows when the values `used` were there: another value, or the end. */
 static uint32_t after_values(different *d, size_t used, uint32_t comma) {
     tern_exprs *x = d->r->x;
     tern_expr_list choice = {.x = x};

@@ -41,7 +41,7 @@ static uint32_t between(tern_exprs *x, const char *low, const char *high, size_t
     return tern_expr_either(x, tern_expr_either(x, parts[0], parts[1]), parts[2]);
 }
 
-/* Whole numbers low .. high, both >= 0; high < 0: without end. */
+/* Whole numbers low .. high, both >= 0; high < 0: without limit. */
 static uint32_t naturals(tern_exprs *x, int64_t low, int64_t high) {
     char a[DIGITS];
     char b[DIGITS];
@@ -89,7 +89,7 @@ static uint32_t integers(tern_exprs *x, const tern_schema_facts *f) {
 
 /* ---- numbers with fractions ------------------------------------------------------------------ */
 
-/* A point and digits; some: not all of them 0. */
+/* A point and digits; some: not all of them are 0. */
 static uint32_t fraction(tern_exprs *x, bool some) {
     const uint32_t point = tern_expr_word(x, ".");
     const uint32_t any = tern_expr_repeat(x, digits(x, '0', '9', 1), 0, TERN_EXPR_UNLIMITED);
@@ -99,8 +99,8 @@ static uint32_t fraction(tern_exprs *x, bool some) {
     return tern_expr_sequence(x, (const uint32_t[]){point, zeros, digits(x, '1', '9', 1), any}, 4);
 }
 
-/* Sizes: numbers without sign from low (open: above it) to high (open: below it); high < 0: without
- * end. */
+/* Sizes: numbers without a sign from low (open: above it) to high (open: below it); high < 0:
+ * without limit. */
 static uint32_t sizes(tern_exprs *x, int64_t low, bool low_open, int64_t high, bool high_open) {
     const uint32_t zeros = tern_expr_repeat(x, digits(x, '0', '0', 1), 1, TERN_EXPR_UNLIMITED);
     const uint32_t none = tern_expr_optional(x, tern_expr_pair(x, tern_expr_word(x, "."), zeros));

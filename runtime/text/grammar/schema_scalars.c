@@ -17,7 +17,7 @@ static uint32_t quoted(tern_exprs *x, uint32_t inner) {
 
 /* ---- characters of strings ------------------------------------------------------------------- */
 
-/* How a character must be escaped; false: it need not be. */
+/* Writes how a character must be escaped; false: it need not be. */
 static bool escape(uint32_t code, char out[8]) {
     static const char from[] = "\"\\\b\f\n\r\t";
     static const char to[] = "\"\\bfnrt";
@@ -131,7 +131,7 @@ typedef struct others {
     uint32_t any_rest; /* a rule: characters, any number of them */
 } others;
 
-/* Every now and then a rule, so that long names do not nest expressions too deep. */
+/* Makes a rule every now and then, so that long names do not nest expressions too deep. */
 static uint32_t in_rule(tern_exprs *x, uint32_t expr, size_t depth, size_t next) {
     if (depth / 16 == next / 16)
         return expr;
@@ -142,8 +142,9 @@ static uint32_t in_rule(tern_exprs *x, uint32_t expr, size_t depth, size_t next)
 
 /*
  * Texts that differ from all of names[n], which are sorted, not empty and begin with the same
- * `depth` bytes: they end here unless a name does; or go on with a character that no name has here;
- * or with one that some have, and so on. Each character has one way to be written.
+ * `depth` bytes. A text ends here, unless a name does; or it goes on with a character that no name
+ * has here; or with one that some names have, and so on. Each character can be written in one way
+ * only.
  */
 static uint32_t other_after(others *o, const tern_span *names, size_t n, size_t depth) {
     tern_exprs *x = o->r->x;
@@ -233,7 +234,7 @@ static uint32_t with_pattern(tern_schema_reader *r, const tern_schema_facts *f, 
     return quoted(r->x, tern_expr_repeat(r->x, p.character, (int32_t)least, (int32_t)most));
 }
 
-/* Lengths that each text of the format has say nothing. */
+/* A bound of length that every text of the format meets is dropped. */
 static uint32_t with_format(tern_schema_reader *r, const tern_schema_facts *f) {
     const tern_schema_format *format = tern_schema_format_of(r, f);
     tern_schema_facts left = *f;
@@ -246,7 +247,7 @@ static uint32_t with_format(tern_schema_reader *r, const tern_schema_facts *f) {
     return with_pattern(r, &left, format->pattern, strlen(format->pattern), "format");
 }
 
-/* All strings but those that may not be; each character has one way to be written. */
+/* All strings except those that must not be. Each character can be written in one way only. */
 static uint32_t other_strings(tern_schema_reader *r, const tern_schema_set *s, size_t n) {
     tern_span *texts = calloc(n, sizeof *texts);
     size_t kept = 0;

@@ -140,7 +140,7 @@ static bool keep_state(tern_stacks *s, size_t n) {
                 TERN_STACKS_MOST_KEPT, "too many ways to read the text");
 }
 
-/* The loop over characters with the most room that a new state stands before. */
+/* Finds the loop over characters with the most room among the places of a new state. */
 static void find_loop(const tern_stacks *s, tern_stacks_state *state) {
     for (uint32_t i = 0; i < state->n; i++) {
         const tern_spot p = s->places[state->first + i];
@@ -155,7 +155,7 @@ static void find_loop(const tern_stacks *s, tern_stacks_state *state) {
     }
 }
 
-/* The state of the places in s->found. */
+/* Returns the state of the places in s->found. */
 static uint32_t state_of_found(tern_stacks *s) {
     size_t n = 0;
     if (s->status != TERN_OK || (s->n_found == 0 && !s->whole))
@@ -207,7 +207,7 @@ static bool visit_widen(tern_stacks *s) {
     return true;
 }
 
-/* Whether it is the first time in this round. */
+/* True if it is the first visit in this round. */
 static bool visit(tern_stacks *s, tern_spot place) {
     const size_t mask = s->visit_slots - 1;
     size_t at = mix(place.node, place.stack) & mask;
@@ -234,7 +234,7 @@ static void go_to(tern_stacks *s, uint32_t node, uint32_t stack) {
     }
 }
 
-/* Before round number count + 1, or after the last one. */
+/* Goes on before round number count + 1, or after the last round. */
 static void go_round(tern_stacks *s, uint32_t node, int32_t count, uint32_t below) {
     const tern_node *n = &s->program->nodes[node];
     if (n->most < 0 || count < n->most) {
@@ -255,7 +255,7 @@ static void go_back(tern_stacks *s, uint32_t stack) {
         go_to(s, s->program->nodes[f.node].next, f.below);
 }
 
-/* Follows all that reads nothing. */
+/* Follows all nodes that read nothing. */
 static void follow(tern_stacks *s) {
     while (s->n_todo > 0 && s->status == TERN_OK) {
         const tern_spot p = s->todo[--s->n_todo];
@@ -318,7 +318,7 @@ uint32_t tern_stacks_find_next(tern_stacks *s, uint32_t state, uint8_t byte) {
 
 /* ---- between pools --------------------------------------------------------------------------- */
 
-/* A count that stands for all which no `reach` further rounds can tell from this one. */
+/* Returns one count for all counts that no `reach` further rounds can tell from this one. */
 static int32_t like_count(const tern_node *n, int32_t count, int32_t reach) {
     const int64_t last = (int64_t)count + reach;
     const int32_t least = n->least > 1 ? n->least : 1;

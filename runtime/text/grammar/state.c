@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where the branches of a request are in a grammar: what was read, and the stacks after it. */
+/* The state of a request's branches in a grammar: the tokens that were read, and the stacks after
+ * them. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 enum {
     MANY_FRAMES = TERN_GRAMMAR_LIMIT(
-        1 << 12), /* from there on a pool is begun anew with what is still wanted */
+        1 << 12), /* from here on a new pool is begun with what is still wanted */
     MOST_WORK = TERN_GRAMMAR_LIMIT(1 << 20) /* steps of one byte */
 };
 
@@ -17,7 +18,7 @@ typedef struct cursor {
     tern_stacks stacks;
     uint32_t state;
     bool begun;
-    int32_t *seen; /* tokens that were read */
+    int32_t *seen; /* the tokens that were read */
     size_t n_seen, capacity;
 } cursor;
 
@@ -25,7 +26,7 @@ struct tern_grammar_state {
     tern_grammar *grammar;
     cursor *branches; /* [n_branches] */
     uint32_t n_branches;
-    bool failed; /* the latest mask */
+    bool failed; /* the latest mask failed */
     tern_error error;
 };
 
@@ -44,7 +45,7 @@ static tern_status begin(const tern_grammar *g, tern_stacks *s, uint32_t *state,
     return s->status == TERN_OK ? TERN_OK : fail(g, s, err);
 }
 
-/* Leaves what is not wanted any more. */
+/* Begins a new pool with what is still wanted, if this one has become large. */
 static tern_status tidy(const tern_grammar *g, tern_stacks *s, uint32_t *state, tern_error *err) {
     if (s->n_frames < MANY_FRAMES && s->n_states < MANY_FRAMES && s->n_places < 4 * MANY_FRAMES)
         return TERN_OK;
@@ -63,7 +64,7 @@ static tern_status tidy(const tern_grammar *g, tern_stacks *s, uint32_t *state, 
     return TERN_OK;
 }
 
-/* Reads bytes; *state is TERN_STACKS_NONE once they are not of the grammar. */
+/* Reads bytes; *state is TERN_STACKS_NONE once the grammar does not allow them. */
 static tern_status read(const tern_grammar *g, tern_stacks *s, uint32_t *state, const char *bytes,
                         size_t size, tern_error *err) {
     for (size_t i = 0; i < size && *state != TERN_STACKS_NONE; i++) {

@@ -2,8 +2,8 @@
 
 /*
  * Free text with tags in it. Free text is read by the automaton of Knuth, Morris and Pratt for the
- * trigger, a rule for each number of its bytes that were just read; so the trigger cannot be passed
- * by, and from it on one of the tags must follow.
+ * trigger: one rule for each number of its bytes that were just read. So the trigger cannot be
+ * missed, and after it one of the tags must follow.
  */
 
 #include <string.h>
@@ -12,19 +12,20 @@
 
 enum { MOST_TRIGGER = 64, MOST_TAGS = 1024 };
 
-/* Which tags may still come. */
+/* Tells which tags may still come. */
 typedef enum stage { BEFORE, BETWEEN, AFTER, N_STAGES } stage;
 
 typedef struct tagged {
     tern_exprs *x;
     const tern_grammar_tags *tags;
     const char *trigger;
-    size_t size;                           /* of the trigger */
-    uint32_t text[N_STAGES][MOST_TRIGGER]; /* rules: after as many bytes of the trigger */
+    size_t size;                           /* bytes of the trigger */
+    uint32_t text[N_STAGES][MOST_TRIGGER]; /* rules, by how many bytes of the trigger were just
+                                              read */
     uint32_t calls;                        /* a rule: what follows the trigger in a tag */
 } tagged;
 
-/* Bytes of the trigger that stand at the end when `byte` follows `n` of them. */
+/* Returns how many bytes of the trigger stand at the end when `byte` follows `n` of them. */
 static size_t after_byte(const tagged *t, size_t n, uint8_t byte) {
     char seen[MOST_TRIGGER + 1];
     memcpy(seen, t->trigger, n);
@@ -39,7 +40,7 @@ static const char *separator_of(const tern_grammar_tags *tags) {
     return tags->separator != NULL ? tags->separator : "";
 }
 
-/* Tags after the first one. */
+/* The most tags that may follow the first one. */
 static int32_t most_more(const tern_grammar_tags *tags) {
     return tags->single ? 0 : TERN_EXPR_UNLIMITED;
 }
@@ -73,7 +74,7 @@ static void define_text(tagged *t, stage s, size_t n) {
     tern_expr_rule_define(x, t->text[s][n], all);
 }
 
-/* begin from byte `from` on, value, end. */
+/* A tag from byte `from` of its begin on: begin, value, end. */
 static uint32_t tag_after(tagged *t, size_t i, size_t from) {
     const tern_grammar_tag *tag = &t->tags->tags[i];
     const uint32_t parts[] = {
@@ -97,7 +98,7 @@ static uint32_t list_of(const tagged *t, uint32_t one) {
     return tern_expr_pair(x, one, tern_expr_repeat(x, more, 0, most_more(t->tags)));
 }
 
-/* What follows the trigger: a tag, or a list of them from its opening on. */
+/* A tag, or a list of tags from its opening on: what follows the trigger. */
 static uint32_t after_begin(tagged *t) {
     const tern_grammar_tags *tags = t->tags;
     tern_exprs *x = t->x;

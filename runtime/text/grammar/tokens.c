@@ -25,7 +25,7 @@ static int by_bytes(const void *a, const void *b) {
     return p->id < q->id ? -1 : 1;
 }
 
-/* Whole characters, all of them plain. */
+/* True for whole characters that are all plain. */
 static bool is_plain_text(const char *bytes, size_t size) {
     for (size_t i = 0; i < size;) {
         const tern_utf8 c = tern_utf8_next(bytes + i, size - i);
@@ -43,7 +43,7 @@ static size_t common(const entry *a, const entry *b) {
     return n;
 }
 
-/* Nodes that entries[n], sorted, need. */
+/* Counts the nodes that entries[n], which are sorted, need. */
 static size_t count_nodes(const entry *entries, size_t n) {
     size_t nodes = 0;
     for (size_t i = 0; i < n; i++)
@@ -51,8 +51,8 @@ static size_t count_nodes(const entry *entries, size_t n) {
     return nodes;
 }
 
-/* Nothing more comes below open[depth + 1 .. from], one below the other. plain: bytes beyond ASCII
- * are parts of characters. */
+/* Closes the nodes open[depth + 1 .. from], each a child of the one before: nothing more comes
+ * below them. plain: bytes beyond ASCII are parts of characters. */
 static void close_nodes(tern_trie *t, const uint32_t *open, size_t from, size_t depth, bool plain) {
     for (size_t d = from; d > depth; d--) {
         tern_trie_node *node = &t->nodes[open[d]];

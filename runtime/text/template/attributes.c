@@ -9,7 +9,7 @@
 
 typedef tern_tpl_value value;
 
-/* "'KIND' has no 'NAME'", which is told when the value is used after all. */
+/* An undefined value, whose message "KIND has no NAME" is told if it is used after all. */
 static value *missing(tern_tpl *x, const value *of, tern_span name) {
     char text[96];
     const int shown = name.size < 40 ? (int)name.size : 40;
@@ -37,7 +37,7 @@ static value *cycle(tern_tpl *x, value *self, const tern_tpl_args *args) {
     return NULL;
 }
 
-/* Whether the arguments differ from those of the call before. */
+/* True if the arguments differ from those of the call before. */
 static value *changed(tern_tpl *x, value *self, const tern_tpl_args *args) {
     value *now = tern_tpl_list_value(x, args->given, args->n);
     if (now == NULL)
@@ -105,7 +105,7 @@ value *tern_tpl_attribute(tern_tpl *x, value *of, tern_span name) {
     return found != NULL || x->failed ? found : missing(x, of, name);
 }
 
-/* A place in n elements; n when it is outside. */
+/* Turns a place into an index of n elements; n when it is outside. */
 static size_t place(int64_t i, size_t n) {
     if (i < 0)
         i += (int64_t)n;
@@ -154,7 +154,7 @@ typedef struct range {
     size_t n;
 } range;
 
-/* One bound in Python's way: below 0 from the end, and never outside. */
+/* One bound as Python reads it: below 0 it counts from the end, and it is never outside. */
 static int64_t clamp(const value *bound, int64_t none, int64_t n, int64_t least, int64_t most) {
     if (bound->kind == TERN_TPL_NONE)
         return none;
@@ -164,7 +164,7 @@ static int64_t clamp(const value *bound, int64_t none, int64_t n, int64_t least,
     return i > most ? most : i;
 }
 
-/* Which of n elements [from:to:step] takes; false after a failure. */
+/* Finds which of n elements [from:to:step] takes; false after a failure. */
 static bool read_bounds(tern_tpl *x, value *const bounds[3], size_t size, range *out) {
     const int64_t n = (int64_t)size;
     for (int i = 0; i < 3; i++)

@@ -9,7 +9,7 @@
 
 typedef struct tern_tpl_binding tern_tpl_binding;
 
-/* Names of one scope; what it lacks is looked for in the outer ones. */
+/* Names of one scope. A name that it lacks is looked for in the outer ones. */
 typedef struct tern_tpl_frame {
     struct tern_tpl_frame *outer;
     tern_tpl_binding *first;
@@ -37,8 +37,8 @@ tern_tpl_value *tern_tpl_call_macro(tern_tpl *x, tern_tpl_value *macro, const te
 
 /* ---- attributes.c ---------------------------------------------------------------------------- */
 
-/* `of.name`: a method or attribute before a member; `of[key]`: the other way round. What is not
- * there is undefined. */
+/* `of.name` finds a method or attribute before a member, `of[key]` the other way round. The result
+ * is undefined if there is neither. */
 tern_tpl_value *tern_tpl_attribute(tern_tpl *x, tern_tpl_value *of, tern_span name);
 tern_tpl_value *tern_tpl_item(tern_tpl *x, tern_tpl_value *of, const tern_tpl_value *key);
 tern_tpl_value *tern_tpl_slice(tern_tpl *x, tern_tpl_value *of, tern_tpl_value *const bounds[3]);
@@ -49,7 +49,7 @@ tern_tpl_call *tern_tpl_text_method(tern_span name);
 tern_tpl_call *tern_tpl_dict_method(tern_span name);
 tern_tpl_call *tern_tpl_list_method(tern_span name);
 
-/* Whether Python has a method of that name, which is not supported here. */
+/* True if Python has a method of that name that is not supported here. */
 bool tern_tpl_other_method(tern_tpl_kind kind, tern_span name);
 
 /* ---- filters.c, tests.c, functions.c --------------------------------------------------------- */

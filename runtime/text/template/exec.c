@@ -47,7 +47,7 @@ static bool assign(tern_tpl *x, frame *f, const node *target, value *v) {
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* What a loop goes through that meets its condition. */
+/* Keeps the items of a loop that meet its condition. */
 static bool select_items(tern_tpl *x, frame *f, const node *n, tern_tpl_list *list) {
     tern_tpl_list kept = {.items = tern_tpl_items(x, list->n)};
     for (size_t i = 0; kept.items != NULL && i < list->n; i++) {
@@ -108,7 +108,7 @@ static outcome exec_for(tern_tpl *x, frame *f, const node *n, buffer *out) {
 
 /* ---- texts and macros ------------------------------------------------------------------------ */
 
-/* The text that a body writes, through the filters if there are any. */
+/* Returns the text that a body writes, passed through the filters if there are any. */
 static value *text_of(tern_tpl *x, frame *f, const node *body, const node *filters) {
     buffer b = {.x = x};
     frame *inner = tern_tpl_frame_new(x, f);
@@ -185,7 +185,7 @@ static outcome exec_caller(tern_tpl *x, frame *f, const node *n, buffer *out) {
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Whether what stands for `else` is one further `if`. */
+/* True if the `else` part is one further `if`. */
 static bool is_elif(const node *n) {
     return n != NULL && n->kind == TERN_TPL_NODE_IF && n->next == NULL;
 }

@@ -20,7 +20,7 @@ static bool int_of(tern_tpl *x, const char *what, const value *v, int64_t fallba
            tern_tpl_fail(x, TERN_ERR_TEMPLATE, "the filter '%s' wants an integer", what);
 }
 
-/* An argument as str() writes it; without one the fallback. */
+/* Writes an argument as str() does; without one, the fallback. */
 static bool str_of(tern_tpl *x, const value *v, const char *fallback, text *out) {
     *out = (text){.bytes = fallback, .size = strlen(fallback)};
     return v == NULL || tern_tpl_str(x, v, out);
@@ -126,7 +126,7 @@ static value *indent(tern_tpl *x, value *subject, value **a) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* A text as a number, if all of it is one; digits may have one sign and blanks around them. */
+/* Reads a text as a number, if all of it is one. It may have one sign, and blanks around it. */
 static bool parse_number(const value *v, bool whole, double *real, int64_t *integer) {
     char copy[64];
     char *end;
@@ -252,7 +252,7 @@ static value *pairs(tern_tpl *x, value *subject, value **a) {
     return NULL;
 }
 
-/* Output is not escaped; what is added to such a text by + is, as in Jinja. */
+/* Marks a text as safe. Output is not escaped, but what + adds to a safe text is, as in Jinja. */
 static value *safe(tern_tpl *x, value *subject, value **a) {
     const value *words = string(x, subject, a);
     if (words == NULL)
@@ -262,7 +262,7 @@ static value *safe(tern_tpl *x, value *subject, value **a) {
     return tern_tpl_text_value(x, marked);
 }
 
-/* (comma, colon) of json.dumps. */
+/* Reads (comma, colon) of json.dumps. */
 static bool separators(tern_tpl *x, const value *v, tern_tpl_json *style) {
     if (v == NULL || v->kind == TERN_TPL_NONE)
         return true;

@@ -7,7 +7,7 @@
 
 enum { TERN_TPL_MOST_ARGUMENTS = 4 };
 
-/* A filter: its arguments by their names, NULL where none was given, or all as they are. */
+/* A filter. It gets its arguments by their names, NULL where none was given, or all as they are. */
 typedef struct tern_tpl_filter_entry {
     const char *name, *names;
     tern_tpl_value *(*bound)(tern_tpl *x, tern_tpl_value *subject, tern_tpl_value **arguments);

@@ -15,8 +15,8 @@ static value *list_of(tern_tpl *x, const list *l, bool lazy) {
     return v;
 }
 
-/* The member of v that `attribute` names: "a.b", with digits as a place; v itself without one. What
- * is not there is `fallback`, unless that is NULL. */
+/* The member of v that `attribute` names, "a.b" with digits for a place; v itself without one. A
+ * member that is not there becomes `fallback`, unless that is NULL. */
 static value *member_or(tern_tpl *x, value *v, const value *attribute, value *fallback) {
     if (attribute == NULL || attribute->kind == TERN_TPL_NONE)
         return v;
@@ -125,7 +125,7 @@ static value *sum(tern_tpl *x, value *subject, value **a) {
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* What is compared in place of v: without case unless it matters. */
+/* The key that is compared in place of v: without case, unless case matters. */
 static value *key_of(tern_tpl *x, value *v, const value *attribute, const value *cased) {
     value *key = member(x, v, attribute);
     if (key == NULL || key->kind != TERN_TPL_TEXT || (cased != NULL && tern_tpl_is_true(cased)))
@@ -211,7 +211,7 @@ static value *unique(tern_tpl *x, value *subject, value **a) {
     return kept.items != NULL ? list_of(x, &kept, true) : NULL;
 }
 
-/* The first of the least, or of the largest. */
+/* The first of the smallest elements, or of the largest. */
 static value *extreme(tern_tpl *x, value *subject, value **a, bool largest) {
     list l;
     value **keys;
@@ -245,14 +245,14 @@ static tern_tpl_args after(const tern_tpl_args *args, size_t n) {
     return rest;
 }
 
-/* What map and select go through: nothing where the subject is false, whatever it is. */
+/* Lists what map and select go through: nothing if the subject is false, whatever it is. */
 static bool iterate_true(tern_tpl *x, const value *subject, list *out) {
     *out = (list){0};
     return !tern_tpl_is_true(subject) || tern_tpl_iterate(x, subject, out);
 }
 
-/* Elements for which a test holds, or does not; by_attribute: their attribute, which is the first
- * argument. Without a test: whether it is true. */
+/* Keeps elements for which a test holds, or does not. by_attribute: it tests their attribute, which
+ * the first argument names. Without a test: whether they are true. */
 static value *choose(tern_tpl *x, value *subject, const tern_tpl_args *args, bool by_attribute,
                      bool wanted) {
     list l, kept = {0};

@@ -80,7 +80,8 @@ static value *raise_exception(tern_tpl *x, value *self, const args *a) {
     return NULL;
 }
 
-/* Only what cannot grow without bound: at most 32 bytes for a letter. */
+/* Takes short formats only, so that the result cannot grow without bound: at most 32 bytes a
+ * letter. */
 static value *strftime_now(tern_tpl *x, value *self, const args *a) {
     value *v[1];
     char format[128], out[4096];

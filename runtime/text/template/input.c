@@ -13,7 +13,7 @@
 
 typedef tern_tpl_value value;
 
-/* A text of the caller, repaired, with one mark. */
+/* A text of the caller, repaired to valid UTF-8, with one mark. */
 static value *text_value(tern_tpl *x, tern_span given, uint8_t mark) {
     const size_t size = tern_utf8_repair(given.data, given.size, NULL, NULL);
     char *bytes = tern_tpl_take(x, size + 1, 1);
@@ -71,7 +71,7 @@ static value *dict_from(tern_tpl *x, const tern_json_value *v, uint8_t mark) {
     return dict;
 }
 
-/* Not deeper than TERN_JSON_MAX_DEPTH. */
+/* Recursion is not deeper than TERN_JSON_MAX_DEPTH. */
 static value *from_json(tern_tpl *x, const tern_json_value *v, uint8_t mark) {
     if (!tern_tpl_work(x, 1))
         return NULL;
@@ -92,7 +92,7 @@ static value *from_json(tern_tpl *x, const tern_json_value *v, uint8_t mark) {
     }
 }
 
-/* A JSON text as a value of a kind; NULL after a failure that calls it `name`. */
+/* Reads a JSON text as a value of a kind; NULL after a failure, whose message calls it `name`. */
 static value *parse_json(tern_tpl *x, tern_span text, const char *name, tern_tpl_kind kind,
                          uint8_t mark) {
     tern_json json = {0};
@@ -118,12 +118,12 @@ static value *parse_json(tern_tpl *x, tern_span text, const char *name, tern_tpl
 
 /* ---- tool calls ------------------------------------------------------------------------------ */
 
-/* A text that is a JSON object becomes one. */
+/* Replaces arguments that are the text of a JSON object by that object. */
 static bool open_arguments(tern_tpl *x, value *function, uint8_t mark, bool *had) {
     value *text = tern_tpl_get_name(function, (tern_span){"arguments", 9});
     if (text == NULL || text->kind != TERN_TPL_TEXT)
         return true;
-    tern_tpl trial = {.limits = x->limits}; /* what is not a JSON object stays a text */
+    tern_tpl trial = {.limits = x->limits}; /* a text that is not a JSON object stays a text */
     const bool object =
         parse_json(&trial, tern_tpl_span(text), "arguments", TERN_TPL_DICT, mark) != NULL;
     const bool memory = trial.error.status == TERN_ERR_NOMEM;
@@ -158,7 +158,7 @@ static bool set_text(tern_tpl *x, value *message, const char *name, const char *
 }
 
 /* A template may make a control token of a role, as in '<|' + role + '|>'. So roles that templates
- * know are words of theirs; any other text stays one of the caller. */
+ * know count as the template's own words; any other role counts as the caller's text. */
 static uint8_t mark_of_role(const char *role) {
     static const char *const known[] = {"system", "developer", "user", "assistant", "tool"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -5,13 +5,13 @@
 #include "runtime/text/template/eval.h"
 #include "runtime/text/template/template.h"
 
-/* In which ways messages with calls are given to a template. */
+/* How messages with calls are given to a template. */
 typedef struct tern_tpl_way {
     bool objects;  /* arguments that are JSON objects become dicts */
-    bool contents; /* what was said with calls is "" where nothing was said, not undefined */
+    bool contents; /* the text beside calls is "" if there is none, not undefined */
 } tern_tpl_way;
 
-/* Whether a conversation has what the ways differ in. */
+/* True for each thing that a conversation has and that the ways treat differently. */
 typedef struct tern_tpl_calls {
     bool objects, silent;
 } tern_tpl_calls;

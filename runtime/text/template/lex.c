@@ -11,7 +11,7 @@ typedef struct lexer {
     tern_tpl *x;
     const char *at, *end;
     unsigned line;
-    bool line_starts; /* what was read last ended with a line's end, or nothing was read */
+    bool line_starts; /* the last text read ended with a line end, or nothing was read yet */
     tern_tpl_token *tokens;
     size_t n, capacity;
 } lexer;
@@ -53,7 +53,8 @@ static void skip_space(lexer *l) {
     advance(l, rest.size - tern_tpl_strip_left(rest, NULL).size);
 }
 
-/* After the end of a tag: '-' removes white space, otherwise a block takes one line's end along. */
+/* Trims after the end of a tag: '-' removes white space; without a sign, a block takes one line
+ * end. */
 static void trim_after(lexer *l, char sign, bool is_block) {
     l->line_starts = false;
     if (sign == '-') {
@@ -66,7 +67,7 @@ static void trim_after(lexer *l, char sign, bool is_block) {
     }
 }
 
-/* Text before a tag, without what its sign or lstrip_blocks takes away. */
+/* The text before a tag, without what the tag's sign or lstrip_blocks removes. */
 static tern_span trim_before(const lexer *l, tern_span data, char sign, bool is_block) {
     if (sign == '-')
         return tern_tpl_strip_right(data, NULL);
@@ -97,7 +98,7 @@ static int digits(const char *at, const char *end, int most, int base, uint32_t 
     return n;
 }
 
-/* An escape with a number after the backslash: bytes read, 0 for none, -1 for a wrong one. */
+/* Reads an escape with a number after the backslash: bytes read, 0 for none, -1 for a wrong one. */
 static int number_escape(const char *at, const char *end, uint32_t *code) {
     const int most = *at == 'x' ? 2 : *at == 'u' ? 4 : *at == 'U' ? 8 : 0;
     if (most > 0)
@@ -105,7 +106,7 @@ static int number_escape(const char *at, const char *end, uint32_t *code) {
     return *at >= '0' && *at <= '7' ? digits(at, end, 3, 8, code) : 0;
 }
 
-/* One escape, `at` after the backslash; bytes read, -1 for a wrong one. */
+/* Reads one escape, `at` after the backslash; returns bytes read, -1 for a wrong one. */
 static int read_escape(const char *at, const char *end, char *out, size_t *size) {
     static const char names[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
     const char *name = memchr(names, *at, sizeof names - 1);
@@ -208,7 +209,7 @@ static bool read_operator(lexer *l, size_t *open) {
     return add(l, TERN_TPL_OPERATOR, text);
 }
 
-/* Whether a tag ends here, with its sign if it has one. */
+/* True if a tag ends here; *sign is its sign, or NUL. */
 static bool ends_here(const lexer *l, const char *end, char *sign) {
     const bool block = *end == '%';
     const size_t at = (*l->at == '-' || (block && *l->at == '+')) ? 1 : 0;
@@ -258,7 +259,7 @@ static bool skip_comment(lexer *l) {
     return true;
 }
 
-/* Reads `{% WORD %}` at `at` with its signs; bytes of it, 0 if something else is there. */
+/* Reads `{% WORD %}` at `at` with its signs; returns its bytes, 0 if something else is there. */
 static size_t tag_of(const char *at, const char *end, const char *word, char *before, char *after) {
     const char *start = at;
     const size_t n = strlen(word);
@@ -277,7 +278,7 @@ static size_t tag_of(const char *at, const char *end, const char *word, char *be
     return end - at >= 2 && memcmp(at, "%}", 2) == 0 ? (size_t)(at + 2 - start) : 0;
 }
 
-/* Text between {% raw %} and {% endraw %}, after the first of them. */
+/* Reads the text between {% raw %} and {% endraw %}, after the first of them. */
 static bool read_raw(lexer *l) {
     for (const char *at = l->at; at < l->end; at++) {
         char before, after;
@@ -307,7 +308,7 @@ static bool read_markup(lexer *l) {
     return kind == '#' ? skip_comment(l) : read_tag(l, kind == '%');
 }
 
-/* Where the next tag or remark begins. */
+/* Finds where the next tag or comment begins. */
 static const char *next_markup(const lexer *l) {
     for (const char *at = l->at; at + 1 < l->end; at++)
         if (*at == '{' && (at[1] == '%' || at[1] == '{' || at[1] == '#'))
@@ -315,7 +316,7 @@ static const char *next_markup(const lexer *l) {
     return l->end;
 }
 
-/* What is not UTF-8 is repaired, line ends become \n, and the last one goes. */
+/* Repairs what is not UTF-8, turns line ends into \n, and drops the last one. */
 static tern_span normal(tern_tpl *x, tern_span source) {
     char *out = tern_tpl_take(x, source.size + 1, TERN_UTF8_REPLACEMENT_BYTES);
     size_t n = 0;

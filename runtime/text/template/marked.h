@@ -16,12 +16,12 @@ typedef struct tern_marked_text {
     size_t size, capacity;
 } tern_marked_text; /* zero-initialise it */
 
-/* Adds bytes that all have one mark. TERN_ERR_NOMEM, TERN_ERR_ARG when it would be longer than
- * `most`; nothing is added then. */
+/* Adds bytes that all have one mark. TERN_ERR_NOMEM; TERN_ERR_ARG when the text would be longer
+ * than `most`. On failure nothing is added. */
 TERN_MUST_CHECK tern_status tern_marked_add(tern_marked_text *t, tern_span bytes, uint8_t mark,
                                             size_t most);
 
-/* The same with a mark for each byte. */
+/* Does the same with a mark for each byte. */
 TERN_MUST_CHECK tern_status tern_marked_add_marks(tern_marked_text *t, tern_span bytes,
                                                   const uint8_t *marks, size_t most);
 

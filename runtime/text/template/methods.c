@@ -226,7 +226,7 @@ static value *capitalize(tern_tpl *x, value *self, const args *a) {
     return change(x, self, a, TERN_TPL_CAPITAL);
 }
 
-/* Whether all characters are of a kind, and there is one. */
+/* True if all characters are of a kind, and there is one. */
 static value *all_are(tern_tpl *x, const value *self, const args *a, bool (*is)(uint32_t)) {
     bool all = self->text.size > 0;
     if (!tern_tpl_bind(x, "isdigit", a, "", NULL))
@@ -303,12 +303,12 @@ static value *count_items(tern_tpl *x, value *self, const args *a) {
 
 /* ---- format ---------------------------------------------------------------------------------- */
 
-/* A text with fields while its fields are filled. */
+/* A text with fields, while they are filled. */
 typedef struct fields {
     tern_tpl_buffer *out;
     const args *a;
-    size_t next;            /* of fields without a name */
-    bool counted, numbered; /* there were such; there were some with a number */
+    size_t next;            /* number of the next field without a name */
+    bool counted, numbered; /* there were fields without a name; with a number */
 } fields;
 
 /* The value of the field name[size]; NULL after a failure. */
@@ -330,7 +330,8 @@ static value *field_value(fields *f, const char *name, size_t size) {
     return NULL;
 }
 
-/* One field, or a brace that is written twice; what follows it, or NULL after a failure. */
+/* Writes one field, or a brace that is written twice. Returns what follows it; NULL after a
+ * failure. */
 static const char *fill_field(fields *f, const char *at, const char *end, const text *whole) {
     const bool twice = at + 1 < end && at[1] == at[0];
     const char *close = *at == '{' && !twice ? memchr(at, '}', (size_t)(end - at)) : NULL;
@@ -346,7 +347,7 @@ static const char *fill_field(fields *f, const char *at, const char *end, const 
     return v != NULL && tern_tpl_write(f->out, v) ? close + 1 : NULL;
 }
 
-/* Fields are {}, {0} and {name}; forms, attributes and conversions in them are not supported. */
+/* Fields are {}, {0} and {name}. Format specs, attributes and conversions are not supported. */
 static value *format(tern_tpl *x, value *self, const args *a) {
     tern_tpl_buffer out = {.x = x};
     fields f = {.out = &out, .a = a};

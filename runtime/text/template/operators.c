@@ -38,7 +38,7 @@ static value *too_large(tern_tpl *x) {
     return NULL;
 }
 
-/* Towards minus infinity, as Python divides. */
+/* Divides towards minus infinity, as Python does. */
 static value *divide(tern_tpl *x, int64_t a, int64_t b, bool remainder) {
     if (b == 0) {
         (void)tern_tpl_fail(x, TERN_ERR_TEMPLATE, "division by zero");
@@ -122,7 +122,7 @@ static bool add_escaped(tern_tpl_buffer *b, const tern_tpl_text *text) {
     return tern_tpl_add(b, tern_tpl_part(*text, from, text->size));
 }
 
-/* Where one of them is safe, the other one is escaped, and the whole is safe. */
+/* Joins two texts. If one of them is safe, the other one is escaped, and the whole is safe. */
 static value *join_texts(tern_tpl *x, const value *a, const value *b) {
     const bool safe = a->text.safe || b->text.safe;
     const value *const parts[] = {a, b};

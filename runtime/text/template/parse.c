@@ -4,7 +4,7 @@
 typedef tern_tpl_node node;
 typedef tern_tpl_parser parser;
 
-/* What ends a body: words of the tag that does, which is then open at its word. */
+/* Parses a body up to a tag that ends it: a word of `ends`. The parser then stands at that word. */
 static bool parse_body(parser *p, const char *const *ends, node **out);
 
 static bool close_tag(parser *p) {
@@ -14,7 +14,7 @@ static bool close_tag(parser *p) {
     return true;
 }
 
-/* The end of a body of one part. */
+/* Parses a body of one part, with its end. */
 static bool parse_whole_body(parser *p, const char *end, node **out) {
     const char *const ends[] = {end, NULL};
     return close_tag(p) && parse_body(p, ends, out) && tern_tpl_want(p, end);
@@ -58,7 +58,7 @@ static node *parse_target(parser *p, bool may_be_attribute) {
     return all != NULL && (!group || tern_tpl_want(p, ")")) && !p->x->failed ? all : NULL;
 }
 
-/* Parameters in ( ): names with or without a default. */
+/* Parses parameters in ( ): names with or without a default. */
 static bool parse_parameters(parser *p, node **out) {
     if (!tern_tpl_want(p, "("))
         return false;

@@ -11,8 +11,8 @@ typedef enum tern_tpl_node_kind {
     /* Statements, one after the other by `next` */
     TERN_TPL_NODE_DATA,     /* value */
     TERN_TPL_NODE_PRINT,    /* a */
-    TERN_TPL_NODE_IF,       /* a; body; other: what else is done, perhaps another IF */
-    TERN_TPL_NODE_FOR,      /* a: target, b: of what, c: condition or NULL; body, other */
+    TERN_TPL_NODE_IF,       /* a; body; other: the else part, perhaps another IF */
+    TERN_TPL_NODE_FOR,      /* a: target, b: iterable, c: condition or NULL; body, other */
     TERN_TPL_NODE_SET,      /* a: target, b: value */
     TERN_TPL_NODE_SET_TEXT, /* a: target, b: filters or NULL; body */
     TERN_TPL_NODE_MACRO,    /* name; a: parameters, NAMEs with a default in a; body */
@@ -60,31 +60,32 @@ struct tern_tpl_node {
 typedef struct tern_tpl_parser {
     tern_tpl *x;
     const tern_tpl_token *at;
-    unsigned loops; /* around */
+    unsigned loops; /* loops around this place */
 } tern_tpl_parser;
 
-/* The statements of a template; NULL after a failure. A template of nothing is an empty BODY. */
+/* Parses the statements of a template; NULL after a failure. An empty template is an empty BODY. */
 tern_tpl_node *tern_tpl_parse(tern_tpl *x, tern_span source);
 
 /* ---- parse_expression.c ---------------------------------------------------------------------- */
 
 tern_tpl_node *tern_tpl_node_new(tern_tpl_parser *p, tern_tpl_node_kind kind);
 
-/* Whether the next token is this operator or name; if so it is read. */
+/* True if the next token is this operator or name; tern_tpl_skip then reads it. */
 bool tern_tpl_is(const tern_tpl_parser *p, const char *text);
 bool tern_tpl_skip(tern_tpl_parser *p, const char *text);
-bool tern_tpl_want(tern_tpl_parser *p, const char *text); /* false after a failure otherwise */
+bool tern_tpl_want(tern_tpl_parser *p, const char *text); /* reads it; false after a failure
+                                                             otherwise */
 tern_span tern_tpl_want_name(tern_tpl_parser *p);         /* data NULL after a failure */
 
-/* An expression; with commas a tuple where that may be. choice: `if` belongs to it. */
+/* Parse an expression; _tuple takes commas. choice: an `if` after it belongs to it. */
 tern_tpl_node *tern_tpl_parse_expression(tern_tpl_parser *p, bool choice);
 tern_tpl_node *tern_tpl_parse_tuple(tern_tpl_parser *p, bool choice);
 tern_tpl_node *tern_tpl_parse_postfix(tern_tpl_parser *p, tern_tpl_node *node);
 
-/* `name(arguments) | name ...` after a '|' or at the start of a block, on `subject`. */
+/* Parses `name(arguments) | name ...` after a '|' or at the start of a block, on `subject`. */
 tern_tpl_node *tern_tpl_parse_filters(tern_tpl_parser *p, tern_tpl_node *subject);
 
-/* What the parser stands at, which has no place there; always NULL. */
+/* Fails because of the token that the parser stands at; always NULL. */
 tern_tpl_node *tern_tpl_unexpected(tern_tpl_parser *p);
 
 #endif

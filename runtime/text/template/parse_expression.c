@@ -57,7 +57,7 @@ tern_span tern_tpl_want_name(parser *p) {
     return (tern_span){NULL, 0};
 }
 
-/* Adds to a list; *last is where the next one goes. */
+/* Appends to a list; *last is where the next one goes. */
 static bool append(node ***last, node *n) {
     if (n == NULL)
         return false;
@@ -75,7 +75,7 @@ static node *constant(parser *p, tern_tpl_value *value) {
     return value != NULL ? n : NULL;
 }
 
-/* Texts side by side are one. */
+/* Texts side by side become one. */
 static node *parse_texts(parser *p) {
     size_t size = 0, n = 0;
     const tern_tpl_token *first = p->at;
@@ -162,7 +162,7 @@ static node *parse_dict(parser *p) {
     return dict;
 }
 
-/* ( ) around an expression or a tuple. */
+/* Parses ( ) around an expression or a tuple. */
 static node *parse_group(parser *p) {
     p->at++;
     if (tern_tpl_skip(p, ")"))
@@ -193,7 +193,7 @@ static node *parse_primary(parser *p) {
 
 /* ---- what follows an expression -------------------------------------------------------------- */
 
-/* Arguments in ( ), of which KEYWORDs come last. */
+/* Parses arguments in ( ); KEYWORDs come last. */
 static bool parse_arguments(parser *p, node **out) {
     bool named = false;
     node **last = out;
@@ -232,7 +232,7 @@ static node *parse_call(parser *p, node *callee) {
     return n;
 }
 
-/* One bound of a slice; none is the constant None. */
+/* Parses one bound of a slice; a missing one is the constant None. */
 static node *parse_bound(parser *p) {
     const bool none = tern_tpl_is(p, ":") || tern_tpl_is(p, "]");
     return none ? constant(p, tern_tpl_none(p->x)) : tern_tpl_parse_expression(p, true);
@@ -302,7 +302,7 @@ node *tern_tpl_parse_filters(parser *p, node *subject) {
     return n;
 }
 
-/* Whether an argument without ( ) follows the name of a test. */
+/* True if an argument without ( ) follows the name of a test. */
 static bool has_argument(const parser *p) {
     switch (p->at->kind) {
     case TERN_TPL_STRING:
@@ -515,7 +515,7 @@ node *tern_tpl_parse_expression(parser *p, bool choice) {
     return n;
 }
 
-/* Whether a tuple is complete although a comma was read. */
+/* True if a tuple is complete although a comma was read. */
 static bool tuple_ends(const parser *p) {
     return p->at->kind == TERN_TPL_CLOSE_BLOCK || p->at->kind == TERN_TPL_CLOSE_PRINT ||
            tern_tpl_is(p, ")") || tern_tpl_is(p, "=") || tern_tpl_is(p, "in");

@@ -12,7 +12,7 @@ const tern_tpl_limits tern_tpl_usual = {
 
 struct tern_tpl_block {
     tern_tpl_block *older;
-    char *next; /* what is free begins here */
+    char *next; /* start of the free memory */
     _Alignas(ALIGN) char bytes[];
 };
 

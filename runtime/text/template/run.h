@@ -3,11 +3,11 @@
 #define TERN_RUNTIME_TEXT_TEMPLATE_RUN_H
 
 /*
- * One run of a template: its memory, its limits and its first failure. What the files of this
- * folder share; others include template.h.
+ * One run of a template: its memory, its limits and its first failure. Shared by the files of this
+ * folder; others include template.h.
  *
- * Functions that fail give NULL or false, and the run remembers the first failure with its line:
- * callers only return. All memory belongs to the run and lives as long as it.
+ * Functions that fail return NULL or false. The run remembers the first failure with its line, so
+ * callers only return. All memory belongs to the run and lives as long as it does.
  */
 
 #include <stdbool.h>
@@ -19,18 +19,18 @@
 
 enum {
     TERN_TPL_MEMORY = 256 << 20, /* bytes of a run */
-    TERN_TPL_WORK = 20 << 20,    /* steps; 64 bytes that are copied are one too */
+    TERN_TPL_WORK = 20 << 20,    /* steps; 64 copied bytes are one, too */
     TERN_TPL_SOURCE = 1 << 20,   /* bytes of a template */
-    TERN_TPL_OUTPUT = 64 << 20,  /* bytes that are written */
-    TERN_TPL_DEPTH = 400,        /* statements, expressions and calls in each other */
+    TERN_TPL_OUTPUT = 64 << 20,  /* bytes of the text that is written */
+    TERN_TPL_DEPTH = 400,        /* statements, expressions and calls inside each other */
     TERN_TPL_RANGE = 100000      /* numbers of a range */
 };
 
-/* What a run may take. */
+/* Limits of a run. */
 typedef struct tern_tpl_limits {
     uint64_t work; /* steps */
     size_t memory; /* bytes */
-    size_t block;  /* bytes that are asked of the system at a time, unless one thing needs more */
+    size_t block;  /* bytes to ask of the system at a time, unless one thing needs more */
     size_t output; /* bytes of a text */
 } tern_tpl_limits;
 
@@ -44,7 +44,7 @@ typedef struct tern_tpl {
     size_t used, room;      /* bytes of all blocks; bytes that are left in the newest */
     uint64_t work;
     unsigned depth;
-    unsigned line; /* of the statement or expression that is read or run */
+    unsigned line; /* line of the statement or expression that is read or run */
     int64_t now;   /* seconds since 1970, for strftime_now */
     bool failed;
     tern_error error; /* the first failure */
@@ -58,11 +58,11 @@ void *tern_tpl_take(tern_tpl *x, size_t count, size_t size);
 /* Counts steps; false after a failure. */
 bool tern_tpl_work(tern_tpl *x, uint64_t steps);
 
-/* One level deeper; false after a failure. leave in any case. */
+/* Goes one level deeper; false after a failure. Call leave in any case. */
 bool tern_tpl_enter(tern_tpl *x);
 void tern_tpl_leave(tern_tpl *x);
 
-/* Remembers a failure, unless there was one; where the template is at fault with its line. Always
+/* Remembers a failure, unless there was one; with its line if the template is at fault. Always
  * false. */
 bool tern_tpl_fail(tern_tpl *x, tern_status status, const char *format, ...) TERN_PRINTF(3, 4);
 

@@ -17,7 +17,7 @@ static tern_status failure(const tern_tpl *x, tern_error *err) {
     return tern_fail(err, x->error.status, "%s", x->error.message);
 }
 
-/* One attempt; a template that cannot be run in this way may be run in another one. */
+/* One attempt. A template that cannot be run in this way may be run in another one. */
 static tern_status attempt(tern_span source, const tern_template_input *input, tern_tpl_way way,
                            tern_tpl_calls *calls, tern_marked_text *out, tern_error *err) {
     tern_tpl x = {.limits = input->limits != NULL ? *input->limits : tern_tpl_usual,

@@ -13,7 +13,7 @@
 #include "runtime/text/template/run.h"
 
 typedef struct tern_template_token {
-    const char *name; /* of the variable, as bos_token */
+    const char *name; /* name of the variable, such as bos_token */
     tern_span text;
 } tern_template_token;
 
@@ -26,19 +26,20 @@ typedef struct tern_template_input {
 } tern_template_input;
 
 /*
- * Runs the template `source` and sets *out, which is empty before, to its text. Texts of messages
- * are repaired where they are not UTF-8. Arguments of tool calls are objects for the template, and
- * only where it cannot use these, their texts. What was said with calls is not defined where
- * nothing was said, and only where it cannot use that, "".
+ * Runs the template `source` and sets *out, which must be empty, to its text. Texts of messages are
+ * repaired where they are not UTF-8. Arguments of tool calls are objects for the template; only if
+ * it cannot use these, they are texts. The text beside tool calls is undefined if there is none;
+ * only if the template cannot use that, it is "".
  *
- * TERN_ERR_TEMPLATE: what the template has and tern has not, or a limit; TERN_ERR_CHAT: it refuses
- * the conversation itself; TERN_ERR_JSON: tools, tool calls or variables are no such JSON;
- * TERN_ERR_NOMEM. Messages name no file.
+ * TERN_ERR_TEMPLATE: the template uses something that tern does not support, or exceeds a limit;
+ * TERN_ERR_CHAT: it refuses the conversation itself; TERN_ERR_JSON: tools, tool calls or variables
+ * are not such JSON; TERN_ERR_NOMEM. Messages name no file.
  */
 TERN_MUST_CHECK tern_status tern_template_run(tern_span source, const tern_template_input *input,
                                               tern_marked_text *out, tern_error *err);
 
-/* Whether it can be run as far as reading it tells; TERN_ERR_TEMPLATE, TERN_ERR_NOMEM. */
+/* Checks whether a template can be run, as far as parsing it tells; TERN_ERR_TEMPLATE,
+ * TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status tern_template_check(tern_span source, tern_error *err);
 
 #endif

@@ -43,7 +43,7 @@ static bool test_kind(tern_tpl *x, const char *name, const value *v) {
     return many || k == TERN_TPL_LIST; /* iterable */
 }
 
-/* Whether a text has letters, all of one case. */
+/* True if a text has letters, all of one case. */
 static bool test_case(const value *v, bool upper) {
     bool found = false;
     for (size_t at = 0, size; at < v->text.size; at += size) {
@@ -68,7 +68,7 @@ static bool test_letters(tern_tpl *x, const char *name, const value *v, bool *ou
 static bool test_divisible(tern_tpl *x, const char *name, value *v, value *by, bool *out) {
     value *two = by != NULL ? by : tern_tpl_int(x, 2);
     const value *rest = two != NULL ? tern_tpl_binary(x, (tern_span){"%", 1}, v, two) : NULL;
-    if (rest == NULL) /* only numbers have one */
+    if (rest == NULL) /* only numbers have a remainder */
         return false;
     *out = tern_tpl_is_true(rest) == (name[0] == 'o');
     return true;

@@ -77,7 +77,8 @@ uint8_t tern_tpl_mark(const text *t, size_t at) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* The shortest digits that give the number again, without sign and point, and its exponent. */
+/* Finds the shortest digits that give the number again, without sign and point, and its
+ * exponent. */
 static int shortest(double real, char digits[20], int *exponent) {
     char out[40];
     int n = 0;
@@ -129,7 +130,7 @@ static bool write_number(buffer *b, const value *v) {
 
 /* ---- str() and repr() ------------------------------------------------------------------------ */
 
-/* A character as an escape if it needs one; the bytes of the escape. */
+/* Writes a character as an escape if it needs one; returns the bytes of the escape. */
 static size_t escape_of(uint32_t code, char quote, char out[16]) {
     static const char codes[] = "\n\r\t\\", names[] = "nrt\\";
     const char *named = code < 0x80 && code != 0 ? memchr(codes, (int)code, 4) : NULL;
@@ -269,7 +270,7 @@ static bool write_json_list(buffer *b, const tern_tpl_list *list, const tern_tpl
     return written && new_line(b, style, level) && tern_tpl_add_word(b, "]");
 }
 
-/* Names in JSON are texts: numbers and the like become one. */
+/* Names in JSON are texts, so numbers and the like become texts. */
 static bool write_json_key(buffer *b, const value *key, const tern_tpl_json *style) {
     if (key->kind == TERN_TPL_TEXT)
         return write_json_text(b, &key->text, style->ascii);
@@ -277,7 +278,7 @@ static bool write_json_key(buffer *b, const value *key, const tern_tpl_json *sty
            tern_tpl_add_word(b, "\"");
 }
 
-/* The order of the members: as they stand, or by their names. */
+/* The order of the members: as they stand, or sorted by name. */
 static size_t *member_order(tern_tpl *x, const tern_tpl_dict *dict, bool sort) {
     size_t *order = tern_tpl_take(x, dict->n + 1, sizeof *order);
     for (size_t i = 0; order != NULL && i < dict->n; i++) {

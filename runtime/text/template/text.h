@@ -12,7 +12,7 @@ typedef struct tern_tpl_buffer {
     char *bytes;
     uint8_t *marks;
     size_t size, capacity;
-    bool marked; /* a mark is not TERN_MARK_TEMPLATE */
+    bool marked; /* some mark is not TERN_MARK_TEMPLATE */
 } tern_tpl_buffer;
 
 /* False after a failure. */
@@ -27,7 +27,7 @@ tern_tpl_value *tern_tpl_buffer_value(const tern_tpl_buffer *b);
 tern_tpl_text tern_tpl_part(tern_tpl_text text, size_t from, size_t to);
 uint8_t tern_tpl_mark(const tern_tpl_text *text, size_t at);
 
-/* As Python's str() and repr() write a value. */
+/* Write a value as Python's str() and repr() do. */
 bool tern_tpl_write(tern_tpl_buffer *b, const tern_tpl_value *v);
 bool tern_tpl_write_repr(tern_tpl_buffer *b, const tern_tpl_value *v);
 
@@ -35,16 +35,16 @@ bool tern_tpl_write_repr(tern_tpl_buffer *b, const tern_tpl_value *v);
 bool tern_tpl_str(tern_tpl *x, const tern_tpl_value *v, tern_tpl_text *out);
 
 typedef struct tern_tpl_json {
-    tern_tpl_text indent;    /* for each level; size 0 and no lines: one line */
+    tern_tpl_text indent;    /* text for each level; size 0 and no lines: one line */
     bool lines, ascii, sort; /* sort: members by their names */
     tern_tpl_text comma, colon;
 } tern_tpl_json;
 
-/* As json.dumps writes it. */
+/* Writes a value as json.dumps does. */
 bool tern_tpl_write_json(tern_tpl_buffer *b, const tern_tpl_value *v, const tern_tpl_json *style,
                          unsigned level);
 
-/* A finite number in the digits that Python writes, at most 32 bytes. */
+/* Writes a finite number in the digits that Python writes, at most 32 bytes. */
 size_t tern_tpl_format_real(double real, char out[40]);
 
 #endif

@@ -88,7 +88,7 @@ value **tern_tpl_items(tern_tpl *x, size_t n) {
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/* Where a key is; dict->n when there is none. */
+/* The index of a key; dict->n when it is not there. */
 static size_t find(tern_tpl *x, const tern_tpl_dict *dict, const value *key) {
     size_t i = 0;
     while (i < dict->n && !tern_tpl_equal(x, dict->keys[i], key))

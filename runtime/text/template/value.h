@@ -28,7 +28,7 @@ typedef struct tern_tpl_text {
     const uint8_t *marks; /* [size]; NULL: each is `mark` */
     size_t size;
     uint8_t mark;
-    bool safe; /* what is added to it by + is escaped for HTML: of the filter `safe` */
+    bool safe; /* from the filter `safe`: what + adds to it is escaped for HTML */
 } tern_tpl_text;
 
 typedef struct tern_tpl_value tern_tpl_value;
@@ -43,14 +43,14 @@ typedef struct tern_tpl_list {
     tern_tpl_value **items; /* [n] */
     size_t n;
     bool tuple; /* written with ( ) */
-    bool lazy;  /* what a generator gives: true even if empty, and without length or index */
+    bool lazy;  /* from a generator: true even if empty, and without length or index */
 } tern_tpl_list;
 
 typedef struct tern_tpl_loop {
     tern_tpl_list over;
     size_t at;
     unsigned depth;
-    tern_tpl_value *seen; /* by changed() */
+    tern_tpl_value *seen; /* arguments of the latest changed() */
 } tern_tpl_loop;
 
 typedef struct tern_tpl_args {
@@ -74,16 +74,16 @@ struct tern_tpl_value {
         double real;
         tern_tpl_text text;
         tern_tpl_list list;
-        tern_tpl_dict *dict; /* of DICT and NAMESPACE */
+        tern_tpl_dict *dict; /* members of DICT and NAMESPACE */
         tern_tpl_loop *loop;
-        tern_span why; /* of UNDEFINED: what is not there */
+        tern_span why; /* UNDEFINED: says what is missing */
         struct {
             const struct tern_tpl_node *node;
             struct tern_tpl_frame *frame; /* where it was defined */
         } macro;
         struct {
             tern_tpl_call *call;
-            tern_tpl_value *self; /* of METHOD */
+            tern_tpl_value *self; /* METHOD: the value that it belongs to */
         } function;
     };
 };
@@ -96,7 +96,7 @@ tern_tpl_value *tern_tpl_bool(tern_tpl *x, bool truth);
 tern_tpl_value *tern_tpl_int(tern_tpl *x, int64_t integer);
 tern_tpl_value *tern_tpl_real(tern_tpl *x, double real);
 tern_tpl_value *tern_tpl_text_value(tern_tpl *x, tern_tpl_text text);
-tern_tpl_value *tern_tpl_word(tern_tpl *x, const char *text); /* which must outlive the run */
+tern_tpl_value *tern_tpl_word(tern_tpl *x, const char *text); /* the text must outlive the run */
 tern_tpl_value *tern_tpl_list_value(tern_tpl *x, tern_tpl_value **items, size_t n);
 tern_tpl_value *tern_tpl_dict_new(tern_tpl *x, tern_tpl_kind kind);
 tern_tpl_value *tern_tpl_function(tern_tpl *x, tern_tpl_call *call, tern_tpl_value *self);
@@ -117,28 +117,28 @@ tern_tpl_value *tern_tpl_get_name(const tern_tpl_value *dict, tern_span name);
 bool tern_tpl_is_true(const tern_tpl_value *v);
 bool tern_tpl_is_number(const tern_tpl_value *v); /* truth values too */
 bool tern_tpl_is_text(const tern_tpl_value *v, const char *text);
-double tern_tpl_as_real(const tern_tpl_value *v);        /* of a number */
-int64_t tern_tpl_as_int(const tern_tpl_value *v);        /* of an INT or BOOL */
-const char *tern_tpl_kind_name(const tern_tpl_value *v); /* as Python says it */
+double tern_tpl_as_real(const tern_tpl_value *v);        /* it must be a number */
+int64_t tern_tpl_as_int(const tern_tpl_value *v);        /* it must be an INT or BOOL */
+const char *tern_tpl_kind_name(const tern_tpl_value *v); /* as Python calls it */
 bool tern_tpl_equal(tern_tpl *x, const tern_tpl_value *a, const tern_tpl_value *b);
 
-/* Below 0, 0 or above 0 in *out; false after a failure, for values without an order. */
+/* *out is below 0, 0 or above 0; false after a failure, for values without an order. */
 bool tern_tpl_compare(tern_tpl *x, const tern_tpl_value *a, const tern_tpl_value *b, int *out);
 
-/* Whether `all` contains v, in *out; false after a failure. */
+/* *out: `all` contains v; false after a failure. */
 bool tern_tpl_contains(tern_tpl *x, const tern_tpl_value *all, const tern_tpl_value *v, bool *out);
 
-/* What a loop over v goes through; false after a failure. */
+/* Lists what a loop over v goes through; false after a failure. */
 bool tern_tpl_iterate(tern_tpl *x, const tern_tpl_value *v, tern_tpl_list *out);
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Arguments by the words of `names`, NULL where there is none; false after a failure. `what` is in
- * the message. out holds as many as there are words. */
+/* Assigns arguments to the words of `names`, NULL where there is none. False after a failure, whose
+ * message names `what`. out holds as many as there are words. */
 bool tern_tpl_bind(tern_tpl *x, const char *what, const tern_tpl_args *args, const char *names,
                    tern_tpl_value **out);
 
-tern_span tern_tpl_span(const tern_tpl_value *text); /* of a TEXT */
+tern_span tern_tpl_span(const tern_tpl_value *text); /* it must be a TEXT */
 bool tern_tpl_span_is(tern_span a, const char *text);
 bool tern_tpl_same(tern_span a, tern_span b);
 

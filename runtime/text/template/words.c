@@ -201,7 +201,7 @@ static bool has_case(uint32_t code) {
     return tern_tpl_upper(code) != code || tern_tpl_lower(code) != code;
 }
 
-/* Whether a word begins after this character. */
+/* True if a word begins after this character. */
 static bool ends_word(uint32_t code, tern_tpl_case how) {
     if (how == TERN_TPL_TITLE)
         return !has_case(code);

@@ -28,7 +28,8 @@ tern_status tern_added_set_add(tern_added_set *set, tern_added_token token, tern
     tern_prefix_set_add(&set->prefixes, set->n++);
     if (!token.single_word || set->word != NULL)
         return TERN_OK;
-    /* As Rust's regular expressions see it, with the two joiners. */
+    /* A character of words as Rust's regular expressions define it, which includes the two
+     * joiners. */
     static const char word[] = "[\\w\\x{200c}\\x{200d}]";
     char why[TERN_REGEX_WHY_BYTES];
     return tern_regex_new((tern_span){word, sizeof word - 1}, false, &set->word, why);
@@ -41,7 +42,8 @@ bool tern_all_zero(const uint8_t *marks, size_t n) {
     return i == n;
 }
 
-/* Whether one character is part of a word; a failed search counts as yes: then nothing is cut. */
+/* True if the character may be part of a word. A failed search counts as yes, so that nothing is
+ * cut out. */
 static bool is_word(const tern_added_walk *w, tern_span character) {
     tern_regex_walk walk = {.regex = w->set->word, .scratch = w->scratch, .text = character};
     bool found;
@@ -61,7 +63,8 @@ static bool stands_alone(const tern_added_walk *w, size_t start, size_t end) {
            (end == behind || !is_word(w, (tern_span){w->text.data + end, behind - end}));
 }
 
-/* Where the next token begins and which it is, whatever its flags say; -1: there is none. */
+/* Finds the next token, whatever its flags say: sets *start and returns its number; -1 if there is
+ * none. */
 static int32_t find(const tern_added_walk *w, size_t *start) {
     for (size_t at = w->search; at < w->text.size; at++) {
         const tern_span rest = {w->text.data + at, w->text.size - at};

@@ -10,14 +10,14 @@
 struct tern_answer_text {
     tern_text_stream *stream;
     tern_stop_finder *stops;
-    char *text; /* what was given since the last turn, then what is held */
+    char *text; /* bytes given since the last turn, then bytes held back */
     size_t size, given;
-    bool drop_space; /* still to be done */
+    bool drop_space; /* a leading space is still to be dropped */
     bool stopped;    /* a stop text is complete */
-    size_t stop;     /* which one */
+    size_t stop;     /* number of that text */
 };
 
-/* *longest is the length of the longest one. */
+/* Sets *longest to the length of the longest stop text. */
 static tern_status take_stops(tern_answer_text *t, const char *const *stops, size_t n,
                               size_t *longest, tern_error *err) {
     enum { MOST_BYTES = 1 << 30 };
@@ -106,7 +106,7 @@ void tern_answer_text_turn(tern_answer_text *t) {
     t->given = 0;
 }
 
-/* Appends bytes up to a stop string, which is cut off again together with all that follows. */
+/* Appends bytes up to a stop text, which is cut off again together with all that follows. */
 static void append(tern_answer_text *t, const char *bytes, size_t size) {
     if (t->drop_space && size > 0) {
         const size_t dropped = *bytes == ' ';
@@ -122,7 +122,7 @@ static void append(tern_answer_text *t, const char *bytes, size_t size) {
     }
 }
 
-/* All but `held` bytes at the end. */
+/* Gives all bytes that were not given yet, except the last `held` ones. */
 static const char *give(tern_answer_text *t, size_t held, size_t *size) {
     const char *bytes = t->text + t->given;
     *size = t->size - held - t->given;

@@ -30,7 +30,7 @@ static bool has(const tern_vocabulary *v, tern_character_map map) {
     return false;
 }
 
-/* Steps of BERT have nothing else that could differ. */
+/* Compares the members in which steps of BERT can differ. */
 static bool is_same(const tern_step *a, const tern_step *b) {
     return a->kind == b->kind && a->map == b->map && a->form == b->form;
 }

@@ -63,9 +63,9 @@ static bool has_byte_tokens(const tern_tokenizer *t, tern_span character) {
 }
 
 /*
- * A character without a token in a file whose merges are all of tokens: its bytes, where the file
- * says so and has them; else the unknown token; else nothing. An unknown one waits for the next
- * token, bytes go past it: that is what the reference does.
+ * Adds a character without a token, in a file whose merges are all of tokens. It becomes its bytes,
+ * if the file says so and has tokens for them; else the unknown token; else nothing. An unknown
+ * token waits for the next token, and bytes are added before it, as in the reference.
  */
 static void add_strange(tern_merger *m, const tern_tokenizer *t, tern_span text, size_t at,
                         size_t size, tern_unknown_run *run) {

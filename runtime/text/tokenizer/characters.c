@@ -28,7 +28,7 @@ static bool is_space(uint32_t code) {
     return within(spaces, sizeof spaces / sizeof *spaces, code);
 }
 
-/* The blocks that BERT knew, with a gap where the reference has one. */
+/* The blocks of Han characters that BERT knew, with the gap that the reference has. */
 static bool is_han(uint32_t code) {
     static const range blocks[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
                                    {0x20000, 0x2A6DF}, {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF},

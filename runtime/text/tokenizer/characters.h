@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TEXT_TOKENIZER_CHARACTERS_H
 #define TERN_RUNTIME_TEXT_TOKENIZER_CHARACTERS_H
 
-/* What is done to single characters, and what they are, as Hugging Face's tokenizers see it. */
+/* Maps and classes of single characters, as Hugging Face's tokenizers define them. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,12 +11,12 @@
 
 enum { TERN_MAPPED_BYTES = 8 };
 
-/* Writes what becomes of a character to out[TERN_MAPPED_BYTES]; returns the bytes. */
+/* Maps a character: writes the result to out[TERN_MAPPED_BYTES] and returns its bytes. */
 size_t tern_map_character(tern_character_map map, uint32_t code, char *out);
 
 typedef enum tern_word_class { TERN_IN_WORD, TERN_BETWEEN_WORDS, TERN_PUNCTUATION } tern_word_class;
 
-/* What BERT takes a character for. */
+/* The class that BERT puts a character in. */
 tern_word_class tern_word_class_of(uint32_t code);
 
 #endif

@@ -7,8 +7,9 @@
 #include "base/utf8.h"
 
 /*
- * A unit of the trie that is a node: the byte that leads here (8 bits), whether a value lies below
- * it, whether the offset is large, and the offset to its children; with the highest bit, a value.
+ * A unit of the trie. A node has the byte that leads to it (8 bits), a bit that says whether a
+ * value lies below it, a bit for a large offset, and the offset to its children. A unit whose
+ * highest bit is set is a value.
  */
 enum { UNIT_BYTES = 4 };
 
@@ -33,7 +34,7 @@ static bool is_value(uint32_t unit) {
     return (unit & 1u << 31) != 0;
 }
 
-/* Where the replacement of a value begins; false unless it is at the start of a character. */
+/* Finds where the replacement of a value begins; false unless that is the start of a character. */
 static bool text_at(const tern_charsmap *map, size_t leaf, size_t *at) {
     if (leaf >= map->n_units)
         return false;

@@ -5,7 +5,8 @@
 #include "base/utf8.h"
 #include "runtime/text/tokenizer/internal.h"
 
-/* Marks with which a model writes calls of tools: control tokens that stand for their texts. */
+/* True for the marks with which a model writes calls of tools: control tokens that stand for their
+ * texts. */
 static bool is_spoken(tern_span piece) {
     static const char *const texts[] = {"[TOOL_CALLS]", "[ARGS]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -14,7 +15,7 @@ static bool is_spoken(tern_span piece) {
     return false;
 }
 
-/* Tokens that stand for nothing in a text: marks for the model, and ids that are not used. */
+/* True for tokens that stand for nothing in a text: control and unknown tokens, and unused ids. */
 static bool is_silent(const tern_tokenizer *t, int32_t id) {
     const tern_token_type type = t->types[id];
     if (type == TERN_TOKEN_CONTROL && is_spoken(t->pieces[id]))
@@ -30,7 +31,7 @@ const char *tern_token_bytes(const tern_tokenizer *t, int32_t id, bool special, 
     return t->pieces[id].data;
 }
 
-/* Pieces of the ids one after another; returns their bytes. out may be NULL to size it. */
+/* Joins the pieces of the ids and returns their bytes. out may be NULL, to size it. */
 static size_t join_pieces(const tern_tokenizer *t, const int32_t *ids, size_t n, bool special,
                           char *out) {
     size_t used = 0;

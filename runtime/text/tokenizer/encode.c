@@ -20,7 +20,7 @@ bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
     return true;
 }
 
-/* Room for one more, where ids grows and memory allows it. */
+/* Makes room for more ids if `ids` is full and memory allows it. */
 static void grow_ids(tern_encoder *e) {
     const size_t capacity = 2 * e->capacity + 64;
     int32_t *grown = e->n == e->capacity ? realloc(e->ids, capacity * sizeof *grown) : NULL;
@@ -78,7 +78,7 @@ tern_status tern_encoder_pass(tern_encoder *e, size_t bytes) {
 
 tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, tern_error *err) {
     if (e->untold > 0)
-        (void)goes_on(e, e->untold); /* all is counted */
+        (void)goes_on(e, e->untold); /* so that all bytes are counted */
     tern_merger_free(&e->merger);
     tern_pipeline_scratch_free(e->scratch);
     free(e->paths);
@@ -95,7 +95,7 @@ tern_status tern_encoder_finish(tern_encoder *e, tern_status status, size_t *n, 
     return TERN_OK;
 }
 
-/* Text between special tokens (id < 0) or a special token, in a linked list. */
+/* Text between special tokens (id < 0), or a special token. Fragments form a linked list. */
 typedef struct tern_fragment {
     tern_span text;
     int32_t id, next;
@@ -104,12 +104,12 @@ typedef struct tern_fragment {
 typedef struct tern_fragments {
     const char *whole; /* the text that all of them are parts of */
     const uint8_t
-        *marks; /* of its bytes; control tokens have none but 0. NULL: they may be anywhere */
+        *marks; /* one a byte; control tokens are found where all of theirs are 0. NULL: anywhere */
     tern_fragment *items;
     size_t n, capacity;
 } tern_fragments;
 
-/* Puts a fragment after number `after`; its number, or -1 when memory is short. */
+/* Inserts a fragment after number `after`; returns its number, or -1 when memory is short. */
 static int32_t insert(tern_fragments *list, int32_t after, tern_span text, int32_t id) {
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
@@ -126,7 +126,8 @@ static int32_t insert(tern_fragments *list, int32_t after, tern_span text, int32
     return number;
 }
 
-/* The first occurrence of a special token in a fragment, where its bytes may be one. */
+/* Finds the first occurrence of a special token in a fragment where the marks of its bytes allow
+ * one. */
 static const char *find_special(const tern_fragments *list, tern_span text, tern_span special,
                                 bool anywhere) {
     const char *end = text.data + text.size;
@@ -205,7 +206,8 @@ static tern_status emit_added(void *user, int32_t id) {
     return TERN_OK;
 }
 
-/* Copies text to out with U+FFFD for each byte that is not part of a character; bytes written. */
+/* Copies text to out with U+FFFD for each byte that is not part of a character. Returns the bytes
+ * written. */
 static size_t replace_invalid(tern_span text, char *out) {
     size_t n = 0;
     for (size_t at = 0; at < text.size;) {
@@ -223,7 +225,7 @@ static size_t replace_invalid(tern_span text, char *out) {
     return n;
 }
 
-/* The text with valid UTF-8, in the encoder's buffer, and what the pipeline needs. */
+/* Copies the text as valid UTF-8 to the encoder's buffer, and makes the pipeline's scratch. */
 static tern_status make_valid(tern_encoder *e, tern_span text, tern_span *valid) {
     void *buffer = e->fragment;
     if (!tern_scratch_reserve(&buffer, &e->fragment_capacity,
@@ -240,7 +242,7 @@ static tern_piece_sink sink_of(tern_encoder *e, bool parse) {
     return (tern_piece_sink){encode_piece, emit_added, e, &e->t->added_normalized, parse};
 }
 
-/* prefix: the text begins, or a special token lies before it. */
+/* prefix: the fragment begins the text, or a special token lies before it. */
 static tern_status encode_fragment(tern_encoder *e, tern_span text, bool prefix) {
     if (e->t->kind == TERN_VOCABULARY_SCORES) {
         const tern_status passed = tern_encoder_pass(e, text.size);
@@ -276,7 +278,7 @@ static tern_status encode_fragments(tern_encoder *e, const tern_fragments *list)
 /* ---- with special tokens ----------------------------------------------------------------------
  */
 
-/* As llama.cpp does with GGUF files. */
+/* Cuts out special tokens as llama.cpp does for GGUF files. */
 static tern_status encode_by_length(tern_encoder *e, tern_span text, const uint8_t *marks,
                                     bool parse) {
     tern_fragments list = {.whole = text.data, .marks = marks};
@@ -289,7 +291,7 @@ static tern_status encode_by_length(tern_encoder *e, tern_span text, const uint8
     return status;
 }
 
-/* As Hugging Face's tokenizers do with a tokenizer.json. */
+/* Cuts out added tokens as Hugging Face's tokenizers do for a tokenizer.json. */
 static tern_status encode_by_place(tern_encoder *e, tern_span text, const uint8_t *marks,
                                    bool parse) {
     tern_span valid;
@@ -307,7 +309,8 @@ static tern_status encode_by_place(tern_encoder *e, tern_span text, const uint8_
         int32_t id = TERN_TOKEN_NONE;
         found = tern_added_next(&walk, &start, &id);
         const tern_span before = {valid.data + at, start > at ? start - at : 0};
-        /* Tokens that are looked for in the normal form do not know which bytes they come from. */
+        /* It is not known which bytes a token of the normalized text comes from, so all marks must
+         * be 0. */
         const bool own = parse && (marks == NULL || tern_all_zero(marks + at, before.size));
         const tern_piece_sink sink = sink_of(e, own);
         status = tern_pipeline_run(e->t->pipeline, e->scratch, before, at == 0, &sink);
@@ -317,7 +320,7 @@ static tern_status encode_by_place(tern_encoder *e, tern_span text, const uint8_
     return status;
 }
 
-/* What all texts begin with. */
+/* Checks the size of a text and lets the limits stop the merger. */
 static tern_status begin_text(tern_encoder *e, tern_span text) {
     if (text.size > TERN_TOKENIZER_MAX_TEXT)
         return TERN_ERR_ARG;

@@ -3,9 +3,9 @@
 #include "runtime/text/tokenizer/internal.h"
 
 /*
- * The longest token that fits, again and again: for vocabularies that have neither merges nor
- * scores, and so cannot say better. A character without one is spelled in byte tokens, else it is
- * the unknown token, else nothing.
+ * Takes the longest token that fits, again and again. This is for vocabularies that have neither
+ * merges nor scores, and so give no better rule. A character without a token becomes its byte
+ * tokens, else the unknown token, else nothing.
  */
 static void emit_strange(tern_encoder *e, tern_span character) {
     for (size_t i = 0; i < character.size; i++) {

@@ -30,14 +30,14 @@ size_t tern_span_index_add(tern_span_index *index, const tern_span *entries, siz
 int32_t tern_span_index_find(const tern_span_index *index, const tern_span *entries, tern_span head,
                              tern_span tail);
 
-/* Strings of which the longest that a text begins with is wanted. */
+/* A set of strings that finds the longest one that a text begins with. */
 typedef struct tern_prefix_set {
     tern_span_index index;
-    const tern_span *entries; /* by entry number; not all need be in the set */
-    uint32_t longest[256];    /* bytes of the longest one that begins with a byte */
+    const tern_span *entries; /* by number; not all need be in the set */
+    uint32_t longest[256];    /* bytes of the longest string, by its first byte */
 } tern_prefix_set;
 
-/* Room for n of the entries, which stay with the caller. */
+/* Makes room for n entries. `entries` stays with the caller. */
 bool tern_prefix_set_init(tern_prefix_set *set, const tern_span *entries, size_t n);
 void tern_prefix_set_free(tern_prefix_set *set);
 void tern_prefix_set_add(tern_prefix_set *set, size_t i); /* not empty; less than 2^31 bytes */

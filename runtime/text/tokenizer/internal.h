@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TEXT_TOKENIZER_INTERNAL_H
 #define TERN_RUNTIME_TEXT_TOKENIZER_INTERNAL_H
 
-/* What the files of the tokenizer share. Nothing here is for other files. */
+/* Shared by the files of the tokenizer. Nothing here is for other files. */
 
 #include "runtime/text/tokenizer/added.h"
 #include "runtime/text/tokenizer/index.h"
@@ -20,16 +20,18 @@ enum {
     TERN_LONGEST_CHARACTER = 4 /* bytes */
 };
 
-/* Tokens of words by what they are in a text, without the marks that say which they are. */
+/* Texts of WORDPIECE's tokens, without the marks that say whether they begin a word or go on in
+ * it. */
 typedef struct tern_word_pieces {
-    tern_span *texts; /* [2][n_tokens] at the start of a word, inside of one; size 0: not there */
-    tern_prefix_set start, inside; /* of the two halves */
-    size_t longest;                /* characters of a word */
+    tern_span *texts; /* [2][n_tokens] at the start of a word, inside a word; size 0: it cannot
+                         stand there */
+    tern_prefix_set start, inside; /* over the two halves of texts */
+    size_t longest;                /* most characters of a word */
 } tern_word_pieces;
 
 struct tern_tokenizer {
     char *file;     /* name in messages */
-    tern_gguf *own; /* what the texts lie in, when the tokenizer opened it itself */
+    tern_gguf *own; /* the file that the texts lie in, if the tokenizer opened it itself */
     tern_vocabulary_kind kind;
     bool bitnet; /* tern_arch.bitnet_text of the model */
     bool add_bos, add_eos, add_space_prefix;
@@ -41,20 +43,20 @@ struct tern_tokenizer {
     unsigned chat_format;                /* tern_chat_format_id that was set; 0: none */
 
     size_t n_tokens;
-    tern_span *tokens; /* [n_tokens] text: in the file or in text_bytes */
-    tern_span *pieces; /* [n_tokens] bytes they stand for: there, in piece_bytes, static */
+    tern_span *tokens; /* [n_tokens] texts, in the file or in text_bytes */
+    tern_span *pieces; /* [n_tokens] bytes they stand for: in the file, in piece_bytes or static */
     uint8_t *types;    /* [n_tokens] tern_token_type */
     bool *ends;        /* [n_tokens] in the end-of-generation set */
-    bool *outside;     /* [n_tokens] not for the model to find, or NULL: none */
+    bool *outside;     /* [n_tokens] added tokens that the model itself does not know, or NULL:
+                          none */
     char *text_bytes;  /* texts that are in no file */
     char *piece_bytes; /* bytes of the pieces that differ from the text */
     size_t max_piece;  /* bytes of the longest piece or token */
-    size_t reach;      /* bytes of text that a token can stand for; 0: no number is known */
+    size_t reach;      /* most bytes of text that a token can stand for; 0: not known */
     tern_span_index by_text;
     int32_t byte_tokens[256]; /* token of each byte, -1: none */
 
-    /* Special tokens of a GGUF file: control, user-defined, unknown; longest first, then lowest id
-     */
+    /* Special tokens of a GGUF file (control, user-defined, unknown), longest first, then by id. */
     size_t n_special;
     int32_t *special;
     /* Added tokens of a tokenizer.json. */
@@ -65,102 +67,107 @@ struct tern_tokenizer {
 
     tern_pipeline *pipeline; /* NULL: SCORES, which has rules of its own */
     tern_merge_table merges; /* BPE */
-    tern_extra_texts extra;  /* of merges that are of no tokens: ids from n_tokens on */
+    tern_extra_texts extra;  /* texts of merges that are not tokens: ids from n_tokens on */
     double *scores;          /* SCORES, UNIGRAM: [n_tokens] */
     tern_prefix_set greedy;  /* GREEDY: tokens that text may become */
     tern_trie trie;          /* UNIGRAM: the same */
-    double unknown_score;    /* UNIGRAM: of a character without a token */
+    double unknown_score;    /* UNIGRAM: score of a character without a token */
     tern_word_pieces words;  /* WORDPIECE */
 };
 
-/* tern_arch.bitnet_text of the architecture of that name; false for NULL and unknown names. */
+/* True if the architecture of that name has tern_arch.bitnet_text; false for NULL and unknown
+ * names. */
 bool tern_tokenizer_is_bitnet(const char *architecture);
 
-/* Token with that text, or -1. */
+/* Finds the token with that text; -1: none. */
 int32_t tern_token_find(const tern_tokenizer *t, tern_span text);
 int32_t tern_token_find_text(const tern_tokenizer *t, const char *text);
 
-/* The same for the model's own tokens only. */
+/* Does the same for the model's own tokens only. */
 int32_t tern_token_find_own(const tern_tokenizer *t, tern_span text);
 
-/* Works out the bytes that each token stands for. */
+/* Finds out the bytes that each token stands for. */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_pieces(tern_tokenizer *t, tern_error *err);
 
 /* Builds the table of merges; texts in them that are not tokens get ids from n_tokens on. */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *v,
                                                       tern_error *err);
 
-/* What the two kinds look for in a text. Tokens that are not text are not among it. */
+/* Set up the search for tokens in a text, for UNIGRAM and WORDPIECE. Tokens that are not text are
+ * left out. */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_unigram(tern_tokenizer *t, tern_error *err);
 TERN_MUST_CHECK tern_status tern_tokenizer_set_words(tern_tokenizer *t, const tern_vocabulary *v,
                                                      tern_error *err);
 void tern_word_pieces_free(tern_word_pieces *words);
 
-/* tern_tokenizer_reach, worked out when all else is there. */
+/* Computes tern_tokenizer_reach. All other members must be set. */
 size_t tern_tokenizer_find_reach(const tern_tokenizer *t);
 
 /* ---- encoding ---------------------------------------------------------------------------------
  */
 
-/* The best way to cut a text up to one of its bytes. */
+/* The best way found to cut a text up to one of its bytes. */
 typedef struct tern_best_path {
     double score;
-    int32_t start; /* of its last token, -1: there is no way; afterwards the end of the next one */
-    int32_t id;    /* of its last token */
+    int32_t start; /* start of its last token, -1: no way was found; later the end of the next
+                      token */
+    int32_t id;    /* id of its last token */
 } tern_best_path;
 
 /* One call of tern_tokenize or tern_chat_tokenize. */
 typedef struct tern_encoder {
     const tern_tokenizer *t;
     int32_t *ids;
-    size_t capacity, n; /* n counts on when ids is full */
-    bool grows;         /* ids is from realloc and grows; finish says when memory is short */
-    const tern_tokenize_limits *limits; /* NULL: there are none */
+    size_t capacity, n; /* n goes on counting when ids is full */
+    bool grows;         /* ids is from realloc and grows; _finish tells when memory is short */
+    const tern_tokenize_limits *limits; /* NULL: none */
     size_t taken;                       /* bytes of texts so far */
-    size_t untold;                      /* of pieces, since the last call of limits->goes_on */
+    size_t untold;                      /* bytes of pieces since the last call of limits->goes_on */
     tern_merger merger;
     tern_best_path *paths; /* UNIGRAM; bytes in paths_capacity */
     size_t paths_capacity;
     tern_pipeline_scratch *scratch;
-    char *fragment; /* with valid UTF-8, or visible spaces */
+    char *fragment; /* text as valid UTF-8, or with visible spaces */
     size_t fragment_capacity;
 } tern_encoder;
 
 void tern_encoder_emit(tern_encoder *e, int32_t id);
 
-/* A text is going to be worked on: TERN_ERR_CONTEXT when its length says that it is too long. */
+/* Call before a text of so many bytes is encoded. TERN_ERR_CONTEXT: by its length alone it is too
+ * long. */
 TERN_MUST_CHECK tern_status tern_encoder_take(tern_encoder *e, size_t bytes);
 
-/* So many bytes of it are worked on now: TERN_ERR_CONTEXT with too many tokens, TERN_ERR_STATE when
- * nobody wants them any more. */
+/* Call before so many bytes of it are encoded. TERN_ERR_CONTEXT: there are too many tokens.
+ * TERN_ERR_STATE: the caller does not want them any more. */
 TERN_MUST_CHECK tern_status tern_encoder_pass(tern_encoder *e, size_t bytes);
 
-/* Whether somebody still wants it; for the inside of long pieces. */
+/* True while the caller still wants the tokens. For the inside of long pieces. */
 bool tern_encoder_goes_on(void *encoder);
 
 /* Grows *buffer to at least need bytes; its contents are lost. False when memory is short. */
 bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need);
 
-/* Tokens of text, special tokens recognised as the flag TERN_TOKENIZE_PARSE says; no BOS or EOS. */
+/* Encodes text. Special tokens are recognised if `parse` is set (TERN_TOKENIZE_PARSE). No BOS or
+ * EOS. */
 TERN_MUST_CHECK tern_status tern_encode_text(tern_encoder *e, tern_span text, bool parse);
 
 /*
- * The same for valid UTF-8 with a mark for each byte: control tokens are recognised where all of
- * their marks are 0.
+ * Does the same for valid UTF-8 with a mark for each byte: control tokens are recognised where all
+ * of their marks are 0.
  */
 TERN_MUST_CHECK tern_status tern_encode_marked(tern_encoder *e, tern_span text,
                                                const uint8_t *marks);
 
-/* Tokens of a piece that the pipeline made. */
+/* Encode a piece that the pipeline made. */
 TERN_MUST_CHECK tern_status tern_bpe_encode(tern_encoder *e, tern_span piece);
 TERN_MUST_CHECK tern_status tern_greedy_encode(tern_encoder *e, tern_span piece);
 TERN_MUST_CHECK tern_status tern_unigram_encode(tern_encoder *e, tern_span piece);
 TERN_MUST_CHECK tern_status tern_words_encode(tern_encoder *e, tern_span piece);
 
-/* A token of a file that text may become: a vocabulary of UNIGRAM or WORDPIECE. */
+/* True for a token that text may become, in a vocabulary of UNIGRAM or WORDPIECE. */
 bool tern_token_is_text(const tern_tokenizer *t, size_t id);
 
-/* Tokens of a fragment without special tokens, by scores. prefix: a space belongs before it. */
+/* Encodes a fragment without special tokens, by scores. prefix: a space belongs before it. */
 TERN_MUST_CHECK tern_status tern_spm_encode(tern_encoder *e, tern_span fragment, bool prefix);
 
 /* Ends a call: frees the scratch and, unless status is a failure, sets *n and checks capacity. */

@@ -20,14 +20,14 @@ void tern_merge_table_free(tern_merge_table *table) {
     free(table->rules);
 }
 
-/* Ids are small and dense: both must reach all bits, or neighbours crowd into long runs. */
+/* Ids are small and dense. Both must affect all bits, or neighbours crowd into long runs. */
 static size_t first_slot(const tern_merge_table *table, int32_t left, int32_t right) {
     uint64_t hash = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9e3779b97f4a7c15u;
     hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93u;
     return (size_t)(hash >> 32) & table->mask;
 }
 
-/* The slot of a pair, or the free one where it belongs. */
+/* Finds the slot of a pair, or the free slot where it belongs. */
 static size_t find_slot(const tern_merge_table *table, int32_t left, int32_t right) {
     size_t slot = first_slot(table, left, right);
     for (; table->slots[slot] != 0; slot = (slot + 1) & table->mask) {
@@ -38,7 +38,7 @@ static size_t find_slot(const tern_merge_table *table, int32_t left, int32_t rig
     return slot;
 }
 
-/* Slots lie anywhere in megabytes, so each is asked for some rules before it is needed. */
+/* The slots lie scattered over megabytes, so each is prefetched some rules before it is needed. */
 void tern_merge_table_index(tern_merge_table *table, size_t n, bool last_counts) {
     enum { AHEAD = 16 };
     for (size_t i = 0; i < n + AHEAD; i++) {
@@ -144,7 +144,7 @@ static void join(tern_merger *m, int32_t left, int32_t id) {
         m->symbols[a->next].previous = left;
 }
 
-/* Asked at each step; looks up at one of many. */
+/* Called at each step; asks the caller only once in many steps. */
 static bool goes_on(const tern_merger *m, size_t step) {
     enum { STEPS = 4096 };
     return m->goes_on == NULL || step % STEPS != STEPS - 1 || m->goes_on(m->user);

@@ -5,9 +5,9 @@
 #include "runtime/text/tokenizer/internal.h"
 
 /*
- * Merges by the ids of what they join. The merges of a GGUF file may be of texts that are no
- * tokens: these get ids of their own, after those of the tokens. A tokenizer.json must not have
- * any.
+ * Merges by the ids of the parts that they join. Merges of a GGUF file may join or make texts that
+ * are not tokens: these texts get ids of their own, after those of the tokens. A tokenizer.json
+ * must not have such merges.
  */
 
 enum { SHOWN_BYTES = 64 };
@@ -23,7 +23,7 @@ static bool begin_extra(tern_extra_texts *x, size_t n_merges) {
     return x->texts != NULL && x->made != NULL && tern_span_index_init(&x->index, most);
 }
 
-/* The number of a text that is not a token, which it gets now if it has none; -1: no memory. */
+/* Finds the number of a text that is not a token; a new text gets the next one. -1: no memory. */
 static int32_t extra_number(tern_extra_texts *x, size_t n_merges, tern_span head, tern_span tail) {
     if (x->texts == NULL && !begin_extra(x, n_merges))
         return -1;
@@ -48,8 +48,8 @@ static bool is_token(const tern_tokenizer *t, size_t id, tern_span head, tern_sp
 }
 
 /*
- * The id of head and tail together. *id is a guess: merges are mostly in the order of the tokens
- * that they make, and a look at one place in memory is cheaper than a search.
+ * Finds the id of head and tail together. *id is a guess: merges mostly come in the order of the
+ * tokens that they make, and one look at memory is cheaper than a search.
  */
 static tern_status find_id(tern_tokenizer *t, const tern_vocabulary *v, size_t rank, tern_span head,
                            tern_span tail, int32_t *id, tern_error *err) {

@@ -13,7 +13,7 @@ bool tern_can_normalize(void) {
     return true;
 }
 
-/* ASCII is in every form; so is Latin-1 in NFC: what composes begins at U+0300. */
+/* ASCII is the same in every form, and Latin-1 in NFC: characters that compose begin at U+0300. */
 static bool is_normal(tern_span text, tern_normal_form form) {
     const unsigned char first_that_may_change = form == TERN_NFC ? 0xCC : 0x80;
     for (size_t i = 0; i < text.size; i++)

@@ -4,19 +4,19 @@
 
 #include "runtime/text/tokenizer/vocabulary.h"
 
-/* Whether this build can do what is declared here at all (utf8proc). */
+/* True if this build has utf8proc, which the functions below need. */
 bool tern_can_normalize(void);
 
-/* The small letter of a capital one; other characters stay. One to one: U+0130 becomes i. */
+/* Returns the lower case of a character, or the character itself. One to one: U+0130 becomes i. */
 uint32_t tern_lowercase(uint32_t code);
 
-/* Bytes of the character as users see it (grapheme cluster) that valid UTF-8 begins with; 0: none.
- */
+/* Returns the bytes of the user-perceived character (grapheme cluster) at the start of valid UTF-8;
+ * 0: none. */
 size_t tern_whole_character(tern_span text);
 
 /*
- * Valid UTF-8 in a normal form of Unicode. *out is from malloc, or NULL when the text is in that
- * form for certain. Errors: TERN_ERR_NOMEM.
+ * Converts valid UTF-8 to a normal form of Unicode. *out is from malloc, or NULL when the text
+ * surely is in that form already. Errors: TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_normalize(tern_span text, tern_normal_form form, char **out,
                                            size_t *size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From files to tokenizers. */
+/* Opens tokenizers from files. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, 
     return status;
 }
 
-/* A token id under a key, if it is one of the tokens. */
+/* Takes a token id from a key, if it is the id of one of the tokens. */
 static void take_id(const tern_tokenizer *t, const tern_gguf *file, const char *key, int32_t *id) {
     uint32_t value;
     if (tern_gguf_u32(file, key, &value, NULL) == TERN_OK && value < t->n_tokens &&
@@ -80,7 +80,8 @@ char *tern_tokenizer_beside(const char *model) {
     return NULL;
 }
 
-/* For a model's file without a tokenizer, which *err says; that stays when there is none beside. */
+/* For a model file without a tokenizer: opens the one beside it. *err says what the file lacks, and
+ * stays if there is none. */
 static tern_status open_beside(const tern_gguf *file, const char *architecture,
                                tern_tokenizer **out, tern_error *err) {
     char *path = tern_tokenizer_beside(tern_gguf_name(file));

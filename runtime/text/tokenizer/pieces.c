@@ -6,12 +6,13 @@
 #include "runtime/text/tokenizer/internal.h"
 
 /*
- * The bytes that tokens stand for. Most texts differ from their bytes only by a leading space, so
- * texts that do not differ stay in the file and only the others are written out, once, here: a
- * pointer to a piece must live as long as the tokenizer.
+ * The bytes that tokens stand for. A text that equals its bytes stays in the file. The others, most
+ * of which differ only by a leading space, are written out here once, because a pointer to a piece
+ * must live as long as the tokenizer.
  */
 
-/* Byte-level BPE; -1 when a character is outside the alphabet: such added tokens are literal. */
+/* Decodes byte-level BPE; -1 when a character is outside the alphabet: such added tokens are
+ * literal. */
 static ptrdiff_t from_alphabet(tern_span text, char *out) {
     ptrdiff_t n = 0;
     for (size_t at = 0; at < text.size;) {
@@ -31,7 +32,7 @@ static int hex_digit(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* "<0xNN>" gives one byte. */
+/* Reads "<0xNN>", which gives one byte. */
 static bool parse_byte(tern_span text, char *out) {
     if (text.size != 6 || memcmp(text.data, "<0x", 3) != 0 || text.data[5] != '>')
         return false;
@@ -42,7 +43,7 @@ static bool parse_byte(tern_span text, char *out) {
     return true;
 }
 
-/* SentencePiece-style: U+2581 is a space. */
+/* Decodes SentencePiece's spelling, where U+2581 is a space. */
 static ptrdiff_t from_visible_spaces(tern_span text, char *out) {
     ptrdiff_t n = 0;
     for (size_t at = 0; at < text.size;) {
@@ -56,7 +57,7 @@ static ptrdiff_t from_visible_spaces(tern_span text, char *out) {
     return n;
 }
 
-/* Endings of words and marks that follow a word without a space, in WordPiece's decoder. */
+/* True for punctuation and endings that WordPiece's decoder joins to the word before them. */
 static bool joins(tern_span text) {
     static const char *const joined[] = {".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"};
     for (size_t i = 0; i < sizeof joined / sizeof *joined; i++)
@@ -65,7 +66,7 @@ static bool joins(tern_span text) {
     return false;
 }
 
-/* WordPiece: a space before each word, and before what is not text. */
+/* WordPiece: a space comes before each word, and before tokens that are not text. */
 static ptrdiff_t from_word(const tern_tokenizer *t, size_t i, char *out) {
     const tern_span start = t->words.texts[i], inside = t->words.texts[t->n_tokens + i];
     const tern_span text = inside.size > 0 ? inside : start.size > 0 ? start : t->tokens[i];
@@ -76,8 +77,9 @@ static ptrdiff_t from_word(const tern_tokenizer *t, size_t i, char *out) {
 }
 
 /*
- * Control and user-defined tokens are literal, but for spaces in the user-defined ones of a
- * tokenizer.json; of the rest, plain ASCII is its own piece.
+ * True if the piece of a token may differ from its text. Control and user-defined tokens are
+ * literal, except for spaces in the user-defined ones of a tokenizer.json. Of the other tokens,
+ * those in plain ASCII are their own pieces.
  */
 static bool may_differ(const tern_tokenizer *t, size_t i) {
     const uint8_t type = t->types[i];
@@ -97,7 +99,8 @@ static bool may_differ(const tern_tokenizer *t, size_t i) {
     return false;
 }
 
-/* Writes the piece of token i to out, which holds its text and a space; -1: the text itself. */
+/* Writes the piece of token i to out, which holds its text and a space; -1: the piece is the
+ * text. */
 static ptrdiff_t write_piece(const tern_tokenizer *t, size_t i, char *out) {
     const tern_span text = t->tokens[i];
     if (t->kind == TERN_VOCABULARY_WORDPIECE)
@@ -108,7 +111,7 @@ static ptrdiff_t write_piece(const tern_tokenizer *t, size_t i, char *out) {
 }
 
 tern_status tern_tokenizer_set_pieces(tern_tokenizer *t, tern_error *err) {
-    size_t bytes = 0; /* no overflow: distinct parts of one file in memory */
+    size_t bytes = 0; /* no overflow: texts are distinct parts of one file in memory */
     for (size_t i = 0; i < t->n_tokens; i++)
         bytes += may_differ(t, i) ? t->tokens[i].size + 1 : 0;
     t->pieces = malloc(t->n_tokens * sizeof *t->pieces);

@@ -14,7 +14,7 @@
 typedef struct tern_stage {
     tern_step step;    /* pattern is not kept */
     tern_regex *regex; /* REPLACE, SPLIT */
-    char *content;     /* REPLACE, PREPEND, CHARSMAP: what step.content points to */
+    char *content;     /* REPLACE, PREPEND, CHARSMAP: the bytes of step.content */
     tern_charsmap charsmap;
 } tern_stage;
 
@@ -31,8 +31,8 @@ typedef struct tern_stage_buffer {
 /* A match is read before a later stage searches, so one regex scratch serves all stages. */
 struct tern_pipeline_scratch {
     tern_regex_scratch *regex;
-    tern_stage_buffer buffers[TERN_TOKENIZER_MAX_STEPS]; /* what each stage makes of its piece */
-    size_t limit; /* bytes that any of them may have: what a text can grow to */
+    tern_stage_buffer buffers[TERN_TOKENIZER_MAX_STEPS]; /* output of each stage */
+    size_t limit; /* most bytes of a buffer: what a text can grow to */
 };
 
 /* ---- construction ---------------------------------------------------------------------------- */
@@ -79,8 +79,8 @@ void tern_pipeline_free(tern_pipeline **p) {
     *p = NULL;
 }
 
-/* Of all texts the one that a normal form shortens most: letters of mathematics (four bytes) become
- * letters of ASCII; composed, U+0390 has two bytes of seven. Lower case: U+212A becomes k. */
+/* Factors of the strongest shrinking. Normal forms: mathematical letters (four bytes) become ASCII;
+ * composition makes two bytes of seven for U+0390. Lower case: U+212A becomes k. */
 enum { SHORTEST_NORMAL = 4, SHORTEST_LOWERCASE = 3 };
 
 static size_t step_shrinks(const tern_step *s) {
@@ -145,7 +145,7 @@ typedef struct tern_run {
     const tern_piece_sink *sink;
 } tern_run;
 
-/* What the steps from `stage` on make of a piece. first: nothing lies before it in the text. */
+/* Runs the steps from `stage` on over a piece. first: nothing lies before it in the text. */
 static tern_status run_from(const tern_run *r, size_t stage, tern_span piece, bool first);
 
 /* The text that a stage is writing, in its own buffer. */
@@ -180,7 +180,7 @@ static void write_bytes(tern_writer *w, const char *bytes, size_t size) {
     w->size = need;
 }
 
-/* Goes on with what was written. */
+/* Passes the text that was written to the next stage. */
 static tern_status run_written(const tern_run *r, size_t stage, const tern_writer *w, bool first) {
     if (w->status != TERN_OK)
         return w->status;
@@ -234,7 +234,7 @@ static tern_status run_prepend(const tern_run *r, size_t stage, tern_span piece,
     return run_written(r, stage, &w, first);
 }
 
-/* Takes what the map has for a part of the text; false when it has nothing. */
+/* Writes the replacement that the map has for a part of the text; false when it has none. */
 static bool write_mapped(tern_writer *w, const tern_charsmap *map, tern_span text, bool shortest,
                          size_t *used) {
     tern_span to;
@@ -245,8 +245,8 @@ static bool write_mapped(tern_writer *w, const tern_charsmap *map, tern_span tex
 }
 
 /*
- * As the reference does: a short whole character becomes what its shortest beginning in the map
- * becomes; otherwise each of its code points is looked up.
+ * Maps a user-perceived character as the reference does: a short one becomes the replacement of its
+ * shortest prefix in the map; otherwise each of its code points is looked up.
  */
 static void map_whole_character(tern_writer *w, const tern_charsmap *map, tern_span character) {
     enum { SHORT_BYTES = 5 };
@@ -355,12 +355,13 @@ static tern_status run_added(const tern_run *r, size_t stage, tern_span piece, b
 
 /* ---- splitting ------------------------------------------------------------------------------- */
 
-/* Joins matches and gaps to pieces as the behavior says, and hands them on when they are whole. */
+/* Joins matches and gaps to pieces as the behavior says, and passes them on when they are
+ * complete. */
 typedef struct tern_splitter {
     const tern_run *r;
     size_t stage;
     tern_split_behavior behavior;
-    const char *begin; /* of the text */
+    const char *begin; /* start of the text */
     bool first;
     tern_span held; /* the piece that may still grow */
     bool holds, was_match;
@@ -424,7 +425,7 @@ static tern_status run_split(const tern_run *r, size_t stage, tern_span piece, b
     }
 }
 
-/* The words and the punctuation of a text; white space belongs to neither. */
+/* Passes on the words and the punctuation of a text; white space belongs to neither. */
 static tern_status run_words(const tern_run *r, size_t stage, tern_span piece, bool first) {
     size_t start = 0;
     for (size_t at = 0, end; at < piece.size; at = end) {
@@ -445,7 +446,7 @@ static tern_status run_words(const tern_run *r, size_t stage, tern_span piece, b
     return TERN_OK;
 }
 
-/* SentencePiece's space in front comes before a text of which nothing is left, too. */
+/* SentencePiece puts its space in front even of a text of which nothing is left. */
 static bool takes_nothing(const tern_run *r, size_t stage) {
     return stage > 0 && stage < r->p->n && r->p->stages[stage].step.kind == TERN_STEP_SPACES;
 }
@@ -489,7 +490,7 @@ tern_regex_scratch *tern_pipeline_regex_scratch(tern_pipeline_scratch *scratch) 
 
 tern_status tern_pipeline_run(const tern_pipeline *p, tern_pipeline_scratch *scratch,
                               tern_span text, bool first, const tern_piece_sink *sink) {
-    enum { GROWTH = 32, ALWAYS = 4096 }; /* U+2581 and the byte alphabet: six */
+    enum { GROWTH = 32, ALWAYS = 4096 }; /* U+2581 in the byte alphabet makes six bytes of one */
     scratch->limit =
         text.size < (INT32_MAX - ALWAYS) / GROWTH ? GROWTH * text.size + ALWAYS : INT32_MAX;
     const tern_run r = {p, scratch, sink};

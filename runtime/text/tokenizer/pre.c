@@ -38,7 +38,7 @@ static const char *const pattern_text[] = {
     [P_DIGIT] = "[0-9]",
 };
 
-/* Why falcon3 is the row that it is: docs/tokenizers.md. */
+/* docs/tokenizers.md says why falcon3 has this row. */
 static const tern_pre_rule rules[] = {
     {"llama-bpe llama3 llama-v3", {P_LLAMA3}, true, true},
     {"dbrx smaug-bpe", {P_LLAMA3}, false, false},
@@ -117,7 +117,7 @@ static bool matches(const tern_pre_rule *rule, const tern_vocabulary *v, size_t 
 }
 
 void tern_pre_recognise(tern_vocabulary *v) {
-    size_t from = 0; /* GGUF has no names for normalizers */
+    size_t from = 0; /* normalizers are passed over: GGUF has no names for them */
     while (from < v->n_steps &&
            (v->steps[from].kind == TERN_STEP_NORMALIZE || v->steps[from].kind == TERN_STEP_ADDED))
         from++;

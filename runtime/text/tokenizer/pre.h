@@ -16,13 +16,13 @@ typedef struct tern_pre_rule {
     bool add_bos;                            /* unless the file says otherwise */
 } tern_pre_rule;
 
-/* The pattern of GPT-2, which ByteLevel of a tokenizer.json means too. Static storage. */
+/* The pattern of GPT-2. ByteLevel of a tokenizer.json means the same one. Static storage. */
 extern const char tern_pattern_gpt2[];
 
-/* The rule of a name, NULL if unknown. */
+/* Finds the rule of a name; NULL if unknown. */
 const tern_pre_rule *tern_pre_find(tern_span name);
 
-/* All known names, separated by spaces, cut to fit; always terminated. capacity >= 1. */
+/* Writes all known names, separated by spaces, cut to fit; always terminated. capacity >= 1. */
 void tern_pre_list(char *out, size_t capacity);
 
 /* Appends the steps of a rule: it splits, then turns bytes into characters. */

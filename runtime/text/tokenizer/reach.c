@@ -2,9 +2,10 @@
 #include "runtime/text/tokenizer/internal.h"
 
 /*
- * The most bytes of a text that one token can stand for. With it a text that is too long for a
- * context is known by its bytes alone. There is no such number where a text may vanish: white space
- * that is stripped, characters without a token, or any number of them as one unknown token.
+ * Finds the most bytes of a text that one token can stand for. With that number, the size of a text
+ * alone can show that it is too long for a context. There is no such number where a text may
+ * vanish: white space that is stripped, characters without a token, or a run of them that becomes
+ * one unknown token.
  */
 
 static bool has_all_bytes(const tern_tokenizer *t) {
@@ -14,7 +15,7 @@ static bool has_all_bytes(const tern_tokenizer *t) {
     return true;
 }
 
-/* Whether each character of the byte alphabet is a token: then no byte vanishes. */
+/* True if each character of the byte alphabet is a token. Then no byte vanishes. */
 static bool has_alphabet(const tern_tokenizer *t) {
     for (unsigned byte = 0; byte < 256; byte++) {
         const uint32_t code = tern_byte_to_char((unsigned char)byte);
@@ -27,7 +28,7 @@ static bool has_alphabet(const tern_tokenizer *t) {
     return true;
 }
 
-/* Whether each character of a text is in a token of its own, or in one that has its text. */
+/* True if each character of a text ends up in a token of its own, or in one whose text has it. */
 static bool keeps_all(const tern_tokenizer *t) {
     const bool bytes = has_all_bytes(t);
     switch (t->kind) {
@@ -47,7 +48,7 @@ static bool keeps_all(const tern_tokenizer *t) {
     return false;
 }
 
-/* Added tokens that take the white space beside them, however much there is. */
+/* True if an added token takes the white space beside it, however much there is. */
 static bool strips(const tern_added_set *set) {
     for (size_t i = 0; i < set->n; i++)
         if (set->tokens[i].lstrip || set->tokens[i].rstrip)
@@ -55,7 +56,7 @@ static bool strips(const tern_added_set *set) {
     return false;
 }
 
-/* Bytes of the longest token, as text is compared with it. */
+/* Bytes of the longest token, in the form in which text is compared with it. */
 static size_t longest_text(const tern_tokenizer *t) {
     size_t longest = TERN_LONGEST_CHARACTER;
     for (size_t i = 0; i < t->n_tokens; i++)
@@ -66,8 +67,8 @@ static size_t longest_text(const tern_tokenizer *t) {
 size_t tern_tokenizer_find_reach(const tern_tokenizer *t) {
     if (!keeps_all(t) || strips(&t->added) || strips(&t->added_normalized))
         return 0;
-    /* Where the text is written in the byte alphabet before it is compared, pieces are its bytes.
-     */
+    /* Text in the byte alphabet is longer than the bytes that it stands for. The pieces are these
+     * bytes. */
     const bool in_bytes = t->kind == TERN_VOCABULARY_BYTE_BPE && t->max_piece > 0;
     const size_t longest = in_bytes ? t->max_piece : longest_text(t);
     return longest * (t->pipeline != NULL ? tern_pipeline_shrinks(t->pipeline) : 1);

@@ -22,9 +22,9 @@ struct tern_regex_scratch {
 enum {
     MAX_PARENTHESES = 64,
     STEPS_ANYWHERE = 100000,
-    STEPS_A_BYTE = 64, /* patterns in use go back once over a run, in a few alternatives */
+    STEPS_A_BYTE = 64, /* patterns in use backtrack once over a run, in a few alternatives */
     HEAP_KIB = 1 << 15,
-    HEAP_BYTES_A_BYTE = 256, /* of a place to go back to, where there is no JIT */
+    HEAP_BYTES_A_BYTE = 256, /* memory of one place to backtrack to, without JIT */
     MAX_COUNTED = 1 << 25    /* bytes; keeps the limits inside 32 bits */
 };
 
@@ -77,7 +77,7 @@ tern_status tern_regex_new(tern_span pattern, bool literal, tern_regex **out, ch
         free(r);
         return explain(number, why);
     }
-    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* a bonus: not everywhere */
+    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* optional: not available everywhere */
     r->code = code;
     *out = r;
     return TERN_OK;
@@ -112,7 +112,7 @@ void tern_regex_scratch_free(tern_regex_scratch *scratch) {
     free(scratch);
 }
 
-/* One search; the machine stack that JIT has may be too small for a pattern, the heap is not. */
+/* Searches once. The machine stack of the JIT may be too small for a pattern; the heap is not. */
 static int search(const tern_regex_walk *w) {
     const size_t rest = w->text.size - w->from;
     const uint32_t left = rest < MAX_COUNTED ? (uint32_t)rest : MAX_COUNTED;

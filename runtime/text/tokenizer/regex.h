@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_TEXT_TOKENIZER_REGEX_H
 
 /*
- * Regular expressions of tokenizer files. They are written for Oniguruma (Ruby's syntax); PCRE2
- * runs them. Where the two read a pattern differently it is rewritten, and what cannot be rewritten
- * is refused: the same characters must match, or none.
+ * Regular expressions of tokenizer files. They are written for Oniguruma (Ruby's syntax), and PCRE2
+ * runs them. A pattern must match the same characters in both. Where the two read it differently it
+ * is rewritten; what cannot be rewritten is refused.
  *
  * Rewritten: \s is Unicode's White_Space (PCRE2's also holds U+180E), \w Alphabetic, Mark, Nd and
  * Pc, \d Nd; ^ and $ are those of lines; groups do not capture. Refused: back references, \b and
@@ -17,12 +17,12 @@
 #include "tern/status.h"
 
 typedef struct tern_regex tern_regex;                 /* compiled, immutable */
-typedef struct tern_regex_scratch tern_regex_scratch; /* what one thread needs besides */
+typedef struct tern_regex_scratch tern_regex_scratch; /* working memory of one thread */
 
 enum { TERN_REGEX_MAX_BYTES = 16384, TERN_REGEX_WHY_BYTES = 160 };
 
 /*
- * Compiles a pattern; literal: it is text, all of whose characters stand for themselves. On
+ * Compiles a pattern. literal: it is plain text, and all of its characters stand for themselves. On
  * failure why[TERN_REGEX_WHY_BYTES] says what is wrong: TERN_ERR_TOKENIZER_PRE, or TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_regex_new(tern_span pattern, bool literal, tern_regex **out,
@@ -32,19 +32,19 @@ void tern_regex_free(tern_regex **regex);
 tern_regex_scratch *tern_regex_scratch_new(void); /* NULL when memory is short */
 void tern_regex_scratch_free(tern_regex_scratch *scratch);
 
-/* Goes through the matches in a text. Zero-initialise but for regex, scratch and text. */
+/* A walk through the matches in a text. Zero-initialise all but regex, scratch and text. */
 typedef struct tern_regex_walk {
     const tern_regex *regex;
     tern_regex_scratch *scratch;
     tern_span text; /* valid UTF-8 */
     size_t from;    /* where the next search begins */
-    size_t end;     /* of the last match */
-    bool any;       /* there was one */
+    size_t end;     /* end of the last match */
+    bool any;       /* there was a match */
 } tern_regex_walk;
 
 /*
- * The next match: *found false when there is none. A match may be empty, but not where the one
- * before it ended. TERN_ERR_TOKENIZER_PATTERN when the search takes too many steps.
+ * Finds the next match; *found is false when there is none. A match may be empty, but not where the
+ * previous one ended. TERN_ERR_TOKENIZER_PATTERN when the search takes too many steps.
  */
 TERN_MUST_CHECK tern_status tern_regex_next(tern_regex_walk *walk, bool *found, size_t *start,
                                             size_t *end);

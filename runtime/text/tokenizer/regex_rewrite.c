@@ -11,7 +11,7 @@
 #define SPACE                                                                                      \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}"             \
     "\\x{202f}\\x{205f}\\x{3000}"
-/* Alphabetic (letters, Nl, and what is Other_Alphabetic without being a mark), Mark, Nd, Pc. */
+/* Alphabetic (letters, Nl, and Other_Alphabetic characters that are not marks), Mark, Nd, Pc. */
 #define WORD                                                                                       \
     "\\p{L}\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}"                    \
     "\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
@@ -51,7 +51,7 @@ static bool has(const tern_rewriter *r, const char *text) {
     return r->in.size - r->at >= size && memcmp(r->in.data + r->at, text, size) == 0;
 }
 
-/* Character `ahead` after the place; NUL at the end (which a pattern may also hold). */
+/* The character `ahead` places on; NUL at the end (and where the pattern holds one). */
 static char peek(const tern_rewriter *r, size_t ahead) {
     return r->in.size - r->at > ahead ? r->in.data[r->at + ahead] : '\0';
 }
@@ -82,7 +82,7 @@ static bool is_letter_or_digit(char c) {
 
 /* ---- escapes --------------------------------------------------------------------------------- */
 
-/* \p{..} and \P{..}: a category or a script; PCRE2 refuses what it does not know. */
+/* Rewrites \p{..} and \P{..}: a category or a script. PCRE2 refuses what it does not know. */
 static bool rewrite_property(tern_rewriter *r) {
     if (peek(r, 2) != '{')
         return refuse(r, "a property without braces");
@@ -95,7 +95,7 @@ static bool rewrite_property(tern_rewriter *r) {
     return copy(r, n + 1);
 }
 
-/* A character by its number: \xHH below 0x80, \x{H..}, \uHHHH. */
+/* Rewrites a character by its number: \xHH below 0x80, \x{H..}, \uHHHH. */
 static bool rewrite_number(tern_rewriter *r) {
     const bool braces = peek(r, 1) == 'x' && peek(r, 2) == '{';
     const size_t start = braces ? 3 : 2;
@@ -114,12 +114,12 @@ static bool rewrite_number(tern_rewriter *r) {
     return true;
 }
 
-/* Escapes that mean a set of characters; NULL for the others. */
+/* Returns the set of characters that an escape means; NULL for other escapes. */
 static const char *set_escape(char c, bool in_set) {
     switch (c) {
     case 's':
         return in_set ? SPACE : "[" SPACE "]";
-    case 'S': /* PCRE2's own excludes U+180E besides */
+    case 'S': /* PCRE2's own also excludes U+180E */
         return in_set ? "\\S\\x{180e}" : "[^" SPACE "]";
     case 'w':
         return in_set ? WORD : "[" WORD "]";
@@ -146,7 +146,7 @@ static bool rewrite_escape(tern_rewriter *r, bool in_set) {
         return rewrite_property(r);
     if (c == 'x' || c == 'u')
         return rewrite_number(r);
-    if (c == 'v') { /* PCRE2's is a set */
+    if (c == 'v') { /* in PCRE2 it is a set */
         put(r, "\\x{b}");
         r->at += 2;
         return true;

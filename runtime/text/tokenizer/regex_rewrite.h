@@ -11,7 +11,7 @@ typedef struct tern_regex_text {
 } tern_regex_text;
 
 /*
- * A pattern of Oniguruma as one of PCRE2 (regex.h says how). TERN_ERR_TOKENIZER_PRE for what has
+ * Rewrites a pattern of Oniguruma for PCRE2 (regex.h says how). TERN_ERR_TOKENIZER_PRE for what has
  * no equal there, with a reason in why[TERN_REGEX_WHY_BYTES]; TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_regex_rewrite(tern_span pattern, tern_regex_text *out, char *why);

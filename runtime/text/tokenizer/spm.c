@@ -3,8 +3,8 @@
 
 #include "runtime/text/tokenizer/internal.h"
 
-/* SentencePiece-style tokens: spaces are written as U+2581, what has no token is spelled in bytes.
- */
+/* SentencePiece-style tokens: spaces are written as U+2581, and characters without a token are
+ * spelled in bytes. */
 static const char visible_space[] = "\xE2\x96\x81";
 enum { VISIBLE_SPACE_BYTES = 3 };
 
@@ -25,7 +25,7 @@ static bool judge(const void *user, const tern_symbol *left, const tern_symbol *
     return true;
 }
 
-/* Length that the lead byte announces, clipped to what is left; broken bytes stand alone. */
+/* The length that the lead byte announces, at most `left`. Broken bytes stand alone. */
 static size_t character_size(const char *text, size_t left) {
     const unsigned char lead = (unsigned char)text[0];
     size_t size = 1;

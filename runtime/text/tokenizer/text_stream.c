@@ -10,10 +10,10 @@ struct tern_text_stream {
     bool strip;       /* a leading space is still to be dropped */
     size_t n_pending; /* bytes of an unfinished character, at most 3 */
     char *pending;    /* [TERN_UTF8_MAX_BYTES + max_piece] and the next piece */
-    char *text;       /* what the last call returned */
+    char *text;       /* the text that the last call returned */
 };
 
-/* Everything is sized for the longest token, so that no call allocates. */
+/* All buffers are sized for the longest token, so that no call allocates. */
 tern_status tern_text_stream_new(const tern_tokenizer *t, bool strip_first, tern_text_stream **out,
                                  tern_error *err) {
     if (t == NULL || out == NULL)

@@ -32,7 +32,7 @@ static void *copy(const void *from, size_t size) {
     return to;
 }
 
-/* The texts of tokens and the chat template, in the tokenizer's own memory. */
+/* Copies the texts of tokens and the chat template into the tokenizer's own memory. */
 static bool copy_texts(tern_tokenizer *t) {
     size_t bytes = t->chat_template.size; /* no overflow: distinct parts of files in memory */
     for (size_t i = 0; i < t->n_tokens; i++)
@@ -78,7 +78,7 @@ static tern_status set_tokens(tern_tokenizer *t, const tern_vocabulary *v, tern_
     return index_texts(t, err);
 }
 
-/* The token of each byte, "<0xNN>" or the byte itself. */
+/* Finds the token of each byte: "<0xNN>" or the byte itself. */
 static void set_byte_tokens(tern_tokenizer *t) {
     static const char hex[] = "0123456789ABCDEF";
     for (int b = 0; b < 256; b++) {
@@ -94,7 +94,7 @@ static void set_byte_tokens(tern_tokenizer *t) {
 
 /* ---- tokens with a meaning ------------------------------------------------------------------- */
 
-/* Tokens that end a text whatever the keys say, by their text. */
+/* Texts of tokens that end a text, whatever the keys say. */
 static const char *const end_texts[] = {
     "<|eot_id|>",
     "<|im_end|>",
@@ -123,7 +123,7 @@ static void set_ends(tern_tokenizer *t, const tern_vocabulary *v) {
         mark_end(t, v->ends[i]);
     for (size_t i = 0; i < sizeof end_texts / sizeof end_texts[0]; i++)
         mark_end(t, tern_token_find_text(t, end_texts[i]));
-    if (t->eos >= 0) /* its type is the file's affair: the default may be a normal token */
+    if (t->eos >= 0) /* the file decides its type: the default may be a normal token */
         t->ends[t->eos] = true;
 }
 
@@ -166,7 +166,7 @@ static tern_status set_special(tern_tokenizer *t, const tern_vocabulary *v, tern
     return TERN_OK;
 }
 
-/* Keeps the piece that the normalizers make: they never split. */
+/* Keeps the one piece that the normalizers make, since they never split. */
 typedef struct tern_kept_piece {
     char *data;
     size_t size;
@@ -179,7 +179,7 @@ static tern_status keep_piece(void *user, tern_span piece) {
     return kept->data != NULL ? TERN_OK : TERN_ERR_NOMEM;
 }
 
-/* A token that is looked for after the normalizers is looked for as they make it. */
+/* Adds a token that is looked for after the normalizers, in the form that they give it. */
 static tern_status add_normalized(tern_tokenizer *t, tern_added_token token,
                                   const tern_pipeline *normalizers,
                                   tern_pipeline_scratch *scratch) {
@@ -200,7 +200,7 @@ static size_t count_normalizers(const tern_vocabulary *v) {
     size_t n = 0;
     while (n < v->n_steps && v->steps[n].kind != TERN_STEP_ADDED)
         n++;
-    return n == v->n_steps ? 0 : n; /* without that step nothing is looked for after them */
+    return n == v->n_steps ? 0 : n; /* without that step no token is looked for after them */
 }
 
 static tern_status set_added(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {

@@ -7,11 +7,11 @@
 #include "tern/tern.h"
 
 /*
- * Builds the tokenizer that a GGUF file describes (docs/tokenizers.md). `architecture` decides
- * only what the file leaves open: files of architectures with tern_arch.bitnet_text that have model
- * gpt2, 128256 tokens and no tokenizer.ggml.pre use llama-bpe. pre overrides the file's
- * pre-tokenizer when not NULL. The tokenizer keeps pointers into `file`, which must outlive it.
- * Immutable, shared by threads.
+ * Builds the tokenizer that a GGUF file describes (docs/tokenizers.md). `architecture` decides only
+ * what the file leaves open: if the architecture has tern_arch.bitnet_text, a file with model gpt2,
+ * 128256 tokens and no tokenizer.ggml.pre uses llama-bpe. pre overrides the file's pre-tokenizer
+ * when not NULL. The tokenizer keeps pointers into `file`, which must outlive it. Immutable, shared
+ * by threads.
  */
 TERN_MUST_CHECK tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture,
                                                const char *pre, tern_tokenizer **out,
@@ -28,9 +28,9 @@ TERN_MUST_CHECK tern_status tern_tokenizer_build(const tern_vocabulary *v, const
 char *tern_tokenizer_beside(const char *model);
 
 /*
- * Takes over what the file of the model that `t` is used with says, with `t` not yet in use: begin
- * and end of text; whether they are added, where `t` adds none by itself; the chat template, where
- * it has none. Keys that do not fit are left alone. `file` must outlive `t`.
+ * Completes `t`, which must not be in use yet, from the file of the model that it is used with: the
+ * tokens that begin and end a text; whether they are added, if `t` adds none by itself; the chat
+ * template, if `t` has none. Keys that do not fit are ignored. `file` must outlive `t`.
  */
 void tern_tokenizer_complete(tern_tokenizer *t, const tern_gguf *file, const char *architecture);
 

@@ -23,7 +23,7 @@ static int compare(const void *left, const void *right) {
     return (a->token > b->token) - (a->token < b->token);
 }
 
-/* The tokens in order; *n of them. NULL when memory is short. */
+/* Returns the tokens in order, *n of them. NULL when memory is short. */
 static entry *sorted(const tern_span *tokens, size_t n_tokens, size_t *n) {
     entry *entries = malloc((n_tokens + 1) * sizeof *entries);
     *n = 0;
@@ -36,7 +36,7 @@ static entry *sorted(const tern_span *tokens, size_t n_tokens, size_t *n) {
     return entries;
 }
 
-/* One node for each byte of a token that it does not share with the one before it. */
+/* Counts one node for each byte of a token that it does not share with the one before it. */
 static size_t count_nodes(const entry *entries, size_t n) {
     size_t nodes = 1;
     for (size_t i = 0; i < n; i++) {

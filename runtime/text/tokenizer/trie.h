@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_TEXT_TOKENIZER_TRIE_H
 #define TERN_RUNTIME_TEXT_TOKENIZER_TRIE_H
 
-/* Tokens by their bytes: all tokens that a text begins with, in one walk along the text. */
+/* A trie of tokens finds all tokens that a text begins with, in one walk along the text. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,10 +11,10 @@
 #include "runtime/files/gguf/gguf.h"
 
 typedef struct tern_trie_node {
-    uint32_t children; /* number of the first one; they lie side by side, by rising bytes */
-    int32_t token;     /* that ends here, -1: none */
+    uint32_t children; /* number of the first child; children lie side by side, by rising bytes */
+    int32_t token;     /* the token that ends here, -1: none */
     uint16_t n_children;
-    uint8_t byte; /* that leads here */
+    uint8_t byte; /* the byte that leads here */
 } tern_trie_node;
 
 /* Immutable. Empty when nodes == NULL. */
@@ -24,13 +24,13 @@ typedef struct tern_trie {
 } tern_trie;
 
 /*
- * Of the tokens whose size is not 0, by their numbers; of equal ones the first. All sizes together
- * are below 2^31. False when memory is short.
+ * Builds the trie of the tokens whose size is not 0, by their numbers. Of equal tokens the first
+ * one counts. All sizes together are below 2^31. False when memory is short.
  */
 bool tern_trie_init(tern_trie *trie, const tern_span *tokens, size_t n);
 void tern_trie_free(tern_trie *trie);
 
-/* The node after one more byte, 0: no token goes on so. Begin with node 0. */
+/* The node after one more byte; 0: no token continues like that. Begin with node 0. */
 uint32_t tern_trie_step(const tern_trie *trie, uint32_t node, uint8_t byte);
 
 #endif

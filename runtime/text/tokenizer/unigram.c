@@ -6,9 +6,10 @@
 #include "runtime/text/tokenizer/internal.h"
 
 /*
- * Of all ways to cut a piece into tokens the one whose scores have the greatest sum. A character
- * that is not a token may be cut out too, for a penalty; such neighbours are one unknown token, or
- * their bytes' tokens. Each byte is looked at once for each byte of the longest token.
+ * Finds the way to cut a piece into tokens whose scores have the greatest sum. A character that is
+ * not a token may be cut out too, for a penalty. Neighbours of that kind become one unknown token,
+ * or the tokens of their bytes. A byte is looked at once at most for each byte of the longest
+ * token.
  */
 
 enum { LONGEST_TOKEN = 1024, MOST_BYTES = 1 << 28 };
@@ -24,8 +25,8 @@ bool tern_token_is_text(const tern_tokenizer *t, size_t id) {
     return type == TERN_TOKEN_NORMAL || type == TERN_TOKEN_USER_DEFINED || type == TERN_TOKEN_BYTE;
 }
 
-/* The reference counts all tokens of the model, of which a GGUF file has only those that are text.
- */
+/* True if the score of a token counts. The reference counts all tokens of the model; of these, a
+ * GGUF file has only those that are text. */
 static bool has_score(const tern_tokenizer *t, size_t id) {
     return tern_token_is_text(t, id) ||
            (t->leftmost_added && t->tokens[id].size > 0 && !t->outside[id]);
@@ -66,13 +67,13 @@ tern_status tern_tokenizer_set_unigram(tern_tokenizer *t, tern_error *err) {
 
 /* ---- encoding -------------------------------------------------------------------------------- */
 
-/* A token from `start` to `path`, unless a way that was found before is as good. */
+/* Offers a token from `start` to `path`, which keeps an earlier way that is as good. */
 static void offer(tern_best_path *path, size_t start, double score, int32_t id) {
     if (path->start < 0 || score > path->score)
         *path = (tern_best_path){score, (int32_t)start, id};
 }
 
-/* All tokens that begin at a character. */
+/* Offers all tokens that begin at a character. */
 static void offer_tokens(const tern_tokenizer *t, tern_best_path *paths, tern_span piece,
                          size_t at) {
     const size_t character = tern_utf8_next(piece.data + at, piece.size - at).size;
@@ -94,7 +95,7 @@ static void offer_tokens(const tern_tokenizer *t, tern_best_path *paths, tern_sp
         offer(&paths[at + character], at, score + t->unknown_score, t->unknown);
 }
 
-/* Turns the chain of starts round; returns the end of the first token. */
+/* Reverses the chain of starts; returns the end of the first token. */
 static int32_t reverse(tern_best_path *paths, size_t size) {
     int32_t at = (int32_t)size, next = -1;
     while (at > 0) {
@@ -106,7 +107,7 @@ static int32_t reverse(tern_best_path *paths, size_t size) {
     return next;
 }
 
-/* Characters without a token that stand side by side. */
+/* Emits neighbouring characters that have no token. */
 static void emit_unknown(tern_encoder *e, tern_span text) {
     const int32_t *bytes = e->t->byte_tokens;
     bool all = e->t->byte_fallback;
@@ -144,7 +145,7 @@ tern_status tern_unigram_encode(tern_encoder *e, tern_span piece) {
     for (size_t i = 1; i <= piece.size; i++)
         e->paths[i].start = -1;
     e->paths[0] = (tern_best_path){0.0, 0, TERN_TOKEN_NONE};
-    enum { CHARACTERS = 4096 }; /* between two looks whether it is still wanted */
+    enum { CHARACTERS = 4096 }; /* characters between two calls of goes_on */
     size_t n = 0;
     for (size_t at = 0; at < piece.size;
          at += tern_utf8_next(piece.data + at, piece.size - at).size) {

@@ -14,7 +14,7 @@ static bool is_mark(tern_span span) {
     return is_text(span, "\xE2\x96\x81");
 }
 
-/* Of some spaces one, already as it is written in the vocabulary or not yet. */
+/* True for a step that makes one space of several, or the vocabulary's mark for a space. */
 static bool is_fewer(const tern_step *s) {
     return s->kind == TERN_STEP_REPLACE && !s->literal && is_text(s->pattern, " {2,}") &&
            (is_text(s->content, " ") || is_mark(s->content));
@@ -25,7 +25,8 @@ static bool is_split_at_spaces(const tern_step *s) {
            s->behavior == TERN_SPLIT_REMOVED;
 }
 
-/* The last steps: spaces become the mark, one is put in front, each begins a piece. */
+/* True for the last steps: spaces become the mark; perhaps one is put in front; perhaps each begins
+ * a piece. */
 static bool is_metaspace(const tern_step *s, size_t n, bool *prefix) {
     if (n == 0 || s->kind != TERN_STEP_REPLACE || !s->literal || !is_text(s->pattern, " ") ||
         !is_mark(s->content))
@@ -38,7 +39,8 @@ static bool is_metaspace(const tern_step *s, size_t n, bool *prefix) {
                       s->behavior == TERN_SPLIT_WITH_NEXT);
 }
 
-/* Without a split at white space the map must make spaces of it: of what is common, at least. */
+/* A GGUF file has no split at white space, so the map must turn at least the common kinds into
+ * spaces. */
 static bool maps_white_space(tern_span bytes) {
     static const char *const common[] = {"\t", "\n", "\r", "\xC2\xA0", "\xE3\x80\x80"};
     char why[TERN_CHARSMAP_WHY_BYTES];

@@ -34,7 +34,7 @@ tern_status tern_vocabulary_rank_scores(const tern_vocabulary *v, float *scores,
         if (v->tokens[i].size > 0)
             (void)tern_span_index_add(&index, v->tokens, i);
     }
-    for (size_t rank = v->n_merges; rank-- > 0;) { /* backwards: the first one stays */
+    for (size_t rank = v->n_merges; rank-- > 0;) { /* backwards, so that the first one stays */
         const tern_merge *m = &v->merges[rank];
         const int32_t made = tern_span_index_find(&index, v->tokens, m->left, m->right);
         if (made >= 0)

@@ -9,7 +9,7 @@
  *
  *   tokenizer.ggml.model          gpt2 for BYTE_BPE, llama for TEXT_BPE and SCORES, t5 for UNIGRAM,
  *                                 bert for WORDPIECE
- *   tokenizer.ggml.pre            pre; "" where the file's rules are none that GGUF has a name for
+ *   tokenizer.ggml.pre            pre; "" where GGUF has no name for the file's rules
  *   tokenizer.ggml.tokens         tokens; unused ids have size 0, GGUF wants distinct "[PAD<id>]"
  *   tokenizer.ggml.token_type     types, the numbers are GGUF's
  *   tokenizer.ggml.merges         merges (BYTE_BPE), "left right", by rank
@@ -32,7 +32,7 @@ typedef enum tern_vocabulary_kind {
     TERN_VOCABULARY_WORDPIECE /* a word's longest tokens from left to right, or the unknown token */
 } tern_vocabulary_kind;
 
-/* tokenizer.ggml.token_type, with the file's numbers. */
+/* Values of tokenizer.ggml.token_type, with the file's numbers. */
 typedef enum tern_token_type {
     TERN_TOKEN_UNDEFINED,
     TERN_TOKEN_NORMAL,
@@ -49,7 +49,7 @@ enum {
     TERN_TOKENIZER_MAX_TOKENS = 1 << 24,
     TERN_TOKENIZER_MAX_STEPS = 32, /* real files have up to seven */
     TERN_TOKENIZER_MAX_ENDS = 64,
-    TERN_LONGEST_WORD = 100, /* of WORDPIECE, where a file does not say */
+    TERN_LONGEST_WORD = 100, /* default for WORDPIECE */
     TERN_LONGEST_WORD_LIMIT = 1024
 };
 
@@ -60,7 +60,7 @@ typedef struct tern_merge {
 /* A token that is cut out of the text before anything else happens to it (added_tokens). */
 typedef struct tern_added_token {
     int32_t id;
-    bool special;     /* silent when decoded; in untrusted text just text */
+    bool special;     /* not shown when decoded; in untrusted text just text */
     bool single_word; /* only where no letter, digit or mark is beside it */
     bool lstrip, rstrip;
     bool normalized; /* cut out after the normalizers, not before */
@@ -68,7 +68,7 @@ typedef struct tern_added_token {
 
 typedef enum tern_normal_form { TERN_NFC, TERN_NFD, TERN_NFKC, TERN_NFKD } tern_normal_form;
 
-/* What becomes of the matches of a SPLIT and what lies between them. */
+/* Says how a SPLIT treats its matches and the text between them. */
 typedef enum tern_split_behavior {
     TERN_SPLIT_ISOLATED,   /* each a piece */
     TERN_SPLIT_REMOVED,    /* the matches vanish */
@@ -79,18 +79,19 @@ typedef enum tern_split_behavior {
 
 typedef enum tern_prepend_where {
     TERN_PREPEND_ALWAYS,        /* to each piece */
-    TERN_PREPEND_UNLESS_THERE,  /* that does not begin with it */
-    TERN_PREPEND_FIRST_OF_TEXT, /* the same, only at the very start of a text */
+    TERN_PREPEND_UNLESS_THERE,  /* to each piece that does not begin with it already */
+    TERN_PREPEND_FIRST_OF_TEXT, /* does the same, only at the very start of a text */
 } tern_prepend_where;
 
-/* What a step does to each character by itself (characters.h). */
+/* Maps that a step applies to each character by itself (characters.h). */
 typedef enum tern_character_map {
     TERN_MAP_CLEAN,      /* control characters vanish, white space becomes a space */
     TERN_MAP_SPACE_HAN,  /* a space on each side of Han characters */
-    TERN_MAP_DROP_MN,    /* marks that take no place vanish */
+    TERN_MAP_DROP_MN,    /* non-spacing marks vanish */
     TERN_MAP_DROP_MARKS, /* all marks vanish */
     TERN_MAP_LOWERCASE,
-    TERN_MAP_NMT /* as TERN_MAP_CLEAN, other characters: a few of those that SentencePiece maps */
+    TERN_MAP_NMT /* like TERN_MAP_CLEAN, for other characters: a few of those that SentencePiece
+                    maps */
 } tern_character_map;
 
 typedef enum tern_step_kind {
@@ -100,23 +101,24 @@ typedef enum tern_step_kind {
     TERN_STEP_REPLACE,    /* matches of pattern become content */
     TERN_STEP_PREPEND,    /* content, where */
     TERN_STEP_STRIP,      /* white space at the left, at the right */
-    TERN_STEP_SPACES,     /* spaces become U+2581; left: one more in front; fewer: of a row of them
-                           * one stays, and none at the ends */
+    TERN_STEP_SPACES,     /* spaces become U+2581; left: one more in front; fewer: several in a row
+                           * become one, and none stays at the ends */
     TERN_STEP_ADDED,      /* added tokens that are `normalized` are cut out; the normalizers end */
-    TERN_STEP_SPLIT,      /* pattern, behavior, invert: what does not match counts as a match */
+    TERN_STEP_SPLIT,      /* pattern, behavior; invert: what does not match counts as a match */
     TERN_STEP_WORDS,      /* BERT's: white space vanishes, punctuation stands alone */
     TERN_STEP_BYTES       /* bytes become characters of the byte alphabet */
 } tern_step_kind;
 
-/* One step from text to the pieces that the model is given. Zero where it does not apply. */
+/* One step from a text to the pieces that the model is given. Members that do not apply are
+ * zero. */
 typedef struct tern_step {
     tern_step_kind kind;
     tern_normal_form form;
     tern_split_behavior behavior;
     tern_prepend_where where;
     tern_character_map map;
-    bool by_character; /* each whole character as users see it is looked up, else the longest part
-                        * of the text that the map has */
+    bool by_character; /* each user-perceived character is looked up as a whole, else the longest
+                        * part of the text that the map has */
     bool fewer;
     bool literal; /* pattern is text; else a regular expression in Oniguruma's syntax, regex.h */
     bool invert, left, right;
@@ -136,7 +138,8 @@ typedef struct tern_vocabulary {
     size_t n_merges;
     tern_merge *merges; /* by rank; a later one of two equal ones counts if last_merge_counts */
     bool last_merge_counts;
-    bool closed_merges;  /* all merges are of tokens; characters without a token leave before */
+    bool closed_merges;  /* all merges are of tokens; characters without a token are replaced
+                            before */
     bool ignore_merges;  /* a piece that is a token is taken whole */
     bool byte_fallback;  /* characters without a token become <0xNN> */
     bool fuse_unknown;   /* neighbouring unknown characters are one token */
@@ -144,20 +147,22 @@ typedef struct tern_vocabulary {
     bool decodes_spaces; /* U+2581 in texts of tokens is a space */
     bool drops_space;    /* decoding drops one space at the start */
 
-    /* WORDPIECE. Either tokens that begin a word begin with U+2581 (GGUF), or those that go on in
-     * one begin with `inside` (json). */
+    /* WORDPIECE. Either tokens that begin a word begin with U+2581 (GGUF), or tokens that continue
+     * a word begin with `inside` (json). */
     bool marked_starts;
     bool joins_punctuation; /* decoding puts no space before . , ! ? and endings such as 's */
     tern_span inside;
     uint32_t longest_word; /* characters; a longer word is the unknown token */
 
-    char pre[32]; /* tokenizer.ggml.pre, "" when there is no name for it */
+    char pre[32]; /* tokenizer.ggml.pre, "" when GGUF has no name for it */
     size_t n_steps;
     tern_step steps[TERN_TOKENIZER_MAX_STEPS];
 
-    bool leftmost_added; /* added tokens by place, then length (json); else by length (GGUF) */
+    bool leftmost_added; /* added tokens are found by place, then by length (json); else by length
+                            (GGUF) */
     size_t n_added;
-    tern_added_token *added; /* of json files; those of GGUF files are known by their types */
+    tern_added_token *added; /* json files list them; those of GGUF files are known by their
+                                types */
 
     int32_t bos, eos, unknown, padding; /* -1: none */
     bool add_bos, add_eos, add_space_prefix;
@@ -165,7 +170,7 @@ typedef struct tern_vocabulary {
     size_t n_ends;
     tern_span chat_template;
 
-    /* What the spans point into: a GGUF file that outlives it, or these. */
+    /* The memory that the spans point into: a GGUF file that outlives it, or the members below. */
     bool borrowed;
     tern_json json, config;
     char *made;     /* texts that are in no file */
@@ -181,13 +186,14 @@ typedef struct tern_vocabulary {
 TERN_MUST_CHECK tern_status tern_vocabulary_open(const char *path, tern_vocabulary **out,
                                                  tern_error *err);
 
-/* The same for bytes[size] from malloc, which it takes over; nothing is looked for beside them. */
+/* Does the same for bytes[size] from malloc, which it takes over. It reads no files beside them. */
 TERN_MUST_CHECK tern_status tern_vocabulary_parse(char *bytes, size_t size, const char *name,
                                                   tern_vocabulary **out, tern_error *err);
 
 /*
- * What the keys tokenizer.* of a GGUF file say; `file` must outlive it. bitnet: a file that names
- * no pre-tokenizer may have Llama 3's vocabulary. pre overrides the pre-tokenizer unless NULL.
+ * Reads the keys tokenizer.* of a GGUF file; `file` must outlive the result. bitnet: a file that
+ * names no pre-tokenizer may have Llama 3's vocabulary. pre overrides the pre-tokenizer unless
+ * NULL.
  */
 TERN_MUST_CHECK tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet,
                                                       const char *pre, tern_vocabulary **out,
@@ -196,8 +202,8 @@ TERN_MUST_CHECK tern_status tern_vocabulary_from_gguf(const tern_gguf *file, boo
 void tern_vocabulary_free(tern_vocabulary **v); /* NULL and *NULL are fine */
 
 /*
- * Scores under which joining by score does what the merges do: of each token minus the rank of the
- * first merge that makes it, 0 for tokens that no merge makes. scores[n_tokens].
+ * Computes scores under which joining by score does what the merges do: a token gets minus the rank
+ * of the first merge that makes it, or 0 if no merge makes it. scores[n_tokens].
  */
 TERN_MUST_CHECK tern_status tern_vocabulary_rank_scores(const tern_vocabulary *v, float *scores,
                                                         tern_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies beside a tokenizer.json: which tokens have which meaning, and the chat template. */
+/* Reads the files beside a tokenizer.json: special tokens by their meaning, and the chat
+ * template. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ enum { MAX_CONFIG_BYTES = 16 << 20 };
 /* ---- tokens by their text ---------------------------------------------------------------------
  */
 
-/* A token as configurations write it: its text, or an object with its "content", or its id. */
+/* Reads a token as configurations write it: its text, an object with its "content", or its id. */
 static void read_role(const tern_vocabulary *v, const tern_json_value *x, int32_t *id) {
     const tern_json_value *content = tern_json_get(x, "content");
     int64_t number;
@@ -71,7 +72,7 @@ static tern_status read_file(const tern_vocabulary *v, const char *path, const c
     return status;
 }
 
-/* A text, or a list of {name, template} of which "default" is taken. */
+/* Reads a text, or a list of {name, template}, from which "default" is taken. */
 static void read_template(tern_vocabulary *v, const tern_json_value *x) {
     if (x != NULL && x->type == TERN_JSON_ARRAY) {
         const tern_json_value *list = x, *at = x + 1;
@@ -91,7 +92,7 @@ static tern_status read_tokenizer_config(tern_vocabulary *v, const char *path, t
         return status;
     const int32_t begins = v->bos, ends = v->eos;
     tern_json_read_roles(v, config);
-    if (v->add_bos) /* what the post-processor adds is not a matter of names */
+    if (v->add_bos) /* the post-processor has decided what is added, and which */
         v->bos = begins;
     if (v->add_eos)
         v->eos = ends;
@@ -123,7 +124,7 @@ static tern_status read_generation_config(tern_vocabulary *v, const char *path, 
     return TERN_OK;
 }
 
-/* The vocabulary of GPT-2's old pair of files must not be taken for one without merges. */
+/* Refuses GPT-2's old pair of files: its vocabulary alone looks like one without merges. */
 static tern_status refuse_merges_beside(const tern_vocabulary *v, const char *path,
                                         tern_error *err) {
     char *file = beside(path, "merges.txt");

@@ -20,7 +20,7 @@ static tern_span text_span(const char *text) {
     return (tern_span){text, strlen(text)};
 }
 
-/* An optional string; *out stays as it is when the key is absent. */
+/* Reads an optional string; *out stays as it is when the key is absent. */
 static tern_status read_string(const tern_gguf *file, const char *key, tern_span *out,
                                tern_error *err) {
     if (tern_gguf_find(file, key) == NULL)
@@ -41,7 +41,7 @@ tern_status tern_gguf_vocabulary_bool(const tern_gguf *file, const char *key, bo
     return TERN_OK;
 }
 
-/* An optional token id. 4294967295 is how writers say "none". */
+/* Reads an optional token id. 4294967295 is how writers say "none". */
 tern_status tern_gguf_vocabulary_id(const tern_vocabulary *v, const tern_gguf *file,
                                     const char *key, int32_t *out, tern_error *err) {
     if (tern_gguf_find(file, key) == NULL)
@@ -59,7 +59,7 @@ tern_status tern_gguf_vocabulary_id(const tern_vocabulary *v, const tern_gguf *f
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* An array of strings as spans; the strings stay in the file. */
+/* Loads an array of strings as spans; the strings stay in the file. */
 static tern_status load_strings(const tern_vocabulary *v, const tern_gguf *file, const char *key,
                                 tern_span **out, size_t *n, tern_error *err) {
     const tern_gguf_value *value;
@@ -80,7 +80,7 @@ static tern_status load_strings(const tern_vocabulary *v, const tern_gguf *file,
     return TERN_OK;
 }
 
-/* The array beside the tokens under key, one element a token; *out is NULL when it is absent. */
+/* Finds the array that has one element for each token; *out is NULL when it is absent. */
 static tern_status find_parallel(const tern_vocabulary *v, const tern_gguf *file, const char *key,
                                  tern_gguf_type element, const tern_gguf_value **out,
                                  tern_error *err) {
@@ -234,7 +234,7 @@ static tern_status set_pre(tern_vocabulary *v, const tern_gguf *file, bool bitne
 
 static tern_status load_bpe(tern_vocabulary *v, const tern_gguf *file, bool bitnet, const char *pre,
                             tern_error *err) {
-    enum { GPT2_END = 11 }; /* what files without the keys mean */
+    enum { GPT2_END = 11 }; /* the token that files without the keys mean */
     v->bos = v->eos = GPT2_END < v->n_tokens ? GPT2_END : TERN_TOKEN_NONE;
     v->unknown = TERN_TOKEN_NONE;
     v->decodes_bytes = true;
@@ -316,7 +316,7 @@ static tern_status load_kind(tern_vocabulary *v, const tern_gguf *file, bool bit
     }
 }
 
-/* What depends on the keys. */
+/* Sets what depends on the keys. */
 static tern_status finish_kind(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
     switch (v->kind) {
     case TERN_VOCABULARY_UNIGRAM:

@@ -30,7 +30,7 @@ tern_status tern_gguf_vocabulary_begin_unigram(tern_vocabulary *v, const char *p
     return tern_gguf_vocabulary_no_pre(v, "t5", pre, err);
 }
 
-/* The map of replacements; size 0 when there is none. */
+/* Reads the map of replacements; size 0 when there is none. */
 static tern_status read_charsmap(const tern_vocabulary *v, const tern_gguf *file, tern_span *out,
                                  tern_error *err) {
     static const char key[] = "tokenizer.ggml.precompiled_charsmap";
@@ -83,8 +83,8 @@ tern_status tern_gguf_vocabulary_begin_words(tern_vocabulary *v, const char *pre
     return tern_gguf_vocabulary_no_pre(v, "bert", pre, err);
 }
 
-/* The names that these models have for the tokens around a text; one is misspelled in most files.
- */
+/* Reads the tokens around a text, by the names that these models use. Most files misspell one of
+ * them. */
 static tern_status read_around(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
     tern_status status =
         tern_gguf_vocabulary_id(v, file, "tokenizer.ggml.cls_token_id", &v->bos, err);
@@ -135,7 +135,7 @@ tern_status tern_gguf_vocabulary_finish_words(tern_vocabulary *v, const tern_ggu
         return status;
     if ((rules.lowercase || rules.accents) && !tern_can_normalize())
         return tern_fail(err, TERN_ERR_TOKENIZER_PRE, "%s: %s", v->file, tern_no_bert);
-    (void)tern_bert_add_normalizer(v, rules); /* these are the first steps: there is room */
+    (void)tern_bert_add_normalizer(v, rules); /* there is room: these are the first steps */
     v->steps[v->n_steps++] = (tern_step){.kind = TERN_STEP_WORDS};
     return TERN_OK;
 }

@@ -44,7 +44,8 @@ tern_status tern_json_vocabulary(tern_vocabulary *v, const tern_json_value *voca
     v->n_tokens = (size_t)max_id + 1;
     if (known == 0)
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: the vocabulary is empty", v->file);
-    if (v->n_tokens / 2 > known + 1024) /* ids that a short file claims would take the memory */
+    if (v->n_tokens / 2 > known + 1024) /* a short file must not claim ids that would take all
+                                           memory */
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: ids up to %lld for %zu tokens", v->file,
                          (long long)max_id, known);
     v->tokens = calloc(v->n_tokens, sizeof *v->tokens);
@@ -57,7 +58,7 @@ tern_status tern_json_vocabulary(tern_vocabulary *v, const tern_json_value *voca
     const tern_json_value *key = vocab + 1;
     for (uint32_t i = 0; i < vocab->count; i++, key += 2) {
         int64_t id = 0;
-        (void)tern_json_integer(key + 1, &id); /* it is one: tern_json_max_id */
+        (void)tern_json_integer(key + 1, &id); /* tern_json_max_id has checked that it is one */
         if (v->types[id] != TERN_TOKEN_UNUSED)
             return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
                              "%s: '%.*s' and '%.*s' have one id, %lld", v->file,
@@ -88,7 +89,7 @@ static tern_status refuse_model(const tern_vocabulary *v, const char *what, tern
     return tern_fail(err, TERN_ERR_TOKENIZER_MODEL, "%s: %s", v->file, what);
 }
 
-/* The kind of the model; of old files without a type it is BPE. */
+/* Reads the kind of the model. Old files without a type are BPE. */
 static tern_status read_kind(tern_vocabulary *v, const tern_json_value *model, tern_error *err) {
     const tern_json_value *type = tern_json_get(model, "type");
     v->kind = TERN_VOCABULARY_TEXT_BPE;
@@ -117,7 +118,8 @@ static tern_status check_bpe(const tern_vocabulary *v, const tern_json_value *mo
     return TERN_OK;
 }
 
-/* "left right", or ["left", "right"]; false when it is neither. *skip: a line that is a comment. */
+/* Reads "left right", or ["left", "right"]; false when it is neither. *skip: the line is a
+ * comment. */
 static bool read_merge(const tern_json_value *x, tern_merge *out, bool *skip) {
     static const char comment[] = "#version";
     *skip = false;
@@ -181,7 +183,7 @@ static tern_status read_added_token(const tern_vocabulary *v, const tern_json_va
     return TERN_OK;
 }
 
-/* Ids first, so that the vocabulary has room for them. */
+/* Reads the ids first, so that the vocabulary has room for them. */
 static tern_status scan_added(tern_vocabulary *v, const tern_json_value *list, int64_t *max_id,
                               tern_error *err) {
     if (list == NULL)
@@ -205,7 +207,8 @@ static tern_status scan_added(tern_vocabulary *v, const tern_json_value *list, i
     return TERN_OK;
 }
 
-/* A token that the model has too keeps its place; others are outside of it. */
+/* Puts added tokens in place. One that the model has too keeps its place; the others are outside of
+ * the model. */
 static tern_status place_added(tern_vocabulary *v, const tern_json_value *list, tern_error *err) {
     v->outside = calloc(v->n_tokens, sizeof *v->outside);
     if (v->outside == NULL)
@@ -241,7 +244,8 @@ static tern_status read_bpe(tern_vocabulary *v, const tern_json_value *model, te
     return read_merges(v, tern_json_get(model, "merges"), err);
 }
 
-/* A list for Unigram, for others an object; how many ids it has. */
+/* Checks the vocabulary, a list for Unigram and an object for the others, and finds its largest
+ * id. */
 static tern_status check_vocab(const tern_vocabulary *v, const tern_json_value *vocab,
                                int64_t *max_id, tern_error *err) {
     const bool list = v->kind == TERN_VOCABULARY_UNIGRAM;

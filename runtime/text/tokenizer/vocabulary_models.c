@@ -60,7 +60,7 @@ tern_status tern_json_read_unigram(tern_vocabulary *v, const tern_json_value *mo
 
 /* ---- WordPiece ------------------------------------------------------------------------------- */
 
-/* A text of the model, or what stands for it where there is none. */
+/* A text of the model; `otherwise` if it has none. */
 static tern_span text_or(const tern_json_value *x, const char *otherwise) {
     return x != NULL && x->type == TERN_JSON_STRING ? x->text
                                                     : (tern_span){otherwise, strlen(otherwise)};

@@ -31,7 +31,7 @@ static const char *const end_texts[] = {"</s>", "<eos>", "<|end_of_text|>", "[SE
 static const char *const unknown_texts[] = {"<unk>", "[UNK]"};
 static const char *const other_texts[] = {"<pad>", "[PAD]", "<mask>", "[MASK]"};
 
-/* What looks like a special token, where the file names none. */
+/* True if a text looks like a special token. Used where the file names none. */
 static bool looks_special(tern_span text) {
     const bool bars = text.size > 4 && memcmp(text.data, "<|", 2) == 0 &&
                       memcmp(text.data + text.size - 2, "|>", 2) == 0;
@@ -39,7 +39,8 @@ static bool looks_special(tern_span text) {
            IS_ONE_OF(text, unknown_texts) || IS_ONE_OF(text, other_texts);
 }
 
-/* A member of special_tokens is one of its roles, or else a token and its id. */
+/* True for the name of a role. A member of special_tokens is either a role, or a token and its
+ * id. */
 static bool is_role(tern_span name) {
     static const char *const roles[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
     return IS_ONE_OF(name, roles);
@@ -92,7 +93,8 @@ static void take_role(int32_t *role, bool fits, size_t id) {
         *role = (int32_t)id;
 }
 
-/* Marks what looks special unless the file said what is, and finds out what the special ones do. */
+/* Marks tokens that look special unless the file lists them, and finds the roles of special
+ * ones. */
 static void mark_by_look(tern_vocabulary *v, bool listed) {
     for (size_t i = 0; i < v->n_tokens; i++) {
         if (!listed && looks_special(v->tokens[i]))
@@ -133,7 +135,7 @@ static size_t count_with(const tern_vocabulary *v, const char *mark_text) {
     return n;
 }
 
-/* How tokens write a space tells what they are texts of. */
+/* Sets the steps: how tokens write a space tells how they write text. */
 static void set_steps(tern_vocabulary *v) {
     const size_t visible = count_with(v, visible_space), bytes = count_with(v, byte_space);
     if (bytes > visible) {

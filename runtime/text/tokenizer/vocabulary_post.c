@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tokenizer.json does after the model: post_processor and decoder. */
+/* Reads what a tokenizer.json does after the model: post_processor and decoder. */
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ static tern_status set_id(const tern_vocabulary *v, const tern_json_value *x, in
     return TERN_OK;
 }
 
-/* The ids after a name in special_tokens. */
+/* Finds the ids of a name in special_tokens. */
 static const tern_json_value *template_id(const tern_json_value *x, const tern_json_value *name) {
     const tern_json_value *all = tern_json_get(x, "special_tokens");
     if (name == NULL || name->type != TERN_JSON_STRING || all == NULL ||
@@ -55,7 +55,7 @@ static const tern_json_value *template_id(const tern_json_value *x, const tern_j
     return NULL;
 }
 
-/* "single": special tokens before and after the one sequence. */
+/* Reads "single": special tokens before and after the one sequence. */
 static tern_status read_template(tern_vocabulary *v, const tern_json_value *x, tern_error *err) {
     const tern_json_value *single = tern_json_get(x, "single");
     if (single == NULL || single->type != TERN_JSON_ARRAY)
@@ -79,7 +79,7 @@ static tern_status read_template(tern_vocabulary *v, const tern_json_value *x, t
     return behind ? TERN_OK : refuse(v, post, "a template without a text", err);
 }
 
-/* BERT's and RoBERTa's: ["text", id] under "cls" and "sep". */
+/* Reads the tokens of BERT and RoBERTa: ["text", id] under "cls" and "sep". */
 static tern_status read_pair(tern_vocabulary *v, const tern_json_value *x, tern_error *err) {
     const tern_json_value *cls = tern_json_get(x, "cls"), *sep = tern_json_get(x, "sep");
     if (cls == NULL || cls->type != TERN_JSON_ARRAY || cls->count != 2 || sep == NULL ||
@@ -90,7 +90,7 @@ static tern_status read_pair(tern_vocabulary *v, const tern_json_value *x, tern_
 }
 
 static tern_status read_post(tern_vocabulary *v, const tern_json_value *x, tern_error *err) {
-    if (is_type(x, "ByteLevel")) /* moves offsets only */
+    if (is_type(x, "ByteLevel")) /* it only moves offsets */
         return TERN_OK;
     if (is_type(x, "TemplateProcessing"))
         return read_template(v, x, err);
@@ -129,7 +129,7 @@ static tern_status read_strip(tern_vocabulary *v, const tern_json_value *x, tern
     return TERN_OK;
 }
 
-/* Tokens of words, of the same marks as the model's. */
+/* Reads the decoder of words, which must have the model's prefix for tokens inside a word. */
 static tern_status read_words(tern_vocabulary *v, const tern_json_value *x, tern_error *err) {
     const tern_json_value *prefix = tern_json_get(x, "prefix"),
                           *cleans = tern_json_get(x, "cleanup");

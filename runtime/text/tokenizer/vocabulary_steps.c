@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tokenizer.json does to a text before the model sees it: normalizer and pre_tokenizer. */
+/* Reads what a tokenizer.json does before the model sees a text: normalizer and pre_tokenizer. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct tern_step_reader {
     const char *part; /* "normalizer" or "pre_tokenizer" */
 } tern_step_reader;
 
-/* What reads one kind of step from its object. */
+/* Reads one kind of step from its object. */
 typedef tern_status tern_read_step(const tern_step_reader *r, const tern_json_value *x);
 
 typedef struct tern_step_name {
@@ -40,7 +40,7 @@ static tern_status add(const tern_step_reader *r, tern_step step) {
     return TERN_OK;
 }
 
-/* One step, or the steps of a Sequence (as deep as JSON may be), whose list has that name. */
+/* Reads one step, or the steps of a Sequence (as deep as JSON may be), whose list has that name. */
 static tern_status read_step(const tern_step_reader *r, const tern_json_value *x,
                              const tern_step_name *names, const char *list_name) {
     const tern_json_value *type = tern_json_get(x, "type");
@@ -65,7 +65,7 @@ static tern_status read_step(const tern_step_reader *r, const tern_json_value *x
                      r->part, TERN_SHOWN(type->text));
 }
 
-/* {"Regex": ".."} or {"String": ".."} under "pattern". */
+/* Reads {"Regex": ".."} or {"String": ".."} under "pattern". */
 static tern_status read_pattern(const tern_step_reader *r, const tern_json_value *x,
                                 tern_step *step) {
     const tern_json_value *pattern = tern_json_get(x, "pattern");
@@ -79,7 +79,7 @@ static tern_status read_pattern(const tern_step_reader *r, const tern_json_value
     return TERN_OK;
 }
 
-/* A text under a name, short enough not to make a text much longer each time it is put in. */
+/* Reads a text under a name. It must be short, so that no step makes a text much longer. */
 static tern_status read_content(const tern_step_reader *r, const tern_json_value *x,
                                 const char *name, tern_span *out) {
     const tern_json_value *content = tern_json_get(x, name);
@@ -122,7 +122,7 @@ static tern_status read_nmt(const tern_step_reader *r, const tern_json_value *x)
     return add_map(r, TERN_MAP_NMT);
 }
 
-/* A flag of BERT's normalizer; absent is true. */
+/* Reads a flag of BERT's normalizer; absent means true. */
 static bool is_on(const tern_json_value *x, const char *name) {
     const tern_json_value *flag = tern_json_get(x, name);
     return flag == NULL || tern_json_is_true(flag);
@@ -140,7 +140,7 @@ static tern_status read_bert(const tern_step_reader *r, const tern_json_value *x
     return tern_bert_add_normalizer(r->v, rules) ? TERN_OK : refuse(r, "too many steps");
 }
 
-/* A map in base64; none replaces nothing. */
+/* Reads a map in base64. Without one nothing is replaced. */
 static tern_status read_precompiled(const tern_step_reader *r, const tern_json_value *x) {
     const tern_json_value *map = tern_json_get(x, "precompiled_charsmap");
     if (!tern_can_normalize())
@@ -235,7 +235,7 @@ static tern_status read_byte_level(const tern_step_reader *r, const tern_json_va
     return status == TERN_OK ? add(r, (tern_step){.kind = TERN_STEP_BYTES}) : status;
 }
 
-/* The behavior that x names, or one it has when it names none. */
+/* Reads the behavior that x names; *out stays if it names none. */
 static tern_status read_behavior(const tern_step_reader *r, const tern_json_value *x,
                                  tern_split_behavior *out) {
     static const char *const names[] = {
@@ -272,7 +272,7 @@ static tern_status read_digits(const tern_step_reader *r, const tern_json_value 
     return add_split(r, "\\p{N}", individual ? TERN_SPLIT_ISOLATED : TERN_SPLIT_CONTIGUOUS);
 }
 
-/* ASCII's punctuation counts symbols too. */
+/* Punctuation of ASCII includes its symbols. */
 static tern_status read_punctuation(const tern_step_reader *r, const tern_json_value *x) {
     tern_split_behavior behavior = TERN_SPLIT_ISOLATED;
     const tern_status status = read_behavior(r, x, &behavior);
@@ -281,7 +281,7 @@ static tern_status read_punctuation(const tern_step_reader *r, const tern_json_v
                : status;
 }
 
-/* Rust's words, with the two joiners: what is between them is removed. */
+/* Splits into words as Rust defines them, with the two joiners. Text between words is removed. */
 static tern_status read_whitespace(const tern_step_reader *r, const tern_json_value *x) {
     (void)x;
 #define WORDS "\\w\\x{200c}\\x{200d}"

@@ -4,7 +4,7 @@
 
 #include "runtime/files/gguf/gguf.h"
 
-/* Bytes of Unicode's White_Space that a UTF-8 text begins with, and ends with. */
+/* Return the bytes of Unicode's White_Space at the start of a UTF-8 text, and at its end. */
 size_t tern_space_before(tern_span text);
 size_t tern_space_behind(tern_span text);
 

@@ -6,14 +6,15 @@
 #include "runtime/text/tokenizer/internal.h"
 
 /*
- * WordPiece: the longest token that a word begins with, then the longest ones that go on in it. A
- * word that has none somewhere, or too many characters, is the unknown token.
+ * WordPiece takes the longest token that a word begins with, then the longest ones that continue
+ * it. A word becomes the unknown token if no token fits somewhere, or if it has too many
+ * characters.
  */
 
 static const char start_mark[] = "\xE2\x96\x81";
 enum { START_MARK_BYTES = 3 };
 
-/* Without more it would be no text. */
+/* True only if something follows the mark: without more it would not be a text. */
 static bool begins_with(tern_span text, tern_span mark) {
     return text.size > mark.size && memcmp(text.data, mark.data, mark.size) == 0;
 }
@@ -22,7 +23,7 @@ static tern_span without(tern_span text, tern_span mark) {
     return (tern_span){text.data + mark.size, text.size - mark.size};
 }
 
-/* What a token is at the start of a word, and inside of one. */
+/* Sets the texts of a token at the start of a word and inside a word. */
 static void place(tern_tokenizer *t, tern_span mark, size_t i) {
     const tern_span text = t->tokens[i], starts = {start_mark, START_MARK_BYTES};
     tern_span *start = &t->words.texts[i], *inside = &t->words.texts[t->n_tokens + i];
