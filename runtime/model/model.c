@@ -79,7 +79,8 @@ tern_status tern_model_use_kinds(tern_model *m, tern_error *err) {
     return status;
 }
 
-/* What codes of I2_S mean is asked of their shares, unless it was said. */
+/* Notes a doubt if the shares of the codes of I2_S do not fit their usual meaning, unless the
+ * caller gave the meaning. */
 static void doubt_codes(tern_model *m) {
     const tern_code_shares shares = tern_code_shares_count(m->file);
     if (m->reading.map_given || !tern_code_shares_doubt(&shares, m->doubt))
@@ -109,7 +110,7 @@ static tern_status find_layout(const char *name, tern_layout *out, tern_error *e
                      name, known);
 }
 
-/* What is asked for ahead, now that it is known what a token reads. */
+/* Settles what passes prefetch, now that it is known how many bytes a token reads. */
 static void settle_fetch(tern_model *m, const tern_fetch *wish) {
     tern_model_info info;
     tern_model_describe(m, &info);
@@ -117,12 +118,12 @@ static void settle_fetch(tern_model *m, const tern_fetch *wish) {
     m->fetching = tern_fetching_of(&m->fetch);
 }
 
-/* What the steps of opening a model share. */
+/* The state that the steps of opening a model share. */
 typedef struct opening {
     tern_model *m;
     const char *path;
     const tern_model_params *params;
-    tern_precision precision; /* of activations, as it was asked for */
+    tern_precision precision; /* of activations, as asked for */
 } opening;
 
 typedef tern_status step(opening *o, tern_error *err);
@@ -182,7 +183,7 @@ static tern_status read_config(opening *o, tern_error *err) {
     return status == TERN_OK ? tern_joined_divide(m->file, &m->config, err) : status;
 }
 
-/* What is turned, and what nothing reads. */
+/* Reads the Hadamard transforms, the unknown keys and tensors, and the name. */
 static tern_status read_rest(opening *o, tern_error *err) {
     tern_model *m = o->m;
     tern_status status = tern_hadamards_read(m->file, &m->config, &m->hadamards, err);
@@ -236,7 +237,7 @@ static tern_status open_model(opening *o, tern_error *err) {
     return status;
 }
 
-/* A new model; *out is NULL where it cannot be opened. */
+/* Opens a new model; *out is NULL if it cannot be opened. */
 static tern_status open_new(const char *path, const tern_model_params *params, tern_model **out,
                             tern_error *err) {
     tern_model *m = calloc(1, sizeof *m);
@@ -255,14 +256,14 @@ static tern_status open_new(const char *path, const tern_model_params *params, t
     return status;
 }
 
-/* Whether a device is not there, or not for this model, and the processor may be. */
+/* True if the device is missing or cannot run this model, so that the processor may still do. */
 static bool is_of_device(tern_status status) {
     return status == TERN_ERR_DEVICE || status == TERN_ERR_UNIMPLEMENTED ||
            status == TERN_ERR_KERNEL;
 }
 
-/* What is asked for with a device: passes there read neither choices of the tuner, which are the
- * processor's, nor images of the head, nor replicas. */
+/* The parameters for a model on a device. Passes there use neither the tuner's choices, which are
+ * the processor's, nor an image of the head, nor replicas. */
 static tern_model_params on_device(const tern_model_params *params, const char *device) {
     tern_model_params p = *params;
     p.device = device;
@@ -293,7 +294,8 @@ static tern_status open_asked(const char *path, const tern_model_params *params,
     return status;
 }
 
-/* As open_asked; where a precision that is only a hint cannot be, the model's own is taken. */
+/* Like open_asked, but if a precision that is only a hint is not possible, the model's own is
+ * taken. */
 static tern_status open_hinted(const char *path, const tern_model_params *params, tern_model **out,
                                tern_error *err) {
     tern_model_params own = *params;

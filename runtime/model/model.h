@@ -2,7 +2,8 @@
 #ifndef TERN_RUNTIME_MODEL_MODEL_H
 #define TERN_RUNTIME_MODEL_MODEL_H
 
-/* What a tern_model is made of. Immutable after tern_model_open. */
+/* The members of a tern_model. It is immutable after tern_model_open, except `users` and
+ * `identity`. */
 
 #include "base/arena.h"
 #include "base/file_map.h"
@@ -22,22 +23,22 @@
 #include "threads/placement.h"
 #include "threads/replica.h"
 
-/* Hot weights on every node; model_replicas.h. */
+/* Copies of the hot weights on every NUMA node (model_replicas.h). */
 typedef struct tern_model_replicas {
-    tern_hot_list hot; /* what could be copied; empty unless that was asked for */
+    tern_hot_list hot; /* candidates; empty unless replicas were asked for */
     size_t bytes;      /* of one replica */
-    uint32_t n;        /* planned, or there */
+    uint32_t n;        /* replicas that are planned, or were made */
     tern_replicas copies;
-    tern_weight_set *sets; /* [nodes] without layers: none there; NULL: no replicas. Owns layers */
+    tern_weight_set *sets; /* [nodes], owns layers (NULL: none there); NULL: no replicas */
 } tern_model_replicas;
 
-/* Rows for everything that is not a matrix product, selected once. */
+/* The kernels of all operations but matrix products, selected once. */
 typedef struct tern_row_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
     const tern_kernel_row *layernorm, *hadamard;
-    const tern_kernel_row *softmax; /* of routers to experts */
-    const tern_kernel_row *round;   /* of float activations; NULL: they stay as they are */
-    /* by format of the cache; NULL: not a format of caches */
+    const tern_kernel_row *softmax; /* for the routers of experts */
+    const tern_kernel_row *round;   /* rounds float activations; NULL: they are not rounded */
+    /* indexed by the cache's format; NULL: caches cannot have that format */
     const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];
 } tern_row_set;
 
@@ -45,11 +46,11 @@ static inline bool tern_is_cache_format(const tern_row_set *rows, tern_format kv
     return (unsigned)kv < TERN_FORMAT_COUNT && rows->attend[kv] != NULL;
 }
 
-/* Where layouts and kernels come from, as tern_model_choice says it. */
+/* The source of layouts and kernels; tern_model_choice names it. */
 typedef enum tern_choice {
-    TERN_CHOICE_TABLE, /* its order of preference */
-    TERN_CHOICE_TUNED, /* measurements, here or kept from before */
-    TERN_CHOICE_ASKED  /* the layout was named; the rest is as it would have been */
+    TERN_CHOICE_TABLE, /* the kernel table's order of preference */
+    TERN_CHOICE_TUNED, /* measurements, made now or at an earlier start */
+    TERN_CHOICE_ASKED  /* the caller named the ternary layout; the rest is as it would have been */
 } tern_choice;
 
 typedef struct tern_image_work tern_image_work;
@@ -57,53 +58,52 @@ typedef struct tern_image_work tern_image_work;
 struct tern_model {
     tern_gguf *file;
     tern_config config;
-    tern_hadamards hadamards; /* of rows that matrices read */
+    tern_hadamards hadamards; /* transforms of the rows that matrices read */
     tern_topology *topology;
-    tern_places places;     /* of weights and sessions */
-    tern_fetch fetch;       /* what passes ask memory for ahead, settled when weights are loaded */
-    tern_fetching fetching; /* the same */
+    tern_places places;     /* where weights and sessions lie */
+    tern_fetch fetch;       /* what passes prefetch, settled at the end of opening */
+    tern_fetching fetching; /* `fetch`, as passes use it */
     int refused;            /* errno of the first binding that the system refused; 0: none */
-    tern_guard guard;       /* features that kernels may use, and what it found out of them */
-    tern_layout ternary;    /* packed layout of ternary matrices, but for what `tuning` has */
-    tern_tuning tuning;     /* choices in place of the table's */
-    char *tune_folder;      /* with tune_later: where choices are kept; else NULL */
+    tern_guard guard;       /* features that kernels may use, and what their checks found */
+    tern_layout ternary;    /* layout of ternary matrices that `tuning` does not list */
+    tern_tuning tuning;     /* measured choices, in place of the table's */
+    char *tune_folder;      /* where tune_later keeps choices; NULL without it */
     uint32_t tune_threads;
     uint32_t together; /* sequences that are expected to be decoded at once */
-    char layout_reason[TERN_LAYOUT_REASON_BYTES]; /* why `ternary` is that one; empty: no probe */
+    char layout_reason[TERN_LAYOUT_REASON_BYTES]; /* why it is `ternary`; empty: no probe */
     tern_choice choice;
     tern_row_set rows;
-    tern_arena weights;          /* packed matrices and vectors; over packed_image where it is */
+    tern_arena weights;          /* packed matrices and vectors; over packed_image if mapped */
     tern_file_map *packed_image; /* NULL: weights were packed */
     tern_image_work *image_work; /* NULL: no image is being written; model_image.c */
     tern_model_loading loading;
-    tern_model *shared;     /* whose matrices are read where they are equal; NULL: none */
+    tern_model *shared;     /* the model whose equal matrices this one reads; NULL: none */
     _Atomic uint32_t users; /* the owner, and models that share its matrices */
     tern_layer *layers;     /* [n_layer] those of `own` */
-    tern_load_list list;    /* what is loaded, and how; stays as long as the model */
-    tern_weight_set own;    /* as they were loaded */
+    tern_load_list list;    /* what is loaded, and how; kept as long as the model */
+    tern_weight_set own;    /* the weights as they were loaded */
     tern_model_replicas replicas;
-    tern_head_image image; /* of the head; no rows: it is small, or shall be read itself */
+    tern_head_image image; /* int8 image of the head; no rows: the head has none */
     tern_mirror *mirror;   /* the weights on another device; NULL: passes run on the processor */
-    char device_note[TERN_ERROR_MESSAGE_BYTES]; /* why "auto" is the processor; else empty */
+    char device_note[TERN_ERROR_MESSAGE_BYTES]; /* why "auto" chose the processor; else empty */
     double *frequency[TERN_LAYER_KINDS];        /* of each kind [n_rot / 2], radians per position */
     tern_tokenizer *tokenizer;                  /* NULL: see tokenizer_error */
     tern_error tokenizer_error;
-    tern_unused unused; /* in the file, and not known */
+    tern_unused unused; /* unknown keys and tensors of the file */
     char *name;         /* general.name or "" */
     bool runnable;      /* weights are loaded */
     bool strict;
     bool pre_asked;           /* the pre-tokenizer was named when the model was opened */
-    bool exact_head;          /* no image of the head */
-    tern_precision precision; /* of activations, where it is not the model's own */
-    bool precision_refused;   /* another one was asked for than the weights' definition fixes */
-    char precision_note[TERN_ERROR_MESSAGE_BYTES]; /* why a hint is not taken; empty: it is, or the
-                                                      definition fixes another */
-    tern_reading reading;                          /* of ternary tensors */
+    bool exact_head;          /* the head gets no image */
+    tern_precision precision; /* of activations; AUTO: the model's own */
+    bool precision_refused;   /* asked for another one than the weights' definition fixes */
+    char precision_note[TERN_ERROR_MESSAGE_BYTES]; /* why a hint could not be used; else empty */
+    tern_reading reading;                          /* how ternary tensors are read */
     char doubt[TERN_DOUBT_BYTES];                  /* about the meaning of codes; empty: none */
-    _Atomic uint64_t identity;                     /* 0: not asked for yet; identity.c */
+    _Atomic uint64_t identity;                     /* 0: not computed yet; identity.c */
 };
 
-/* What a worker at that place reads. */
+/* The weights that a worker at that place reads: those of its node's replica, if there is one. */
 static inline const tern_weight_set *tern_model_weights(const tern_model *m, tern_place place) {
     const bool bound = place.first < place.end;
     const tern_weight_set *set =
@@ -111,20 +111,21 @@ static inline const tern_weight_set *tern_model_weights(const tern_model *m, ter
     return set->layers != NULL ? set : &m->own;
 }
 
-/* Whether what the system refuses, of threads and memory at places, is an error. */
+/* True if it is an error that the system refuses to bind threads or memory to places. */
 static inline bool tern_model_must_bind(const tern_model *m) {
     return m->strict || m->places.numa == TERN_NUMA_STRICT;
 }
 
 /*
- * A binding that the system refused, an errno or 0. A strict model, and the NUMA policy "strict",
- * take it for an error; otherwise it is kept in *refused, the first one.
+ * Notes the outcome of a binding: 0, or the errno with which the system refused it. A refusal is
+ * TERN_ERR_STRICT for a strict model and for the NUMA policy "strict"; otherwise *refused keeps the
+ * first one.
  */
 TERN_MUST_CHECK tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused,
                                                     tern_error *err);
 
-/* The forms of activations that the matrices read, bits of tern_input_form; whether one of them is
- * ternary. The image of the head is not one of them. */
+/* The forms of activations that the model's matrices read, as bits of tern_input_form; and whether
+ * any of these matrices is ternary. The image of the head does not count. */
 unsigned tern_model_forms(const tern_model *m);
 bool tern_model_is_ternary(const tern_model *m);
 
@@ -132,8 +133,9 @@ bool tern_model_is_ternary(const tern_model *m);
 TERN_MUST_CHECK tern_status tern_model_use_kinds(tern_model *m, tern_error *err);
 
 /*
- * Fills tokenizer, or tokenizer_error where nothing was asked for and the file has none: with the
- * one that params name, the file's own, or a tokenizer.json beside the file.
+ * Sets m->tokenizer: to the one that params name, else to the file's own, else to a tokenizer.json
+ * beside the file. If none is named and none of the others is there and usable, it sets
+ * m->tokenizer_error.
  */
 TERN_MUST_CHECK tern_status tern_model_open_tokenizer(tern_model *m,
                                                       const tern_model_params *params,

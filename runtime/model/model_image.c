@@ -13,7 +13,7 @@
 #include "runtime/model/image/file_content.h"
 #include "runtime/model/image/image.h"
 
-/* Below this packing takes no time that anybody would notice: some 10 ms on one core. */
+/* Packing fewer bytes takes no time that anybody would notice: some 10 ms on one core. */
 #define LARGE_BYTES (UINT64_C(64) << 20)
 
 #define DEFAULT_LIMIT (UINT64_C(8) << 30)
@@ -29,7 +29,7 @@ struct tern_image_work {
     pthread_t thread;
 };
 
-/* Nothing is done with images of this model. */
+/* Ends all work on images of this model. */
 static void give_up(tern_model *m) {
     if (m->image_work == NULL)
         return;
@@ -62,9 +62,9 @@ static tern_status start_work(tern_model *m, const tern_model_params *params, te
 }
 
 /*
- * The content of the file, from the record of an earlier start or by reading all of it. Where no
- * image has this plan, none can be found by it: then it is read after the first answers, for the
- * name of the image that is written there.
+ * Finds the number of the file's content (file_content.h): from the record of an earlier start,
+ * else by reading the whole file. If no image has this plan, none can be found, so the file is read
+ * after the first answers: only the name of the new image needs the number.
  */
 static void find_content(tern_model *m, tern_team *team) {
     tern_image_work *work = m->image_work;
@@ -106,14 +106,14 @@ void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Where that is refused, the thread goes on as it is. */
+/* If the system refuses, the thread keeps its policy. */
 static void set_policy(pthread_t thread, int policy) {
     const struct sched_param none = {.sched_priority = 0};
     (void)pthread_setschedparam(thread, policy, &none);
 }
 
-/* Reads what find_content left for later. False: it cannot be read, or may not be what was packed.
- */
+/* Reads the content that find_content left for later. False: there is no thread to read it, or the
+ * file may have changed since it was packed. */
 static bool read_content(const tern_model *m, tern_image_work *work) {
     tern_team *alone;
     if (!work->unread)
@@ -131,13 +131,13 @@ static bool read_content(const tern_model *m, tern_image_work *work) {
 static void *write_image(void *argument) {
     const tern_model *m = argument;
     tern_image_work *work = m->image_work;
-    /* Only when the processor is free, unless a caller waits already. */
+    /* Run only when the processor is free, unless a caller waits already. */
     set_policy(pthread_self(), SCHED_IDLE);
     if (atomic_load(&work->awaited))
         set_policy(pthread_self(), SCHED_OTHER);
     if (!read_content(m, work))
         return NULL;
-    /* The next start tries again; what is wrong is told when it finds the folder unusable. */
+    /* An error is dropped: the next start tries again, and reports if the folder is unusable. */
     (void)!tern_image_write(work->folder, &work->key, work->arena, work->limit, NULL);
     return NULL;
 }
@@ -148,7 +148,7 @@ void tern_model_keep_image(tern_model *m) {
     if (work == NULL)
         return;
     work->arena = m->weights.base;
-    tern_signals_block(&before); /* signals are for the threads of the program */
+    tern_signals_block(&before); /* the program's own threads take signals */
     work->writing = pthread_create(&work->thread, NULL, write_image, m) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -3,26 +3,25 @@
 #define TERN_RUNTIME_MODEL_MODEL_IMAGE_H
 
 /*
- * What a model that is being opened has to do with images of its weights (image.h): finds one, or
- * sees to it that there will be one. Nothing here fails: without an image weights are packed, and
- * what went wrong is told in tern_model_loading.problem.
+ * Images of a model's weights (image.h) while it is opened: finds one, or sees to it that one is
+ * written. Nothing here fails: without an image the weights are packed, and
+ * tern_model_loading.problem says what went wrong.
  */
 
 #include "runtime/model/model.h"
 
 /*
- * After planning, and before memory is taken: maps the image for the pieces of m->list, if caching
- * is wanted and there is one. Then m->weights is an arena over it, and m->loading.mapped is set.
+ * Call after planning and before memory is reserved. Maps the image for the pieces of m->list, if
+ * caching is wanted and there is one. Then m->weights is an arena over it, and m->loading.mapped is
+ * set.
  */
 void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_team *team);
 
-/*
- * After everything has been loaded: begins to write the image in the background, if it is wanted
- * and was not there. The thread runs when the processors have nothing else to do.
- */
+/* Call after everything has been loaded. Starts to write the image in the background, if it is
+ * wanted and none was found. The thread runs when the processors have nothing else to do. */
 void tern_model_keep_image(tern_model *m);
 
-/* Waits until the image is written, if one is being written, and lets go of images and weights. */
+/* Waits for an image that is being written, then frees the weights and closes the image. */
 void tern_model_release_weights(tern_model *m);
 
 #endif

@@ -13,7 +13,7 @@
 #include "threads/bind.h"
 #include "threads/team.h"
 
-/* What the steps of one loading share. */
+/* The state that the steps of one loading share. */
 typedef struct loading {
     tern_model *m;
     const tern_model_params *params;
@@ -48,8 +48,8 @@ static tern_status choose(loading *l, tern_error *err) {
     return tern_load_list_choose(&l->m->list, &l->choice, err);
 }
 
-/* What a wish for a precision of activations means for these weights. Ternary weights have int8 in
- * their definition. */
+/* Settles the precision of activations for these weights. The definition of ternary weights
+ * includes int8, so other wishes are refused for them. */
 static tern_status settle_precision(loading *l, tern_error *err) {
     tern_model *m = l->m;
     if (tern_model_is_ternary(m)) {
@@ -73,7 +73,9 @@ static tern_status start_team(loading *l, tern_error *err) {
                : tern_team_new_placed(l->threads, l->m->topology, &l->m->places, &l->team, err);
 }
 
-/* What the tuner chooses in place of the table; it knows the processor's kernels only. */
+/*
+ * Takes the tuner's choices in place of the table's. The tuner knows the processor's kernels only.
+ */
 static tern_status tune(loading *l, tern_error *err) {
     tern_model *m = l->m;
     const tern_model_params *p = l->params;
@@ -113,12 +115,13 @@ static tern_status check_strict(loading *l, tern_error *err) {
 
 /* ---- the weights --------------------------------------------------------------------------- */
 
-/* Whether it matters on which node weights lie. A mapped image lies where it was first read. */
+/* True if it matters on which node weights lie. A mapped image lies where it was first read, so
+ * none is used then. */
 static bool has_places(const tern_model *m) {
     return m->topology->n_nodes > 1 || m->places.numa != TERN_NUMA_NONE;
 }
 
-/* The arena: an image that is mapped, or memory where the NUMA policy wants it. */
+/* Reserves the arena: a mapped image, or memory where the NUMA policy wants it. */
 static tern_status reserve(loading *l, tern_error *err) {
     tern_model *m = l->m;
     if (!has_places(m))
@@ -146,9 +149,9 @@ static tern_status check(loading *l, tern_error *err) {
 }
 
 /*
- * What was packed is not read again: its pages go, also those that reading the scale after a matrix
- * has mapped. Where no matrix is read whole in the file, what is left there are rows for tokens,
- * and rows of the head that its image leaves open.
+ * Gives back the file's pages of packed tensors, which are not read again, including those that
+ * reading the scale after a matrix has mapped. If no matrix is read whole in the file, the only
+ * reads left there are rows for tokens, and rows of the head that its image leaves undecided.
  */
 static tern_status leave_file(loading *l, tern_error *err) {
     const tern_model *m = l->m;
@@ -180,7 +183,7 @@ static tern_status check_loaded(loading *l, tern_error *err) {
 
 typedef tern_status step(loading *l, tern_error *err);
 
-/* In this order; a model without weights leaves out the second part. */
+/* The steps, in order. A model without weights leaves out the second list. */
 static step *const planning[] = {list_tensors, choose,  settle_precision, start_team,
                                  tune,         arrange, plan_replicas,    check_strict};
 static step *const making[] = {fill, check, leave_file, make_replicas, check_loaded};
@@ -204,8 +207,8 @@ static tern_status load(loading *l, tern_error *err) {
     return status;
 }
 
-/* What is equal in the file, and in the model that is shared with. With another reading of ternary
- * tensors that model is of no use. */
+/* Finds tensors that are equal in the file, and in the model that is shared with. That model is of
+ * no use if it reads ternary tensors in another way. */
 static tern_status find_equal(loading *l, tern_error *err) {
     const tern_model *other = l->params->share;
     const tern_equal_model of = {

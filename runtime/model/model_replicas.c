@@ -51,7 +51,9 @@ static void move_layer(const finder *f, tern_layer *l) {
             move_vector(f, tern_layer_vector(l, &tensors[i]));
 }
 
-/* The model's weights, those that have a copy on the node as they lie there. */
+/*
+ * Makes the weights of a node: the model's, with pointers to the node's copies where it has them.
+ */
 static tern_status make_set(const tern_model *m, uint32_t node, tern_weight_set *out,
                             tern_error *err) {
     const uint32_t n = m->config.n_layer;
@@ -74,7 +76,7 @@ static tern_status make_set(const tern_model *m, uint32_t node, tern_weight_set 
     return TERN_OK;
 }
 
-/* Sets for the nodes that have a replica; how many these are. */
+/* Makes the sets of the nodes that have a replica, and counts these nodes in r->n. */
 static tern_status make_sets(tern_model *m, tern_error *err) {
     tern_model_replicas *r = &m->replicas;
     tern_status status = TERN_OK;
@@ -101,7 +103,8 @@ static void drop_sources(const tern_model *m) {
             tern_gguf_drop_range(m->file, hot->pieces[i].data, hot->pieces[i].bytes);
 }
 
-/* A node without a replica: of no consequence but speed, unless that is what was asked for. */
+/* Notes that nodes lack a replica. That costs only speed, so it is an error only where places are
+ * demanded. */
 static tern_status note_problem(tern_model *m, tern_error *err) {
     const tern_error *problem = &m->replicas.copies.problem;
     if (problem->status != TERN_OK && tern_model_must_bind(m))

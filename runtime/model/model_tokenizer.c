@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tokenizer a model gets. */
+/* The choice of a model's tokenizer. */
 
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static tern_status open_any(tern_model *m, const tern_model_params *params, tern
     if (status != TERN_OK && status != TERN_ERR_TOKENIZER_MISSING)
         return tern_fail(err, status, "%s", m->tokenizer_error.message);
     char *beside = status != TERN_OK ? tern_tokenizer_beside(tern_gguf_name(m->file)) : NULL;
-    if (beside != NULL) /* not asked for: if it cannot be used the model goes without */
+    if (beside != NULL) /* nobody asked for it: if it is unusable, the model has none */
         (void)adopt(m, beside, NULL, &m->tokenizer_error);
     free(beside);
     return TERN_OK;

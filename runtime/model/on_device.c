@@ -38,7 +38,7 @@ static tern_status no_kernel(const tern_model *m, tern_op op, tern_format format
 
 /* ---- before the weights are there ---------------------------------------------------------- */
 
-/* What passes of this model have that no device makes. NULL: nothing. */
+/* The part of this model's passes that no device makes; NULL: there is none. */
 static const char *step_missing(const tern_model *m) {
     const tern_config *c = &m->config;
     if (c->n_expert > 0)
@@ -68,7 +68,7 @@ static tern_status send(tern_model *m, const void *data, size_t bytes, tern_erro
     return status == TERN_OK ? tern_mirror_send(m->mirror, data, bytes, err) : status;
 }
 
-/* A matrix: what of it is not in the arena. */
+/* Sends what a matrix has outside the arena. */
 static tern_status send_linear(tern_model *m, const tern_linear *linear, tern_error *err) {
     const tern_matrix *w = &linear->matrix;
     if (!has_kernel(m, TERN_OP_GEMV, w->format, w->layout) ||
@@ -82,7 +82,7 @@ static tern_status send_linear(tern_model *m, const tern_linear *linear, tern_er
     return status;
 }
 
-/* What passes do with rows of floats. */
+/* Checks that the device has the operations on rows of floats that passes of this model need. */
 static tern_status check_operations(const tern_model *m, tern_error *err) {
     const unsigned forms = tern_model_forms(m);
     const struct {

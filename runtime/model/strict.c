@@ -9,11 +9,11 @@
 #include "dispatch/select.h"
 #include "runtime/text/tokenizer/tokenizer.h"
 
-enum { USUAL_ALIGNMENT = 32 }; /* of tensors in a file that says none */
+enum { USUAL_ALIGNMENT = 32 }; /* of tensors, if the file gives none */
 
 /* ---- what the file does not say ------------------------------------------------------------ */
 
-/* Keys that a file may lack where its architecture has defaults that stand in. */
+/* Refuses a file that lacks keys for which its architecture has defaults. */
 static tern_status check_metadata(const tern_model *m, tern_error *err) {
     static const char *const keys[] = {"block_count",
                                        "embedding_length",
@@ -37,7 +37,7 @@ static tern_status check_metadata(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
-/* What tern does not know may change what the model says. */
+/* Refuses unknown keys and tensors: they may change what the model says. */
 static tern_status check_unused(const tern_model *m, tern_error *err) {
     char others[48] = "";
     if (m->unused.n == 0)
@@ -48,8 +48,10 @@ static tern_status check_unused(const tern_model *m, tern_error *err) {
                      tern_gguf_name(m->file), m->unused.names[0], others);
 }
 
-/* Bytes that no tensor claims: a tensor whose type was changed leaves most of its own behind, and
- * is something else. Up to the next multiple of the alignment they only fill up. */
+/*
+ * Refuses bytes that no tensor claims. A tensor whose type was changed leaves most of its bytes
+ * unclaimed, and means something else. Up to the next multiple of the alignment, bytes are padding.
+ */
 static tern_status check_claims(const tern_model *m, tern_error *err) {
     uint32_t alignment = USUAL_ALIGNMENT;
     if (tern_gguf_find(m->file, "general.alignment") != NULL) {
@@ -69,14 +71,15 @@ static tern_status check_claims(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
-/* Codes whose meaning is a guess that their shares speak against. */
+/* Refuses codes whose meaning is a guess that does not fit their shares. */
 static tern_status check_codes(const tern_model *m, tern_error *err) {
     return m->doubt[0] == '\0' ? TERN_OK
                                : tern_fail(err, TERN_ERR_STRICT, "%s: strict: %s",
                                            tern_gguf_name(m->file), m->doubt);
 }
 
-/* A vocabulary for byte-level BPE that names no pre-tokenizer is cut by a guess. */
+/* Refuses a guess of how text is cut: the default pre-tokenizer if the file names none, or the
+ * longest match if the vocabulary has neither merges nor scores. */
 static tern_status check_tokenizer(const tern_model *m, const tern_model_params *params,
                                    tern_error *err) {
     const bool guessed = m->tokenizer != NULL && params->pre_tokenizer == NULL &&
@@ -96,7 +99,7 @@ static tern_status check_tokenizer(const tern_model *m, const tern_model_params 
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* A scalar kernel where the instruction set in use has others. */
+/* True for a scalar kernel if the instruction set in use has others. */
 static bool is_weak(const tern_model *m, const tern_kernel_row *row) {
     return !tern_kernel_is_native(m->guard.mask, row);
 }
@@ -107,7 +110,7 @@ static tern_status weak_row(const tern_model *m, const tern_kernel_row *row, ter
                      tern_op_name(row->op), row->name);
 }
 
-/* A matrix of a block: quantized, in the layout that was asked for, with its own kernels. */
+/* Checks that a matrix of a block is quantized and has the layout that was asked for. */
 static tern_status check_linear(const tern_model *m, const tern_linear *l, tern_error *err) {
     const tern_format_info *format = tern_format_describe(l->matrix.format);
     const tern_span name = l->tensor->name;
@@ -139,7 +142,7 @@ static tern_status check_blocks(const tern_model *m, tern_error *err) {
         for (size_t i = 0; i < tern_block_linears(m->config.arch); i++) {
             const size_t at = tern_block_linear_at(m->config.arch, i);
             if (tern_block_matrix(at)->rows == TERN_SIZE_EXPERTS)
-                continue; /* a router is small, and files have it in floats */
+                continue; /* a router is small, and files keep it in floats */
             const tern_status status = check_linear(m, tern_layer_linear(&m->layers[n], at), err);
             if (status != TERN_OK)
                 return status;
@@ -147,7 +150,7 @@ static tern_status check_blocks(const tern_model *m, tern_error *err) {
     return TERN_OK;
 }
 
-/* Every kernel that a session could use. */
+/* Checks every kernel that a session could use. */
 static tern_status check_rows(const tern_model *m, tern_error *err) {
     static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {

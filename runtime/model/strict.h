@@ -10,11 +10,11 @@
 
 #include "runtime/model/model.h"
 
-/* What can be told before weights are read: metadata, tokenizer, formats, layouts, kernels. */
+/* Checks what is known before weights are read: metadata, tokenizer, formats, layouts, kernels. */
 TERN_MUST_CHECK tern_status tern_strict_plan(const tern_model *m, const tern_model_params *params,
                                              tern_error *err);
 
-/* What is known only when they have been: kernels that gave wrong results. */
+/* Checks what is known only after weights have been read: kernels that gave wrong results. */
 TERN_MUST_CHECK tern_status tern_strict_loaded(const tern_model *m, tern_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What tern/tune.h offers after an answer: choices that are missing, or that runs disagree with. */
+/* The part of tern/tune.h that runs after an answer: measures choices that are missing, or that
+ * runs contradict. */
 
 #include "base/hash64.h"
 #include "base/metrics.h"
@@ -8,7 +9,7 @@
 #include "runtime/model/tune_model.h"
 #include "tern/tune.h"
 
-/* A model's keys, and what its folder has. */
+/* A model's keys, and the choices in its folder. */
 typedef struct later {
     const tern_model *m;
     tern_tune_key keys[TERN_TUNE_KEYS];
@@ -20,7 +21,8 @@ typedef struct later {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* What decoding costs follows from it, as far as choices go: all matrices, with their formats. */
+/* A hash of the formats and shapes of all matrices. As far as choices go, these decide what
+ * decoding costs. */
 static uint64_t shape_of(const tern_model *m) {
     const tern_linear *linear;
     tern_hash64 h;
@@ -30,10 +32,10 @@ static uint64_t shape_of(const tern_model *m) {
         const uint64_t facts[] = {one.format, one.rows, one.cols};
         tern_hash64_add(&h, facts, sizeof facts);
     }
-    return tern_hash64_value(&h) >> 1; /* fits into a signed number, as JSON's do */
+    return tern_hash64_value(&h) >> 1; /* fits into a signed number, as JSON has them */
 }
 
-/* Whether the model has another kernel or layout than the table prefers, by measurement. */
+/* True if measurements gave the model another kernel or layout than the table prefers. */
 static bool differs_from_table(const tern_model *m, const tern_tune_key *keys, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const tern_tune_choice *choice = tern_tuning_find(&m->tuning, &keys[i]);
@@ -49,7 +51,7 @@ static bool differs_from_table(const tern_model *m, const tern_tune_key *keys, s
     return false;
 }
 
-/* False: choices of the model are kept nowhere. */
+/* False: the model's choices are not kept anywhere. */
 static bool open_later(const tern_model *m, later *l) {
     *l = (later){.m = m};
     if (m->tune_folder == NULL || tern_cache_folder_open(m->tune_folder, &l->folder, NULL))
@@ -65,7 +67,7 @@ static void close_later(later *l) {
     tern_cache_folder_close(&l->folder);
 }
 
-/* What runs of the model said so far. */
+/* The times of the model's runs so far. */
 static tern_tune_pace pace_of(const later *l) {
     const uint32_t threads = l->m->tune_threads;
     const tern_tune_pace *pace = tern_tune_pace_find(&l->known.paces, threads, l->shape);
@@ -98,7 +100,7 @@ static bool is_doubted(const later *l) {
     return tern_tune_pace_disagrees(&pace, noise);
 }
 
-/* The choice of each key against the table's; the pair decides anew. */
+/* Measures the choice of each key against the table's, and decides between the two again. */
 static void measure_again(later *l, tern_tuner *tuner, tern_tune_news *news) {
     tern_tune_times times;
     for (size_t i = 0; i < l->n; i++) {

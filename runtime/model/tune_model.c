@@ -34,7 +34,7 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
 }
 
 const tern_tune_choice *tern_model_tuned(const tern_model *m, const tern_linear *linear) {
-    tern_matrix planned = tern_linear_one(linear); /* as it was when its key was made */
+    tern_matrix planned = tern_linear_one(linear); /* as it was planned when its key was made */
     if (tern_layout_sparse_format(planned.layout) != TERN_FORMAT_NONE)
         return NULL; /* there is one kernel for it */
     if (linear->form == TERN_INPUT_TOKEN)
@@ -60,7 +60,9 @@ static const tern_tune_key *largest_ternary(const tern_tune_key *keys, size_t n)
     return largest;
 }
 
-/* Weights that stay in a cache are not bound by memory: the table's layout needs no probe. */
+/*
+ * Fewer bytes stay in a cache, and memory does not bound them: the table's layout needs no probe.
+ */
 static const uint64_t least_probed = UINT64_C(8) << 20;
 
 /* The probe for the key's matrix; NULL: there is none. */
@@ -68,7 +70,7 @@ static const tern_layout_probe *probe_of(const tern_tuning *known, const tern_tu
     return key != NULL ? tern_layout_find(&known->layouts, key->threads, key->stream) : NULL;
 }
 
-/* What the rule says of the key's matrix; the usual layout where there is no probe. */
+/* The layout that the rule gives the key's matrix; the usual one without a probe. */
 static tern_layout probed_layout(const tern_tuning *known, const tern_tune_key *key,
                                  uint32_t together) {
     const tern_layout_probe *probe = probe_of(known, key);
@@ -81,7 +83,8 @@ static bool needs_probe(const tern_tune_key *key, const tern_tuning *known, uint
            (probe == NULL || !tern_layout_is_enough(probe, together));
 }
 
-/* Adds the probe for the layout of these keys, if it is missing. */
+/* Adds the probe for the layout of this key's matrix, if it is missing. Returns 1 if it added a
+ * sure one. */
 static size_t probe_missing(tern_tuner *tuner, const tern_tune_key *key, uint32_t together,
                             tern_tuning *known) {
     tern_layout_probe probe;
@@ -114,9 +117,11 @@ bool tern_tune_lacks(const tern_tuning *known, const tern_tune_key *keys, size_t
     return false;
 }
 
-/* The layout of all keys, then, unless that is for later, those that have no choice; how many
- * figures there are now that were not there before. A layout that passes of several tokens decide
- * is not up to choices, so these do not do for it. */
+/*
+ * Measures the layout of all keys and then, unless that is for later, the keys that have no choice.
+ * Returns how many figures are new. Choices do not replace a probe for a layout that passes of
+ * several tokens decide, because they weigh only a token alone and a prompt.
+ */
 static size_t measure(const tern_model *m, tern_team *team, const tern_tune_key *keys, size_t n,
                       bool later, tern_tuning *known) {
     const tern_tune_key *largest = largest_ternary(keys, n);
@@ -135,7 +140,7 @@ static size_t measure(const tern_model *m, tern_team *team, const tern_tune_key 
     return added;
 }
 
-/* The layout of ternary matrices that have no choice: the rule's, where it knows the machine. */
+/* Sets the layout of ternary matrices that have no choice to the rule's, if there is a probe. */
 static void take_layout(tern_model *m, const tern_tuning *known, const tern_tune_key *key) {
     const tern_layout_probe *probe = probe_of(known, key);
     if (probe == NULL)
@@ -144,15 +149,15 @@ static void take_layout(tern_model *m, const tern_tuning *known, const tern_tune
     tern_layout_reason(probe, m->together, m->layout_reason);
 }
 
-/* Whether the choice, which weighs a token alone and a prompt, has another layout than passes over
- * the sequences of this model want. */
+/* True if the choice has another layout than passes over this model's sequences want. Choices weigh
+ * only a token alone and a prompt. */
 static bool is_overruled(const tern_model *m, const tern_tune_choice *choice) {
     return m->layout_reason[0] != '\0' && tern_layout_passes(m->together) > 0 &&
            choice->key.format == TERN_FORMAT_I2_S && choice->layout != m->ternary;
 }
 
-/* The model's choices are those of its keys alone: others in the file may be for matrices whose
- * layout was asked for. */
+/* Takes the choices of the model's keys alone: others in the file may be for matrices whose layout
+ * was asked for. */
 static void take_choices(tern_model *m, const tern_tuning *known, const tern_tune_key *keys,
                          size_t n) {
     for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What tern/tune.h offers: all kinds of a model's matrices, measured thoroughly. */
+/* The part of tern/tune.h that measures all kinds of a model's matrices thoroughly. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ void tern_tune_run_free(tern_tune_run **run) {
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* The median of candidate i of n. */
+/* The median time of candidate i of n. */
 static double median(const double *seconds, size_t n, size_t rounds, size_t i) {
     double column[TERN_TUNE_ROUNDS];
     for (size_t r = 0; r < rounds; r++)
@@ -47,7 +47,7 @@ static double median(const double *seconds, size_t n, size_t rounds, size_t i) {
     return tern_estimate_median(column, rounds);
 }
 
-/* The candidates for one operation, with the time that each took; returns how many. */
+/* Writes the candidates for one operation, with the time that each took; returns how many. */
 static size_t take_times(const tern_kernel_row *const *rows, size_t n, const double *seconds,
                          size_t rounds, const tern_kernel_row *chosen, tern_tune_candidate *out) {
     for (size_t i = 0; i < n; i++)
@@ -64,7 +64,7 @@ static tern_tune_result result_of(const tern_tune_key *key) {
                               .stream = key->stream};
 }
 
-/* One kind of matrices: measures, decides, reports. */
+/* Measures one kind of matrices, decides, and reports. */
 static tern_status measure_key(tern_tune_run *run, tern_tuner *tuner, const tern_tune_key *key,
                                tern_tune_report *report, void *user, tern_error *err) {
     tern_tune_candidate candidates[2 * TERN_TUNE_CANDIDATES];

@@ -15,7 +15,8 @@ enum {
     MAX_CONTEXT = 1 << 24
 };
 
-/* The status for a key that is 0: a model without what it counts is told from one with too much. */
+/* The status for a key that is 0: a model that lacks what the key counts is told from one that has
+ * too much. */
 static tern_status nothing_of(const char *suffix) {
     static const char *const sizes[] = {"block_count", "embedding_length", "feed_forward_length",
                                         "attention.head_count", "attention.key_length"};
@@ -87,7 +88,7 @@ static const struct {
     {"gelu_tanh", TERN_OP_GATE_GELU},
 };
 
-/* The architecture's own, unless the file says another. */
+/* Sets the gate: the architecture's own, unless the file says another. */
 static tern_status read_activation(const tern_gguf *file, tern_config *c, tern_error *err) {
     tern_span name;
     const tern_status status = tern_config_name(file, c->arch, "hidden_activation", &name, err);
@@ -107,7 +108,8 @@ static tern_status read_activation(const tern_gguf *file, tern_config *c, tern_e
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
-/* Experts have a width of their own, but for files that have no other. */
+/* The key of the feed-forward width. Experts have a width of their own, unless the file has only
+ * the usual key. */
 static const char *feed_forward_key(const tern_gguf *file, const tern_arch *a) {
     static const char of_experts[] = "expert_feed_forward_length";
     char key[TERN_KEY_BYTES];
@@ -175,7 +177,7 @@ static tern_status read_heads(const tern_gguf *file, tern_config *c, tern_error 
     return TERN_OK;
 }
 
-/* 0 says the usual one, in files and in the programs that write them. */
+/* A scale of 0 means the usual one, in files and in the programs that write them. */
 static tern_status read_attention_scale(const tern_gguf *file, tern_config *c, tern_error *err) {
     const bool by_width = c->arch->width_scaled != 0 && c->n_layer == c->arch->width_scaled;
     const float dim = by_width ? (float)c->n_embd / (float)c->n_head : (float)c->head_dim;
@@ -203,7 +205,8 @@ static tern_status read_vocabulary(const tern_gguf *file, tern_config *c, tern_e
     return TERN_OK;
 }
 
-/* Which layers see all positions: every so many, or a flag for each, which must say the same. */
+/* Reads which layers see all positions. The file says how often such a layer comes, or has a flag
+ * for each layer; the flags must give the architecture's period. */
 static tern_status read_period(const tern_gguf *file, tern_config *c, tern_error *err) {
     static const char suffix[] = "attention.sliding_window_pattern";
     const tern_gguf_value *flags;
@@ -220,7 +223,7 @@ static tern_status read_period(const tern_gguf *file, tern_config *c, tern_error
     return TERN_OK;
 }
 
-/* What the file says of windowed layers. Their heads are as wide as those of others. */
+/* Reads the numbers of windowed layers. Their heads must be as wide as those of the others. */
 static tern_status read_windows(const tern_gguf *file, tern_config *c, tern_error *err) {
     tern_layer_kind *kind = &c->kinds[1];
     uint32_t same;
@@ -240,7 +243,7 @@ static tern_status read_windows(const tern_gguf *file, tern_config *c, tern_erro
     return TERN_OK;
 }
 
-/* A window that all layers see, where the file says one that hides anything. */
+/* Reads a window that all layers have. One as long as the context hides nothing and is ignored. */
 static tern_status read_window(const tern_gguf *file, tern_config *c, tern_error *err) {
     uint32_t window;
     const tern_status status = tern_config_u32(file, c->arch, "attention.sliding_window", c->n_ctx,
@@ -300,7 +303,7 @@ static tern_status unknown_architecture(const tern_gguf *file, tern_span name, t
                      tern_arch_names(known, sizeof known));
 }
 
-/* Whether the file has any of the norms before each matrix: then it must have all. */
+/* True if the file has any of the norms before matrices: then it must have all of them. */
 static bool has_input_norms(const tern_gguf *file) {
     static const char end[] = "_norm_in.weight";
     const size_t n = sizeof end - 1;

@@ -14,20 +14,19 @@
 
 enum {
     VERSION = 1,
-    SMALLEST_BLOCK = 16, /* of the kernels */
+    SMALLEST_BLOCK = 16, /* the least that kernels take */
     LARGEST_BLOCK = 1 << 15,
     MAX_WIDTHS = 16,
     MAX_WIDTH = 65535
 };
 
-/* Keys that have a meaning here. gdn_v_grouped orders heads of delta nets, which no model has that
- * runs. */
+/* Known keys. gdn_v_grouped orders the heads of delta nets, which no supported model has. */
 static const char *const keys[] = {"version",      "block_size",   "transform",
                                    "axis",         "sign_mode",    "sign_widths",
                                    "sign_values",  "weight_names", "inverse_weight_names",
                                    "gdn_v_grouped"};
 
-/* What a matrix of the block's table reads; TERN_BLOCK_INPUTS: rows that are turned for none. */
+/* The input of a matrix of the block's table; TERN_BLOCK_INPUTS: its rows are never turned. */
 static tern_block_input input_of(size_t matrix) {
     const tern_block_tensor *t = tern_block_matrix(matrix);
     if (t->routed || t->rows == TERN_SIZE_EXPERTS)
@@ -50,7 +49,7 @@ typedef struct width {
     const float *signs;
 } width;
 
-/* The keys as they are read. */
+/* The state of reading the keys. */
 typedef struct reader {
     const tern_gguf *file;
     const tern_config *c;
@@ -59,7 +58,7 @@ typedef struct reader {
     bool has_signs;
     width widths[MAX_WIDTHS];
     size_t n_widths;
-    uint16_t *named; /* [n_layer] bits of matrices of the block's table that were listed */
+    uint16_t *named; /* [n_layer] a bit for each listed matrix of the block's table */
     bool head, embedding, embedding_back; /* listed: output, token_embd, token_embd to turn back */
 } reader;
 
@@ -69,7 +68,7 @@ static bool begins(tern_span text, const char *with) {
     return text.size >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
 }
 
-/* Whether the file has any of the keys; one that is not known is refused. */
+/* Sets *found if the file has any of the keys. An unknown one is refused. */
 static tern_status look_for_keys(const reader *r, bool *found) {
     *found = false;
     for (size_t i = 0; i < tern_gguf_value_count(r->file); i++) {
@@ -89,7 +88,7 @@ static tern_status look_for_keys(const reader *r, bool *found) {
     return TERN_OK;
 }
 
-/* A key that has one meaning only. */
+/* Checks a key that has only one supported value. */
 static tern_status expect(const reader *r, const char *key, const char *meaning) {
     tern_span text;
     const tern_status status = tern_gguf_string(r->file, key, &text, r->err);
@@ -241,7 +240,9 @@ static tern_status read_signs(reader *r) {
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-/* "blk.<n>.<matrix>": the layer, and the index in the table; false: something else. */
+/*
+ * Splits "blk.<n>.<matrix>" into the layer and the index in the table. False: it is something else.
+ */
 static bool parse_name(const reader *r, tern_span name, uint32_t *layer, size_t *matrix) {
     size_t i = strlen("blk."), digits = 0;
     if (!begins(name, "blk."))
@@ -260,7 +261,7 @@ static bool parse_name(const reader *r, tern_span name, uint32_t *layer, size_t 
 
 enum { NAME_BYTES = 48 };
 
-/* Its name goes to name[NAME_BYTES]; NULL: the file has none. */
+/* The matrix of a layer; NULL: the file has none. Its name goes to name[NAME_BYTES]. */
 static const tern_gguf_tensor *find_matrix(const reader *r, uint32_t layer, size_t matrix,
                                            char *name) {
     snprintf(name, NAME_BYTES, "blk.%u.%s", layer, tern_block_matrix(matrix)->name);
@@ -330,7 +331,7 @@ static tern_status read_names(reader *r) {
 
 /* ---- the model ----------------------------------------------------------------------------- */
 
-/* How rows of that width are turned; `who` reads them. */
+/* Sets how rows of that width are turned; `who` is the tensor that reads them. */
 static tern_status turn_width(const reader *r, size_t columns, const char *who,
                               tern_hadamard *out) {
     const tern_hadamards *h = r->out;
@@ -361,7 +362,7 @@ static size_t columns_of(const tern_config *c, tern_block_input input) {
     }
 }
 
-/* One input of a block: all of the matrices that read it, or none, were listed. */
+/* Sets how an input of a block is turned: all matrices that read it must be listed, or none. */
 static tern_status turn_input(const reader *r, uint32_t layer, tern_block_input input) {
     char name[NAME_BYTES], missing[NAME_BYTES] = "", listed[NAME_BYTES] = "";
     size_t n = 0;
@@ -388,7 +389,8 @@ static tern_status turn_input(const reader *r, uint32_t layer, tern_block_input 
     return turn_width(r, columns_of(r->c, input), listed, &r->out->blocks[layer][input]);
 }
 
-/* The embedding and the head. A head that is the embedding meets turned rows if that is turned. */
+/* Sets how the embedding and the head are turned. A head that is the embedding reads turned rows if
+ * the embedding is turned. */
 static tern_status turn_ends(const reader *r) {
     tern_hadamards *h = r->out;
     const bool tied =

@@ -41,7 +41,7 @@ bool tern_joined_begins(const tern_joined *joined, const tern_block_tensor *t) {
     return strcmp(joined->pieces[0].name, t->name) == 0;
 }
 
-/* The pieces of a file. */
+/* The pieces of a file's joined matrices. */
 typedef struct division {
     const tern_gguf *file;
     tern_block_sizes sizes;
@@ -50,7 +50,7 @@ typedef struct division {
     size_t n;
 } division;
 
-/* Whether every row is a run of as many bytes. */
+/* True if every row is a run of the same number of bytes. */
 static bool has_rows(const tern_gguf_tensor *t) {
     const tern_format format = tern_gguf_format(t);
     uint64_t bytes = 0;
@@ -89,7 +89,7 @@ static void add_pieces(division *d, const tern_joined *j, const tern_gguf_tensor
     }
 }
 
-/* The joined matrix of a block, or NULL. An ffn_up beside an ffn_gate is one matrix. */
+/* The joined matrix of a block, or NULL. An ffn_up beside an ffn_gate is not joined. */
 static const tern_gguf_tensor *find(const tern_gguf *file, uint32_t layer, const tern_joined *j) {
     char name[NAME_BYTES], first[NAME_BYTES];
     snprintf(name, sizeof name, "blk.%u.%s", layer, j->name);
@@ -134,7 +134,7 @@ tern_status tern_joined_divide(tern_gguf *file, const tern_config *c, tern_error
     if (status == TERN_OK && d.n > 0) {
         qsort(d.pieces, d.n, sizeof *d.pieces, compare_places);
         status = tern_gguf_divide(file, d.pieces, d.n, d.names, err);
-        d.names = NULL; /* the file's */
+        d.names = NULL; /* the file owns them now */
     }
     free(d.pieces);
     free(d.names);

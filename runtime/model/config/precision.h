@@ -6,7 +6,7 @@
 
 #include "tern/kernels.h"
 
-/* X(NAME, text). The numbers stand in session files and in identities. */
+/* X(NAME, text). Session files contain the numbers, identities hash the texts. */
 #define TERN_PRECISION_LIST(X)                                                                     \
     X(AUTO, "auto")                                                                                \
     X(INT8, "int8")                                                                                \
@@ -23,23 +23,21 @@ typedef enum tern_precision {
         TERN_PRECISION_COUNT
 } tern_precision;
 
-/* Static storage; NULL when out of range, which numbers in files may be. */
+/* Static storage; NULL if out of range: the number may come from a file. */
 const char *tern_precision_name(uint32_t precision);
 
 /* The precision of that name, AUTO for NULL. TERN_ERR_NAME. */
 TERN_MUST_CHECK tern_status tern_precision_find(const char *name, tern_precision *out,
                                                 tern_error *err);
 
-/* What rounds float activations to it; TERN_OP_COUNT: nothing does, they stay floats. */
+/* The operation that rounds float activations to the precision; TERN_OP_COUNT: they stay floats. */
 tern_op tern_precision_op(tern_precision precision);
 
-/* Whether matrices in blocks multiply floats, and so are read as the file has them. */
+/* True if matrices in blocks are multiplied with floats, and so are read as the file has them. */
 bool tern_precision_decodes(tern_precision precision);
 
-/*
- * What becomes of a wish for a model whose matrices read activations in these forms, bits of
- * tern_input_form: the precision, or AUTO where it would change nothing.
- */
+/* The precision that a wish gives a model whose matrices read activations in these forms, bits of
+ * tern_input_form; AUTO if it would change nothing. */
 tern_precision tern_precision_settle(tern_precision wanted, unsigned forms);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a file says of its experts. */
+/* Reads what a file says of its experts. */
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,9 @@
 
 enum { SOFTMAX = 1 };
 
-/* What graphs with experts may have besides, and tern does not do: keys that must not be larger. */
+/*
+ * Features of graphs with experts that tern does not have, by keys that must not be above `most`.
+ */
 static const struct {
     const char *suffix;
     uint32_t most;
@@ -49,14 +51,15 @@ static tern_status read_norm(const tern_gguf *file, tern_config *c, tern_error *
                                              : TERN_OK;
 }
 
-/* The same in all layers: a number, or one for each of them. */
+/* Reads the bound of gates, which must be the same in all layers: one number, or one for each
+ * layer. */
 static tern_status read_clamp(const tern_gguf *file, tern_config *c, tern_error *err) {
     static const char suffix[] = "swiglu_clamp_exp";
     const tern_gguf_value *each;
     char key[TERN_KEY_BYTES];
     c->expert_clamp = c->arch->experts.clamp;
     if (c->expert_clamp == 0.0f)
-        return TERN_OK; /* a file that says it is refused: unclaimed.c */
+        return TERN_OK; /* unclaimed.c refuses a file that has the key */
     snprintf(key, sizeof key, "%s.%s", c->arch->name, suffix);
     if (tern_gguf_array(file, key, TERN_GGUF_F32, &each, NULL) != TERN_OK)
         return tern_config_f32(file, c->arch, suffix, c->expert_clamp, 0.0f, 1e30f,
@@ -85,7 +88,7 @@ tern_status tern_config_experts(const tern_gguf *file, tern_config *c, tern_erro
                              &c->expert_scale, err)) ||
         (s = read_norm(file, c, err)) || (s = read_clamp(file, c, err)))
         return s;
-    if (c->expert_scale == 0.0f) /* of files that mean none */
+    if (c->expert_scale == 0.0f) /* some files say 0 for no factor */
         c->expert_scale = 1.0f;
     return check_others(file, c, err);
 }

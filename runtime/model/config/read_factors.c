@@ -3,9 +3,9 @@
 /*
  * Factors of embeddings, of what blocks add, and of logits.
  *
- * x = e * embedding + r * (a_1 + a_2 + ...) is what the norms of blocks read. Kept is x / r: the
- * embedding's rows times e / r, and then plain sums. rmsnorm(x, eps) = rmsnorm(x / r, eps / r^2),
- * so no operation of a pass knows of r.
+ * The norms of blocks read x = e * embedding + r * (a_1 + a_2 + ...). The stream is kept as x / r:
+ * the embedding's rows times e / r, and then plain sums. No operation of a pass needs r, because
+ * rmsnorm(x, eps) = rmsnorm(x / r, eps / r^2).
  */
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How vectors of texts are made of hidden states, as files say it. */
+/* Reads how a model makes vectors of texts from hidden states. */
 
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void key_of(const tern_config *c, const char *suffix, char key[TERN_KEY_B
     snprintf(key, TERN_KEY_BYTES, "%s.%s", c->arch->name, suffix);
 }
 
-/* 4 says that a classifier follows, which makes a score of two texts. */
+/* Type 4 is not supported: a classifier follows, which scores two texts. */
 tern_status tern_config_pooling(const tern_gguf *file, tern_config *c, tern_error *err) {
     char key[TERN_KEY_BYTES];
     uint32_t number = TERN_POOLING_NONE;

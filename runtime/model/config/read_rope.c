@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How a file says that angles are scaled, and the frequencies that follow. */
+/* Reads how a file scales rotation angles, and makes the frequencies that follow. */
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 /* ---- scaling ------------------------------------------------------------------------------- */
 
-/* The factor under its key, or under its older name. 1: none. */
+/* Reads the factor from its key, or from the key's older name. 1: none. */
 static tern_status read_factor(const tern_gguf *file, const tern_arch *arch, float *out,
                                tern_error *err) {
     const float low = 1.0f / 1024, high = 1024.0f;
@@ -21,8 +21,7 @@ static tern_status read_factor(const tern_gguf *file, const tern_arch *arch, flo
     return tern_config_f32(file, arch, "rope.scale_linear", 1.0f, low, high, out, err);
 }
 
-/* What a file may say of YaRN besides its factor; what it leaves out is as YaRN's authors have it.
- */
+/* Reads YaRN's numbers besides the factor. Missing ones have the values of YaRN's authors. */
 static tern_status read_yarn(const tern_gguf *file, tern_config *c, float factor, tern_error *err) {
     tern_rope_yarn *y = &c->kinds[0].yarn;
     uint32_t original;
@@ -50,7 +49,7 @@ static tern_status read_yarn(const tern_gguf *file, tern_config *c, float factor
     return TERN_OK;
 }
 
-/* Factors of cosine and sine, which files of any scaling may have. */
+/* Reads the factors of cosine and sine, which files of any scaling may have. */
 static tern_status read_gain(const tern_gguf *file, tern_config *c, tern_error *err) {
     static const char *const keys[] = {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor"};
     const tern_rope_yarn *yarn = &c->kinds[0].yarn;
@@ -75,10 +74,11 @@ static const char short_factors[] = "rope_factors_short.weight";
 static const char long_factors[] = "rope_factors_long.weight";
 
 /*
- * Longrope has factors of angles for texts of at most as many positions as the model was trained
- * for first, and others for longer ones. Which a text would get changes with its length, and with
- * it the keys of all positions before. So a model has the context of the short factors, unless the
- * long ones are asked for, which then hold at every length.
+ * Longrope has short factors of angles, for texts up to the context that the model was first
+ * trained for, and long ones for longer texts. If the length of a text decided which it gets, they
+ * would change as it grows, and with them the keys of all earlier positions. So a model has the
+ * context of the short factors, unless the long ones are asked for, which then hold at every
+ * length.
  */
 static tern_status read_longrope(const tern_gguf *file, tern_config *c, tern_error *err) {
     uint32_t original;
@@ -97,7 +97,7 @@ static tern_status read_longrope(const tern_gguf *file, tern_config *c, tern_err
     c->n_ctx_long = c->n_ctx;
     c->n_ctx = original;
     return tern_config_f32(file, c->arch, "rope.scaling.attn_factor", 0.0f, 1e-3f, 1e3f, &factor,
-                           err); /* must be there: it follows from the context of the long ones */
+                           err); /* required: it depends on the context of the long ones */
 }
 
 tern_status tern_config_take_long(const tern_gguf *file, tern_config *c, tern_error *err) {
@@ -136,7 +136,8 @@ tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c, tern
 
 /* ---- frequencies --------------------------------------------------------------------------- */
 
-/* Copies the factors, since a file may be aligned to less than a float. NULL where it has none. */
+/* Copies the factors, since a file may be aligned to less than a float. *out is NULL if it has
+ * none. */
 static tern_status read_factors(const tern_gguf *file, const tern_config *c, size_t half,
                                 float **out, tern_error *err) {
     const char *name = c->long_factors                   ? long_factors

@@ -8,7 +8,7 @@
 
 static const double two_pi = 6.28318530717958647692;
 
-/* The pair, as a number with a fraction, that turns `turns` times in the original context. */
+/* The index, with a fraction, of the pair that turns `turns` times in the original context. */
 static double pair_of(const tern_rope_yarn *yarn, double turns, double base, size_t n_rot) {
     const double angle = (double)yarn->original / (turns * two_pi);
     return (double)n_rot * tern_log(angle) / (2.0 * tern_log(base));

@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_MODEL_CONFIG_ROPE_SCALING_H
 
 /*
- * How models that grew to longer contexts change the angles of RoPE: pure functions of the numbers
- * that files give, in double precision and from the project's own logarithm
- * (runtime/model/config/rope.h). docs/numerics.md has the formulas.
+ * The angles of RoPE in models that were extended to longer contexts: pure functions of the numbers
+ * in files, in double precision and with the project's own logarithm (runtime/model/config/rope.h).
+ * docs/numerics.md has the formulas.
  */
 
 #include <stddef.h>
@@ -13,9 +13,9 @@
 #include "runtime/files/arch/arch.h"
 
 /*
- * YaRN: frequency[n_rot / 2], those of the base, become the stretched ones. A pair keeps its
- * frequency, or has it divided by the factor, or something between, by how often it turns in the
- * original context. yarn->factor >= 1, base > 1, n_rot even.
+ * YaRN: stretches frequency[n_rot / 2], which holds the frequencies of the base. A pair keeps its
+ * frequency, has it divided by the factor, or gets one in between: how often it turns in the
+ * original context decides. yarn->factor >= 1, base > 1, n_rot even.
  */
 void tern_rope_yarn_stretch(const tern_rope_yarn *yarn, double base, size_t n_rot,
                             double *frequency);
@@ -30,10 +30,8 @@ typedef struct tern_rope_llama3 {
     double original_context; /* positions, at least 1 */
 } tern_rope_llama3;
 
-/*
- * Llama 3: factors[n_rot / 2], by which the frequencies of the base are divided. Files hold them as
- * rope_freqs.weight.
- */
+/* Llama 3: computes factors[n_rot / 2], which divide the frequencies of the base. Files hold them
+ * as rope_freqs.weight. */
 void tern_rope_llama3_factors(const tern_rope_llama3 *scaling, const double *frequency,
                               size_t n_rot, float *factors);
 

@@ -34,18 +34,19 @@ static const tern_key_rule rules[] = {
     {"pooling_type", TERN_KEY_READ, NULL},
     {"is_matryoshka", TERN_KEY_READ, NULL},
     {"matryoshka_dimensions", TERN_KEY_READ, NULL},
-    /* shapes of tensors decide */
+    /* the shapes of tensors decide instead */
     {"vocab_size", TERN_KEY_TELLS, NULL},
     {"embedding_length_out", TERN_KEY_TELLS, NULL},
-    /* of LayerNorm, which none of these graphs has */
+    /* epsilons of other norms: config.c reads LayerNorm's for encoders; no graph has norms of
+     * groups */
     {"attention.layer_norm_epsilon", TERN_KEY_TELLS, NULL},
     {"attention.group_norm_epsilon", TERN_KEY_TELLS, NULL},
-    /* whether the model was trained further after its angles were scaled */
+    /* says if the model was trained further after its angles were scaled */
     {"rope.scaling.finetuned", TERN_KEY_TELLS, NULL},
     {"rope.scaling.yarn_log_multiplier", TERN_KEY_ZERO, "another attention factor of yarn"},
     {"rope.scaling.alpha", TERN_KEY_FACTOR, "scaling of the rotation's base"},
     {"rope.dimension_sections", TERN_KEY_NEVER, "rotation by several positions"},
-    /* of windows */
+    /* keys of windows, which mean nothing without attention.sliding_window */
     {"attention.sliding_window_pattern", TERN_KEY_TELLS, NULL},
     {"attention.key_length_swa", TERN_KEY_TELLS, NULL},
     {"attention.value_length_swa", TERN_KEY_TELLS, NULL},
@@ -79,7 +80,7 @@ static const tern_key_rule rules[] = {
     {"swin_norm", TERN_KEY_FALSE, "norms after the matrices"},
     {"expert_count", TERN_KEY_ZERO, "experts"},
     {"expert_shared_count", TERN_KEY_ZERO, "experts"},
-    /* of experts */
+    /* keys of experts, which mean nothing without expert_count */
     {"expert_used_count", TERN_KEY_TELLS, NULL},
     {"expert_feed_forward_length", TERN_KEY_TELLS, NULL},
     {"expert_shared_feed_forward_length", TERN_KEY_TELLS, NULL},
@@ -138,7 +139,7 @@ static const tern_key_rule *find_rule(tern_span suffix) {
     return NULL;
 }
 
-/* A number, or a boolean as 0 and 1; false: neither, or below 0 without a fraction. */
+/* Reads a number, or a boolean as 0 or 1. False: it is neither, or a negative integer. */
 static bool read_number(const tern_gguf *file, const char *key, double *out) {
     uint32_t whole;
     float real;
@@ -176,7 +177,8 @@ static bool is_known_layout(const tern_gguf *file, const char *key) {
            (equals(name, "Meta AI original pth") || equals(name, "reference"));
 }
 
-/* Keys that are read and checked for some architectures: windows, factors, experts. */
+/* True if the configuration reads and checks the key for this architecture: windows, factors,
+ * experts. */
 static bool is_own(const tern_config *c, const tern_key_rule *rule) {
     static const char *const factors[] = {"embedding_scale", "residual_scale", "logit_scale"};
     const bool windowed = c->arch->second != NULL && c->arch->second->windowed;
@@ -246,7 +248,7 @@ static tern_status check_keys(const tern_gguf *file, const tern_config *c, tern_
     for (size_t i = 0; i < tern_gguf_value_count(file); i++) {
         const tern_span key = tern_gguf_value_at(file, i)->key;
         if (key.size < prefix || !begins(key, c->arch->name) || key.data[prefix - 1] != '.')
-            continue; /* of the tokenizer, of who made the file: not of the graph */
+            continue; /* about the tokenizer or the file's makers, not the graph */
         const tern_span suffix = {.data = key.data + prefix, .size = key.size - prefix};
         const tern_key_rule *rule = find_rule(suffix);
         const tern_status status =
@@ -278,7 +280,7 @@ static bool is_of_graph(tern_span name) {
     return false;
 }
 
-/* The number of a block, from "blk.<n>.<suffix>". Numbers have one way to be written. */
+/* Reads the number of a block from "blk.<n>.<suffix>". Leading zeros are refused. */
 static bool read_block(tern_span name, uint32_t *block, tern_span *suffix) {
     size_t at = strlen("blk.");
     const size_t first = at;
@@ -293,7 +295,7 @@ static bool read_block(tern_span name, uint32_t *block, tern_span *suffix) {
     return true;
 }
 
-/* Rotation tables repeat what the metadata says. */
+/* True for tensors of the block's table, and for rotation tables, which repeat the metadata. */
 static bool is_block_tensor(tern_span suffix, const tern_arch *arch) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
@@ -321,9 +323,8 @@ static bool is_used(tern_span name, const tern_config *c) {
            is_block_tensor(suffix, c->arch);
 }
 
-/* What tensors belong to that tern does not do: how their names begin, or a part of names in
- * blocks.
- */
+/* Unsupported features, by the names of their tensors: how they begin, or a part of names in
+ * blocks. */
 static const struct {
     const char *part;
     const char *what;
@@ -343,7 +344,7 @@ static const struct {
     {"attn_qkv", "matrices of q, k and v in one", false},
 };
 
-/* NULL: nothing that is known. */
+/* The unsupported feature that a tensor belongs to; NULL: none that is known. */
 static const char *owner_of(tern_span name) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const char *part = others[i].part;
@@ -374,8 +375,7 @@ static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span
                      tern_gguf_name(file), c->arch->name, size, name.data);
 }
 
-/* Whether a head of its own is a copy of the embedding, which is the head in these architectures.
- */
+/* True if a separate head is a copy of the embedding, which is the head in these architectures. */
 static bool is_embedding_again(const tern_gguf *file, const tern_gguf_tensor *t) {
     const tern_gguf_tensor *e = tern_gguf_find_tensor(file, "token_embd.weight");
     return e != NULL && e->type == t->type && e->bytes == t->bytes && t->bytes > 0 &&
@@ -386,7 +386,9 @@ static tern_status check_tensors(const tern_gguf *file, const tern_config *c, te
                                  tern_error *err) {
     for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
         const tern_gguf_tensor *t = tern_gguf_tensor_at(file, i);
-        /* Programs that made these files wrote it, and never read it: the embedding is the head. */
+        /*
+         * Programs that made these files wrote a head and never read it: the embedding is the head.
+         */
         const bool spare = c->arch->embedding_head && equals(t->name, "output.weight");
         if (is_used(t->name, c) || (spare && is_embedding_again(file, t)))
             continue;

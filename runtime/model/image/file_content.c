@@ -11,10 +11,10 @@
 
 enum {
     PIECE_BYTES = 4 << 20, /* read by one thread at a time */
-    SAMPLES = 4,           /* places of a tensor that are looked at again */
+    SAMPLES = 4,           /* places of a tensor that are compared again */
     SAMPLE_BYTES = 64,
     SETTLED_SECONDS = 2,  /* longer than the clock tick of any file system (FAT: two seconds) */
-    SOURCES_BYTES = 65536 /* of all remembered files: 2048 of them */
+    SOURCES_BYTES = 65536 /* of all records together */
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -29,8 +29,8 @@ static void add_description(tern_hash64 *h, const tern_gguf_tensor *t) {
     tern_int4_hash(h, &t->int4);
 }
 
-/* Piece `index` of a tensor; each hash knows its place, so their sum needs no order. Its pages are
- * given back, so that a whole file is never resident at once. */
+/* Hashes piece `index` of a tensor. The index is part of the hash, so the sum of all hashes needs
+ * no order. The pages are given back, so that a whole file is never resident at once. */
 static uint64_t hash_piece(const tern_gguf *file, const tern_gguf_tensor *t, uint64_t index) {
     const uint64_t begin = index * PIECE_BYTES;
     const uint64_t left = t->bytes - begin;
@@ -49,7 +49,9 @@ typedef struct reading {
     _Atomic uint64_t sum;
 } reading;
 
-/* Pieces of all tensors in turn: no thread waits for a large tensor of another. */
+/*
+ * Deals out the pieces of all tensors in turn, so that no thread waits for another's large tensor.
+ */
 static void read_part(tern_worker worker, void *argument) {
     reading *r = argument;
     uint64_t number = 0, sum = 0;
@@ -101,7 +103,7 @@ static uint64_t take_sample(const tern_gguf *file) {
     return tern_hash64_value(&h);
 }
 
-/* Everything but the content; false when the file is not one of a disk. */
+/* Sets magic and stamp, and the record's name. False: the file does not lie on a disk. */
 static bool describe(const tern_gguf *file, record *r, char name[32], int64_t *newest) {
     tern_hash64 h;
     tern_hash64_start(&h);
@@ -141,7 +143,8 @@ void tern_content_remember(const tern_cache_folder *folder, const tern_gguf *fil
     char name[32];
     int64_t newest;
     tern_out_file *out;
-    /* Unchanged since it was opened, so the stamp is that of the bytes that were read. */
+    /* The file must be unchanged since it was opened: then the stamp is that of the bytes that were
+     * read. */
     if (!describe(file, &r, name, &newest) || tern_gguf_unchanged(file, NULL) != TERN_OK ||
         time(NULL) - newest <= SETTLED_SECONDS ||
         tern_cache_folder_create(folder, name, &out, NULL) != TERN_OK)

@@ -12,11 +12,11 @@
 typedef struct header {
     uint64_t magic;
     uint32_t packing, piece_bytes;
-    char version[32]; /* of the library, zero to its end */
+    char version[32]; /* of the library, padded with zeros */
     tern_image_key key;
 } header;
 
-/* "tern img" in the order of this machine's bytes. */
+/* "tern img" in this machine's byte order. */
 static const uint64_t MAGIC = UINT64_C(0x676d69206e726574);
 
 static uint64_t piece_count(const tern_image_key *key) {
@@ -28,7 +28,7 @@ static size_t piece_size(const tern_image_key *key, uint64_t index) {
     return (size_t)(left < TERN_IMAGE_PIECE_BYTES ? left : TERN_IMAGE_PIECE_BYTES);
 }
 
-/* Bytes of the whole file; false when they do not fit. */
+/* Bytes of the whole file; false if their number overflows. */
 static bool file_bytes(const tern_image_key *key, uint64_t *bytes) {
     return !__builtin_add_overflow(key->bytes, TERN_IMAGE_HEADER_BYTES, bytes) &&
            !__builtin_add_overflow(*bytes, (piece_count(key) + 1) * sizeof(uint64_t), bytes);
@@ -36,7 +36,7 @@ static bool file_bytes(const tern_image_key *key, uint64_t *bytes) {
 
 static header make_header(const tern_image_key *key) {
     header h;
-    memset(&h, 0, sizeof h); /* what lies between fields is hashed, too */
+    memset(&h, 0, sizeof h); /* padding between fields is hashed, too */
     h.magic = MAGIC;
     h.packing = TERN_IMAGE_PACKING;
     h.piece_bytes = TERN_IMAGE_PIECE_BYTES;
@@ -45,7 +45,7 @@ static header make_header(const tern_image_key *key) {
     return h;
 }
 
-/* Of the header and the hashes of all pieces, which need no alignment here. */
+/* The hash of the header and the hashes of all pieces, which need no alignment here. */
 static uint64_t hash_of_hashes(const header *h, const uint8_t *hashes, uint64_t pieces) {
     tern_hash64 hash;
     tern_hash64_start(&hash);
@@ -171,7 +171,7 @@ const uint8_t *tern_image_arena(const tern_file_map *image) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Everything up to the arena. */
+/* Writes everything up to the arena. */
 static tern_status write_header(tern_out_file *out, const header *h, tern_error *err) {
     uint8_t *bytes = calloc(1, TERN_IMAGE_HEADER_BYTES);
     if (bytes == NULL)
@@ -182,7 +182,7 @@ static tern_status write_header(tern_out_file *out, const header *h, tern_error 
     return status;
 }
 
-/* The arena and what stands after it; hashes[pieces + 1] is scratch. */
+/* Writes the arena and the hashes after it; hashes[pieces + 1] is scratch. */
 static tern_status write_pieces(tern_out_file *out, const header *h, const uint8_t *arena,
                                 uint64_t *hashes, tern_error *err) {
     const uint64_t pieces = piece_count(&h->key);
@@ -190,7 +190,7 @@ static tern_status write_pieces(tern_out_file *out, const header *h, const uint8
     for (uint64_t i = 0; i < pieces && status == TERN_OK; i++) {
         const uint8_t *piece = arena + i * TERN_IMAGE_PIECE_BYTES;
         hashes[i] = tern_hash64_of(piece, piece_size(&h->key, i));
-        /* Whole pieces: the file system can keep them in huge pages. */
+        /* Pieces are written whole, so that the file system can keep them in huge pages. */
         status = tern_out_file_write(out, piece, piece_size(&h->key, i), err);
     }
     hashes[pieces] = hash_of_hashes(h, (const uint8_t *)hashes, pieces);
@@ -212,7 +212,7 @@ static tern_status write_all(tern_out_file *out, const tern_image_key *key, cons
     return status;
 }
 
-/* Half of what is left on the disk stays for others. */
+/* True if the image takes less than half of the disk's free space: the rest stays for others. */
 static bool has_room(const tern_cache_folder *folder, uint64_t bytes) {
     struct statvfs disk;
     return statvfs(tern_cache_folder_path(folder), &disk) == 0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From where each entry of the list is read, and where its pieces lie. */
+/* Decides where each entry of the list is read, and where its pieces lie. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-/* Rows have scales in the arena. */
+/* True if the entry's rows have scales in the arena. */
 static bool has_row_scales(const tern_load_entry *e) {
     return e->kind == TERN_LOAD_MATRIX && e->differ && tern_load_has_own_scale(e);
 }
@@ -48,17 +48,20 @@ const uint8_t *tern_load_piece_at(const tern_load_entry *e, const uint8_t *base,
     size_t at = e->offset;
     (void)tern_load_pieces(e, pieces);
     for (size_t i = 0; i < k; i++)
-        (void)tern_arena_reserve(&at, pieces[i].count, pieces[i].size); /* it was arranged */
+        (void)tern_arena_reserve(&at, pieces[i].count, pieces[i].size); /* arranged: it fits */
     return base + at;
 }
 
-/* What a piece is made of. It must follow from the file alone, not from the instruction set or the
- * number of threads: it is kept on disk and used by others (runtime/model/image/image.h). */
+/*
+ * Hashes what a piece is made of. The hash must follow from the file alone, not from the
+ * instruction set or the number of threads: images are kept on disk and used by other processes
+ * (runtime/model/image/image.h).
+ */
 static void hash_piece(tern_hash64 *h, const tern_load_entry *e, const tern_load_piece *p) {
     const uint64_t shape[2] = {p->count, p->size};
     const tern_span name =
         p->name != NULL ? (tern_span){p->name, strlen(p->name)} : e->tensor->name;
-    if (e->divisor != 1.0f) /* of the file's keys: tensors alone do not tell what is packed */
+    if (e->divisor != 1.0f) /* from the file's keys: tensors alone do not tell what is packed */
         tern_hash64_add(h, &e->divisor, sizeof e->divisor);
     if (e->kind == TERN_LOAD_MATRIX && p->size == 1 && e->place == TERN_LOAD_MADE) {
         const int kinds[2] = {(int)e->format, (int)e->to.linear->matrix.layout};
@@ -85,7 +88,7 @@ static tern_status reserve(tern_load_list *l, tern_load_entry *e, tern_error *er
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* What products or lookups read of an entry. */
+/* The matrix that products or lookups of an entry read. */
 static tern_matrix form_of(const tern_load_entry *e) {
     return e->kind == TERN_LOAD_MATRIX ? e->to.linear->matrix
                                        : (tern_matrix){.format = e->format,
@@ -98,13 +101,14 @@ static bool is_sparse(const tern_load_entry *e) {
     return tern_layout_sparse_format(form_of(e).layout) != TERN_FORMAT_NONE;
 }
 
-/* Floats are read in place only where they are aligned to their size; blocks byte by byte. */
+/* True if the entry can be read in place. Floats must be aligned to their size; blocks are read
+ * byte by byte. */
 static bool is_aligned(const tern_load_entry *e) {
     const tern_format_info *info = tern_format_describe(e->format);
     return info->block_elements > 1 || (uintptr_t)e->tensor->data % info->block_bytes == 0;
 }
 
-/* Where an entry is read that has no equal. */
+/* The place of an entry that has no equal. */
 static tern_load_place own_place(const tern_load_entry *e) {
     if (e->kind == TERN_LOAD_MATRIX && is_sparse(e))
         return TERN_LOAD_FILE;
@@ -113,14 +117,16 @@ static tern_load_place own_place(const tern_load_entry *e) {
     return is_aligned(e) ? TERN_LOAD_FILE : TERN_LOAD_COPY;
 }
 
-/* The first entry of each tensor's bytes, by the number of the first such tensor; NULL: not asked.
- */
+/* The first entry with the bytes of each tensor, indexed by the number of the first such tensor.
+ * NULL: equality was not asked for. */
 typedef struct firsts {
     const tern_equal *equal;
     const tern_load_entry **entries;
 } firsts;
 
-/* A matrix or embedding: with its equal, if it has become the same, or by itself. */
+/*
+ * Places a matrix or embedding: with its equal if both are read in the same form, else by itself.
+ */
 static void place_rows(const firsts *f, tern_load_entry *e) {
     const tern_matrix form = form_of(e);
     const tern_load_entry **first =
@@ -143,13 +149,14 @@ static void place_rows(const firsts *f, tern_load_entry *e) {
     e->place = own_place(e);
 }
 
-/* An embedding is not checked where a head of the same bytes is. */
+/* True if the bytes are checked already: in the other model, or as an earlier matrix. An earlier
+ * embedding does not count, because it is not checked if the head has the same bytes. */
 static bool is_checked(const tern_load_entry *e) {
     return e->place == TERN_LOAD_OTHER ||
            (e->place == TERN_LOAD_EARLIER && e->earlier->kind == TERN_LOAD_MATRIX);
 }
 
-/* Read where the tensor's own bytes are. */
+/* True if the entry is read where its tensor's own bytes lie. */
 static bool is_at_home(const tern_load_entry *e) {
     return e->place == TERN_LOAD_FILE ||
            (e->place == TERN_LOAD_EARLIER && e->earlier->place == TERN_LOAD_FILE &&
@@ -171,7 +178,7 @@ static void place_matrix(tern_load_list *l, const firsts *f, tern_load_entry *e)
         l->saved += tern_linear_bytes(e->to.linear);
 }
 
-/* Making the image checks the head, the entry before it. */
+/* Places the image. Making it checks the head, the entry before it. */
 static void place_image(const firsts *f, tern_load_entry *head, tern_load_entry *e) {
     e->place = TERN_LOAD_NOWHERE;
     if (!tern_head_is_imaged(e->to.image))

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pointers of a model into what its list says: the file, the arena, an equal matrix. */
+/*
+ * Sets the pointers of a model to what its list says: into the file, the arena or an equal matrix.
+ */
 
 #include "runtime/model/load/list.h"
 
-/* The last piece of an entry in the arena; before there is one, what it will be copied from. */
+/*
+ * The last piece of an entry in the arena; before there is an arena, the bytes that will be copied.
+ */
 static const uint8_t *in_arena(const tern_load_entry *e, const uint8_t *base) {
     tern_load_piece pieces[TERN_LOAD_PIECES];
     if (base == NULL)
@@ -80,7 +84,7 @@ static bool is_packed(const tern_load_entry *e) {
            tern_layout_sparse_format(linear->matrix.layout) == TERN_FORMAT_NONE;
 }
 
-/* The data of an entry and who reads how much of it. False: it is packed. */
+/* Describes the data of an entry, and who reads how much of it. False: it is packed. */
 static bool describe(const tern_load_entry *e, bool imaged, tern_hot_piece *out) {
     const void *data = NULL;
     *out = (tern_hot_piece){.bytes = (size_t)e->tensor->bytes, .heat = TERN_HEAT_SOME};

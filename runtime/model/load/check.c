@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the arena holds, packed here or mapped, and the kernels that will read it. */
+/* Checks what the arena holds, packed here or mapped, and the kernels that will read it. */
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,8 @@ static tern_status check_vector(const tern_load_list *l, const tern_load_entry *
     return TERN_OK;
 }
 
-/* Kernels of a product with these weights, which are those of `where`. */
+/* Tries the kernels of products with these weights; `where` names their tensor. False: none is
+ * left. */
 static bool try_products(tern_guard *guard, tern_linear *linear, const char *where) {
     const tern_matrix *m = &linear->matrix;
     linear->gemv = tern_guard_product(guard, TERN_OP_GEMV, m, linear->gemv, where);

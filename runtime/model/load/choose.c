@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Layout and kernels of every matrix: the tuner's, or those that the table prefers. */
+/* Chooses the layout and kernels of every matrix: the tuner's, or those that the table prefers. */
 
 #include "dispatch/select.h"
 #include "runtime/model/load/dense_blocks.h"
@@ -19,7 +19,8 @@ tern_status tern_load_no_kernel(const tern_load_list *l, const tern_load_entry *
 
 /* ---- layouts ------------------------------------------------------------------------------- */
 
-/* Blocks do not stay blocks where so many are stored that the dense matrix is faster. */
+/* True if sparse blocks stay blocks. They do not if so many are stored that a dense matrix is
+ * faster. */
 static bool stays_sparse(const tern_load_choice *c, const tern_load_entry *e) {
     const tern_kernel_use use = {TERN_OP_GEMV, e->format, tern_format_sparse_layout(e->format)};
     const tern_kernel_row *row = tern_guard_select(c->guard, use);
@@ -27,9 +28,9 @@ static bool stays_sparse(const tern_load_choice *c, const tern_load_entry *e) {
 }
 
 /*
- * The layout of a matrix: its format's own, or for ternary matrices the one that was asked for.
- * Q4_0R16 holds TQ blocks whose scales differ within a row, with their scales. Activations in
- * floats want blocks as they are.
+ * The layout of a matrix: its format's own, or for ternary matrices the one that was asked for. TQ
+ * blocks whose scales differ within a row go to Q4_0R16, which keeps these scales. Float
+ * activations need blocks as the file has them.
  */
 static tern_layout layout_of(const tern_load_choice *c, const tern_load_entry *e) {
     const tern_layout own = tern_format_layout(e->format);
@@ -46,7 +47,9 @@ static tern_layout layout_of(const tern_load_choice *c, const tern_load_entry *e
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* Those of a matrix that has a shape and its usual layout; NULL where the table has none. */
+/*
+ * Chooses the kernels of a matrix whose shape and usual layout are set; NULL if the table has none.
+ */
 static void choose_kernels(const tern_load_choice *c, tern_linear *linear) {
     tern_matrix *m = &linear->matrix;
     const tern_matrix one = tern_linear_one(linear);
@@ -64,7 +67,7 @@ static void choose_kernels(const tern_load_choice *c, tern_linear *linear) {
         tern_guard_select(c->guard, (tern_kernel_use){TERN_OP_GEMM, m->format, m->layout});
 }
 
-/* Products with one expert begin at its first row. */
+/* Sets the distance between experts. Products with one expert begin at its first row. */
 static tern_status divide_experts(const tern_load_list *l, const tern_load_entry *e,
                                   tern_error *err) {
     tern_linear *linear = e->to.linear;

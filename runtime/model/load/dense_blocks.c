@@ -17,12 +17,13 @@ bool tern_blocks_pay_somewhere(const tern_iebs *form) {
 bool tern_blocks_want_dense(const tern_gguf_tensor *tensor, const tern_kernel_row *row) {
     const tern_iebs m = tern_iebs_view(tensor->data);
     uint64_t row_bytes;
-    /* A strip of any number of rows is to be a matrix by itself: of ternary ones not all can. */
+    /* A strip of any number of rows must be a matrix by itself. Not every ternary matrix allows
+     * that. */
     return are_more_than(&m, tern_sparse_limit(row)) &&
            tern_format_bytes(m.format, 1, m.cols, &row_bytes) == TERN_OK;
 }
 
-/* Memory for a strip of rows, as floats and as a file has them. */
+/* Memory for a strip of rows, as floats and in the file's format. */
 typedef struct strip {
     float *weights;
     uint8_t *file;
@@ -42,7 +43,7 @@ static tern_status take_strip(const tern_matrix *matrix, strip *out, tern_error 
                            (int)TERN_ROW_GROUP, matrix->cols);
 }
 
-/* n rows from row r on, a multiple of TERN_ROW_GROUP. */
+/* Makes n rows from row r on; r is a multiple of TERN_ROW_GROUP. */
 static tern_status make_strip(const tern_iebs *blocks, const tern_matrix *m, size_t r, size_t n,
                               const strip *s, uint8_t *made, tern_error *err) {
     const bool in_rows = m->layout == TERN_LAYOUT_ROWS;

@@ -9,13 +9,13 @@
 
 /* ---- what could be equal --------------------------------------------------------------------- */
 
-/* A matrix of the other model, or of the file. In this order the first of equal ones counts. */
+/* A matrix of the other model, or of the file, in this order: of equal ones the first counts. */
 typedef struct candidate {
     const tern_gguf_tensor *tensor;
     const tern_matrix *other; /* as the other model's products read it; NULL: they do not */
     bool is_own;              /* of the file */
     size_t order;
-    uint64_t sample, hash; /* of some bytes, of all */
+    uint64_t sample, hash; /* hashes of a few bytes, and of all */
 } candidate;
 
 typedef struct candidates {
@@ -59,7 +59,7 @@ static int by_sample(const void *a, const void *b) {
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Where the run that begins at `at` ends: candidates of one sample, and of one hash. */
+/* The end of the run that begins at `at`: candidates with the same sample and the same hash. */
 static size_t run_end(const candidates *c, size_t at) {
     size_t end = at + 1;
     while (end < c->n && c->all[end].sample == c->all[at].sample &&
@@ -68,7 +68,7 @@ static size_t run_end(const candidates *c, size_t at) {
     return end;
 }
 
-/* Hashes all bytes of those that are not alone with their sample. */
+/* Hashes all bytes of candidates that share their sample with another. */
 static void hash_runs(candidates *c) {
     qsort(c->all, c->n, sizeof *c->all, by_sample);
     for (size_t at = 0, end; at < c->n; at = end) {
@@ -97,14 +97,15 @@ static size_t number_of(const tern_equal *e, const tern_gguf_tensor *t) {
     return (size_t)(t - tern_gguf_tensor_at(e->file, 0));
 }
 
-/* Gives back what was read to be compared, but for a few bytes that loading reads again. */
+/* Gives back the pages that were read for the comparison. A tensor of the file without an equal
+ * keeps its few bytes, which loading reads again. */
 static void drop_run(const tern_equal *e, const tern_gguf *other, const candidate *run, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!run[i].is_own || n > 1)
             tern_gguf_drop_pages(run[i].is_own ? e->file : other, run[i].tensor);
 }
 
-/* Candidates of one hash: the first one stands for all that equal it. */
+/* Joins candidates of one hash: the first one stands for all that equal it. */
 static void join_run(tern_equal *e, const candidate *run, size_t n) {
     tern_equal_tensor all = {.first = SIZE_MAX};
     for (size_t i = 0; i < n; i++) {
@@ -122,7 +123,9 @@ static void join_run(tern_equal *e, const candidate *run, size_t n) {
     }
 }
 
-/* Everything that could be equal, in the order in which the first one counts. */
+/*
+ * Adds everything that could be equal, the other model first: in this order the first one counts.
+ */
 static void add_all(candidates *c, const tern_gguf *file, const tern_equal_model *other) {
     if (other != NULL)
         add_other(c, other);

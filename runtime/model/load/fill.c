@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the list says is made: small things at once, whole matrices by a team. */
+/* Makes what the list says: small things at once, whole matrices by a team. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "runtime/model/load/list.h"
 #include "runtime/model/load/weight_check.h"
 
-/* Where piece k of an entry is made. */
+/* The memory in which piece k of an entry is made. */
 static void *target_of(const tern_load_entry *e, uint8_t *base, size_t k) {
     return base + (tern_load_piece_at(e, base, k) - base);
 }
@@ -22,7 +22,7 @@ static void *target_of(const tern_load_entry *e, uint8_t *base, size_t k) {
 typedef struct packing {
     tern_load_job job;
     tern_matrix matrix;
-    tern_import how; /* of ternary tensors in the file */
+    tern_import how; /* how the file's ternary codes are read */
     void *target;
 } packing;
 
@@ -39,7 +39,7 @@ static tern_status pack_rows(tern_load_job *job, tern_worker worker, size_t r0, 
     if (m->format == TERN_FORMAT_I2_S && !tern_import_is_plain(&p->how))
         return tern_import_pack(&p->how, job->source, m->rows, m->cols, m->layout, r0, r1,
                                 p->target, err);
-    /* Group by group: what was checked is still in the cache when it is packed. */
+    /* Goes group by group: what was checked is still in the cache when it is packed. */
     for (size_t r = r0; r < r1 && status == TERN_OK; r += TERN_ROW_GROUP) {
         const size_t end = r1 - r < TERN_ROW_GROUP ? r1 : r + TERN_ROW_GROUP;
         status = tern_weight_check(m->format, job->source, m->cols, r, end, err);
@@ -70,7 +70,7 @@ static tern_status note_packing(const tern_gguf *file, const tern_load_entry *e,
 
 /* ---- sparse blocks ------------------------------------------------------------------------- */
 
-/* The values of the block rows that begin in rows [r0, r1). */
+/* Checks the values of the block rows that begin in rows [r0, r1). */
 static tern_status check_block_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
                                     tern_error *err) {
     const tern_iebs m = tern_iebs_view(job->tensor->data);
@@ -104,7 +104,7 @@ static void fill_vector(const tern_load_entry *e, float *out) {
         out[i] /= e->divisor;
 }
 
-/* The scales of rows, which were kept for that. */
+/* Moves the scales of rows, which listing kept, into the arena. */
 static void fill_scales(tern_load_entry *e, uint8_t *base) {
     memcpy(target_of(e, base, 0), e->row_scales, e->rows * sizeof *e->row_scales);
     free(e->row_scales);

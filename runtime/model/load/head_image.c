@@ -10,10 +10,12 @@
 
 /* ---- the image ----------------------------------------------------------------------------- */
 
-/* Squares below 2^-149 vanish: numbers below 2^-74, 2^16 of them have a norm of 2^-66. */
+/* Squares below 2^-149 vanish: those of numbers below 2^-74. 2^16 such numbers have a norm of
+ * 2^-66. */
 #define UNDERFLOW 0x1p-64
 
-/* Beyond it sums of float squares could be off by more than is allowed for. No model is as wide. */
+/* Sums of float squares over more columns could be off by more than the bound allows. No model is
+ * as wide. */
 enum { MAX_COLS = 1 << 16 };
 
 /* One image in the making, shared by the team. */
@@ -27,7 +29,7 @@ typedef struct imaging {
     float *scale, *error, *norm;
 } imaging;
 
-/* Of one worker: 16 rows of codes and one of floats, both padded. */
+/* The scratch of one worker: a row of floats, its codes, and 16 rows of codes, all padded. */
 static size_t codes_stride(size_t cols) {
     return (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
 }
@@ -36,10 +38,8 @@ static size_t scratch_size(size_t cols) {
     return codes_stride(cols) * (TERN_ROW_GROUP + 1 + sizeof(float));
 }
 
-/*
- * Sums of squares of w - scale * q, w and q. Sixteen lanes of floats each, for the compiler to make
- * vectors of; cols / 16 additions and a few more round each sum by less than 2^-10 of it.
- */
+/* Sums of squares of w - scale * q, of w and of q. Each has sixteen lanes, of which the compiler
+ * makes vectors; cols / 16 additions and a few more round each sum by less than 2^-10 of it. */
 typedef struct squares {
     double difference, weights;
     uint64_t codes;
@@ -71,7 +71,7 @@ static squares add_squares(const float *restrict w, const int8_t *restrict q, fl
     return s;
 }
 
-/* Codes, scale and norms of row r, with x and q as scratch. */
+/* Makes the codes (in q), scale and norms of row r; x is scratch. */
 static void image_row(const imaging *m, size_t r, float *x, int8_t *q) {
     const tern_matrix *w = &m->head;
     const size_t cols = w->cols;
@@ -144,7 +144,7 @@ tern_status tern_head_image_no_kernels(const tern_guard *guard, tern_error *err)
                : tern_fail(err, TERN_ERR_KERNEL, "no kernels for an int8 head");
 }
 
-/* The memory of the image, which is read-only from the end of the job on. */
+/* The job of an image, whose memory is read-only from the end of the job on. */
 static imaging imaging_of(const tern_head_image *image, const tern_linear *head) {
     return (imaging){.head = head->matrix,
                      .image = image->scan.matrix,
@@ -154,7 +154,7 @@ static imaging imaging_of(const tern_head_image *image, const tern_linear *head)
                      .norm = (float *)(uintptr_t)image->norm};
 }
 
-/* Kernels that the guard has tried: they make what bounds follow from. */
+/* Chooses kernels that the guard has tried: the bounds follow from their results. */
 static tern_status choose_kernels(imaging *m, tern_guard *guard, tern_error *err) {
     m->widen =
         tern_guard_operation(guard, TERN_OP_EMBED, m->head.format, m->head.data, m->head.cols);
@@ -183,7 +183,7 @@ tern_status tern_head_image_note(const tern_head_image *image, const tern_linear
         free(scratch);
         return status;
     }
-    memset(scratch, 0, bytes); /* what lies after cols in x stays 0 */
+    memset(scratch, 0, bytes); /* the padding of x stays 0 */
     const size_t row_bytes = (size_t)(tern_float_row(&m->head, 1) - tern_float_row(&m->head, 0));
     m->job = (tern_load_job){.make = image_rows,
                              .rows = m->image.rows,

@@ -8,8 +8,8 @@
 
 #include "tern/kernels.h"
 
-/* Small enough for even ends; large enough that taking a piece and giving its pages back costs
- * nothing. */
+/* Small enough for threads to end at the same time; large enough that taking a piece and giving its
+ * pages back costs nothing. */
 enum { PIECE_BYTES = 1 << 20 };
 
 typedef struct piece {
@@ -17,7 +17,7 @@ typedef struct piece {
     size_t r0, r1;
 } piece;
 
-/* A worker's pieces: others may take them, too. Each on cache lines of its own. */
+/* A worker's pieces, which others may take, too. Each share has cache lines of its own. */
 typedef struct share {
     _Alignas(TERN_ALIGN) size_t begin, end;
     _Atomic size_t next;
@@ -59,7 +59,7 @@ static size_t piece_rows(const tern_load_job *job) {
     return (groups > 0 ? groups : 1) * TERN_ROW_GROUP;
 }
 
-/* The pieces of one worker, to *out unless that is NULL; how many they are. */
+/* Writes the pieces of one worker to *out unless that is NULL; returns how many they are. */
 static size_t cut(const tern_load_jobs *jobs, tern_worker worker, piece *out) {
     size_t n = 0;
     for (tern_load_job *job = jobs->first; job != NULL; job = job->next) {
@@ -72,7 +72,7 @@ static size_t cut(const tern_load_jobs *jobs, tern_worker worker, piece *out) {
     return n;
 }
 
-/* Cuts everything. False: no memory. */
+/* Cuts all jobs into pieces. False: no memory. */
 static bool cut_all(const tern_load_jobs *jobs, tern_team *team, run *r) {
     const uint32_t workers = tern_team_size(team);
     size_t n = 0;

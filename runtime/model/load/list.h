@@ -4,19 +4,21 @@
 
 /*
  * The list by which a model is loaded. Every tensor that the model reads stands on it once, in the
- * order in which its memory lies: what it is, what it becomes, from where it comes, by which
- * kernels, at which offset and in how many bytes. Each step of loading is one loop over the list:
+ * order of its memory. An entry says what the tensor is, what it becomes, where it is read, by
+ * which kernels, at which offset and in how many bytes. Each step of loading is one loop over the
+ * list:
  *
  *   tern_load_list_make     which tensors; shapes and scales are checked      load/tensors.c
  *   tern_load_list_choose   layout and kernels of each matrix                 load/choose.c
- *   tern_load_list_arrange  from where each is read, and offsets              load/arrange.c
+ *   tern_load_list_arrange  where each is read, and offsets                   load/arrange.c
  *   tern_load_list_bind     the model's pointers                              load/bind.c
  *   tern_load_list_fill     small copies; a team packs and checks the rest    load/fill.c
  *   tern_load_list_check    what the memory holds now; kernels are tried      load/check.c
  *
  * A model without weights stops after the third step, a model whose image is mapped leaves out the
- * fifth. Sizes, the hash of the plan, replicas, what is given back of the file and what `tern
- * inspect` shows are loops over the same list, so none of them can disagree with what is loaded.
+ * fifth. Sizes, the hash of the plan, replicas, the pages of the file that are given back and what
+ * `tern inspect` shows are loops over the same list, so none of them can disagree with what is
+ * loaded.
  */
 
 #include "base/arena.h"
@@ -34,36 +36,36 @@
 #include "threads/replica.h"
 #include "threads/team.h"
 
-/* What a tensor is for the model. */
+/* The role of a tensor in the model. */
 typedef enum tern_load_kind {
     TERN_LOAD_VECTOR,    /* gains of a norm, a bias: floats */
-    TERN_LOAD_MATRIX,    /* what products read, also all experts of a block as one */
+    TERN_LOAD_MATRIX,    /* read by products; all experts of a block are one */
     TERN_LOAD_EMBEDDING, /* a few rows are read for each token */
     TERN_LOAD_IMAGE      /* the int8 image that is made of the head */
 } tern_load_kind;
 
-/* From where the model reads it. */
+/* The place where the model reads a tensor. */
 typedef enum tern_load_place {
-    TERN_LOAD_NOWHERE, /* an image that this head does not get */
+    TERN_LOAD_NOWHERE, /* nowhere: an image that this head does not get */
     TERN_LOAD_FILE,    /* in place, where the file is mapped */
-    TERN_LOAD_COPY,    /* in the arena, as the file has it: there it is not aligned */
+    TERN_LOAD_COPY,    /* in the arena, as a copy: it is not aligned in the file */
     TERN_LOAD_MADE,    /* in the arena: widened, packed, or made dense */
-    TERN_LOAD_EARLIER, /* where an earlier entry has the same */
-    TERN_LOAD_OTHER    /* where the model has it that this one shares with */
+    TERN_LOAD_EARLIER, /* where an earlier entry has the same bytes */
+    TERN_LOAD_OTHER    /* in the model that this one shares with */
 } tern_load_place;
 
-/* What checks the weights of a tensor that nothing packs. */
+/* The check of the weights of a tensor. */
 typedef enum tern_load_check {
-    TERN_CHECK_NONE,  /* packing does, or they are checked already */
+    TERN_CHECK_NONE,  /* packing checks them, or they are checked already */
     TERN_CHECK_KEEP,  /* a job of its own */
-    TERN_CHECK_DROP,  /* the same, and the pages of the file are given back */
+    TERN_CHECK_DROP,  /* a job that also gives back the pages of the file */
     TERN_CHECK_BLOCKS /* a job for the values of sparse blocks */
 } tern_load_check;
 
 typedef struct tern_load_entry {
     tern_load_kind kind;
     const tern_gguf_tensor *tensor;
-    union { /* by kind; members of the model */
+    union { /* by kind: members of the model */
         const float **vector;
         tern_linear *linear;
         tern_embedding *embedding;
@@ -72,13 +74,13 @@ typedef struct tern_load_entry {
     size_t rows, cols;  /* a vector has one row */
     tern_format format; /* in the file */
     /* facts of the tensor, read once */
-    float divisor;     /* of every element of a vector */
+    float divisor;     /* divides every element of a vector */
     float scale;       /* of a matrix that has one, else 1 */
-    bool is_ternary;   /* one scale for the matrix, or for each row */
-    bool differ;       /* those of the rows do */
-    float *row_scales; /* [rows] where they differ, until they are in the arena */
+    bool is_ternary;   /* ternary, one scale for the matrix or for each row */
+    bool differ;       /* the scales of the rows differ */
+    float *row_scales; /* [rows] if they differ, until they are in the arena */
     tern_import how;   /* how ternary codes are read */
-    /* tern_load_list_arrange */
+    /* set by tern_load_list_arrange */
     tern_load_place place;
     tern_load_check check;
     const struct tern_load_entry *earlier; /* TERN_LOAD_EARLIER */
@@ -86,12 +88,12 @@ typedef struct tern_load_entry {
     size_t offset, bytes;                  /* of the arena, for all pieces; 0 bytes: none */
 } tern_load_entry;
 
-/* Whether the matrix's scale, or those of its rows, are not in what is packed. */
+/* True if the matrix's scale, or those of its rows, are not part of its packed bytes. */
 static inline bool tern_load_has_own_scale(const tern_load_entry *matrix) {
     return matrix->to.linear->form == TERN_INPUT_TOKEN || matrix->format == TERN_FORMAT_I2_S;
 }
 
-/* The parts of an entry in the arena, one after the other, each aligned. */
+/* A part of an entry in the arena. Parts lie one after the other, each aligned. */
 typedef struct tern_load_piece {
     const char *name; /* for the hash of the plan; NULL: the tensor's */
     size_t count, size;
@@ -105,21 +107,21 @@ typedef struct tern_load_list {
     tern_load_entry *entries; /* [n] */
     size_t n;
     size_t bytes;     /* of the arena */
-    tern_hash64 plan; /* of every piece and what it is made of */
+    tern_hash64 plan; /* hash of every piece and what it is made of */
     uint64_t saved;   /* bytes of matrices that are read where an equal one lies */
 } tern_load_list;
 
-/* What layouts and kernels follow from. */
+/* The inputs that decide layouts and kernels. */
 typedef struct tern_load_choice {
     tern_guard *guard;         /* selects kernels */
     tern_precision precision;  /* of activations; AUTO until it is settled */
     tern_layout ternary;       /* of ternary matrices; it changes no bit of a product */
     const tern_tuning *tuning; /* comes before the table; NULL: none */
-    uint32_t tune_threads;     /* of its keys */
+    uint32_t tune_threads;     /* of the keys of `tuning` */
     uint64_t tune_stream;
 } tern_load_choice;
 
-/* Where the tensors of a model go. */
+/* The members of a model that its tensors fill. */
 typedef struct tern_load_target {
     const tern_config *config;
     tern_layer *layers; /* [n_layer] */
@@ -128,8 +130,8 @@ typedef struct tern_load_target {
 } tern_load_target;
 
 /*
- * Lists what a model of that configuration reads, with what is read of each tensor only once: how
- * its codes are read, its scales. *list is to be freed in any case. TERN_ERR_TENSOR_MISSING,
+ * Lists the tensors that a model of that configuration reads, with the facts that are read of each
+ * only once: how its codes are read, its scales. Free *list in any case. TERN_ERR_TENSOR_MISSING,
  * TERN_ERR_TENSOR_SHAPE, TERN_ERR_TENSOR_TYPE, TERN_ERR_TENSOR_DATA, TERN_ERR_TILES,
  * TERN_ERR_NOMEM.
  */
@@ -139,17 +141,18 @@ TERN_MUST_CHECK tern_status tern_load_list_make(tern_load_list *list, const tern
 void tern_load_list_free(tern_load_list *list);
 
 /*
- * Layout and kernels of every matrix, and whether the head gets an image. May be called again when
- * *choice has changed, until the list is arranged. TERN_ERR_KERNEL, TERN_ERR_NOMEM: there are none;
- * TERN_ERR_TENSOR_SHAPE: kernels read rows in groups, and none begins with each expert.
+ * Chooses layout and kernels of every matrix, and whether the head gets an image. May be called
+ * again with another *choice until the list is arranged. TERN_ERR_KERNEL: a tensor has no kernels;
+ * TERN_ERR_NOMEM: no memory to try them; TERN_ERR_TENSOR_SHAPE: an expert does not begin with a
+ * group of rows, as kernels read them.
  */
 TERN_MUST_CHECK tern_status tern_load_list_choose(tern_load_list *list,
                                                   const tern_load_choice *choice, tern_error *err);
 
 /*
- * From where each entry is read, and where its pieces lie: sets places, offsets, list->bytes, the
- * hash of the plan and what can be bound without the arena. `equal` (NULL: not asked) knows what
- * has the same bytes. TERN_ERR_NOMEM.
+ * Decides where each entry is read and where its pieces lie: sets places, offsets, list->bytes, the
+ * hash of the plan, and the pointers that need no arena. `equal` (NULL: equality is not asked for)
+ * knows which tensors have the same bytes. TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_load_list_arrange(tern_load_list *list, const tern_equal *equal,
                                                    tern_error *err);
@@ -157,20 +160,22 @@ TERN_MUST_CHECK tern_status tern_load_list_arrange(tern_load_list *list, const t
 /* Sets the model's pointers, into an arena of list->bytes from `base` on. */
 void tern_load_list_bind(tern_load_list *list, const uint8_t *base);
 
-/* The pieces of an arranged entry, to out[TERN_LOAD_PIECES]; how many there are. */
+/* Writes the pieces of an arranged entry to out[TERN_LOAD_PIECES]; returns how many there are. */
 size_t tern_load_pieces(const tern_load_entry *entry, tern_load_piece *out);
 
-/* Where piece k lies in an arena that begins at `base`. */
+/* The address of piece k in an arena that begins at `base`. */
 const uint8_t *tern_load_piece_at(const tern_load_entry *entry, const uint8_t *base, size_t k);
 
-/* Lists what is not packed as hot, by its readers. `hot` is cleared before. TERN_ERR_NOMEM. */
+/* Lists what is not packed as hot, with how its readers use it. Clears `hot` before.
+ * TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status tern_load_list_hot(const tern_load_list *list, tern_hot_list *hot,
                                                tern_error *err);
 
 /*
  * Makes everything that lies in the arena, which begins at `base` and is bound, and checks all
  * weights of the file. The image of a head is made with kernels that the guard has tried.
- * TERN_ERR_TENSOR_DATA, by the first row of the first tensor; TERN_ERR_KERNEL, TERN_ERR_NOMEM.
+ * TERN_ERR_TENSOR_DATA: the first wrong row of the first such tensor; TERN_ERR_KERNEL,
+ * TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_load_list_fill(tern_load_list *list, uint8_t *base,
                                                 tern_guard *guard, tern_team *team,
@@ -183,7 +188,8 @@ TERN_MUST_CHECK tern_status tern_load_list_fill(tern_load_list *list, uint8_t *b
 TERN_MUST_CHECK tern_status tern_load_list_check(tern_load_list *list, tern_guard *guard,
                                                  tern_error *err);
 
-/* Why a tensor has no kernels: a guard without memory, or the table. */
+/* Reports why a tensor has no kernels: TERN_ERR_NOMEM if the guard had no memory to try them, else
+ * TERN_ERR_KERNEL. */
 TERN_MUST_CHECK tern_status tern_load_no_kernel(const tern_load_list *list,
                                                 const tern_load_entry *entry,
                                                 const tern_guard *guard, tern_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which tensors a model reads, by the table of block.h, and what is known of each from the file. */
+/* Lists the tensors that a model reads, by the table of block.h, and what the file says of each. */
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static tern_status wrong_shape(const char *path, const char *name, const tern_gg
                      rows);
 }
 
-/* The tensor of that name: n matrices of rows x cols; a vector has one row. */
+/* Finds the tensor of that name: n matrices of rows x cols; a vector has one row. */
 static tern_status find(const tern_gguf *file, const char *name, size_t cols, size_t rows, size_t n,
                         const tern_gguf_tensor **out, tern_error *err) {
     const char *path = tern_gguf_name(file);
@@ -42,7 +42,7 @@ static tern_status find(const tern_gguf *file, const char *name, size_t cols, si
 
 static tern_status wrong_type(const tern_gguf *file, const tern_gguf_tensor *t, const char *use,
                               tern_error *err) {
-    if (t->type >= TERN_GGUF_FIRST_OWN_TYPE) /* of a list, which has names and no numbers */
+    if (t->type >= TERN_GGUF_FIRST_OWN_TYPE) /* tern's own types have names and no numbers */
         return tern_fail(err, TERN_ERR_TENSOR_TYPE, "%s: tensor %.*s has type %s, which %s",
                          tern_gguf_name(file), TERN_SPAN_SHOWN(t->name), tern_gguf_tensor_type(t),
                          use);
@@ -51,7 +51,7 @@ static tern_status wrong_type(const tern_gguf *file, const tern_gguf_tensor *t, 
                      tern_gguf_tensor_type(t), use);
 }
 
-/* Where a tensor goes in the model, by kind. */
+/* Adds an entry. The caller sets its destination, by kind. */
 static tern_load_entry *add(tern_load_list *l, tern_load_kind kind, const tern_gguf_tensor *t,
                             size_t rows, size_t cols) {
     tern_load_entry *e = &l->entries[l->n++];
@@ -99,7 +99,7 @@ static tern_status list_embedding(tern_load_list *l, const char *name, size_t ro
 
 /* ---- matrices ------------------------------------------------------------------------------ */
 
-/* I2_S, TL1, TL2: how the codes are read, and the scale after them. */
+/* Reads how the codes of I2_S, TL1 or TL2 are stored, and the scale after them. */
 static tern_status read_codes(const tern_gguf *file, const tern_reading *reading,
                               tern_load_entry *e, tern_error *err) {
     const tern_gguf_tensor *t = e->tensor;
@@ -118,8 +118,8 @@ static tern_status read_codes(const tern_gguf *file, const tern_reading *reading
     return TERN_OK;
 }
 
-/* TQ: blocks whose scales differ within a row are not a ternary matrix. The scales of rows are kept
- * unless they are all the same; packing checks that they are finite. */
+/* Reads the scales of TQ blocks. A matrix whose scales differ within a row is not ternary. The
+ * scales of rows are kept unless they are all the same; packing checks that they are finite. */
 static tern_status read_block_scales(const tern_gguf *file, tern_load_entry *e, tern_error *err) {
     e->row_scales = malloc(e->rows * sizeof *e->row_scales);
     if (e->row_scales == NULL)
@@ -137,7 +137,7 @@ static tern_status read_block_scales(const tern_gguf *file, tern_load_entry *e, 
     return TERN_OK;
 }
 
-/* What is read of a matrix before it is packed. */
+/* Reads the facts of a matrix that packing needs. */
 static tern_status read_facts(const tern_gguf *file, const tern_reading *reading,
                               tern_load_entry *e, tern_error *err) {
     const tern_layout own = tern_format_layout(e->format);
@@ -153,13 +153,13 @@ static tern_status read_facts(const tern_gguf *file, const tern_reading *reading
                : TERN_OK;
 }
 
-/* Whether the tensor's bytes are those of its rows, one after the other. */
+/* True if the tensor's bytes are those of its rows, one after the other. */
 static bool is_of_rows(const tern_gguf_tensor *t) {
     return tern_gguf_format(t) != TERN_FORMAT_NONE && t->type < TERN_GGUF_FIRST_OWN_TYPE &&
            tern_gguf_tiled(t) == 0;
 }
 
-/* experts 0: one matrix; else as many of rows x cols, which are one of all their rows. */
+/* Lists a matrix of rows x cols, or if experts > 0 that many as one matrix of all their rows. */
 static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, const char *name,
                                uint32_t experts, size_t rows, size_t cols, tern_linear *to,
                                tern_error *err) {
@@ -182,7 +182,7 @@ static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, c
 
 /* ---- the model ----------------------------------------------------------------------------- */
 
-/* What the list is made from. */
+/* The inputs that the list is made from. */
 typedef struct lister {
     tern_load_list *list;
     const tern_reading *reading;
@@ -214,7 +214,7 @@ static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
     return status;
 }
 
-/* What an encoder adds to the embedding of tokens, and the norm of the sum. */
+/* Lists what an encoder adds to the embedding of tokens, and the norm of the sum. */
 static tern_status list_encoder(const lister *l, tern_error *err) {
     const tern_config *c = l->to->config;
     tern_weight_set *own = l->to->own;
@@ -231,7 +231,7 @@ static tern_status list_encoder(const lister *l, tern_error *err) {
                              : status;
 }
 
-/* The head, and after it the place of its image. */
+/* Lists the head, and after it the place of its image. */
 static tern_status list_head(const lister *l, const char *name, tern_error *err) {
     const tern_config *c = l->to->config;
     tern_linear *head = &l->to->own->head;
@@ -242,8 +242,8 @@ static tern_status list_head(const lister *l, const char *name, tern_error *err)
     return status;
 }
 
-/* What stands around the blocks. Rows of an embedding that is not the head are read where they lie,
- * a few for each token: its pages are given back. */
+/* Lists the tensors around the blocks. An embedding that is not the head is read where it lies, a
+ * few rows for each token, so its pages are given back. */
 static tern_status list_ends(const lister *l, tern_error *err) {
     static const char output[] = "output.weight", embedding[] = "token_embd.weight";
     const tern_config *c = l->to->config;

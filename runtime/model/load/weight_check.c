@@ -18,7 +18,7 @@ static uint16_t half_at(const uint8_t *p) {
     return half;
 }
 
-/* The first block whose field is wrong, which a sum of bits has found. */
+/* Reports the first wrong field of a row in which add_bits found one. */
 static tern_status find_block(const tern_format_facts *f, const uint8_t *row, size_t blocks,
                               size_t stride, size_t r, tern_error *err) {
     for (size_t b = 0; b < blocks; b++, row += stride)
@@ -30,11 +30,11 @@ static tern_status find_block(const tern_format_facts *f, const uint8_t *row, si
                              "row %zu, block %zu: the %s is %g, must be finite%s", r, b,
                              f->half_name[i], (double)value, f->ternary ? " and not negative" : "");
         }
-    return TERN_OK; /* only a minus zero was there */
+    return TERN_OK; /* the sign was that of a minus zero */
 }
 
-/* Bit 15 of the result: some field has the exponent of infinities and NaNs, or a sign where there
- * should be none. */
+/* Bit 15 of the result is set if some field has the exponent of infinities and NaNs, or a sign
+ * where there should be none. */
 static unsigned add_bits(const uint8_t *row, size_t blocks, size_t stride, unsigned sign) {
     unsigned bits = 0;
     for (size_t b = 0; b < blocks; b++, row += stride) {
@@ -64,7 +64,7 @@ static tern_status check_blocks(const tern_format_facts *f, const tern_format_in
 
 /* ---- floats -------------------------------------------------------------------------------- */
 
-/* Numbers in words of 64 bits: `rest` is a number without its sign, `one` the last bit of its
+/* Numbers in words of 64 bits: `rest` masks a number without its sign, `one` is the last bit of its
  * exponent. An exponent of all ones carries into the sign, and nothing carries further. */
 typedef struct lanes {
     uint64_t rest, one;

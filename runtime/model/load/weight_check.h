@@ -3,9 +3,9 @@
 #define TERN_RUNTIME_MODEL_LOAD_WEIGHT_CHECK_H
 
 /*
- * Weights that cannot be: a scale, a minimum or a float that is NaN or infinite, a ternary scale
- * below zero. Quantized activations have no NaN, so such a weight would give finite nonsense and
- * no sign of it. docs/formats.md has the rules.
+ * Refuses invalid weights: a scale, a minimum or a float that is NaN or infinite, a ternary scale
+ * below zero. Quantized activations have no NaN, so such a weight would give finite nonsense and no
+ * sign of it. docs/formats.md has the rules.
  */
 
 #include "runtime/model/load/jobs.h"
@@ -13,16 +13,14 @@
 
 /*
  * Checks rows [r0, r1) of a matrix of `cols` columns in the file's layout, whole blocks in each
- * row. TERN_ERR_TENSOR_DATA: the first row, its block or column, and the value. The one scale of
- * an I2_S tensor lies in no row and is not looked at.
+ * row. TERN_ERR_TENSOR_DATA names the first wrong row, its block or column, and the value. The one
+ * scale of an I2_S tensor lies in no row and is not checked.
  */
 TERN_MUST_CHECK tern_status tern_weight_check(tern_format format, const void *data, size_t cols,
                                               size_t r0, size_t r1, tern_error *err);
 
-/*
- * Notes down that all rows of a matrix are to be checked, and its ternary codes, where it is not
- * packed. `drop`: its pages are given back. TERN_ERR_NOMEM.
- */
+/* Adds a job that checks all rows of a matrix that is not packed, and its ternary codes. `drop`:
+ * its pages are given back. TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status tern_weight_note_check(tern_load_jobs *jobs, const tern_gguf *file,
                                                    const tern_gguf_tensor *tensor, bool drop,
                                                    tern_error *err);

@@ -3,7 +3,7 @@
 #define TERN_RUNTIME_MODEL_PARTS_BLOCK_H
 
 /*
- * What a block is made of: one table of its tensors. Loading, replicas, byte counts, the search for
+ * The parts of a block: one table of its tensors. Loading, replicas, byte counts, the search for
  * tensors that nothing reads, synthetic models and the converter loop over it. The forward pass
  * reads the members of tern_layer by name.
  */
@@ -29,7 +29,7 @@ typedef struct tern_layer {
     const float *q_wide, *k_wide;               /* of all heads: as long as q and k, or NULL */
     tern_linear k, v;                           /* n_embd -> n_head_kv * head_dim */
     tern_linear o;                              /* n_head * head_dim -> n_embd */
-    tern_linear gate, up; /* n_embd -> n_ff; no gate, without a tensor, where none is */
+    tern_linear gate, up; /* n_embd -> n_ff; a block without a gate has no gate.tensor */
     tern_linear down;     /* n_ff -> n_embd */
     tern_linear router;   /* n_embd -> n_expert; with experts, in place of the three above */
     tern_linear expert_gate, expert_up; /* of each expert, n_embd -> n_ff */
@@ -41,7 +41,7 @@ typedef struct tern_block_sizes {
     uint32_t n_embd, n_ff, n_head, n_head_kv, head_dim, n_expert;
 } tern_block_sizes;
 
-/* A side of a tensor, in these numbers. */
+/* The length of a side of a tensor, by these numbers. */
 typedef enum tern_block_size {
     TERN_SIZE_ONE,    /* rows of a vector */
     TERN_SIZE_EMBD,   /* n_embd */
@@ -59,21 +59,21 @@ typedef enum tern_block_kind {
 } tern_block_kind;
 
 typedef struct tern_block_tensor {
-    const char *name;       /* in GGUF files, after "blk.<n>." */
-    const char *hf;         /* in Hugging Face folders, after "model.layers.<n>."; NULL: none known,
-                               see below */
-    const char *hf_older;   /* another name there; NULL: none */
-    const char *hf_encoder; /* of encoders, after "encoder.layer.<n>."; NULL: the same */
-    tern_block_kind kind;   /* what it is */
-    tern_block_size rows;   /* results; ONE for vectors */
+    const char *name; /* in GGUF files, after "blk.<n>." */
+    const char *hf;   /* in Hugging Face folders, after "model.layers.<n>."; NULL: none known, see
+                         tern_block_hf_name */
+    const char *hf_older;    /* an older name there; NULL: none */
+    const char *hf_encoder;  /* of encoders, after "encoder.layer.<n>."; NULL: the same */
+    tern_block_kind kind;    /* a norm, a matrix or a bias */
+    tern_block_size rows;    /* results; ONE for vectors */
     tern_block_size columns; /* elements of a row, or of the vector */
-    unsigned when;           /* bit of tern_arch.has that such blocks have; 0: every block has it */
+    unsigned when;           /* bit of tern_arch.has for blocks that have it; 0: every block does */
     tern_stage stage;        /* of a pass that multiplies by the matrix */
     bool gates;              /* blocks without a gate lack it */
     bool dense;              /* blocks with experts lack it */
     bool routed;             /* as many matrices as there are experts, one after the other */
     bool turned;             /* its rows, or elements, are heads that RoPE turns */
-    size_t at;               /* its place in tern_layer, by kind */
+    size_t at;               /* its offset in tern_layer, of a member by its kind */
 } tern_block_tensor;
 
 enum { TERN_LAYER_LINEARS = 11 }; /* matrices of the table */
@@ -81,14 +81,17 @@ enum { TERN_LAYER_LINEARS = 11 }; /* matrices of the table */
 /* The table, in the order in which files are written, and its length. Static storage. */
 const tern_block_tensor *tern_block_tensors(size_t *n);
 
-/* Whether blocks of that architecture have it; a bias may still be missing. */
+/* True if blocks of that architecture have the tensor; a bias may still be missing. */
 static inline bool tern_block_has(const tern_arch *arch, const tern_block_tensor *t) {
     return (t->when == 0 || (arch->has & t->when) != 0) && !(t->gates && arch->ungated) &&
            !(t->dense && (arch->has & TERN_HAS_EXPERTS) != 0);
 }
 
-/* The name in Hugging Face folders of an architecture; encoders have theirs. Norms before the
- * feed-forward part are called after attention, unless a norm of attention's result is. */
+/*
+ * The tensor's name in Hugging Face folders of an architecture; encoders have names of their own.
+ * The norm before the feed-forward part is named after attention there, unless a norm of
+ * attention's result has that name.
+ */
 const char *tern_block_hf_name(const tern_arch *arch, const tern_block_tensor *t);
 
 size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side);
@@ -98,7 +101,7 @@ static inline uint32_t tern_block_count(const tern_block_sizes *sizes, const ter
     return t->routed ? sizes->n_expert : 1;
 }
 
-/* Where the layer keeps a matrix of the table, and a norm or bias. */
+/* The member of a layer for a matrix of the table, and for a norm or bias. */
 tern_linear *tern_layer_matrix(tern_layer *layer, const tern_block_tensor *t);
 const float **tern_layer_vector(tern_layer *layer, const tern_block_tensor *t);
 

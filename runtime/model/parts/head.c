@@ -16,7 +16,8 @@ tern_head_slack tern_head_slack_of(const tern_head_image *image, const float *x,
     }
     const double norm = sqrt(x2);
     const double difference = sqrt(difference2);
-    /* The scan: a product and an addition a block, the scale; then the rounding of a -+ bound. */
+    /* The chain of the scan: a product and an addition a block, the scale; then the rounding of a
+     * -+ bound. */
     const double chain = (double)((cols + TERN_BLOCK - 1) / TERN_BLOCK + 8);
     const double y = difference + chain * TERN_HEAD_ROUNDING * (norm + difference);
     return (tern_head_slack){.x = (float)(norm * TERN_HEAD_UPWARDS),
@@ -27,7 +28,7 @@ tern_head_slack tern_head_slack_of(const tern_head_image *image, const float *x,
                                         (double)image->largest * (norm + y) < 0x1p120};
 }
 
-/* Far above what denormal products can lose, 2^-149 each, far below what matters. */
+/* Far more than denormal products can lose, 2^-149 each, and far less than matters. */
 static const float denormals = 0x1p-100f;
 
 void tern_head_bounds(const tern_head_image *image, tern_head_slack slack, size_t r0, size_t r1,

@@ -22,20 +22,20 @@
 
 #include "runtime/model/parts/linear.h"
 
-/* At least u / (1 - k u) for all k that are met here: k u < 2^-11. */
+/* At least u / (1 - k u) for all k that occur: k u < 2^-11. */
 #define TERN_HEAD_ROUNDING (1.001 * 0x1p-24)
 
-/* Floats that stand for real numbers from above are made larger than any rounding on their way. */
+/* Factor of floats that bound real numbers from above: more than any rounding on their way. */
 #define TERN_HEAD_UPWARDS (1.0 + 0x1p-20)
 
 typedef struct tern_head_image {
     tern_linear scan;   /* INT8R16 with a scale a row. No rows: no image */
     const float *error; /* [n_vocab] at least |w - w'| + g_n |w| */
     const float *norm;  /* [n_vocab] at least |w'| */
-    float largest;      /* of error + norm; infinite when some row's squares are */
+    float largest;      /* the largest error + norm; infinite if a row's squares are */
 } tern_head_image;
 
-/* Whether the head has an image, or in a model without weights would have one. */
+/* True if the head has an image, or in a model without weights would have one. */
 static inline bool tern_head_is_imaged(const tern_head_image *image) {
     return image->scan.matrix.rows > 0;
 }
@@ -46,13 +46,12 @@ typedef struct tern_head_slack {
     bool certain; /* false: numbers are so large that no bound holds */
 } tern_head_slack;
 
-/* x[cols] and its form for the scan: q[cols], d[ceil(cols / 32)]. */
+/* The slack for a hidden state x[cols] and its form for the scan: q[cols], d[ceil(cols / 32)]. */
 tern_head_slack tern_head_slack_of(const tern_head_image *image, const float *x, const int8_t *q,
                                    const float *d);
 
-/*
- * Bounds of the logits of rows [r0, r1): lower holds the scan's results and becomes lower bounds.
- */
+/* Bounds the logits of rows [r0, r1). `lower` holds the scan's results and becomes lower bounds;
+ * `upper` gets upper bounds. Both are indexed by row. */
 void tern_head_bounds(const tern_head_image *image, tern_head_slack slack, size_t r0, size_t r1,
                       float *lower, float *upper);
 

@@ -19,8 +19,8 @@ struct tern_linear {
     tern_input_form form;
     const float *bias;              /* NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
-    uint32_t experts;    /* 0: one matrix; else as many, one after the other, as many rows each */
-    size_t expert_bytes; /* from one to the next */
+    uint32_t experts;    /* 0: one matrix; else so many, one after the other, of equal size */
+    size_t expert_bytes; /* from one expert to the next */
 };
 
 /* The matrix of one expert. */
@@ -33,33 +33,32 @@ static inline tern_matrix tern_linear_expert(const tern_linear *linear, size_t e
     return m;
 }
 
-/* The matrix that one product multiplies by, for who measures: its data does not count. */
+/* The matrix that one product multiplies by, for measurements: its data does not count. */
 static inline tern_matrix tern_linear_one(const tern_linear *linear) {
     return linear->experts > 0 ? tern_linear_expert(linear, 0) : linear->matrix;
 }
 
-/* Whether the matrix is read as the file has it: in place, or copied. INT4 becomes blocks first,
- * and of sparse blocks rows are made. */
+/* True if the matrix is read as the file has it, in place or copied. INT4 becomes blocks first, and
+ * sparse blocks become rows. */
 static inline bool tern_linear_is_in_file(const tern_linear *linear) {
     return linear->matrix.layout == TERN_LAYOUT_ROWS && linear->matrix.format != TERN_FORMAT_INT4 &&
            linear->tensor->type != TERN_GGUF_SPARSE_TYPE;
 }
 
-/* Whether products decode the matrix, in blocks, to meet floats; the tuner knows no such products.
- */
+/* True if products decode the blocks of the matrix to multiply floats. The tuner does not measure
+ * such products. */
 static inline bool tern_matrix_is_decoded(const tern_matrix *matrix) {
     return matrix->layout == TERN_LAYOUT_ROWS &&
            tern_format_layout(matrix->format) != TERN_LAYOUT_ROWS;
 }
 
 /*
- * The kernel for `tokens` tokens at once: that of gemv for one, of gemm from two on. Let a pass
- * read b bytes of w weights at B bytes a second, and multiply at V weights a second with gemv, at
- * G(n) weights times tokens with a gemm tile of n. n tokens take n * max(b / B, w / V) by gemv,
- * max(b / B, n * w / G(n)) by gemm. Both terms of gemm are smaller from n = 2 on where G(2) >= V,
- * which holds because a tile unpacks a weight once for all of its tokens. Passes of more tokens
- * than a tile has are gemm's own affair: its template knows in which order they are taken
- * (TERN_MANY_TOKENS).
+ * The kernel for `tokens` tokens at once: gemv for one, gemm from two on. Let a pass read b bytes
+ * of w weights at B bytes a second, and multiply at V weights a second with gemv, at G(n) weights
+ * times tokens with a gemm tile of n. n tokens take n * max(b / B, w / V) by gemv, max(b / B, n * w
+ * / G(n)) by gemm. Both terms of gemm are smaller from n = 2 on if G(2) >= V, which holds because a
+ * tile unpacks a weight once for all of its tokens. If a pass has more tokens than a tile, gemm's
+ * template decides the order in which they are taken (TERN_MANY_TOKENS).
  */
 static inline const tern_kernel_row *tern_linear_row(const tern_linear *linear, size_t tokens) {
     return tokens == 1 ? linear->gemv : linear->gemm;

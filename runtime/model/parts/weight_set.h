@@ -4,7 +4,7 @@
 
 #include "runtime/model/parts/block.h"
 
-/* What a worker reads: the model's weights, or with what lies in the replica of its node. */
+/* The weights that a worker reads: the model's, or copies in its node's replica. */
 typedef struct tern_weight_set {
     const tern_layer *layers; /* [n_layer] */
     tern_embedding embedding;

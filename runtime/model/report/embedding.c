@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What vectors of texts a model gives. */
+/* The vectors of texts that a model gives. */
 
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ bool tern_model_continues(const tern_model *model) {
     return !model->config.arch->encodes;
 }
 
-/* Whether the file lists n among the lengths of its vectors. */
+/* True if the file lists n among the lengths of its vectors. */
 static bool lists(const tern_model *m, uint32_t n) {
     char key[TERN_KEY_BYTES];
     snprintf(key, sizeof key, "%s.matryoshka_dimensions", m->config.arch->name);

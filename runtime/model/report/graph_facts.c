@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a model computes that differs from model to model, and who said so. */
+/* The facts about a model's graph in which models differ, and the source of each. */
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 
 static const char of_file[] = "file", of_arch[] = "architecture", of_guess[] = "guess";
 
-/* Facts as they are listed. */
+/* The list of facts while it is made. */
 typedef struct listing {
     const tern_model *m;
     tern_model_fact *facts;
-    size_t capacity, n; /* n: that there are */
+    size_t capacity, n; /* n: all facts, also those without room */
 } listing;
 
 static bool has_key(const tern_model *m, const char *suffix) {
@@ -25,12 +25,12 @@ static bool has_key(const tern_model *m, const char *suffix) {
     return tern_gguf_find(m->file, key) != NULL;
 }
 
-/* Who says the value of a key: the numbers of another model, where they stand in, are a guess. */
+/* The source of a key's value. If the numbers of another model stand in, it is a guess. */
 static const char *source_of(const tern_model *m, const char *suffix) {
     return has_key(m, suffix) ? of_file : m->config.arch->defaults != NULL ? of_guess : of_arch;
 }
 
-/* A fact's text; NULL: it is only counted. */
+/* Sets a fact's text; NULL: the fact is only counted. */
 static void tell(tern_model_fact *fact, const char *format, ...) TERN_PRINTF(2, 3);
 static void tell(tern_model_fact *fact, const char *format, ...) {
     va_list values;
@@ -84,7 +84,7 @@ static void tell_norms(listing *l) {
         {TERN_HAS_SUM_NORMS, "LayerNorm of the sums"},
         {TERN_HAS_INPUT_NORMS, "before each matrix"},
     };
-    const double r = (double)l->m->config.block_scale; /* of a stream that is kept divided by it */
+    const double r = (double)l->m->config.block_scale; /* the stream is kept divided by it */
     char text[sizeof l->facts->text] = "";
     size_t used = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What tells two models apart whose answers could differ: every weight, and the metadata that the
- * forward pass reads. Tokenizer, name and chat format are left out, so is the order of tensors and
- * how the model is spread over files: the sum of the entries' hashes does not depend on order.
+ * The identity of a model: it differs between models whose answers could differ. It covers every
+ * weight, and the metadata that the forward pass reads. Tokenizer, name and chat format are left
+ * out, and so are the order of tensors and how the model is spread over files: the sum of the
+ * entries' hashes does not depend on order.
  */
 
 #include <stdatomic.h>
@@ -41,7 +42,9 @@ static uint64_t hash_tensor(const tern_gguf_tensor *t) {
     return tern_hash64_value(&h);
 }
 
-/* general.architecture, the keys of that architecture, and how rows are turned. */
+/*
+ * True for general.architecture, the keys of that architecture, and those of Hadamard transforms.
+ */
 static bool matters(tern_span key, const char *arch) {
     static const char name[] = "general.architecture", turns[] = "prism.hadamard.";
     const size_t n = strlen(arch);
@@ -59,7 +62,7 @@ static uint64_t hash_precision(tern_precision precision) {
     return precision != TERN_PRECISION_AUTO ? tern_hash64_value(&h) : 0;
 }
 
-/* 0 for the factors that a file's model has by itself. */
+/* 0 for the factors that the file's model has by default. */
 static uint64_t hash_factors(bool long_factors) {
     static const char name[] = "long_context";
     tern_hash64 h;
@@ -83,7 +86,7 @@ static uint64_t compute(const tern_model *m) {
     }
     sum += hash_precision(m->precision);
     sum += hash_factors(m->config.long_factors);
-    return sum ? sum : 1; /* 0 says: not known yet */
+    return sum ? sum : 1; /* 0 means: not known yet */
 }
 
 uint64_t tern_model_identity(const tern_model *model) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The matrices of a model, for those who look at it. */
+/* The matrices of a model, for inspection. */
 
 #include "tern/inspect.h"
 #include <stdlib.h>
@@ -61,7 +61,8 @@ const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
     return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
 }
 
-/* Whose matrix it is: that of a layer by its tensor, because a node's threads may read a copy. */
+/* Finds the layer and stage of a matrix. A layer's matrix is found by its tensor, because a node's
+ * threads may read a copy. */
 static void find_place(const tern_model *m, const tern_linear *linear, tern_linear_info *out) {
     const tern_arch *arch = m->config.arch;
     const size_t each = tern_block_linears(arch), in_layers = m->config.n_layer * each;
@@ -98,7 +99,7 @@ void tern_linear_describe(const tern_model *m, const tern_linear *linear, tern_l
     find_place(m, linear, out);
 }
 
-/* Rows of INT4 as blocks, which come from malloc. */
+/* Makes blocks of the rows of INT4; *made comes from malloc. */
 static tern_status expand_int4(const tern_model *m, const tern_linear *linear, void **made,
                                tern_error *err) {
     const tern_matrix *w = &linear->matrix;
@@ -114,7 +115,7 @@ static tern_status expand_int4(const tern_model *m, const tern_linear *linear, v
     return TERN_OK;
 }
 
-/* Sparse blocks as the dense matrix of their format, which comes from malloc. */
+/* Makes the dense matrix of sparse blocks, in their format; *made comes from malloc. */
 static tern_status expand_blocks(const tern_model *m, const tern_linear *linear, void **made,
                                  tern_error *err) {
     const tern_matrix *w = &linear->matrix;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What can be asked of an open model. */
+/* Queries of an open model. */
 
 #include "dispatch/select.h"
 #include "kernels/cache_row.h"
@@ -11,12 +11,12 @@ static uint64_t count_weights(const tern_linear *linear) {
     return (uint64_t)linear->matrix.rows * linear->matrix.cols;
 }
 
-/* The share of all that a token takes. */
+/* The share of `all` that one token uses: of experts, only those that it takes. */
 static uint64_t used_of(const tern_model *m, const tern_linear *linear, uint64_t all) {
     return linear->experts > 0 ? all / linear->experts * m->config.n_used : all;
 }
 
-/* Bytes that a decoded token reads, by component, and the weights that it multiplies. */
+/* Counts the bytes that a decoded token reads, by component, and the weights that it multiplies. */
 static void describe_work(const tern_model *m, tern_model_info *out) {
     size_t count;
     const tern_block_tensor *tensors = tern_block_tensors(&count);

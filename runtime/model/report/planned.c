@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The list by which a model is loaded, for those who look at it. */
+/* The list by which a model is loaded, for inspection. */
 
 #include "runtime/model/model.h"
 #include "tern/inspect.h"
@@ -20,8 +20,11 @@ static const char *place_of(tern_load_place place) {
     return names[place];
 }
 
-/* A row of floats, or of a matrix, is read from the file; one of blocks that are no matrix hardly
- * ever. Of equal ones the first counts, unless it is such an embedding. */
+/*
+ * True if the tensor's bytes stay in use in the file. Those of an embedding in blocks do not: its
+ * rows are hardly ever read. Of equal tensors the first counts, unless it is such an embedding and
+ * the other one is a matrix.
+ */
 static bool stays_in_file(const tern_load_entry *e) {
     const bool rare = e->kind == TERN_LOAD_EMBEDDING && e->format > TERN_FORMAT_BF16;
     if (e->place == TERN_LOAD_EARLIER)

@@ -9,10 +9,12 @@
 #include "runtime/model/tune/measure.h"
 #include "threads/speed.h"
 
-/* The work: a ternary matrix that fits into any core's own cache, times a batch of tokens. */
+/*
+ * The measured work: a ternary matrix that fits into any core's own cache, times a batch of tokens.
+ */
 enum { ROWS = 64, COLS = 1024, STREAM_BYTES = 64 << 10 };
 
-/* Long enough for a core that slept to reach its clock while the sample is calibrated. */
+/* Long enough for an idle core to reach its clock while the sample is calibrated. */
 static const tern_tune_effort effort = {.rounds = 3, .sample_seconds = 0.0005};
 
 /* The part of the topology that has this speed, as a machine of its own. */
@@ -29,7 +31,9 @@ static tern_topology *cores_of(const tern_topology *t, uint32_t speed) {
     return part;
 }
 
-/* By the calling thread, bound to the first core of the kind. */
+/*
+ * Times the work on the calling thread, bound to the first core of the kind. 0: it cannot be timed.
+ */
 static double clock_kind(void *user, const tern_topology *t, uint32_t announced) {
     const tern_guard *const *guard = user;
     const tern_places compact = {.affinity = TERN_AFFINITY_COMPACT};

@@ -16,8 +16,9 @@ double tern_estimate_median(double *values, size_t n) {
 }
 
 /*
- * How many rounds lie outside of the interval on each side. The number of rounds above the true
- * median is binomial with 1/2: its deviation is sqrt(rounds) / 2, and two of these make 95 %.
+ * The rounds that lie outside of the interval on each side. The number of rounds above the true
+ * median is binomial with 1/2. Its standard deviation is sqrt(rounds) / 2, and two of these make 95
+ * %.
  */
 static size_t outside(size_t rounds) {
     const size_t two = (size_t)ceil(sqrt((double)rounds));

@@ -15,7 +15,7 @@
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-/* Printable characters that JSON needs no escapes for. */
+/* Copies a text, with '?' for everything but printable characters that JSON need not escape. */
 static void copy_plain(const char *text, char *out, size_t size) {
     size_t n = 0;
     for (; text[n] != '\0' && n + 1 < size; n++)
@@ -45,7 +45,7 @@ tern_tune_machine tern_tune_this_machine(const tern_guard *guard) {
     return m;
 }
 
-/* The members that tell machines apart, as they stand in the file and as they are hashed. */
+/* Prints the members that tell machines apart, as they stand in the file and as they are hashed. */
 static int describe(const tern_tune_machine *m, char *text, size_t size) {
     return snprintf(text, size,
                     "\"kind\":\"tern tuning 2\",\"processor\":\"%s\",\"features\":\"%" PRIx64
@@ -62,7 +62,7 @@ void tern_tune_name(const tern_tune_machine *m, char name[TERN_TUNE_NAME_BYTES])
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What ends the file: the hash of everything before it. */
+/* The end of the file: the hash of everything before it. */
 #define CHECK_FORMAT ",\"check\":\"%016" PRIx64 "\"}\n"
 enum { CHECK_BYTES = 10 + 16 + 3 };
 
@@ -87,7 +87,7 @@ static const tern_kernel_row *row_named(const tern_guard *guard, const tern_json
     return NULL;
 }
 
-/* A choice that the guard's kernels allow; false for others, which another build may have meant. */
+/* Reads a choice. False: the guard's kernels do not allow it; another build may have meant it. */
 static bool read_choice(const tern_guard *guard, const tern_json_value *v, tern_tune_choice *out) {
     int64_t rows, cols, threads, stream;
     if (!number(v, "rows", INT64_C(1) << 40, &rows) ||
@@ -115,7 +115,7 @@ static bool read_choice(const tern_guard *guard, const tern_json_value *v, tern_
     return tern_tune_is_possible(guard, out);
 }
 
-/* Whether the members of the document are those of the machine. */
+/* True if the document is of this machine and build. */
 static bool is_of(const tern_json_value *v, const tern_tune_machine *m) {
     char features[20], table[20];
     int64_t cores;
@@ -142,7 +142,8 @@ static tern_status read_choices(const tern_guard *guard, const tern_json_value *
     return status;
 }
 
-/* Speeds of kinds of cores, falling as announced; none where the list is not that. */
+/* Reads the speeds of kinds of cores, in falling order of the announced ones. None if the list is
+ * anything else. */
 static tern_core_speeds read_cores(const tern_json_value *list) {
     const tern_core_speeds none = {.n = 0};
     tern_core_speeds s = none;
@@ -161,12 +162,12 @@ static tern_core_speeds read_cores(const tern_json_value *list) {
     return s;
 }
 
-/* A number that may be 0. */
+/* Reads a number that may be 0. */
 static bool count(const tern_json_value *v, const char *key, int64_t most, int64_t *out) {
     return tern_json_integer(tern_json_get(v, key), out) && *out >= 0 && *out <= most;
 }
 
-/* Passes of several tokens, from few to many; a list of others is none. */
+/* Reads the figures of passes of several tokens, from few to many. Any other list is ignored. */
 static void read_passes(const tern_json_value *list, tern_layout_probe *out) {
     int64_t ratio[TERN_LAYOUT_PASSES];
     if (list == NULL || list->type != TERN_JSON_ARRAY || list->count != TERN_LAYOUT_PASSES)
@@ -188,7 +189,7 @@ static tern_layout dense_layout(const tern_json_value *v) {
     return TERN_LAYOUT_NONE;
 }
 
-/* Probes of layouts; those that cannot be are left out. */
+/* Reads probes of layouts, and leaves out invalid ones. */
 static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
     if (list == NULL || list->type != TERN_JSON_ARRAY)
         return;
@@ -211,7 +212,7 @@ static void read_layouts(const tern_json_value *list, tern_layout_probes *out) {
     }
 }
 
-/* What runs said; what cannot be is left out. */
+/* Reads the times of runs, and leaves out invalid ones. */
 static void read_paces(const tern_json_value *list, tern_tune_paces *out) {
     if (list == NULL || list->type != TERN_JSON_ARRAY)
         return;
@@ -262,7 +263,8 @@ tern_status tern_tune_parse(char *bytes, size_t size, const char *name,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Bytes of the longest choice: five numbers, a format, names of two kernels; of 8 speeds too. */
+/* Bytes of the longest choice: five numbers, a format, names of two kernels. The list of speeds, of
+ * at most 8 kinds, also fits. */
 enum { CHOICE_BYTES = 512 };
 
 static int print_choice(const tern_tune_choice *c, char *text, size_t size) {
@@ -310,7 +312,7 @@ static size_t print_paces(const tern_tune_paces *paces, char *text, size_t size)
 }
 
 char *tern_tune_text(const tern_tune_machine *machine, const tern_tuning *tuning, size_t *size) {
-    /* The newest choices, where there are too many. */
+    /* Only the newest choices, if there are too many. */
     const size_t n = tuning->n < TERN_TUNE_FILE_CHOICES ? tuning->n : TERN_TUNE_FILE_CHOICES;
     const size_t room = (n + 4 + TERN_LAYOUT_PROBES + TERN_TUNE_PACES) * CHOICE_BYTES;
     char *text = malloc(room);
@@ -371,7 +373,8 @@ static tern_status write_file(const tern_cache_folder *folder, const char *name,
     return status;
 }
 
-/* Adds a choice to what the folder has; what runs said of another one is forgotten. */
+/* Adds a choice to those of the folder. If it replaces another, the times of runs with that are
+ * forgotten. */
 static tern_status add_choice(tern_tuning *all, const tern_tune_choice *choice, tern_error *err) {
     const tern_tune_choice *before = tern_tuning_find(all, &choice->key);
     if (before != NULL && (before->gemv != choice->gemv || before->gemm != choice->gemm))

@@ -33,7 +33,7 @@ static bool is_sound(const tern_guard *g, const tern_kernel_row *row) {
     return false;
 }
 
-/* Beyond capacity a kernel is checked again at its next use, nothing worse. */
+/* If the list is full, the kernel is only checked again at its next use. */
 static const tern_kernel_row *accept(tern_guard *g, const tern_kernel_row *row) {
     if (g->n_sound < TERN_GUARD_ROWS)
         g->sound[g->n_sound++] = row;
@@ -71,7 +71,8 @@ static const tern_kernel_row *scalar_sibling(const tern_guard *g, tern_kernel_us
 
 /* ---- made-up numbers ----------------------------------------------------------------------- */
 
-/* Uniform in [-1, 1) with an outlier now and then, as activations have them. */
+/* Fills x with numbers that are uniform in [-1, 1), with an outlier now and then, as activations
+ * have them. */
 static void make_floats(float *x, size_t n) {
     uint32_t state = 20240229;
     for (size_t i = 0; i < n; i++) {
@@ -82,7 +83,8 @@ static void make_floats(float *x, size_t n) {
     }
 }
 
-/* The same number, or both NaN: sign and payload of a NaN are left open (docs/numerics.md). */
+/* True for the same numbers, or both NaN: sign and payload of a NaN are left open
+ * (docs/numerics.md). */
 static bool same_floats(const float *a, const float *b, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (memcmp(&a[i], &b[i], sizeof *a) != 0 && !(isnan(a[i]) && isnan(b[i])))
@@ -166,7 +168,8 @@ static bool same_product(const tern_kernel_row *row, const tern_kernel_row *scal
     return right;
 }
 
-/* A tile and a token more; for gemm also as many tokens as it may take in another way.
+/*
+ * Tries a token more than a tile has; for gemm also so many that it may take them in another order.
  */
 static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
                              const tern_matrix *w, bool *ran) {
@@ -174,7 +177,7 @@ static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *
            (row->op != TERN_OP_GEMM || same_product(row, scalar, w, TERN_MANY_TOKENS + 1, ran));
 }
 
-/* The kernel whose turn it is: `preferred`, unless there is none or it was refused. */
+/* The next kernel to try: `preferred`, unless there is none or it was refused. */
 static const tern_kernel_row *next_product(const tern_guard *g, tern_kernel_use use,
                                            const tern_kernel_row *preferred) {
     return preferred != NULL && !is_refused(g, preferred) ? preferred : tern_guard_select(g, use);
@@ -201,9 +204,9 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
 
 /* ---- other operations ---------------------------------------------------------------------- */
 
-/* Not a multiple of any vector, and more than one attention chunk of positions. */
+/* SAMPLE is not a multiple of any vector's length. POSITIONS are more than one attention chunk. */
 enum { SAMPLE = 77, POSITIONS = TERN_ATTEND_CHUNK + 3, DIM = 24, GROUP_MAX = 22 };
-enum { ROW_MAX = 1536 }; /* elements of an embedding row: whole blocks of any format, below both */
+enum { ROW_MAX = 1536 }; /* elements of an embedding row: whole blocks, fewer than `floats` */
 
 typedef struct outcome {
     _Alignas(TERN_ALIGN) float floats[POSITIONS * DIM];
@@ -223,10 +226,8 @@ typedef struct sample {
     _Alignas(TERN_ALIGN) uint8_t states[49152];
 } sample;
 
-/*
- * Two chunks, whose states are merged once by `chunks` and once by `merge`. The second chunk's page
- * stands before the first one's.
- */
+/* Attends over two chunks, whose states are merged once by `chunks` and once by `merge`. The second
+ * chunk's page stands before the first one's. */
 static void run_attend(const tern_kernel_row *row, size_t group, sample *in, float *out) {
     static const uint32_t pages[] = {1, 0};
     const size_t state_bytes = tern_attend_state_bytes(group, DIM);
@@ -258,10 +259,8 @@ static void fill_cache(tern_format format, sample *in) {
     }
 }
 
-/*
- * Few heads, and so many that kernels which take them in other ways take each of these. False when
- * the sample's heads need more memory than is there.
- */
+/* Tries few heads, and so many that kernels with several ways to take heads use each of these.
+ * False: the heads need more memory than the sample has. */
 static bool try_attend(const tern_kernel_row *row, sample *in, outcome *out) {
     enum { GROUP = 2 };
     if (2 * tern_attend_state_bytes(GROUP_MAX, DIM) + tern_attend_scratch_bytes(GROUP_MAX, DIM) >
@@ -274,7 +273,7 @@ static bool try_attend(const tern_kernel_row *row, sample *in, outcome *out) {
     return true;
 }
 
-/* Blocks of whole vectors, then some of another width; both end past the matrix's edges. */
+/* Runs blocks of whole vectors, then some of another width; both end past the matrix's edges. */
 static void run_gemv_sparse(const tern_kernel_row *row, const sample *in, outcome *out) {
     static const uint32_t start[] = {0, 3, 4, 5}, column[] = {0, 2, 4, 1, 4};
     tern_block_sparse w = {.rows = 35,

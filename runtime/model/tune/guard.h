@@ -21,7 +21,7 @@ typedef struct tern_guard {
     size_t n_sound;
     tern_kernel_refusal refused[TERN_GUARD_REFUSALS];
     size_t n_refused; /* at most TERN_GUARD_REFUSALS: then no kernel is accepted any more */
-    bool no_memory;   /* a check lacked memory: why a function gave NULL */
+    bool no_memory;   /* a check lacked memory, so a function returned NULL */
 } tern_guard;
 
 /* A guard over the kernel table. */
@@ -30,14 +30,15 @@ tern_guard tern_guard_new(uint64_t mask);
 /* The first kernel for this use that has not been refused; NULL when there is none. */
 const tern_kernel_row *tern_guard_select(const tern_guard *guard, tern_kernel_use use);
 
-/* The one after `row` (of the same use) in the table. */
+/* The next such kernel of the table after `row`, which is of the same use. */
 const tern_kernel_row *tern_guard_next(const tern_guard *guard, tern_kernel_use use,
                                        const tern_kernel_row *row);
 
 /*
  * The first kernel for the product over *w that gives the scalar kernel's bits on the first rows of
- * weights (data must be there): `preferred` (NULL: none) before those of the table. `where` names
- * the tensor for the record. NULL: none is left, or there is no memory for the check.
+ * the weights, whose data must be there. `preferred` (NULL: none) is tried before those of the
+ * table. `where` names the tensor in the record. NULL: none is left, or there is no memory for the
+ * check.
  */
 const tern_kernel_row *tern_guard_product(tern_guard *guard, tern_op op, const tern_matrix *w,
                                           const tern_kernel_row *preferred, const char *where);

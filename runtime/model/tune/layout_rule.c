@@ -24,7 +24,7 @@ size_t tern_layout_passes(uint32_t together) {
     return n;
 }
 
-/* Whether a token alone takes clearly less time in base 3. */
+/* True if a token alone takes clearly less time in base 3. */
 static bool saves_alone(const tern_layout_probe *p) {
     const uint32_t margin = p->noise > TERN_LAYOUT_MARGIN ? p->noise : TERN_LAYOUT_MARGIN;
     return p->threads > 0 && p->ratio < 1000 && 1000 - p->ratio > margin;
@@ -44,7 +44,7 @@ tern_layout tern_layout_rule(const tern_layout_probe *p, uint32_t together) {
     return faster ? p->dense : tern_layout_usual();
 }
 
-/* Passes decide nothing where a token saves too little. */
+/* Passes decide nothing if a token alone saves too little. */
 bool tern_layout_is_enough(const tern_layout_probe *p, uint32_t together) {
     const size_t i = slower_pass(p, together);
     return !saves_alone(p) || i == tern_layout_passes(together) || p->passes[i] > 0;
@@ -56,7 +56,7 @@ bool tern_layout_is_sure(const tern_layout_probe *p) {
     return p->noise <= TERN_LAYOUT_MARGIN || apart > p->noise;
 }
 
-/* From 1: 0 is not a figure. */
+/* A share in thousandths, at least 1: 0 means that there is no figure. */
 static uint32_t figure(double share) {
     const uint32_t n = tern_tune_thousandths(share);
     return n > 0 ? n : 1;
@@ -81,7 +81,7 @@ void tern_layout_add_pass(tern_layout_probe *p, size_t i, const tern_estimate *p
     p->noise = noise > p->noise ? noise : p->noise;
 }
 
-/* Why base 3 is not taken although a token alone saves time in it. */
+/* Writes why base 3 is not taken although a token alone saves time in it. */
 static void pass_reason(const tern_layout_probe *p, uint32_t together,
                         char text[TERN_LAYOUT_REASON_BYTES]) {
     const size_t i = slower_pass(p, together);

@@ -23,13 +23,13 @@
 /* Passes of several tokens that a probe measures: tern_layout_pass_tokens. */
 enum { TERN_LAYOUT_PASSES = 2 };
 
-/* For a number of threads and a stream (tern_tune_stream). */
+/* The probe for a number of threads and a stream (tern_tune_stream). */
 typedef struct tern_layout_probe {
     uint32_t threads; /* 0: there was no probe */
     uint64_t stream;
-    tern_layout dense; /* base 3, as this machine has kernels for */
+    tern_layout dense; /* the layout in base 3 that this machine has kernels for */
     uint32_t ratio; /* time of a token in base 3, in thousandths of the time in 2 bits; above 0 */
-    uint32_t noise; /* how far from it the true one may be (tern_estimate); the largest of all
+    uint32_t noise; /* how far the true ratio may be from it (tern_estimate); the largest of all
                        measured passes */
     uint32_t
         passes[TERN_LAYOUT_PASSES]; /* as ratio, of passes of several tokens; 0: not measured */
@@ -52,32 +52,32 @@ uint32_t tern_layout_pass_tokens(size_t i);
 /* How many of these passes count where that many sequences are expected to be decoded at once. */
 size_t tern_layout_passes(uint32_t together);
 
-/*
- * Base 3 where a token saves more than the margin, and more than the noise where that is larger;
- * and where no pass that counts takes longer in it. A pass that was not measured may do so.
- */
+/* The rule: base 3 if a token alone saves more time than the margin, and than the noise, and if no
+ * pass that counts takes longer in it. A pass that was not measured counts as longer. */
 tern_layout tern_layout_rule(const tern_layout_probe *probe, uint32_t together);
 
-/* Whether the rule needs no further figure for so many sequences. */
+/* True if the rule needs no further figure for so many sequences. */
 bool tern_layout_is_enough(const tern_layout_probe *probe, uint32_t together);
 
-/* Whether a machine that was busy cannot have hidden or made the lead: the noise is within the
+/*
+ * True if other work of the machine cannot have hidden or made the lead: the noise is within the
  * margin, or does not reach from what a token saves to the margin. Other probes count for the start
- * that made them, and are not kept for later ones. */
+ * that made them, and are not kept for later ones.
+ */
 bool tern_layout_is_sure(const tern_layout_probe *probe);
 
-/* What must be known of a token alone, and of a pass of several: whether it takes less than this
- * share of its time in 2 bits. */
+/* The limit for the time of a token alone, or of a pass of several: measuring has to find out if it
+ * is below this share of the time in 2 bits. */
 double tern_layout_limit(bool alone);
 
-/* A probe by what a token alone takes in base 3, which is layout `dense`. */
+/* Makes a probe from the time of a token alone in base 3, which is layout `dense`. */
 tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, tern_layout dense,
                                        const tern_estimate *alone);
 
 /* Adds pass i: its ratio, and its noise where that is larger. */
 void tern_layout_add_pass(tern_layout_probe *probe, size_t i, const tern_estimate *pass);
 
-/* The rule's answer in words, for people. */
+/* Writes why the rule decides so, for people. */
 void tern_layout_reason(const tern_layout_probe *probe, uint32_t together,
                         char text[TERN_LAYOUT_REASON_BYTES]);
 
@@ -91,7 +91,9 @@ typedef struct tern_layout_probes {
 const tern_layout_probe *tern_layout_find(const tern_layout_probes *probes, uint32_t threads,
                                           uint64_t stream);
 
-/* Adds a probe or replaces the one of its threads and stream; the oldest goes where none fits. */
+/*
+ * Adds a probe or replaces the one of its threads and stream. If the list is full, the oldest goes.
+ */
 void tern_layout_keep(tern_layout_probes *probes, const tern_layout_probe *probe);
 
 #endif

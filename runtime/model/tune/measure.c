@@ -25,11 +25,11 @@ struct tern_tuner {
     void *user;
     bool stopped;
     const tern_tune_choice *only; /* the one alternative to the table's; NULL: all that there are */
-    double start;                 /* of the first measurement */
-    tern_arena memory;            /* of the stream, and after it: */
+    double start;                 /* when measuring began */
+    tern_arena memory;            /* holds `stream` */
     uint8_t *stream;              /* [stream_bytes] */
     size_t stream_bytes, at;      /* where the next matrix begins */
-    tern_arena operands;          /* of the matrix that is measured: */
+    tern_arena operands;          /* holds x and y of the matrix that is measured */
     tern_activations x;
     float *y; /* [TERN_TUNE_TOKENS][rows] */
     double gemv_seconds[TERN_TUNE_ROUNDS * TERN_TUNE_CANDIDATES];
@@ -40,9 +40,9 @@ struct tern_tuner {
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /*
- * Bytes between 0x38 and 0x3f are ordinary numbers in every type that weights, scales and
- * activations have: 0.5 to 1.97 as f16, 4e-5 to 0.75 as f32 and bf16, 56 to 63 as int8. So no
- * product meets a denormal number, which would cost more than it does in a model.
+ * Fills memory with bytes from 0x38 to 0x3f. They are ordinary numbers in every type that weights,
+ * scales and activations have: 0.5 to 1.97 as f16, 4e-5 to 0.75 as f32 and bf16, 56 to 63 as int8.
+ * So no product meets a denormal number, which would cost more than it does in a model.
  */
 static void fill(uint8_t *bytes, size_t n) {
     uint32_t state = 20240229;
@@ -55,7 +55,7 @@ static void fill(uint8_t *bytes, size_t n) {
         memcpy(bytes + i, bytes, n - i < block ? n - i : block);
 }
 
-/* Each thread the part that it will read first: that places the pages. */
+/* Each thread fills the part that it will read first: that places the pages. */
 static void fill_part(tern_worker worker, void *argument) {
     const tern_tuner *t = argument;
     const tern_part part = tern_team_split(worker, t->stream_bytes, 4096);
@@ -80,7 +80,7 @@ tern_status tern_tuner_new(const tern_guard *guard, tern_team *team, uint64_t st
     }
     t->stream = memory;
     tern_team_run(team, fill_part, t);
-    t->start = tern_clock_seconds(); /* so the first key is measured in any case */
+    t->start = tern_clock_seconds(); /* set now, so that the first key is measured in any case */
     *out = t;
     return TERN_OK;
 }
@@ -94,7 +94,7 @@ void tern_tuner_free(tern_tuner **tuner) {
     *tuner = NULL;
 }
 
-/* Activations of TERN_TUNE_TOKENS tokens in every form, and a place for as many results. */
+/* Reserves activations of TERN_TUNE_TOKENS tokens in every form, and room for that many results. */
 static bool take_operands(tern_tuner *t, size_t cols, size_t results) {
     const size_t q_stride = (cols + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     const size_t blocks = (cols + TERN_BLOCK - 1) / TERN_BLOCK;
@@ -136,7 +136,7 @@ static bool take_operands(tern_tuner *t, size_t cols, size_t results) {
 
 /* ---- one measurement ------------------------------------------------------------------------- */
 
-/* Some products one after the other, each with the next matrix of the stream. */
+/* A sample: products one after the other, each with the next matrix of the stream. */
 typedef struct sample {
     const tern_kernel_row *row;
     const tern_tuner *tuner;
@@ -152,7 +152,8 @@ static size_t matrix_bytes(tern_layout layout, tern_format format, size_t rows, 
     return (bytes + TERN_ALIGN - 1) / TERN_ALIGN * TERN_ALIGN;
 }
 
-/* Where matrix number i of the sample lies: what does not fit after the last begins anew. */
+/* The place of matrix number i of the sample. If a matrix does not fit after the last one, the
+ * stream begins anew. */
 static const void *place(const sample *s, size_t i) {
     const size_t slots = s->tuner->stream_bytes / s->bytes;
     const size_t first = s->tuner->at / s->bytes;
@@ -183,7 +184,7 @@ static void run_all(tern_worker worker, void *argument) {
         s->seconds = tern_clock_seconds() - start;
 }
 
-/* Seconds of one product of the sample by the team. The stream moves on. */
+/* Measures the seconds of one product of the sample by the team. The stream moves on. */
 static double measure(tern_tuner *t, sample *s) {
     tern_team_run(t->team, run_all, s);
     t->at = (t->at + s->products * s->bytes) % t->stream_bytes;
@@ -206,18 +207,18 @@ static double pilot(const sample *s) {
 
 /* ---- all candidates of an operation ---------------------------------------------------------- */
 
-/* Rows of a pilot, tokens of one for gemm, and how much slower than the best of a layout's pilots a
- * gemm kernel may be. */
+/* The rows of a pilot, and its tokens for gemm. A gemm kernel may be pilot_lag times slower than
+ * the best of its layout's pilots. */
 enum { PILOT_ROWS = 32, PILOT_TOKENS = 32 };
 static const double pilot_lag = 1.5;
 
-/* The same for whole measurements, of which the better one of two counts. */
+/* The same for whole measurements; of the first two rounds the better one counts. */
 static const double slow_lag = 1.25;
 
-/* Multiplications of a gemm sample by one thread: about as long as a sample should take. */
+/* Multiplications that a thread does in a gemm sample: about as long as a sample should take. */
 static const double gemm_work = 20e6;
 
-/* One that does not fit into the stream has no products. */
+/* Makes a sample. If its matrix does not fit into the stream, it has no products. */
 static sample new_sample(const tern_tuner *t, const tern_kernel_row *row, size_t rows,
                          size_t tokens) {
     const size_t bytes = matrix_bytes(row->layout, row->format, rows, t->x.cols);
@@ -229,7 +230,7 @@ static sample new_sample(const tern_tuner *t, const tern_kernel_row *row, size_t
                     .bytes = bytes};
 }
 
-/* As many rows, in whole groups for each thread, as `wanted` allows. */
+/* The most rows that `wanted` allows, in whole groups for each thread. */
 static size_t fit_rows(const tern_tuner *t, size_t rows, double wanted) {
     const size_t unit = (size_t)TERN_ROW_GROUP * tern_team_size(t->team);
     const size_t units = (size_t)(wanted / (double)unit);
@@ -237,10 +238,8 @@ static size_t fit_rows(const tern_tuner *t, size_t rows, double wanted) {
     return rows < fit ? rows : fit;
 }
 
-/*
- * A kernel that takes longer from the cache than the best one from memory cannot win; the pilot
- * tells that in microseconds.
- */
+/* Drops gemv kernels that take longer from the cache than the first one from memory: they cannot
+ * win. A pilot tells that in microseconds. */
 static void drop_gemv(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                       size_t n_rows, double best, bool *out) {
     const size_t few = n_rows < PILOT_ROWS ? n_rows : PILOT_ROWS;
@@ -252,7 +251,7 @@ static void drop_gemv(const tern_tuner *t, const tern_kernel_row *const *rows, s
     }
 }
 
-/* Of each layout, kernels whose pilot is far slower. */
+/* Drops gemm kernels whose pilot is far slower than another one of their layout. */
 static void drop_gemm(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                       size_t n_rows, bool *out) {
     double seconds[TERN_TUNE_CANDIDATES];
@@ -273,8 +272,9 @@ static double least(const double *seconds, size_t n, size_t i) {
 }
 
 /*
- * After two rounds slow kernels are out: for gemv compared with the best of all layouts, since that
- * is most of what a layout costs, for gemm the best of the same layout. Number 0 stays.
+ * Drops slow kernels after two rounds. gemv kernels are compared with the best of all layouts,
+ * since gemv is most of what a layout costs; gemm kernels with the best of the same layout. Number
+ * 0 stays.
  */
 static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seconds, bool *out) {
     for (size_t i = 1; i < n; i++)
@@ -286,7 +286,9 @@ static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seco
         seconds[i] = out[i] ? 0.0 : seconds[i];
 }
 
-/* What candidate i must beat: for gemv the first of all, for gemm the first left of its layout. */
+/*
+ * The candidate that i must beat: for gemv the first of all, for gemm the first left of its layout.
+ */
 static size_t rival(const tern_kernel_row *const *rows, size_t i, const bool *out) {
     size_t to = 0;
     if (rows[i]->op == TERN_OP_GEMV)
@@ -296,7 +298,7 @@ static size_t rival(const tern_kernel_row *const *rows, size_t i, const bool *ou
     return to;
 }
 
-/* Candidates whose lost rounds have decided against them are out after `done` rounds. */
+/* Drops candidates that have lost too many of the `done` rounds to win. */
 static void drop_lost(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                       size_t done, double *seconds, bool *out) {
     for (size_t i = 1; i < n; i++) {
@@ -321,10 +323,11 @@ static bool is_stopped(tern_tuner *t) {
 }
 
 /*
- * Rounds over all candidates that are left, there and back in turn: what drifts hits all alike.
- * Number 0 is measured at both ends of a round, which tells the noise. Seconds become those of one
- * token and a matrix `whole` times as large. Where nothing is left to compare with and a user
- * waits, `known` seconds of a product stand for the other rounds. False: it was stopped.
+ * Measures rounds over all candidates that are left, forwards and backwards in turn, so that a
+ * drift hits all alike. Number 0 is measured at both ends of a round, which tells the noise.
+ * Seconds become those of one token and a matrix `whole` times as large. If only one candidate is
+ * left and a user waits, `known` seconds of a product stand for the other rounds. False: it was
+ * stopped.
  */
 static bool measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
                            sample model, double whole, double known, bool *out, double *seconds,
@@ -350,7 +353,7 @@ static bool measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, si
     return true;
 }
 
-/* How many products a sample needs; *seconds: what one takes with the table's own kernel. */
+/* Returns how many products a sample needs; *seconds: the time of one product of *s. */
 static size_t calibrate(tern_tuner *t, sample *s, double *seconds) {
     (void)measure(t, s);
     *seconds = measure(t, s);
@@ -373,7 +376,8 @@ static size_t gemm_rows(const tern_tuner *t, size_t rows, size_t cols, size_t to
     return fit_rows(t, rows, each * tern_team_size(t->team));
 }
 
-/* `rows` of `whole` in the sample; dropped[i] says which candidates cannot win. */
+/* Measures gemv with `rows` of the `whole` rows of the matrix; dropped[i] says which candidates
+ * cannot win. */
 static bool measure_gemv(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
                          bool *dropped) {
     sample s = new_sample(t, out->gemv[0], rows, 1);
@@ -391,7 +395,7 @@ static bool any_of_layout(const tern_tune_times *times, const bool *dropped, ter
     return false;
 }
 
-/* Layouts whose gemv kernels were all dropped are out. */
+/* Measures gemm, without layouts whose gemv kernels were all dropped. */
 static bool measure_gemm(tern_tuner *t, size_t rows, size_t whole, tern_tune_times *out,
                          const bool *gemv_dropped) {
     bool dropped[TERN_TUNE_CANDIDATES] = {false};
@@ -415,7 +419,7 @@ void tern_tuner_stop(tern_tuner *t, bool (*stop)(void *), void *user) {
     t->user = user;
 }
 
-/* Candidates over the preferred layout first; those of each layout stay together, in order. */
+/* Puts candidates over the preferred layout first; those of each layout stay together, in order. */
 static void sort_candidates(const tern_tuner *t, const tern_kernel_row **rows, size_t n) {
     const tern_kernel_row *sorted[TERN_TUNE_CANDIDATES];
     size_t used = 0;
@@ -426,7 +430,7 @@ static void sort_candidates(const tern_tuner *t, const tern_kernel_row **rows, s
     memcpy(rows, sorted, n * sizeof *rows);
 }
 
-/* The first candidate, and `other` where it is another one; returns how many these are. */
+/* Keeps the first candidate, and `other` if it is another one; returns how many these are. */
 static size_t keep_pair(const tern_kernel_row **rows, size_t n, const tern_kernel_row *other) {
     for (size_t i = 1; i < n; i++)
         if (rows[i] == other) {
@@ -455,12 +459,12 @@ static tern_layout dense_layout(const tern_tuner *t) {
     return dense;
 }
 
-/* The fewest rounds that may decide between layouts, and then whenever there are twice as many:
- * to look after each round would call a chance a lead. */
+/* The rounds before the first look, which may decide between layouts. Each further look comes when
+ * the rounds have doubled: a look after each round would take chance for a lead. */
 enum { FIRST_LOOK = 16 };
 
-/* Rounds over the table's kernels of both layouts, until it is clear on which side of the limit
- * base 3 is. */
+/* Measures rounds over the table's kernels of both layouts, until it is clear on which side of the
+ * limit base 3 is. False: a kernel or memory is missing, or it was stopped. */
 static bool compare_layouts(tern_tuner *t, tern_op op, size_t rows, size_t tokens, double limit,
                             tern_estimate *e) {
     const tern_kernel_row *two[] = {row_of(t, op, tern_layout_usual()),

@@ -3,7 +3,7 @@
 #define TERN_RUNTIME_MODEL_TUNE_MEASURE_H
 
 /*
- * How long the candidates of a matrix take, measured as they will run: by all threads of the team
+ * Measures how long the candidates of a matrix take, as they will run: by all threads of the team
  * at once, each with its part of the rows, on weights that come from where the model's will come
  * from. For that the tuner walks through memory of `stream` bytes as decoding walks through a
  * model. The bytes themselves do not matter: no kernel's time depends on values.
@@ -28,7 +28,8 @@ extern const tern_tune_effort tern_tune_quick, tern_tune_thorough, tern_tune_aga
 
 typedef struct tern_tuner tern_tuner;
 
-/* `guard` and `team` are borrowed; `stream` as in the key. Takes stream bytes of memory. */
+/* Makes a tuner that borrows `guard` and `team`; `stream` is as in the key. Takes stream bytes of
+ * memory. */
 TERN_MUST_CHECK tern_status tern_tuner_new(const tern_guard *guard, tern_team *team,
                                            uint64_t stream, const tern_tune_effort *effort,
                                            tern_tuner **out, tern_error *err);
@@ -36,25 +37,25 @@ TERN_MUST_CHECK tern_status tern_tuner_new(const tern_guard *guard, tern_team *t
 /* Frees and sets to NULL. NULL and *NULL are fine. */
 void tern_tuner_free(tern_tuner **tuner);
 
-/* Kernels over this layout come first among the candidates: others must lead to be chosen. */
+/* Puts kernels over this layout first among the candidates: others must lead to be chosen. */
 void tern_tuner_prefer(tern_tuner *tuner, tern_layout layout);
 
-/* Asked before each round; true ends the measuring, of all further keys too. NULL: never. */
+/* Sets the function that is asked before each round. True ends the measuring, of all further keys,
+ * too. NULL: never. */
 void tern_tuner_stop(tern_tuner *tuner, bool (*stop)(void *user), void *user);
 
 /*
  * Compares the layouts of layout_rule.h by products of a rows x cols matrix with one token, and
  * with as many as passes over `together` sequences may have. *probe gets the tuner's threads and
- * stream. False: one of them has no kernel that needs a feature, memory is short, or it was
- * stopped.
+ * stream. False: one of the layouts has only a scalar kernel, memory is short, or it was stopped.
  */
 bool tern_tuner_compare(tern_tuner *tuner, size_t rows, size_t cols, uint32_t together,
                         tern_layout_probe *probe);
 
 /*
  * Measures the candidates for a rows x cols matrix of `format`; candidates that cannot win have
- * seconds 0. False: the budget is spent, memory is short, or it was stopped; nothing is known. The
- * arrays of *times belong to the tuner, until its next call.
+ * seconds 0. False: nothing is known, because there are no candidates, the budget is spent, memory
+ * is short, or it was stopped. The arrays of *times belong to the tuner, until its next call.
  */
 bool tern_tuner_measure(tern_tuner *tuner, tern_format format, size_t rows, size_t cols,
                         tern_tune_times *times);

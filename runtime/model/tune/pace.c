@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* A difference between runs that says nothing, in thousandths; what medians repeat within. */
+/* In thousandths: a difference between runs that says nothing, and the range in which medians
+ * repeat. */
 enum { NEWS = 10, MARGIN = 30 };
 
 bool tern_tune_pace_note(tern_tune_pace *p, bool chosen, uint64_t ns) {

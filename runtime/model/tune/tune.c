@@ -69,7 +69,7 @@ tern_tune_key tern_tune_key_of(const tern_matrix *matrix, uint32_t threads, uint
                            .stream = stream};
 }
 
-/* Twice a cache: what was read before has left it, also where the oldest line does not go first. */
+/* Twice a cache: by then earlier reads have left it, even if the oldest line does not go first. */
 static const uint64_t least_stream = UINT64_C(8) << 20, most_stream = UINT64_C(128) << 20;
 
 uint64_t tern_tune_stream(uint64_t bytes, uint64_t cache_bytes) {
