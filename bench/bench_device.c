@@ -4,9 +4,9 @@
  * Benchmark of a device's operations, through the table of tern/device.h:
  *   bench_device [--device NAME] [--check] [--filter TEXT] [--json FILE]
  * Each answer is compared with the reference, bit for bit, before its call is timed. Calls are
- * queued one behind the other, and what a product or attention reads lies in so many places that no
- * cache holds them. --check: only the answers, at small shapes. --filter: cases whose name has TEXT
- * in it.
+ * queued one after another. The operands of products and attention have so many copies that no
+ * cache holds them. --check: only checks the answers, at small shapes. --filter: runs only the
+ * cases whose name contains TEXT.
  */
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "bench/device_operands.h"
 #include "bench/device_timing.h"
 
-/* Weights, keys and values of a case, with all copies; of a check. */
+/* Bytes of weights, keys and values of a case, all copies together; small: for a check. */
 enum { COPIES_BYTES = 256 << 20, SMALL_COPIES_BYTES = 1 << 16 };
 
 typedef struct options {
@@ -53,7 +53,7 @@ static tern_status queue_case(void *operands, tern_error *err) {
     return tern_device_call(operands, err);
 }
 
-/* The first call, and whether it gave the right answer. */
+/* Makes the first call and says whether its answer is right. */
 static tern_status try_case(tern_device_operands *u, answer *a, tern_error *err) {
     bool right = false;
     tern_status status = tern_device_call(u, err);
@@ -86,7 +86,7 @@ static tern_status run_case(bench *b, const tern_device_case *c, result *r, tern
     return status;
 }
 
-/* ---- what is printed ----------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------- */
 
 static double a_second(double amount, const result *r) {
     return r->time.seconds > 0.0 ? amount / r->time.seconds : 0.0;
@@ -171,7 +171,7 @@ static tern_status save(const bench *b, tern_error *err) {
     return status;
 }
 
-/* ---- all of them --------------------------------------------------------------------------- */
+/* ---- all cases ----------------------------------------------------------------------------- */
 
 static tern_status run_cases(bench *b, const tern_device_case *cases, size_t count,
                              tern_error *err) {
@@ -193,7 +193,7 @@ static tern_status run_cases(bench *b, const tern_device_case *cases, size_t cou
     return status;
 }
 
-/* What was measured is kept when a later case fails. */
+/* When a case fails, the results of the cases before it are still saved. */
 static tern_status run_all(bench *b, tern_error *err) {
     static tern_device_case cases[TERN_DEVICE_CASES];
     const size_t count = tern_device_cases(b->options.check, cases);
@@ -209,7 +209,7 @@ static tern_status run_all(bench *b, tern_error *err) {
     return status == TERN_OK ? saved : status;
 }
 
-/* Whether answers were compared, and all are the reference's. */
+/* True if some answers were compared and none of them differs from the reference. */
 static bool all_right(const bench *b) {
     size_t counts[ANSWERS] = {0};
 

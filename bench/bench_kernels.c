@@ -3,8 +3,8 @@
 /*
  * Benchmarks of every kernel of the table that this machine can run, named after the kernel:
  * NAME/cache with operands in the caches, and for matrix products NAME/memory/ROWSxCOLS. Each
- * checks its answer against the reference before it is timed, and measures beside itself what the
- * machine gives at best. `--check` only checks; all other flags are Google Benchmark's
+ * benchmark checks its answer against the reference before it is timed, and also measures the best
+ * that the machine can do. `--check` only checks; all other flags are Google Benchmark's
  * (--benchmark_filter=gemv, ...), `--json` is short for --benchmark_format=json.
  */
 
@@ -20,7 +20,7 @@
 #include "bench/roofs.h"
 #include "dispatch/cpu.h"
 
-/* Operands are kept from one run of a benchmark to its next, a set for each thread. */
+/* Each thread keeps a set of operands from one run of a benchmark to the next. */
 static struct {
     const tern_bench_case *of;
     tern_bench_operands *operands;
@@ -32,7 +32,7 @@ static void drop_operands(int thread) {
     live[thread].of = NULL;
 }
 
-/* Operands whose answer was checked; NULL when something is wrong, which `state` then says. */
+/* Operands whose answer was checked. NULL after an error, which `state` then reports. */
 static tern_bench_operands *operands_for(tern_bench_state *state, const tern_bench_case *c,
                                          int thread) {
     if (live[thread].of == c)
@@ -99,11 +99,11 @@ static void run(tern_bench_state *state, const void *argument) {
     report(state, c, o, calls, seconds_of(c) - begin);
 }
 
-/* Small, so that --check is quick even on an emulated processor; with tails in every dimension. */
+/* Small, so that --check is quick even on an emulated processor, with tails in every dimension. */
 static const tern_bench_shape check_shape = {
     .rows = 52, .cols = 160, .tokens = 13, .n = 224, .copies = 3};
 
-/* Widths that the kernel's format admits: whole blocks. */
+/* The shape of a check, widened to whole blocks of the kernel's format. */
 static tern_bench_shape fitting(const tern_kernel_row *row) {
     const tern_format_info *info = tern_format_describe(row->format);
     tern_bench_shape shape = check_shape;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of BitNet b1.58 2B4T: attention's square matrices, and the feed-forward's two ways. */
+/* BitNet b1.58 2B4T: attention's square matrices, and the two shapes of the feed-forward part. */
 static const struct {
     size_t rows, cols;
 } memory_shapes[] = {{2560, 2560}, {6912, 2560}, {2560, 6912}};
 
 enum {
     MEMORY_SHAPES = sizeof memory_shapes / sizeof *memory_shapes,
-    CASES_PER_ROW = 8, /* of gemm: from the cache, three shapes from memory, four of few tokens */
+    CASES_PER_ROW = 8, /* gemm: from the cache, three shapes from memory, four with few tokens */
     WIDTH = 2560,
     CACHE_ROWS = 512,
     PREFILL_TOKENS = 128,
@@ -22,8 +22,8 @@ enum {
     SPARSE_ROWS = 128 /* a quarter of the weights: 320 KiB */
 };
 
-/* Passes that servers and speculative decoding make: from memory, since they share what one reads.
- */
+/* Batch sizes of servers and of speculative decoding. They run from memory, because the tokens
+ * share one reading of the weights. */
 static const size_t few_tokens[] = {2, 4, 8, 16};
 
 enum { FEW_TOKENS = sizeof few_tokens / sizeof *few_tokens };
@@ -52,7 +52,7 @@ static tern_bench_case cache_case(const tern_kernel_row *row) {
     return c;
 }
 
-/* `threads` threads, each with its part of the rows: in packed layouts a matrix of its own. */
+/* `threads` threads share the rows; in packed layouts each thread has a matrix of its own. */
 static tern_bench_case memory_case(const tern_kernel_row *row, size_t shape, size_t tokens,
                                    int threads) {
     tern_bench_case c = {.row = row, .level = TERN_LEVEL_MEMORY, .threads = threads};
@@ -65,7 +65,7 @@ static tern_bench_case memory_case(const tern_kernel_row *row, size_t shape, siz
     return c;
 }
 
-/* `threads` threads, each with heads of its own of a context of n positions. */
+/* `threads` threads, each with its own heads over a context of n positions. */
 static tern_bench_case context_case(const tern_kernel_row *row, size_t n, int threads) {
     tern_bench_case c = {.row = row, .level = TERN_LEVEL_MEMORY, .threads = threads};
     const tern_format_info *info = tern_format_describe(row->format);
@@ -109,7 +109,7 @@ static void describe(tern_bench_case *c) {
                    tern_unit_name(tern_unit_of_row(row->name)));
 }
 
-/* Products from memory: of three shapes; gemv also by two threads, gemm also of few tokens. */
+/* Products from memory, of three shapes; gemv also with two threads, gemm also with few tokens. */
 static size_t matmul_cases(const tern_kernel_row *row, tern_bench_case *out) {
     const bool gemm = row->op == TERN_OP_GEMM;
     size_t n = 0;
@@ -123,9 +123,9 @@ static size_t matmul_cases(const tern_kernel_row *row, tern_bench_case *out) {
 }
 
 /*
- * From memory: every product and attention of the vector sets. What needs no feature at all is the
- * fallback that every machine has; arithmetic bounds it, from memory as from the cache, and takes
- * minutes.
+ * Every product and attention kernel of the vector sets also runs from memory. A kernel that needs
+ * no feature is the fallback that every machine has: arithmetic limits its speed from memory as
+ * from the cache, and its benchmarks would take minutes.
  */
 static size_t cases_of(const tern_kernel_row *row, tern_bench_case *out) {
     size_t n = 0;

@@ -2,7 +2,7 @@
 #ifndef TERN_BENCH_CASES_H
 #define TERN_BENCH_CASES_H
 
-/* Which benchmarks there are: for each kernel its shapes and where its operands live. */
+/* The list of benchmarks: for each kernel its shapes and where its operands live. */
 
 #include <stdint.h>
 
@@ -10,7 +10,7 @@
 #include "bench/roofs.h"
 
 typedef struct tern_bench_case {
-    const tern_kernel_row *row; /* NULL: after the last case */
+    const tern_kernel_row *row; /* NULL in the entry after the last case */
     tern_bench_shape shape;     /* of one thread */
     tern_level level;
     int threads;
@@ -18,8 +18,8 @@ typedef struct tern_bench_case {
     char label[192]; /* "key=value ...", for programs that read the JSON */
 } tern_bench_case;
 
-/* All cases of the rows that a machine with these features can run; free() them. NULL: no memory.
- */
+/* All cases of the rows that a machine with these features can run; the caller frees them with
+ * free(). NULL: no memory. */
 tern_bench_case *tern_bench_cases(uint64_t features);
 
 #endif

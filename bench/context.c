@@ -17,7 +17,7 @@ static void add_figure(const char *key, double value) {
     tern_bench_context(key, text);
 }
 
-/* The program that measured, for whoever compares it with another build. */
+/* Identifies the program that measured, for comparisons with another build. */
 static void describe_program(void) {
     uint8_t piece[1 << 14];
     char hex[65];

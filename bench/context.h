@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Adds to the report's head: the machine, the build, and what the machine gives, in 1e9 a second.
- */
+/* Adds the machine, the build and the measured roofs (in 1e9 a second) to the head of the
+ * report. */
 void tern_bench_describe_machine(uint64_t features);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Of BitNet b1.58 2B4T. */
+/* Sizes of BitNet b1.58 2B4T. */
 enum {
     WIDTH = 2560,
     FEED = 6912,
@@ -15,10 +15,10 @@ enum {
     KV_HEADS = 5,
     HEADS = 20,
     HEAD_DIM = 128,
-    LARGE = 16384 /* a side of a matrix that takes much longer than a launch */
+    LARGE = 16384 /* side of a matrix whose product takes much longer than a launch */
 };
 
-/* What a check takes instead: tails in every dimension, and attention over two pages. */
+/* Sizes of a check: tails in every dimension, and attention over two pages. */
 enum {
     SMALL_ROWS = 52,
     SMALL_COLS = 160,
@@ -39,20 +39,20 @@ static const form others[] = {
     {TERN_FORMAT_Q5_0, TERN_LAYOUT_Q5_0R16}, {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16},
     {TERN_FORMAT_INT8, TERN_LAYOUT_INT8R16}, {TERN_FORMAT_INT4, TERN_LAYOUT_INT4R16},
     {TERN_FORMAT_F16, TERN_LAYOUT_ROWS},     {TERN_FORMAT_BF16, TERN_LAYOUT_ROWS}};
-/* Of prompts. */
+/* Formats whose products are also measured with the many tokens of a prompt. */
 static const form many[] = {{TERN_FORMAT_I2_S, TERN_LAYOUT_T2R16},
                             {TERN_FORMAT_I2_S, TERN_LAYOUT_T5R16},
                             {TERN_FORMAT_Q4_0, TERN_LAYOUT_Q4_0R16},
                             {TERN_FORMAT_Q8_0, TERN_LAYOUT_Q8_0R16},
                             {TERN_FORMAT_F16, TERN_LAYOUT_ROWS}};
 
-/* Operations over a row of n elements; `parts` rows of one call where they are heads. */
+/* Operations over a row of n elements. `parts`: how many such rows (heads) one call has. */
 static const struct {
     tern_op op;
     tern_format format;
     size_t n, parts;
 } rows[] = {
-    {TERN_OP_ADD, TERN_FORMAT_NONE, 16, 1}, /* what a launch takes */
+    {TERN_OP_ADD, TERN_FORMAT_NONE, 16, 1}, /* measures the cost of a launch */
     {TERN_OP_ADD, TERN_FORMAT_NONE, WIDTH, 1},
     {TERN_OP_RMSNORM, TERN_FORMAT_NONE, WIDTH, 1},
     {TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, WIDTH, 1},
@@ -105,7 +105,7 @@ static void shrink(tern_device_case *c) {
     s->n = smaller(s->n, c->row.op == TERN_OP_ATTEND ? SMALL_POSITIONS : SMALL_ROW);
 }
 
-/* Small shapes of several cases are the same: one of them is enough. */
+/* Cases that have the same small shape are added once. */
 static void add(list *l, const tern_device_case *wanted) {
     tern_device_case c = *wanted;
 
@@ -151,7 +151,7 @@ static void add_gemm(list *l) {
             add_product(l, &many[i], FEED, WIDTH, tokens[t]);
 }
 
-/* The last `tokens` of n positions. */
+/* Attention of the last `tokens` of n positions. */
 static void add_attend(list *l, size_t n, size_t tokens) {
     add(l, &(tern_device_case){.row = {.op = TERN_OP_ATTEND, .format = TERN_FORMAT_F16},
                                .shape = {.n = n, .tokens = tokens},

@@ -2,7 +2,7 @@
 #ifndef TERN_BENCH_DEVICE_CASES_H
 #define TERN_BENCH_DEVICE_CASES_H
 
-/* Which operations of a device are measured, and at which shapes. */
+/* The operations of a device that are measured, and their shapes. */
 
 #include <stdbool.h>
 
@@ -11,7 +11,7 @@
 typedef struct tern_device_case {
     tern_kernel_row row; /* operation, format and layout; no kernel */
     tern_bench_shape shape;
-    size_t parts;   /* heads, or key/value heads, in one call; all of them have the same operands */
+    size_t parts;   /* heads, or key/value heads, in one call; all have the same operands */
     char name[128]; /* OPERATION[/WEIGHTS]/SHAPE */
 } tern_device_case;
 

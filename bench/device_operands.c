@@ -15,7 +15,7 @@ struct tern_device_operands {
     tern_bench_operands *host;
     void *memory[MEMORY];
     size_t pieces;
-    /* on the device; as the host's, but for the parts */
+    /* on the device, laid out as the host's, except that every part has a copy */
     float *in0, *in1;
     float *out; /* [tokens][parts][width of a part] */
     float *queries;
@@ -29,14 +29,14 @@ struct tern_device_operands {
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
-/* A row of the answer, or of the queries, of one part. */
+/* Width of a row of the answer, or of the queries, of one part. */
 static size_t part_width(const tern_device_operands *u) {
     const tern_bench_operands *o = u->host;
 
     return u->c->row.op == TERN_OP_ATTEND ? o->out_count / o->shape.tokens : o->out_count;
 }
 
-/* Each part gets the same rows; free() them. NULL: no memory. */
+/* Copies the rows of one part for every part; the caller frees the result. NULL: no memory. */
 static float *spread(const tern_device_operands *u, const float *part) {
     const size_t width = part_width(u), parts = u->c->parts, rows = u->host->out_count / width;
     float *all = tern_bench_zeroed(rows * parts * width * sizeof *all);
@@ -46,7 +46,7 @@ static float *spread(const tern_device_operands *u, const float *part) {
     return all;
 }
 
-/* The rows of the first part; false when another part's are not the same. */
+/* Takes the rows of the first part; false when those of another part differ. */
 static bool gather(const tern_device_operands *u, const float *all, float *part) {
     const size_t width = part_width(u), parts = u->c->parts, rows = u->host->out_count / width;
     bool same = true;
@@ -62,14 +62,14 @@ static bool gather(const tern_device_operands *u, const float *all, float *part)
 
 /* ---- memory of the device ------------------------------------------------------------------ */
 
-/* What a new operand needs beside itself: after the first failure nothing more happens. */
+/* State while operands are made. After the first failure the functions below do nothing. */
 typedef struct making {
     tern_device_operands *u;
     tern_status status;
     tern_error *err;
 } making;
 
-/* NULL after a failure. */
+/* Allocates device memory; NULL after a failure. */
 static void *take(making *m, size_t bytes) {
     tern_device_operands *u = m->u;
     void *memory = NULL;
@@ -94,7 +94,7 @@ static void *put(making *m, const void *from, size_t bytes) {
     return memory;
 }
 
-/* Rows of one part, for all parts. */
+/* Uploads the rows of one part once for every part. */
 static void *put_spread(making *m, const float *part) {
     float *all = spread(m->u, part);
     void *memory = NULL;
@@ -136,7 +136,7 @@ static void put_quantized(making *m) {
     u->x.sum = u->x.block_sum = to->sum;
 }
 
-/* Copies of the weights, or of the caches of all heads one after the other. */
+/* Uploads copies of the weights, or of the caches of all heads one after the other. */
 static void put_copies(making *m, size_t bytes) {
     tern_device_operands *u = m->u;
     const tern_bench_operands *o = u->host;
@@ -151,7 +151,7 @@ static void put_copies(making *m, size_t bytes) {
              o->matrix_bytes);
 }
 
-/* A matrix of one row, and its number. */
+/* Uploads a matrix of one row, and the number of that row. */
 static void put_row(making *m) {
     static const int32_t first = 0;
     tern_device_operands *u = m->u;
@@ -243,7 +243,7 @@ static tern_status attend(tern_device_operands *u, tern_error *err) {
     return u->d->ops->attend(u->d, u->stream, &a, err);
 }
 
-/* A token whose heads are the parts. */
+/* One token, whose heads are the parts. */
 static tern_status rope(tern_device_operands *u, tern_error *err) {
     const size_t n = u->c->shape.n;
     const tern_device_rope a = {.op = u->c->row.op,

@@ -21,7 +21,7 @@ typedef struct timed {
     void *operands;
 } timed;
 
-/* Seconds of so many calls, from the first one's start to the last one's end. */
+/* Seconds that `calls` calls take, from the start of the first one to the end of the last one. */
 static tern_status run(const timed *t, size_t calls, double *seconds, tern_error *err) {
     const double begin = tern_clock_seconds();
     tern_status status = TERN_OK;
@@ -34,7 +34,7 @@ static tern_status run(const timed *t, size_t calls, double *seconds, tern_error
     return status;
 }
 
-/* How many calls make a round. */
+/* Finds how many calls make a round. */
 static tern_status find_calls(const timed *t, size_t *calls, tern_error *err) {
     double seconds = 0.0;
     tern_status status = TERN_OK;

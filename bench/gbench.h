@@ -12,40 +12,40 @@ extern "C" {
 
 typedef struct tern_bench_state tern_bench_state;
 
-/* A benchmark: prepare, `while (tern_bench_running(state))` the work, report, clean up. */
+/* A benchmark: prepares, runs `while (tern_bench_running(state))` its work, reports, cleans up. */
 typedef void tern_bench_fn(tern_bench_state *state, const void *argument);
 
 /*
- * Registers a benchmark. name is copied, argument is not. With one thread the clock is the
- * thread's processor time, with more it is the wall's, and fn runs in each of them.
+ * Registers a benchmark. name is copied, argument is not. One thread is timed by the thread's
+ * processor time, several by the wall clock, and fn runs in each of them.
  */
 void tern_bench_register(const char *name, tern_bench_fn *fn, const void *argument, int threads);
 
-/* True as long as another timed iteration is wanted. The first call starts the clock. */
+/* True while another timed iteration is wanted. The first call starts the clock. */
 bool tern_bench_running(tern_bench_state *state);
 
-/* Which of the benchmark's threads this is, from 0. */
+/* The number of the calling thread among the benchmark's threads, from 0. */
 int tern_bench_thread(const tern_bench_state *state);
 
-/* Reports `amount` units in all (of all threads: their sum) as units a second under `name`. */
+/* Reports `amount` units as units a second under `name`; threads' amounts are added up. */
 void tern_bench_rate(tern_bench_state *state, const char *name, double amount);
 
 /* Reports a figure as it is; figures of several threads are added up. */
 void tern_bench_figure(tern_bench_state *state, const char *name, double value);
 
-/* A text that goes with the result. */
+/* Attaches a text to the result. */
 void tern_bench_label(tern_bench_state *state, const char *text);
 
-/* Marks the benchmark as failed; the timed loop must not be entered any more. */
+/* Marks the benchmark as failed. The timed loop must not be entered after that. */
 void tern_bench_fail(tern_bench_state *state, const char *message);
 
-/* Takes Google Benchmark's own flags out of the arguments; false when something else is there. */
+/* Removes Google Benchmark's own flags from the arguments; false if any others are left. */
 bool tern_bench_initialize(int *argc, char **argv);
 
 /* Adds a line to the report's head. */
 void tern_bench_context(const char *key, const char *value);
 
-/* Runs what was registered. Returns the exit status. */
+/* Runs the registered benchmarks. Returns the exit status. */
 int tern_bench_main(void);
 
 #ifdef __cplusplus

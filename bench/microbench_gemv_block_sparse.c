@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dense against sparse products of one token, from memory: for f32, f16 and ternary weights, every
- * instruction set that this machine runs, and shares of blocks that are stored.
+ * instruction set that this machine runs, and several shares of stored blocks.
  *   microbench_gemv_block_sparse [--check | --json] [--type f32|f16|i2_s] [ROWS COLS]
- * --check: small matrices, one product each; fails where results differ at all. At the end it says
- * up to which share sparse products are no slower (dispatch/sparse_limit.c). --type: one kind of
- * weights alone, for a machine that is quiet for a minute only.
+ * --check: small matrices, one product each; fails if results differ at all. At the end the program
+ * prints the largest share at which sparse products are no slower (dispatch/sparse_limit.c).
+ * --type: only one kind of weights, for a machine that is quiet for a minute only.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,18 +23,18 @@ enum { BLOCK_ROWS = 16, BLOCK_COLS = 64, MAX_COPIES = 1024 };
 static const unsigned densities[] = {0, 10, 25, 40, 50, 60, 70, 75, 80, 85, 90, 95, 100};
 enum { DENSITIES = sizeof densities / sizeof *densities, MAX_LIMITS = 64 };
 
-/* Up to which share of blocks a sparse product is no slower than a dense one. */
+/* The largest share of stored blocks at which a sparse product is no slower than a dense one. */
 typedef struct limit {
     const char *isa;
     tern_format format;
     unsigned percent;
-    bool ended; /* at a larger share it was slower */
+    bool ended; /* a larger share was slower */
 } limit;
 
-/* What is measured, and the memory for it. */
+/* The measurement that was asked for, and its memory. */
 typedef struct trial {
     size_t rows, cols;
-    bool check; /* one product of each */
+    bool check; /* one product of each kind */
     bool json;
     tern_format format;
     float *weights, *x, *y, *want;
@@ -47,13 +47,13 @@ typedef struct trial {
     size_t n_limits, n_products;
 } trial;
 
-/* Memory that no cache holds while it is read from one end to the other. */
+/* Bytes that exceed every cache, so that reading them all in turn always reads memory. */
 static size_t beyond_caches(void) {
     const size_t least = (size_t)128 << 20, twice = 2 * (size_t)tern_cpu_cache_bytes();
     return twice > least ? twice : least;
 }
 
-/* A matrix in as many places as leave every cache between two products of the same one. */
+/* A matrix in so many copies that no cache still holds a copy when its turn comes again. */
 typedef struct copies {
     uint8_t *memory;
     size_t bytes, n, next;
@@ -71,7 +71,7 @@ static void *take(size_t bytes) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* A share of the blocks has weights, spread evenly over the places; the others are 0. */
+/* Fills `percent` of the blocks, chosen at random, with weights; all others are 0. */
 static tern_iebs fill(trial *t, unsigned percent) {
     tern_iebs m = {.format = t->format,
                    .rows = (uint32_t)t->rows,
@@ -148,7 +148,7 @@ static copies dense_copies(const trial *t) {
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Nanoseconds of a product: the fastest of some. */
+/* Nanoseconds of a product: the fastest of several. */
 static double measure(const trial *t, copies *c, const tern_kernel_row *row, float *y) {
     const tern_tile all = {0, 1, 0, t->rows};
     const size_t stride = (c->bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
@@ -172,7 +172,7 @@ static double largest_difference(const trial *t) {
     return largest;
 }
 
-/* The dense kernel of the same set, or of the strongest one that runs. */
+/* The dense kernel of the same set, or of the strongest set that runs. */
 static const tern_kernel_row *dense_row(tern_format format, const char *isa, uint64_t mask) {
     const tern_layout layout = tern_format_layout(format);
     size_t count;
@@ -185,7 +185,8 @@ static const tern_kernel_row *dense_row(tern_format format, const char *isa, uin
     return tern_kernel_select(mask, TERN_OP_GEMV, format);
 }
 
-/* A share in rising order; a hundredth slower is as fast. */
+/* Notes a share; they come in ascending order. A product that is 1 % slower still counts as
+ * fast. */
 static void note_limit(trial *t, const char *isa, unsigned percent, double faster) {
     size_t i = 0;
     while (i < t->n_limits &&
@@ -199,7 +200,7 @@ static void note_limit(trial *t, const char *isa, unsigned percent, double faste
     t->limits[i].percent = t->limits[i].ended ? t->limits[i].percent : percent;
 }
 
-/* Before entry i of a list. */
+/* The separator before entry i of a JSON list; a table has none. */
 static const char *comma(const trial *t, size_t i) {
     return t->json ? (i > 0 ? ",\n  " : "\n  ") : "";
 }
@@ -216,7 +217,7 @@ static void print_begin(const trial *t) {
                "sparse ns", "GB/s", "GB/s", "faster", "largest d.");
 }
 
-/* Of every set, up to which share of blocks a sparse product is no slower. */
+/* Prints for every set the largest share of blocks at which a sparse product is no slower. */
 static void print_end(const trial *t) {
     const char *form = t->json ? "%s{\"type\": \"%s\", \"isa\": \"%s\", \"no_slower_percent\": %u}"
                                : "%s%-5s %-11s no slower up to %u %% of the blocks\n";
@@ -227,7 +228,7 @@ static void print_end(const trial *t) {
     printf("%s", t->json ? "]}\n" : "");
 }
 
-/* Both products of every set at one density; false: they differ. */
+/* Measures both products of every set at one density; false when their results differ. */
 static bool compare(trial *t, unsigned percent, uint64_t mask) {
     const tern_iebs m = fill(t, percent);
     copies sparse = sparse_copies(t, &m), dense = dense_copies(t);
@@ -288,14 +289,15 @@ static void free_input(trial *t) {
         free(all[i]);
 }
 
-/* What is asked for, before the matrices are made. */
+/* The options, before the matrices are made. */
 typedef struct question {
     bool check, json;
     tern_format formats[3];
     size_t n_formats, rows, cols;
 } question;
 
-/* The kinds of weights that --type names; all without it. False: it names none. */
+/* Chooses the kinds of weights that --type names, or all without it; false if the name is
+ * unknown. */
 static bool choose_formats(question *q, const char *type) {
     static const tern_format known[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

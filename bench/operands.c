@@ -37,7 +37,7 @@ static void fill_weights(tern_bench_operands *o, size_t rows, size_t cols) {
                           &o->random, o->file);
 }
 
-/* Blocks of the usual size, all of them stored. */
+/* A matrix in blocks of the usual size, all of them stored. */
 static tern_iebs all_blocks(const tern_kernel_row *row, size_t rows, size_t cols) {
     tern_iebs m = {.format = row->format,
                    .rows = (uint32_t)rows,
@@ -53,7 +53,7 @@ static bool is_sparse(const tern_kernel_row *row) {
     return tern_layout_sparse_format(row->layout) != TERN_FORMAT_NONE;
 }
 
-/* Bytes of a matrix that is not the file's own; 0: it is. */
+/* Bytes of a packed or sparse matrix; 0: the row reads the bytes of the file. */
 static size_t packed_bytes(const tern_kernel_row *row, size_t rows, size_t cols) {
     const tern_iebs blocks = all_blocks(row, rows, cols);
     return is_sparse(row) ? (size_t)tern_iebs_bytes(&blocks)
@@ -120,8 +120,8 @@ static size_t copy_stride(const tern_bench_operands *o) {
 }
 
 /*
- * The same weights, or keys and values, in several places: what a kernel costs does not depend on
- * what they are.
+ * Copies the same weights, or keys and values, to several places. The cost of a kernel does not
+ * depend on their values.
  */
 static bool make_copies(tern_bench_operands *o) {
     if (o->shape.copies < 2 || o->matrix.data == NULL)
@@ -143,7 +143,7 @@ static void take_next_copy(tern_bench_operands *o) {
     o->next_copy = (o->next_copy + 1) % o->shape.copies;
 }
 
-/* in0[tokens][cols] and its quantized form, by the reference. */
+/* Quantizes in0[tokens][cols] by the reference. */
 static void quantize_input(tern_bench_operands *o, size_t q_stride, size_t blocks) {
     for (size_t t = 0; t < o->shape.tokens; t++) {
         const float *x = o->in0 + t * o->shape.cols;
@@ -165,7 +165,7 @@ static void quantize_input(tern_bench_operands *o, size_t q_stride, size_t block
                               .d_stride = blocks};
 }
 
-/* Sizes of in0 (and in1) and out in floats for an operation. */
+/* Sets the sizes of in0 (and in1) and out, in floats, for the operation. */
 static void float_counts(tern_bench_operands *o) {
     const tern_bench_shape *s = &o->shape;
     o->in_count = o->out_count = s->n;
@@ -176,14 +176,14 @@ static void float_counts(tern_bench_operands *o) {
         o->in_count = s->n * ATTEND_DIM; /* keys in in0, values in in1 */
         o->out_count = s->tokens * ATTEND_GROUP * ATTEND_DIM;
     } else if (o->row->op == TERN_OP_GEMV_SPARSE) {
-        o->in_count = s->cols; /* in1: the bias, for s->cols >= s->rows */
+        o->in_count = s->cols; /* in1: the bias; requires cols >= rows */
         o->out_count = s->rows;
     } else if (o->row->op == TERN_OP_EMBED) {
         o->in_count = s->n;
     }
 }
 
-/* Floats of keys to rows of the cache, then those of values; as one operand, like a matrix. */
+/* Stores keys as rows of the cache, then values, in one operand like a matrix. */
 static bool make_cache(tern_bench_operands *o) {
     const size_t row_bytes = tern_cache_row_bytes(o->row->format, ATTEND_DIM);
     const size_t n = o->shape.n;
@@ -206,7 +206,7 @@ static bool make_cache(tern_bench_operands *o) {
     return true;
 }
 
-/* Every fourth block of 16 x 16. */
+/* Makes a sparse matrix that stores every fourth block of 16 x 16. */
 static bool make_sparse(tern_bench_operands *o) {
     enum { SIDE = 16, KEPT = 4 };
     const size_t rows = o->shape.rows / SIDE;
@@ -265,7 +265,7 @@ static bool make_quantized(tern_bench_operands *o) {
     return true;
 }
 
-/* One embedding row in the file's layout. */
+/* Makes one embedding row in the file's layout. */
 static bool make_row(tern_bench_operands *o) {
     uint64_t bytes = 0;
     if (tern_format_bytes(o->row->format, 1, o->shape.n, &bytes) != TERN_OK)
@@ -332,7 +332,7 @@ void tern_bench_restore(tern_bench_operands *o, float *out) {
         memcpy(out, o->in0, o->out_count * sizeof(float));
 }
 
-/* A product, or attention: what has several copies of a matrix or a cache. */
+/* Calls a product or attention, the operations whose matrix or cache has several copies. */
 static void call_with_copy(tern_bench_operands *o) {
     const tern_tile tile = tern_bench_whole(o);
     take_next_copy(o);
@@ -399,7 +399,7 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_GEMV_SPARSE:
         o->row->fn.gemv_sparse(&o->sparse, o->in0, 0, o->shape.rows, o->out);
         break;
-    default: /* tanh, and to another precision, whose functions have its form */
+    default: /* tanh, and roundings to another precision, whose functions have the same type */
         o->row->fn.tanh(o->in0, n, o->out);
     }
 }

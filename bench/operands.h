@@ -2,7 +2,7 @@
 #ifndef TERN_BENCH_OPERANDS_H
 #define TERN_BENCH_OPERANDS_H
 
-/* Random operands for one kernel of the table, its call, and the answer it must give. */
+/* Random operands for one kernel of the table, its call, and the check of its answer. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,15 +12,15 @@
 typedef struct tern_bench_shape {
     size_t rows, cols;
     size_t tokens; /* of a product; of attention */
-    size_t n;      /* elements of a row operation; positions that attention's last token sees */
-    size_t copies; /* of the matrix or cache, read in turn by successive calls; 0 as 1 */
+    size_t n;      /* elements of a row operation, or positions seen by attention's last token */
+    size_t copies; /* of the matrix or cache, used in turn by successive calls; 0 means 1 */
     void *room;    /* for the copies, 64-byte aligned; NULL: own memory */
 } tern_bench_shape;
 
 typedef struct tern_bench_operands tern_bench_operands;
 
-/* The block in which the benchmark transforms n elements: the largest up to 1,024 that divides n.
- */
+/* The block size with which the benchmark transforms n elements: the largest power of two, up to
+ * 1,024, that divides n. */
 static inline size_t tern_bench_hadamard_block(size_t n) {
     const size_t block = n & (~n + 1);
     return block < 1024 ? block : 1024;
@@ -38,8 +38,8 @@ void tern_bench_operands_free(tern_bench_operands *o);
 void tern_bench_call(tern_bench_operands *o);
 
 /*
- * Calls the row and the reference; true when all output bits agree. Of a large matrix product the
- * reference computes groups of 16 rows, evenly spread, for every token.
+ * Calls the row and the reference; true when all output bits agree. For a large matrix product the
+ * reference computes only groups of 16 rows, evenly spread, for every token.
  */
 bool tern_bench_check(tern_bench_operands *o);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The answer that each row must give: what the reference computes from the same operands. */
+/* Checks the answer of each row against the reference's result for the same operands. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "kernels/reference.h"
 #include "kernels/rounding.h"
 
-/* Of a benchmark's check; the reference does about 10^9 a second. */
+/* Most multiply-accumulates of a check; the reference does about 10^9 a second. */
 #define MOST_CHECKED_MACS 0x1p26
 
-/* Copies what quantize wrote into out, so that one comparison serves all operations. */
+/* Compares the output of quantize, which is in q, d and sum, with the reference. */
 static bool check_quantized(tern_bench_operands *o) {
     const size_t n = o->shape.n;
     const size_t padded = (n + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
@@ -34,7 +34,7 @@ static bool check_quantized(tern_bench_operands *o) {
     return same;
 }
 
-/* Compares groups of 16 rows, evenly spread so that the reference takes a fraction of a second. */
+/* Compares groups of 16 rows, so few that the reference takes a fraction of a second. */
 static bool check_matmul(tern_bench_operands *o) {
     const tern_bench_shape *s = &o->shape;
     const tern_ref_matrix matrix = {.format = o->row->format,

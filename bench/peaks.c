@@ -69,7 +69,7 @@ static int times_in_call(tern_unit unit) {
     return unit == TERN_UNIT_TILES ? TERN_PROBE_TILED : 1;
 }
 
-/* What tern_probe.mac[unit] returns, by plain arithmetic. */
+/* The result that tern_probe.mac[unit] must return, by plain arithmetic. */
 static int64_t expected_total(const tern_probe *probe, tern_unit unit) {
     const size_t elements = TERN_PROBE_VECTORS * probe->lanes * (unit == TERN_UNIT_FLOAT ? 1 : 4);
     int64_t total = 0;

@@ -10,10 +10,10 @@
 #include "tern/kernels.h"
 
 enum {
-    READ_FLOATS = 128, /* what a read function takes at once, at most */
+    READ_FLOATS = 128, /* most floats that a read function takes at once */
     AHEAD_FLOATS = 1024,
     PAGE = 4096,
-    TIMED_BYTES = 4 << 20, /* read again and again until there is something to time */
+    TIMED_BYTES = 4 << 20, /* read again and again until the time can be measured */
     NEAR_READS = 40,
     FAR_READS = 3
 };
@@ -21,7 +21,7 @@ enum {
 static struct {
     float *floats; /* [count] of 1.0 */
     size_t count;
-    uint8_t *room; /* as many bytes */
+    uint8_t *room; /* the same size in bytes */
     pthread_barrier_t together;
     double rate[TERN_ROOF_THREADS];
 } roofs;
@@ -65,7 +65,7 @@ void *tern_roofs_room(int thread, int threads) {
     return roofs.room + (size_t)thread * (share / TERN_ALIGN * TERN_ALIGN);
 }
 
-/* The widest loads of this machine. */
+/* The probe of the strongest instruction set that runs here. */
 static const tern_probe *strongest(void) {
     size_t count = 0;
     const tern_probe *const *all = tern_probes(&count);

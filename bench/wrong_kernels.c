@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels of the scalar set that answer wrongly, under the names of right ones: programs that link
- * this file have the names before the library is searched, so their table calls these. For
+ * Kernels of the scalar set that give wrong answers, under the names of right ones. A program that
+ * links this file has these names before the library is searched, so its table calls these. For
  * bench/tests/test_wrong_kernels.py, which shows that benchmarks notice.
  */
 #include "gen/kernels.h"
 
 static const float ERROR = 0.5f;
 
-/* The product by another row, and an error in the last row of the tile. */
+/* Computes the product with another row, then adds an error to the last row of the tile. */
 static void spoil(tern_matmul_fn *right, const tern_matrix *w, const tern_activations *x,
                   const tern_tile *tile, float *y, size_t y_stride) {
     right(w, x, tile, y, y_stride);

@@ -11,15 +11,15 @@
 
 enum { SEED = 1 };
 
-/* One matrix in one layout, activations, and both products. */
+/* One matrix in one layout, its activations, and both products. */
 typedef struct trial {
     const tern_model *model;
     const tern_linear *linear;
     tern_linear_info info;
-    const void *file;   /* the matrix as its format has it in files */
-    void *reordered;    /* owned; NULL where the file has that order */
+    const void *file;   /* the matrix in its format's file layout */
+    void *reordered;    /* owned; NULL if the file has that layout */
     tern_matrix matrix; /* of `rows` rows */
-    void *packed;       /* owned; NULL where the model's own matrix is used */
+    void *packed;       /* owned; NULL if the model's own matrix is used */
     size_t rows, cols;
     float *x, *w, *expected, *got;
     int8_t *q;
@@ -48,7 +48,7 @@ static void trial_free(trial *t) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* The first rows as floats, by the one function that expands weights. */
+/* Expands the first rows to floats, with tern_dequantize_row. */
 static void expand(trial *t) {
     const tern_format format = t->matrix.format;
     const float scale = tern_format_scale(format, t->file, t->info.matrix.rows, t->cols);
@@ -56,7 +56,7 @@ static void expand(trial *t) {
         tern_dequantize_row(format, t->file, t->cols, r, scale, t->w + r * t->cols);
 }
 
-/* The model's own packed matrix where it has the layout, else its first rows packed anew. */
+/* Uses the model's own matrix if it has the layout, else packs its first rows. */
 static tern_status place(trial *t, tern_layout layout, tern_error *err) {
     t->matrix = t->info.matrix;
     t->matrix.rows = t->rows;
@@ -98,7 +98,7 @@ static bool allocate(trial *t) {
            t->s != NULL && t->d != NULL && t->sum != NULL;
 }
 
-/* Either sign, magnitude in [0.5, 1), quantized as the layout wants it. */
+/* Makes activations: random sign, magnitude in [0.5, 1), quantized as the layout needs them. */
 static void make_activations(trial *t) {
     const tern_input_form form = tern_layout_input(t->matrix.layout);
     const tern_op op = form == TERN_INPUT_TOKEN ? TERN_OP_QUANTIZE_TOKEN : TERN_OP_QUANTIZE_BLOCK;
@@ -134,7 +134,7 @@ static void multiply_floats(trial *t) {
     }
 }
 
-/* The mean squared error of outputs scaled so that the expected ones have variance 1. */
+/* The mean squared error of outputs that are scaled so that the expected ones have variance 1. */
 static double scaled_error(const trial *t) {
     const size_t n = ACCURACY_TOKENS * t->rows;
     double sum = 0.0;
@@ -146,7 +146,7 @@ static double scaled_error(const trial *t) {
     }
     const double variance = squares / (double)n - sum / (double)n * (sum / (double)n);
     (void)!tern_validate_accuracy(t->expected, t->got, n, INFINITY, &mse, NULL);
-    return mse == 0.0 ? 0.0 : mse / variance; /* a matrix of zeros has neither */
+    return mse == 0.0 ? 0.0 : mse / variance; /* a matrix of zeros has error and variance 0 */
 }
 
 static double row_error(trial *t, const tern_kernel_row *row) {
@@ -158,19 +158,19 @@ static double row_error(trial *t, const tern_kernel_row *row) {
 double accuracy_tolerance(const char *name) {
     if (strcmp(name, "f32") == 0 || strcmp(name, "f16") == 0 || strcmp(name, "bf16") == 0)
         return 1e-11;
-    /* Rows of weights that are not ternary may all be alike, so that chance is not averaged away:
+    /* Rows of weights that are not ternary may all be alike, so errors need not average out:
      * docs/numerics.md, "Accuracy of a model". */
     return strcmp(name, "i2s") == 0 ? 1e-5 : 1e-4;
 }
 
-/* Names of ternary products; NULL for the others. */
+/* Names of ternary products; NULL for other layouts. */
 static const char *const ternary[TERN_LAYOUT_COUNT] = {
 #define NAME(name, text, family, accuracy, devices) [TERN_LAYOUT_##name] = accuracy,
     TERN_TERNARY_LAYOUT_LIST(NAME)
 #undef NAME
 };
 
-/* What is stored of a sparse matrix is named as the whole one is. */
+/* A sparse matrix has the name of the dense one. */
 static const char *name_of(tern_layout layout, tern_format format) {
     const tern_format sparse = tern_layout_sparse_format(layout);
     const tern_layout dense = sparse != TERN_FORMAT_NONE ? tern_format_layout(sparse) : layout;
@@ -208,7 +208,7 @@ static tern_status measure(trial *t, tern_layout layout, accuracy *out, tern_err
     return TERN_OK;
 }
 
-/* Measures a matrix in a layout unless something of that name was measured before. */
+/* Measures a matrix in a layout unless that name was measured before. */
 static tern_status add(const tern_model *model, const tern_linear *linear,
                        const tern_linear_info *info, tern_layout layout, accuracy *out, size_t *n,
                        tern_error *err) {
@@ -249,7 +249,7 @@ tern_status accuracy_measure(const tern_model *model, accuracy out[ACCURACY_MAX]
     for (size_t i = 0; status == TERN_OK && (linear = tern_model_linear(model, i)) != NULL; i++) {
         tern_linear_info info;
         tern_linear_describe(model, linear, &info);
-        if (info.stage != TERN_STAGE_SCAN) /* the head's own matrix is measured */
+        if (info.stage != TERN_STAGE_SCAN) /* only the head itself is measured, not its image */
             status = add_all(model, linear, &info, out, n, err);
     }
     return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The canonical form of a JSON value, fed to SHA-256. Numbers go by value, members by name, so that
- * indentation, order and the way a number is written do not matter; docs/receipts.md has the form.
+ * The canonical form of a JSON value, fed to SHA-256. Numbers count by value and members by name,
+ * so that indentation, order and the spelling of a number do not matter; docs/receipts.md describes
+ * the form.
  */
 
 #include "receipts/document.h"
@@ -18,7 +19,7 @@ static void add_text(tern_sha256 *h, const char *text) {
     tern_sha256_add(h, text, strlen(text));
 }
 
-/* "5:hello" */
+/* Adds a length and the bytes: "5:hello". */
 static void add_string(tern_sha256 *h, const char *bytes, size_t size) {
     char length[32];
     (void)snprintf(length, sizeof length, "%zu:", size);
@@ -26,7 +27,7 @@ static void add_string(tern_sha256 *h, const char *bytes, size_t size) {
     tern_sha256_add(h, bytes, size);
 }
 
-/* "i12;" for whole numbers up to 2^53, however they are written; else "r" and the bits of the
+/* Adds "i12;" for whole numbers up to 2^53, however they are written; else "r" and the bits of the
  * double. */
 static void add_number(tern_sha256 *h, const json_t *value) {
     char text[32];
@@ -63,8 +64,8 @@ static void add_object(tern_sha256 *h, const json_t *object, const char *const *
     json_t *member;
     size_t n = 0;
     if (keys == NULL)
-        return; /* noted: the digest is wrong, and must not be believed */
-    /* The iteration does not change the object; the tree wants it writable all the same. */
+        return; /* noted by json_memory_failed(): the digest is wrong and must not be used */
+    /* The iteration does not change the object, but the macro needs it writable. */
     json_object_foreach((json_t *)(uintptr_t)object, key, member) {
         if (!is_listed(key, without))
             keys[n++] = key;

@@ -27,7 +27,7 @@ void receipt_find(receipt_findings *f, const char *format, ...) {
         f->out_of_memory = true;
         return;
     }
-    for (char *c = line; *c != '\0'; c++) /* documents are anybody's: a line stays a line */
+    for (char *c = line; *c != '\0'; c++) /* foreign text must stay in one line */
         *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
     f->lines[f->n++] = line;
 }

@@ -3,12 +3,12 @@
 #define TERN_RECEIPTS_DOCUMENT_H
 
 /*
- * Receipts: what a run was, written down so that somebody else can check it (docs/receipts.md has
- * every field and rule). Benchmarks and comparisons are documents of their own kinds, with the same
- * digest, fields of their own (fields.h) and rules of their own.
+ * Receipts: a record of a run that somebody else can check (docs/receipts.md has every field and
+ * rule). Benchmarks and comparisons are other kinds of documents, with the same digest, and with
+ * fields (fields.h) and rules of their own.
  *
- * This library knows documents, not command lines: it prints nothing, and asks nothing of options.
- * A document is a JSON tree throughout: fields.c describes it once, for writing and for reading.
+ * This library knows documents, not command lines: it prints nothing and knows no options. A
+ * document is a JSON tree throughout: fields.c describes it once, for writing and for reading.
  */
 
 #include <stdbool.h>
@@ -29,17 +29,17 @@
 
 enum {
     RECEIPT_EVERY = 16,          /* generated tokens between two digests of the logits */
-    RECEIPT_TEST_TOKENS = 16,    /* tokens that each test run generates, at most */
+    RECEIPT_TEST_TOKENS = 16,    /* most tokens that each test run generates */
     RECEIPT_MAX_BYTES = 1 << 26, /* of a document */
     RECEIPT_HEX = 65             /* a SHA-256 as lower-case hexadecimal text, with its terminator */
 };
 
-/* The document in bytes; NULL with a message in err. The caller decrefs it. */
+/* Parses a document; NULL with a message in err. The caller releases it with json_decref. */
 json_t *receipt_parse(const char *bytes, size_t size, const char *name, tern_error *err);
 
-/* Lines about what is wrong. Zero-initialise; free in any case. */
+/* Findings, one a line. Zero-initialise it; call receipt_findings_free in any case. */
 typedef struct receipt_findings {
-    char **lines; /* "field: what is wrong with it", owned */
+    char **lines; /* "field: the problem", owned */
     size_t n, capacity;
     bool out_of_memory;
 } receipt_findings;
@@ -48,20 +48,20 @@ typedef struct receipt_findings {
 void receipt_find(receipt_findings *f, const char *format, ...) TERN_PRINTF(2, 3);
 void receipt_findings_free(receipt_findings *f);
 
-/* Adds a finding for every broken rule; a document without findings is valid. Its kind, NULL for
- * one that is not known. */
+/* Adds a finding for every broken rule; a document without findings is valid. Returns its kind,
+ * NULL if that is not known. */
 const document_type *receipt_check(const json_t *receipt, receipt_findings *f);
 
-/* The same in two halves: fields and their types; what they say (only for a document that has the
- * right fields). Everything but digest and signature. */
+/* The same in two halves, without digest and signature: first the fields and their types, then the
+ * rules between them (only for a document whose fields are right). */
 bool receipt_check_fields(const json_t *receipt, const document_type *type, receipt_findings *f);
 void receipt_check_rules(const json_t *receipt, receipt_findings *f); /* of a run */
 
-/* Whether it is a document of figures: a benchmark, a comparison, perplexities. They are written
- * and sealed like receipts, and checked by lab/verify-figures. */
+/* True for a document of figures: a benchmark, a comparison, perplexities. These are written and
+ * sealed like receipts, and checked by lab/verify-figures. */
 bool receipt_is_of_figures(const json_t *document);
 
-/* What kind of receipt it is: a run's unless "$schema" names another. NULL after a finding. */
+/* The kind of a receipt: a run's unless "$schema" names another. NULL after a finding. */
 const document_type *receipt_type(const json_t *receipt, receipt_findings *f);
 
 /* The member that a path such as "model_info.sha256" leads to, or NULL. */
@@ -69,13 +69,13 @@ json_t *receipt_at(const json_t *root, const char *path);
 
 /* SHA-256 of a value in canonical form (docs/receipts.md): equal for equal values, however the JSON
  * was written. Members of the outermost object named in `without` (ends with NULL) are left out.
- * Means nothing where json_memory_failed() is true afterwards. */
+ * The digest is meaningless if json_memory_failed() is true afterwards. */
 void receipt_digest(const json_t *value, const char *const *without, char hex[RECEIPT_HEX]);
 
-/* The digest of a receipt: of everything but its own digest and signature. */
+/* The digest of a receipt: everything but its own digest and signature. */
 void receipt_digest_of(const json_t *receipt, char hex[RECEIPT_HEX]);
 
-/* Sets "digest" of a document that is complete but for its signature. */
+/* Sets "digest" of a document that is complete except for its signature. */
 void receipt_seal(json_t *receipt);
 
 #endif

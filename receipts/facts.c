@@ -94,7 +94,7 @@ json_t *facts_weights(const tern_model *m, char quantization_type[16]) {
         tern_linear_info info;
         tern_linear_describe(m, linear, &info);
         uint64_t *sums = info.stage == TERN_STAGE_HEAD ? in_head : counts;
-        if (info.stage != TERN_STAGE_SCAN) /* the head a second time */
+        if (info.stage != TERN_STAGE_SCAN) /* which is the head again */
             sums[info.matrix.format] += (uint64_t)info.matrix.rows * info.matrix.cols;
     }
     for (int f = 0; f < TERN_FORMAT_COUNT; f++)
@@ -130,7 +130,7 @@ json_t *facts_ids(const int32_t *ids, size_t n) {
     return list;
 }
 
-/* Every setting has its member here: a new one changes the size below and must be added. */
+/* Every setting must have a member here: a new one changes the size below and must be added. */
 json_t *facts_sampler(const tern_sampler_params *s, uint64_t seed) {
     _Static_assert(sizeof *s == 64, "receipts record every setting of the sampler");
     char hex[RECEIPT_HEX];

@@ -2,7 +2,7 @@
 #ifndef TERN_RECEIPTS_FACTS_H
 #define TERN_RECEIPTS_FACTS_H
 
-/* The parts of a receipt that describe rather than prove; each returns a new tree, or NULL. */
+/* The parts of a receipt that describe rather than prove. A json_t is a new tree, or NULL. */
 
 #include "receipts/document.h"
 #include "tern/inspect.h"
@@ -10,26 +10,26 @@
 /*
  * Family of a row in the vocabulary of other validators: "i2s_gemv" (ternary products by
  * multiplication), "tl1_matmul", "tl2_matmul" (by table lookup), "rope_apply", "attention_real";
- * NULL for rows of no family.
+ * NULL for a row without a family.
  */
 const char *facts_family(const tern_kernel_row *row);
 
 /* The family of products of a ternary layout; NULL for other layouts. */
 const char *facts_layout_family(tern_layout layout);
 
-/* Rows that the session has executed, then the families they belong to. */
+/* Rows that the session has run, then their families. */
 json_t *facts_kernels(const tern_session *session);
 
-/* "mock" as soon as any name contains that, in capitals or not; else "real". */
+/* "mock" if any name contains that, in capitals or not; else "real". */
 const char *facts_compute_path(const json_t *kernels);
 
 /*
- * Weights by format of the matrices that are multiplied by, {"i2_s": 2083520512, ...}, and the
- * format that most weights of the blocks have, in capitals: "I2_S".
+ * Number of weights by format, of the matrices used in products: {"i2_s": 2083520512, ...}. Also
+ * the format of most weights in the blocks, in capitals: "I2_S".
  */
 json_t *facts_weights(const tern_model *model, char quantization_type[16]);
 
-/* The time: RFC 3339, UTC. */
+/* The current time: RFC 3339, UTC. */
 json_t *facts_now(void);
 
 /* Ids as an array. */
@@ -39,11 +39,11 @@ json_t *facts_ids(const int32_t *ids, size_t n);
 void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]);
 void facts_hash(const void *bytes, size_t size, char hex[RECEIPT_HEX]);
 
-/* The sampler's settings with the seed that was used, and their digest. */
+/* The sampler's settings with the seed in use, and their digest. */
 json_t *facts_sampler(const tern_sampler_params *sampling, uint64_t seed);
 
-/* SHA-256 of the text of ids, as tern_detokenize gives it without control tokens; NULL: no memory.
- */
+/* SHA-256 of the text that tern_detokenize gives for ids, without control tokens; NULL: no
+ * memory. */
 json_t *receipt_hash_text(const tern_tokenizer *t, const int32_t *ids, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which fields a document has, and their types. */
+/* Checks the fields of a document and their types. */
 
 #include "receipts/document.h"
 
@@ -12,24 +12,24 @@
 #include "base/word_list.h"
 #include "receipts/fields.h"
 
-enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* of fields in the table; more deeply nothing goes */
+enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* no field of the table is longer */
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* A document that is being checked. */
+/* A check in progress. */
 typedef struct check {
     const document_type *type;
     receipt_findings *out;
 } check;
 
-/* A place in a document: as the table names it, and as a reader does ("a.b[3]"). */
+/* A place in a document: its path in the table, and as it is shown ("a.b[3]"). */
 typedef struct place {
     const receipt_field *field; /* NULL: the document itself */
     char path[PATH_BYTES];
     char shown[SHOWN_BYTES];
 } place;
 
-/* The row of a path below `parent`. What lies below a row stands after it, without a gap. */
+/* Finds the row of a path below `parent`. Rows below a row follow it without a gap. */
 static const receipt_field *find(const check *c, const char *path, const receipt_field *parent) {
     const receipt_field *end = c->type->fields + c->type->n;
     const size_t n = parent != NULL ? strlen(parent->path) : 0;
@@ -42,7 +42,7 @@ static const receipt_field *find(const check *c, const char *path, const receipt
     return NULL;
 }
 
-/* The field of a member: of its name, else of any name. NULL: the table has none. */
+/* Finds the field of a member: the one of its name, else the one for any name; NULL: none. */
 static const receipt_field *find_member(const check *c, const place *at, const char *key,
                                         place *member) {
     const char *dot = at->path[0] != '\0' ? "." : "";
@@ -127,7 +127,7 @@ static bool fits(const receipt_field *f, const json_t *value) {
     }
 }
 
-/* A value as a line shows it: short, and without control characters. */
+/* Formats a value for a finding: short, and without control characters. */
 static void show(const json_t *value, char *text, size_t size) {
     char *dump = json_dump(value, (json_style){.ascii = true});
     (void)snprintf(text, size, "%s", dump != NULL ? dump : "?");
@@ -138,7 +138,7 @@ static void show(const json_t *value, char *text, size_t size) {
 
 static void check_value(const check *c, const json_t *value, const place *at);
 
-/* Fields of an object that are not there. */
+/* Reports fields that an object lacks. */
 static void check_missing(const check *c, const json_t *object, const place *at) {
     const size_t n = strlen(at->path);
     for (size_t i = 0; i < c->type->n; i++) {

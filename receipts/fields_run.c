@@ -120,7 +120,7 @@ static const receipt_field fields[] = {
     MUST("cross_validation.parity_tests_passed", COUNT),
     MACHINE_ROWS,
     MUST("model_hash_seconds", NUMBER),
-    /* of tern bench */
+    /* only of tern bench */
     FIGURE_ROWS,
     SEAL_ROWS,
 };

@@ -2,7 +2,7 @@
 #ifndef TERN_RECEIPTS_FIELDS_SHARED_H
 #define TERN_RECEIPTS_FIELDS_SHARED_H
 
-/* Rows that several tables of fields share (fields.h). What lies below a row stands after it. */
+/* Rows that several tables of fields share (fields.h). Rows below a row follow it. */
 
 #define MUST(path, type)                                                                           \
     { path, FIELD_##type, false, NULL }
@@ -15,7 +15,7 @@
 
 /* clang-format off: one row a line */
 
-/* What was run, the same in receipts of runs and of benchmarks. */
+/* The model; the same in receipts of runs and of benchmarks. */
 #define MODEL_ROWS                                                                                 \
     MUST("model_info", OBJECT), MUST("model_info.model_path", ANY_TEXT),                           \
         MUST("model_info.sha256", HASH), MUST("model_info.file_bytes", COUNT),                     \
@@ -43,7 +43,7 @@
         MUST("versions", OBJECT), MUST("versions.tern", TEXT), MUST("versions.compiler", TEXT),    \
         MAY("versions.commit", TEXT), MAY("versions.numerics", COUNT)
 
-/* How tokens were picked. */
+/* Settings of the sampler. */
 #define SAMPLER_ROWS                                                                               \
     MUST("sampler", OBJECT), MUST("sampler.temperature", NUMBER), MUST("sampler.top_k", COUNT),    \
         MUST("sampler.top_p", NUMBER), MUST("sampler.min_p", NUMBER),                              \
@@ -53,7 +53,7 @@
         MUST("sampler.logit_bias[].token", COUNT), MUST("sampler.logit_bias[].bias", SIGNED),      \
         MUST("sampler.seed", TEXT), MUST("sampler.sha256", HASH)
 
-/* What the accuracy of products was. */
+/* Accuracy of products. */
 #define ACCURACY_ROWS                                                                              \
     MUST("test_results.accuracy_tests", OBJECT), MUST("test_results.accuracy_tests.*", OBJECT),    \
         MUST("test_results.accuracy_tests.*.mse", NUMBER),                                         \
@@ -64,14 +64,14 @@
         MUST("test_results.accuracy_tests.*.gemv", TEXT),                                          \
         MUST("test_results.accuracy_tests.*.gemm", TEXT)
 
-/* What every document ends with. */
+/* The last rows of every document. */
 #define SEAL_ROWS                                                                                  \
     MUST("digest", OBJECT), CHOICE("digest.algorithm", RECEIPT_DIGEST),                            \
         MUST("digest.value", HASH), MAY("signature", OBJECT),                                      \
         CHOICE("signature.algorithm", "ed25519"), MUST("signature.public_key", HASH),              \
         MUST("signature.value", KEY)
 
-/* Prefill and decoding at one depth; receipts had not all of it from the start. */
+/* Prefill and decoding at one depth. Optional rows are missing in early receipts. */
 #define POINT_ROWS                                                                                 \
     MAY("benchmark.threads", COUNT), MUST("benchmark.prompt_tokens", COUNT),                       \
         MUST("benchmark.generated_tokens", COUNT), MUST("benchmark.depth", COUNT),                 \
@@ -91,7 +91,7 @@
 
 #define SERIES_ROWS(path) MUST(path, LIST), MUST(path "[]", NUMBER)
 
-/* What else a receipt of tern bench has. */
+/* Further rows of a receipt of tern bench. */
 #define FIGURE_ROWS                                                                                \
     MAY("benchmark", OBJECT), POINT_ROWS, MUST("benchmark.repeat", COUNT),                         \
         MUST("benchmark.rss_mib", NUMBER), MAY("benchmark.attention_bytes", COUNT),                \

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A rerun in work. */
+/* A rerun in progress. */
 typedef struct rerun {
     tern_session *session;
     const rerun_plan *plan;
     rerun_result *out;
     size_t n; /* tokens so far */
     bool over;
-    tern_error error; /* that ended it */
+    tern_error error; /* the error that ended it */
 } rerun;
 
 /* Compares logits with those recorded after `after` tokens, if there are any. */
@@ -71,7 +71,7 @@ static tern_status step_to_end(rerun *r, tern_engine *engine, uint64_t id, tern_
                                       : tern_fail(err, r->error.status, "%s", r->error.message);
 }
 
-/* Where no token was picked from the last logits the session has them. */
+/* If no token was picked from the last logits, compares those that the session has. */
 static tern_status compare_last(rerun *r, tern_error *err) {
     const float *logits;
     if (r->out->part != RERUN_SAME || r->n > r->plan->n_tokens)

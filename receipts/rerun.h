@@ -2,21 +2,21 @@
 #ifndef TERN_RECEIPTS_RERUN_H
 #define TERN_RECEIPTS_RERUN_H
 
-/* A recorded run once more, compared step by step with what was recorded. */
+/* Repeats a recorded run and compares it step by step with the record. */
 
 #include "receipts/watch.h"
 #include "tern/engine.h"
 
-/* What was recorded; everything is borrowed. */
+/* The record of a run; everything is borrowed. */
 typedef struct rerun_plan {
     const int32_t *prompt; /* [n_prompt] */
     size_t n_prompt;
     tern_sampler_params sampling;
     const int32_t *tokens; /* [n_tokens] that must be picked */
     size_t n_tokens;
-    const receipt_point *points; /* [n_points]; those after n_tokens are not looked at */
+    const receipt_point *points; /* [n_points]; points after n_tokens are ignored */
     size_t n_points;
-    tern_mask_hook *mask; /* of the form that the answer was held to; NULL: none */
+    tern_mask_hook *mask; /* of the form of the answer; NULL: none */
     void *mask_user;
 } rerun_plan;
 
@@ -29,22 +29,23 @@ typedef struct rerun_result {
     int32_t expected, got;    /* RERUN_TOKEN */
     char logits[RECEIPT_HEX]; /* RERUN_LOGITS: their digest in this run */
     int32_t next;             /* RERUN_SAME: the token that would be picked after the last one; -1
-                                 where the context is full */
+                                 if the context is full */
 } rerun_result;
 
 /*
- * Asks the engine of an empty session for one token more than there are, and stops at the first
+ * Asks the engine of an empty session for one token more than were recorded, and stops at the first
  * difference. Errors are the engine's.
  */
 TERN_MUST_CHECK tern_status receipt_rerun(tern_session *session, const rerun_plan *plan,
                                           rerun_result *out, tern_error *err);
 
-/* What a second repetition has in place of a run's threads and batch, for a prompt of n tokens: a
- * batch that divides the prompt otherwise, wherever there is something to divide. */
+/* The threads and batch that a second repetition uses instead of a run's, for a prompt of n tokens.
+ * The batch divides the prompt differently, if it can be divided. */
 uint32_t receipt_other_threads(uint32_t threads);
 uint32_t receipt_other_batch(uint32_t batch, uint64_t n);
 
-/* "token 17 is 300, recorded was 512" and the like, without a newline. */
+/* Describes a result without a newline: "output.ids[17]: recorded 512, this run picks 300", for
+ * example. */
 void rerun_describe(const rerun_result *r, char *text, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the fields of a receipt must say together. Every function here is given a document whose
- * fields are all there and of the right types (fields.c).
+ * Rules between the fields of a receipt. Every function here needs a document whose fields are all
+ * present and of the right types (fields.c).
  */
 
 #include "receipts/document.h"
@@ -49,7 +49,7 @@ void rule_equal_counts(const json_t *r, receipt_findings *f, const char *path, i
     }
 }
 
-/* Computed in double: a difference of 1e-9 of them is rounding. */
+/* Both were computed in double: a relative difference of 1e-9 is rounding. */
 bool rule_is_near(double a, double b) {
     return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)) + 1e-12;
 }
@@ -83,7 +83,7 @@ void rule_positive(const json_t *r, receipt_findings *f, const char *path) {
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-/* "2026-11-21T19:30:00Z", with or without a fraction of a second. */
+/* True for a time such as "2026-11-21T19:30:00Z", with or without a fraction of a second. */
 static bool is_time(const char *text) {
     static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year, month, day, hour, minute, second, used = 0;
@@ -150,7 +150,7 @@ static void check_environment(const json_t *r, receipt_findings *f) {
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-/* Sizes add up, and the model's digest is made of its files'. */
+/* Checks that sizes add up, and that the model's digest follows from those of its files. */
 static void check_files(const json_t *r, receipt_findings *f) {
     const json_t *files = receipt_at(r, "model_info.files");
     const size_t n = json_array_size(files);
@@ -173,7 +173,7 @@ static void check_files(const json_t *r, receipt_findings *f) {
         receipt_find(f, "model_info.sha256: is not that of model_info.files, %.16s...", expected);
 }
 
-/* Most weights are in one of the formats that there are. */
+/* Checks that the format of most weights is one of the model's formats. */
 static void check_formats(const json_t *r, receipt_findings *f) {
     const char *type = rule_text(r, "model_info.quantization_type");
     const char *format;
@@ -219,7 +219,7 @@ void rules_model(const json_t *r, receipt_findings *f) {
 
 /* ---- prompt and output ----------------------------------------------------------------------- */
 
-/* Number of ids, their digest, their range. */
+/* Checks the number of ids, their digest and their range. */
 static void check_ids(const json_t *r, receipt_findings *f, const char *part) {
     char path[32], hex[RECEIPT_HEX];
     const json_t *object = receipt_at(r, part);
@@ -249,7 +249,7 @@ static void check_ids(const json_t *r, receipt_findings *f, const char *part) {
     }
 }
 
-/* A digest after each RECEIPT_EVERY tokens, and one after the last. */
+/* Checks that there is a digest after each RECEIPT_EVERY tokens, and one after the last. */
 static void check_points(const json_t *r, receipt_findings *f) {
     const json_t *list = receipt_at(r, "output.logits");
     const int64_t n = rule_count(r, "output.tokens");
@@ -269,7 +269,7 @@ static void check_points(const json_t *r, receipt_findings *f) {
     }
 }
 
-/* Generation would have stopped in front of them. */
+/* Checks that the output has no stop token: generation would have stopped before it. */
 static void check_stop_tokens(const json_t *r, receipt_findings *f) {
     const json_t *list = receipt_at(r, "output.stop_tokens");
     const json_t *ids = receipt_at(r, "output.ids");
@@ -329,7 +329,7 @@ static void check_sampler(const json_t *r, receipt_findings *f) {
         receipt_find(f, "sampler.top_k: is %" PRId64, rule_count(r, "sampler.top_k"));
 }
 
-/* A chat format stands around the prompt's text, so the ids say more than that. */
+/* Checks that the ids are not made from the prompt's text alone, since a chat format adds to it. */
 static void check_chat(const json_t *r, receipt_findings *f) {
     if (rule_flag(r, "run.chat") &&
         (receipt_at(r, "prompt.text_sha256") == NULL || rule_flag(r, "prompt.text_from_ids"))) {
@@ -385,12 +385,12 @@ static void check_rules_of(const json_t *receipt, const document_type *type, rec
         receipt_check_rules(receipt, f);
 }
 
-/* The content has the digest that the document says. */
+/* Checks that the document's digest is that of its content. */
 static void check_digest(const json_t *receipt, receipt_findings *f) {
     char hex[RECEIPT_HEX];
     receipt_digest_of(receipt, hex);
     f->out_of_memory |=
-        json_memory_failed(); /* then digests, and what they were compared with, lie */
+        json_memory_failed(); /* then digests, and what they were compared with, are wrong */
     const char *value = json_string_value(receipt_at(receipt, "digest.value"));
     if (value != NULL && strcmp(value, hex) != 0) {
         receipt_find(f, "digest.value: is %.16s..., but the content has %.16s...: it was changed",
@@ -409,7 +409,7 @@ const document_type *receipt_check(const json_t *receipt, receipt_findings *f) {
         return NULL;
     if (strcmp(version, RECEIPT_VERSION) != 0) {
         receipt_find(f, "schema_version: is \"%.40s\", must be \"%s\"", version, RECEIPT_VERSION);
-        return type; /* the fields of another version are not known */
+        return type; /* the fields of other versions are unknown */
     }
     if (receipt_check_fields(receipt, type, f))
         check_rules_of(receipt, type, f);

@@ -2,32 +2,32 @@
 #ifndef TERN_RECEIPTS_RULES_H
 #define TERN_RECEIPTS_RULES_H
 
-/* Parts of receipt_check_rules, and how they read a document whose fields have been checked. */
+/* Parts of receipt_check_rules, and functions to read a document whose fields have been checked. */
 
 #include "receipts/document.h"
 
 int64_t rule_count(const json_t *root, const char *path);
-double rule_number(const json_t *root, const char *path); /* of integers too */
+double rule_number(const json_t *root, const char *path); /* also of integers */
 const char *rule_text(const json_t *root, const char *path);
 bool rule_flag(const json_t *root, const char *path);
-bool rule_known(const json_t *root, const char *path); /* there, and not null */
+bool rule_known(const json_t *root, const char *path); /* present and not null */
 bool rule_list_has(const json_t *list, const char *text);
 
-/* A finding unless the field has the value; `why` says where that comes from. */
+/* Adds a finding unless the field has the value; `why` says where the value comes from. */
 void rule_equal_counts(const json_t *r, receipt_findings *f, const char *path, int64_t expected,
                        const char *why);
 void rule_near(const json_t *r, receipt_findings *f, const char *path, double expected,
                const char *why);
 
-/* Equal but for the rounding of numbers that were computed from others. */
+/* True if two computed numbers are equal except for rounding. */
 bool rule_is_near(double a, double b);
 
-/* A finding unless the number is above 0. */
+/* Adds a finding unless the number is above 0. */
 void rule_positive(const json_t *r, receipt_findings *f, const char *path);
 
-void rules_answer(const json_t *r, receipt_findings *f); /* of receipts of answers */
+void rules_answer(const json_t *r, receipt_findings *f); /* receipts of answers */
 
-/* Of parts that receipts of runs and of answers have. */
+/* Rules of the parts that receipts of runs and of answers share. */
 void rules_header(const json_t *r, receipt_findings *f);   /* rules.c: time, compute path */
 void rules_model(const json_t *r, receipt_findings *f);    /* rules.c: sizes and files */
 void rules_tokens(const json_t *r, receipt_findings *f);   /* rules.c: prompt, output, sampler */
@@ -36,7 +36,7 @@ void rules_accuracy(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_machine(const json_t *r, receipt_findings *f);  /* rules_kernels.c */
 void rules_nodes(const json_t *r, receipt_findings *f);    /* rules_places.c */
 
-/* Of receipts of runs. */
+/* Rules of receipts of runs. */
 void rules_kernels(const json_t *r, receipt_findings *f);     /* rules_kernels.c */
 void rules_places(const json_t *r, receipt_findings *f);      /* rules_places.c */
 void rules_tests(const json_t *r, receipt_findings *f);       /* rules_figures.c */

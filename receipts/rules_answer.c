@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fields of an answer's receipt must say together. */
+/* Rules between the fields of an answer's receipt. */
 
 #include <string.h>
 
 #include "receipts/rules.h"
 
-/* A form is a text, or says how calls are written, and not both. */
+/* Checks that a form has a text, or says how calls are written, and not both. */
 void rules_form(const json_t *r, receipt_findings *f) {
     if (receipt_at(r, "form") == NULL)
         return;

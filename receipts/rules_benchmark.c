@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the figures in a receipt of tern bench must say together: every median is that of its
- * samples, and what follows from other figures does. lab/figure_rules.py says the same of documents
- * of benchmarks, which have more. */
+/* Rules between the figures in a receipt of tern bench: every median is that of its samples, and
+ * figures agree with the figures that they are computed from. lab/figure_rules.py has the same
+ * rules for documents of benchmarks, which have more figures. */
 
 #include "receipts/rules.h"
 
@@ -17,7 +17,7 @@ typedef struct figures {
     receipt_findings *found;
 } figures;
 
-/* ---- lists of samples; 0 for an empty one ---- */
+/* ---- lists of samples; 0 for an empty list ---- */
 
 static int compare(const void *a, const void *b) {
     const double x = *(const double *)a;
@@ -63,8 +63,8 @@ static double spread_of(const json_t *list) {
     return median > 0.0 ? 100.0 * (high_of(list) - low_of(list)) / median : 0.0;
 }
 
-/* A finding unless the figure has the value; `why` says where that comes from. Nothing where it is
- * not there. */
+/* Adds a finding unless the figure has the value or is missing; `why` says where the value comes
+ * from. */
 static void follows(const figures *p, const char *path, double expected, const char *why) {
     const json_t *value = receipt_at(p->object, path);
     if (value != NULL && !rule_is_near(json_number_value(value), expected)) {
@@ -79,8 +79,8 @@ static double ratio(double x, double y) {
 
 /* ---- a point --------------------------------------------------------------------------------- */
 
-/* The samples of a figure: as many as rounds (or none, if `may_miss`), with its median and spread.
- */
+/* Checks the samples of a figure: as many as rounds (or none, if `may_miss`), with its median and
+ * spread. */
 static void check_samples(const figures *p, const char *key, const char *spread, int64_t rounds,
                           bool may_miss) {
     char path[48];
@@ -126,7 +126,7 @@ static void check_point(const json_t *r, const figures *p) {
 
 /* ---- the main point -------------------------------------------------------------------------- */
 
-/* Bytes by component: receipts have all of it, or, of earlier versions, nothing. */
+/* Checks the bytes by component. Receipts have all of them, or none in earlier versions. */
 static void check_components(const json_t *r, const figures *p) {
     const double bytes =
         rule_number(p->object, "bytes_per_token") + rule_number(p->object, "cache_bytes");
@@ -154,14 +154,14 @@ static void check_limits(const figures *p) {
                      "benchmark.read_gbs: is %g, not between read_low_gbs and read_high_gbs", read);
     }
     if (json_object_get(p->object, "peak_gmacs") == NULL)
-        return; /* no kernel for several tokens, so nothing to measure it with */
+        return; /* without a kernel for several tokens there is nothing to measure it with */
     follows(p, "prefill_peak_fraction", ratio(rule_number(p->object, "prefill_gweights"), peak),
             "prefill_gweights / peak_gmacs");
     follows(p, "decode_peak_fraction", ratio(rule_number(p->object, "decode_gweights"), peak),
             "decode_gweights / peak_gmacs");
 }
 
-/* Weights multiplied a second: all for a decoded token, of a prompt those of the head once. */
+/* Checks the weights multiplied a second: all for each decoded token; the head once a prompt. */
 static void check_weights(const json_t *r, const figures *p) {
     const json_t *formats = receipt_at(r, "model_info.weight_formats");
     const double head =
@@ -185,8 +185,8 @@ static void check_weights(const json_t *r, const figures *p) {
             "weights * prefill_tps");
 }
 
-/* The processor's limit was measured with a unit that its probes know, on an instruction set that
- * the machine has. */
+/* Checks that the processor's limit was measured with a unit that its probes know, on an
+ * instruction set that the machine has. */
 static void check_peak(const json_t *r, const figures *p) {
     const char *isa = rule_text(p->object, "peak_isa");
     const char *unit = rule_text(p->object, "peak_unit");
@@ -204,7 +204,7 @@ static void check_peak(const json_t *r, const figures *p) {
     }
 }
 
-/* Bytes that decoding reads of the cache for a position that a token sees. */
+/* Bytes of the cache that decoding reads for each position that a token sees. */
 static double bytes_of_position(const json_t *point) {
     const double depth = rule_number(point, "depth");
     const double twice =
@@ -212,7 +212,8 @@ static double bytes_of_position(const json_t *point) {
     return 2.0 * rule_number(point, "cache_bytes") / twice;
 }
 
-/* The cache of the whole context, from what a token in the middle of the decoding reads of it. */
+/* Checks the size of the cache for the whole context, from the part that a token in the middle of
+ * decoding reads. */
 static void check_cache(const json_t *r, const figures *p) {
     if (rule_number(p->object, "generated_tokens") > 0.0) {
         follows(p, "kv_bytes", bytes_of_position(p->object) * rule_number(r, "run.context"),

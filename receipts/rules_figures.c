@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of tests and figures of speed: what they must be, and what follows from each other. */
+/* Rules of test results and of speed figures, and between them. */
 
 #include "receipts/rules.h"
 
@@ -19,7 +19,7 @@ static int64_t count_results(const json_t *list, const char *result) {
     return n;
 }
 
-/* Whether the list has a test of that name, once, that passed. */
+/* True if the list has exactly one test of that name, and it passed. */
 static bool has_passed(const json_t *list, const char *name) {
     int n = 0;
     bool passed = false;
@@ -59,13 +59,13 @@ static void check_totals(const json_t *r, receipt_findings *f) {
     }
 }
 
-/* A test measures a format that the model has, or a form of ternary weights. */
+/* True if a test measures a format that the model has, or a form of ternary weights. */
 static bool measures_something(const json_t *r, const char *format) {
     return strcmp(format, "i2s") == 0 || strcmp(format, "tl1") == 0 || strcmp(format, "tl2") == 0 ||
            json_object_get(receipt_at(r, "model_info.weight_formats"), format) != NULL;
 }
 
-/* That of this version, or what earlier ones had for formats of blocks. */
+/* Accepts the tolerance of this version, or the one of earlier versions for formats of blocks. */
 static bool is_tolerance(const char *format, double tolerance) {
     const bool blocks = strcmp(format, "tl1") != 0 && strcmp(format, "tl2") != 0;
     return tolerance == accuracy_tolerance(format) ||
@@ -118,7 +118,8 @@ static bool is_ternary(const char *format) {
            strcmp(format, "tq2_0") == 0;
 }
 
-/* Every format of weights was measured under its own name; ternary ones in all their forms. */
+/* Checks that every format of weights was measured under its own name, ternary ones in all
+ * forms. */
 static void check_measured(const json_t *r, receipt_findings *f) {
     static const char *const forms[] = {"i2s_accuracy", "tl1_accuracy", "tl2_accuracy"};
     const json_t *tests = receipt_at(r, "test_results.accuracy_tests");
@@ -155,15 +156,15 @@ static void check_repetition(const json_t *r, size_t i, int64_t threads, int64_t
         receipt_find(f, "%s[%zu].same: is false", at, i);
 }
 
-/* The run once more as it was, then with other threads and another division of the prompt. Earlier
- * versions did not say how. */
+/* Checks the repetitions: the run as it was, then with other threads and another division of the
+ * prompt. Earlier versions do not record them. */
 static void check_repetitions(const json_t *r, receipt_findings *f) {
     const json_t *list = receipt_at(r, "test_results.determinism_tests.repetitions");
     const int64_t threads = rule_count(r, "run.threads"), batch = rule_count(r, "run.batch");
     const int64_t n = rule_count(r, "prompt.tokens");
     const int64_t room = n + rule_count(r, "test_results.determinism_tests.tokens_per_run");
     if (list == NULL || threads > UINT32_MAX || batch > UINT32_MAX || n > INT32_MAX)
-        return; /* the last were reported */
+        return; /* sizes out of range were reported */
     if (json_array_size(list) != 2) {
         receipt_find(f, "test_results.determinism_tests.repetitions: has %zu, must have 2",
                      json_array_size(list));
@@ -215,12 +216,12 @@ void rules_tests(const json_t *r, receipt_findings *f) {
 /* ---- speed ----------------------------------------------------------------------------------- */
 
 /*
- * What the cache and the weights were used for, from the sizes of the run: the prompt in batches,
+ * Checks the use of the cache and of the weights, from the sizes of the run: the prompt in batches,
  * then token by token. Batch i of the prompt finds i * batch positions in the cache.
  */
 static void check_cache(const json_t *r, receipt_findings *f) {
     static const char at[] = "performance_baseline.cache_efficiency";
-    const int64_t limit = INT64_C(1) << 30; /* contexts are below; keeps the squares in range */
+    const int64_t limit = INT64_C(1) << 30; /* contexts are smaller; keeps the squares in range */
     const int64_t first = rule_count(r, "prompt.tokens");
     const int64_t batch = rule_count(r, "run.batch");
     const int64_t n = rule_count(r, "output.tokens");

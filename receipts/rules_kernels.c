@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels a receipt may name, must name, and what follows from them. */
+/* Rules of the kernels that a receipt names: allowed names, required names, and what follows from
+ * them. */
 
 #include "receipts/rules.h"
 
@@ -21,7 +22,7 @@ static bool is_family(const char *name) {
     return false;
 }
 
-/* Whether one of the first n texts of the list is that. */
+/* True if one of the first n texts of the list is this text. */
 static bool list_before(const json_t *list, size_t n, const char *text) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
@@ -29,7 +30,7 @@ static bool list_before(const json_t *list, size_t n, const char *text) {
     return false;
 }
 
-/* The names of a receipt, each with its row; NULL for families and for what is unknown. */
+/* The names in a receipt, each with its row; NULL for families and unknown names. */
 typedef struct named {
     const json_t *list;
     const tern_kernel_row **rows; /* [n], owned */
@@ -47,7 +48,7 @@ static bool names_op(const named *k, tern_op op) {
     return false;
 }
 
-/* Whether a row of the family is named. */
+/* True if a row of the family is named. */
 static bool names_family(const named *k, const char *family) {
     for (size_t i = 0; i < k->n; i++) {
         const char *of = k->rows[i] != NULL ? facts_family(k->rows[i]) : NULL;
@@ -57,7 +58,8 @@ static bool names_family(const named *k, const char *family) {
     return false;
 }
 
-/* One name: no mock, known to this tern, of an instruction set that the machine has, there once. */
+/* Checks one name: not a mock, known to this tern, of an instruction set that the machine has, and
+ * listed once. */
 static void check_name(const json_t *r, const named *k, size_t at, receipt_findings *f) {
     const char *name = name_at(k, at);
     const tern_kernel_row *row = k->rows[at];
@@ -74,7 +76,7 @@ static void check_name(const json_t *r, const named *k, size_t at, receipt_findi
         receipt_find(f, "kernels[%zu]: \"%.60s\" is there twice", at, name);
 }
 
-/* A forward pass cannot do without these. */
+/* Checks that the kernels that every forward pass needs are named. */
 static void check_complete(const json_t *r, const named *k, receipt_findings *f) {
     static const tern_op always[] = {TERN_OP_EMBED, TERN_OP_RMSNORM, TERN_OP_STORE, TERN_OP_ATTEND,
                                      TERN_OP_ADD};
@@ -98,7 +100,7 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
         receipt_find(f, "kernels: none for gemv, without which nothing is generated");
 }
 
-/* Ternary products run on rows of the layout that the weights have. */
+/* Checks that ternary products run on rows of the layout that the weights have. */
 static void check_layout(const json_t *r, const named *k, receipt_findings *f) {
     const char *layout = rule_text(r, "run.layout");
     for (size_t i = 0; strcmp(layout, "mixed") != 0 && i < k->n; i++) {
@@ -111,7 +113,8 @@ static void check_layout(const json_t *r, const named *k, receipt_findings *f) {
     }
 }
 
-/* Several layouts of ternary weights, by the tuner's choice: rows of two and more. */
+/* Checks several layouts of ternary weights, chosen by the tuner: there must be rows of two or
+ * more. */
 static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
     const tern_kernel_row *first = NULL;
     bool several = false;
@@ -128,7 +131,8 @@ static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
         receipt_find(f, "run.choice: \"%s\" mixes no layouts", rule_text(r, "run.choice"));
 }
 
-/* A family stands there when one of its rows does, and those that a model needs stand there. */
+/* Checks that a family is named if and only if one of its rows is, and that the families that a
+ * model needs are named. */
 static void check_families(const json_t *r, const named *k, receipt_findings *f) {
     for (size_t i = 0; i < FAMILIES; i++) {
         const bool there = rule_list_has(k->list, families[i]);
@@ -184,7 +188,7 @@ void rules_machine(const json_t *r, receipt_findings *f) {
     }
 }
 
-/* Looks the names up; to be closed. False after a finding. */
+/* Looks the names up; the caller frees k->rows. False after a finding. */
 static bool open_names(const json_t *r, named *k, receipt_findings *f) {
     size_t most;
     (void)tern_kernel_rows(&most);

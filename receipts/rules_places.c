@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a receipt says of the machine's NUMA nodes, and of the names of files. */
+/* Rules of the machine's NUMA nodes, and of the names of files. */
 
 #include "receipts/rules.h"
 
@@ -9,10 +9,10 @@
 #include "base/word_list.h"
 #include "tern/topology.h"
 
-/* Numbers of nodes in ascending order as the system lists them, "0-1,3", or nothing where that is
- * not known; *has says whether `node` is among them. */
+/* Reads numbers of nodes in ascending order as the system lists them, "0-1,3"; an empty list means
+ * they are not known. *has: `node` is among them, or they are not known. */
 static bool read_nodes(const char *list, unsigned long node, bool *has) {
-    unsigned long next = 0; /* the least that may follow */
+    unsigned long next = 0; /* the smallest number allowed next */
     *has = *list == '\0';
     for (const char *at = list; *at != '\0';) {
         char *end;
@@ -26,7 +26,7 @@ static bool read_nodes(const char *list, unsigned long node, bool *has) {
             (*end == ',' && end[1] == '\0'))
             return false;
         *has = *has || (node >= first && node <= last);
-        next = last + 2; /* what follows at once would be part of this range, or of "0,1" */
+        next = last + 2; /* last + 1 would belong to this range, or make one of "0,1" */
         next -= first == last;
         at = end + (*end == ',');
     }
@@ -50,7 +50,7 @@ void rules_nodes(const json_t *r, receipt_findings *f) {
         receipt_find(f, "run.numa: is \"%.40s\", run.nodes_online is \"%.40s\"", numa, online);
 }
 
-/* The model's path names one of its files. */
+/* Checks that the model's path names one of its files. */
 static void check_names(const json_t *r, receipt_findings *f) {
     const json_t *files = receipt_at(r, "model_info.files");
     const char *name = file_base_name(rule_text(r, "model_info.model_path"));

@@ -17,7 +17,7 @@ enum {
     KEY_BYTES = 32, /* of a seed and of a public key */
     KEY_HEX = 2 * KEY_BYTES + 1,
     SIGNATURE_HEX = 2 * crypto_sign_BYTES + 1,
-    LINE_BYTES = 256 /* more than a key file has */
+    LINE_BYTES = 256 /* longer than the line of a key file */
 };
 
 static const char secret_label[] = "tern-ed25519-secret-key ";
@@ -25,7 +25,7 @@ static const char public_label[] = "tern-ed25519-public-key ";
 
 /* ---- key files ------------------------------------------------------------------------------- */
 
-/* Begins a key file with label and key, which must not exist. */
+/* Begins a key file with label and key; the file must not exist. */
 static tern_status write_key(const char *path, tern_out_mode mode, const char *label,
                              const unsigned char key[KEY_BYTES], tern_out_file **file,
                              tern_error *err) {
@@ -42,7 +42,7 @@ static tern_status write_key(const char *path, tern_out_mode mode, const char *l
     return status;
 }
 
-/* Both files or none. */
+/* Writes both files or neither. */
 static tern_status write_pair(const char *path, const unsigned char seed[KEY_BYTES],
                               const char *public_path, const unsigned char public[KEY_BYTES],
                               tern_error *err) {
@@ -56,14 +56,14 @@ static tern_status write_pair(const char *path, const unsigned char seed[KEY_BYT
     if (status == TERN_OK) {
         status = tern_out_file_commit(&public_file, err);
         if (status != TERN_OK)
-            (void)unlink(path); /* half a pair is of no use */
+            (void)unlink(path); /* half a pair is useless */
     }
     tern_out_file_discard(&secret_file);
     tern_out_file_discard(&public_file);
     return status;
 }
 
-/* Reads a key file of that label. */
+/* Reads a key file with that label. */
 static tern_status read_key(const char *path, const char *label, unsigned char key[KEY_BYTES],
                             tern_error *err) {
     char line[LINE_BYTES] = "";
@@ -86,7 +86,7 @@ static tern_status read_key(const char *path, const char *label, unsigned char k
                             "%s: no key: one line '%s' and 64 hexadecimal digits", path, label);
 }
 
-/* The library of signatures, ready for use. */
+/* Initialises the library. */
 static tern_status start(tern_error *err) {
     return sodium_init() < 0 ? tern_fail(err, TERN_ERR_STATE, "no random numbers for signatures")
                              : TERN_OK;
@@ -117,7 +117,7 @@ tern_status sign_make_keys(const char *path, tern_error *err) {
 
 /* ---- signatures ------------------------------------------------------------------------------ */
 
-/* What is signed; returns its length. */
+/* Builds the text that is signed; returns its length. */
 static size_t message(const json_t *receipt, char text[LINE_BYTES]) {
     char hex[RECEIPT_HEX];
     receipt_digest_of(receipt, hex);
@@ -148,7 +148,7 @@ tern_status sign_receipt(json_t *receipt, const char *path, tern_error *err) {
     return TERN_OK;
 }
 
-/* Hexadecimal text of exactly `size` bytes. */
+/* Parses hexadecimal text of exactly `size` bytes. */
 static bool parse_hex(const json_t *receipt, const char *path, unsigned char *out, size_t size) {
     const char *text = json_string_value(receipt_at(receipt, path));
     size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digests of the logits while a run is in work. */
+/* Digests of the logits during a run. */
 
 #include <stdlib.h>
 

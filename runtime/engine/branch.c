@@ -42,7 +42,7 @@ static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_re
     }
 }
 
-/* The last position has results in any case. */
+/* The last position always has results. */
 static void set_wishes(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
     const bool tells = b->index == 0 && (r->prompt_logprobs || r->logits != NULL);
     const bool pools = r->pooling != TERN_POOLING_NONE;
@@ -55,14 +55,14 @@ static void set_wishes(tern_branch *b, const tern_branch_frame *f, const tern_re
     b->job.wants = (tells || pools) && b->job.wanted_from + 1 < r->n_tokens;
 }
 
-/* Rows of a pass whose results are reported, at most. */
+/* The most rows of a pass whose results are reported. */
 static size_t reported_rows(const tern_branch *b, const tern_branch_frame *f) {
     const size_t picks = 1 + TERN_MOST_GUESSES;
     const size_t prompt = b->n_prompt < f->n_batch ? b->n_prompt : f->n_batch;
     return b->prompt_logprobs ? picks + prompt : picks;
 }
 
-/* Copies of what the request points to. */
+/* Copies everything that the request points to. */
 static bool copy(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
     b->own_tokens = f->tokens == NULL;
     b->tokens = b->own_tokens ? calloc(b->job.most, sizeof *b->tokens) : f->tokens;
@@ -70,7 +70,7 @@ static bool copy(tern_branch *b, const tern_branch_frame *f, const tern_request 
     b->likeliest = calloc(reported_rows(b, f) * b->n_logprobs + 1, sizeof *b->likeliest);
     if (b->tokens == NULL || b->stop_tokens == NULL || b->likeliest == NULL)
         return false;
-    memmove(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens); /* perhaps the session's own */
+    memmove(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens); /* may be the session's own */
     if (r->n_stop_tokens > 0)
         memcpy(b->stop_tokens, r->stop_tokens, r->n_stop_tokens * sizeof *b->stop_tokens);
     if (r->space != NULL)
@@ -200,7 +200,7 @@ bool tern_branch_guesses(const tern_branch *b) {
     return b->guess != NULL || b->draft != NULL;
 }
 
-/* How many of n guesses of its own are worth it. */
+/* Chooses how many of the branch's own n guesses are worth computing. */
 static size_t choose(const tern_branch *b, const tern_draft_costs *costs, size_t n, bool pays,
                      tern_draft_pass *pass) {
     if (b->draft_mode == TERN_DRAFT_WHERE_IT_PAYS)
@@ -213,7 +213,7 @@ void tern_branch_guess(tern_branch *b, uint32_t n_vocab, const tern_draft_costs 
                        tern_draft_pass *pass) {
     const tern_progress progress = tern_branch_progress(b);
     int32_t *guesses = b->tokens + b->job.n_tokens;
-    const size_t room = b->job.most - b->job.n_tokens - 1; /* one is picked after them */
+    const size_t room = b->job.most - b->job.n_tokens - 1; /* a token is picked after them */
     const size_t most = room < TERN_MOST_GUESSES ? room : TERN_MOST_GUESSES;
     const size_t told = b->draft != NULL ? tern_draft_guesses(b->draft, guesses, most)
                                          : b->guess(b->user, &progress, guesses, most);

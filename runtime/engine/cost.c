@@ -15,14 +15,14 @@ void tern_pass_costs_add(tern_pass_costs *c, uint32_t rows, double seconds) {
     const double now = seconds / rows;
     double *known = &c->row_seconds[size];
     *known = *known > 0.0 ? *known + share_of_new * (now - *known) : now;
-    /* A larger pass costs no more a row. Without this a size that was slow once, because the system
-     * was busy, would be left out for good. */
+    /* A larger pass never costs more a row. Otherwise a size that was slow once, because the system
+     * was busy, would be avoided for good. */
     for (uint32_t larger = size + 1; larger < TERN_COST_SIZES; larger++)
         if (c->row_seconds[larger] > *known)
             c->row_seconds[larger] = *known;
 }
 
-/* Seconds a row: of the size itself, else of the next smaller one, else of the next larger one;
+/* Seconds a row: measured at this size, else at the next smaller one, else at the next larger one;
  * 0: nothing is known. */
 static double row_seconds(const tern_pass_costs *c, uint32_t size) {
     for (uint32_t i = size + 1; i-- > 0;)

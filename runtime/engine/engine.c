@@ -10,7 +10,7 @@
 
 enum {
     DEFAULT_AHEAD = 1024,
-    LEAST_PICKS = 8 /* of few sequences: guessed tokens whose picks read the head together */
+    LEAST_PICKS = 8 /* for few sequences: picks of guessed tokens that read the head together */
 };
 
 tern_engine_params tern_engine_params_default(void) {
@@ -193,7 +193,7 @@ static tern_status check_request(const tern_engine *e, const tern_request *r, te
     const tern_status status = check_prompt(e, r, err);
     if (status != TERN_OK)
         return status;
-    /* Without a limit there is room for a token at least. */
+    /* Without a limit there must be room for at least one token. */
     const size_t wanted = r->max_tokens > 0 || r->prompt_only ? r->max_tokens : 1;
     const size_t room = e->frame.n_ctx > r->n_tokens ? e->frame.n_ctx - r->n_tokens : 0;
     const size_t limit = r->within_context && wanted > room ? room : wanted;
@@ -207,7 +207,7 @@ static tern_status check_request(const tern_engine *e, const tern_request *r, te
                               err);
 }
 
-/* Makes n branches of a request; none on an error. */
+/* Makes n branches of a request; on an error none remain. */
 static tern_status make_branches(tern_engine *e, const tern_request *r, tern_branch **branches,
                                  uint32_t n, tern_error *err) {
     for (uint32_t i = 0; i < n; i++) {
@@ -238,7 +238,7 @@ uint64_t tern_engine_enter(tern_engine *e, tern_branch *const *branches, uint32_
     return id;
 }
 
-/* Puts branches of a request into the queue, under the lock. */
+/* Puts branches of a request into the queue. The caller holds the lock. */
 static tern_status enqueue(tern_engine *e, tern_branch **branches, uint32_t n, uint64_t *id,
                            tern_error *err) {
     const uint32_t waiting = e->state.waiting;
@@ -315,7 +315,8 @@ tern_event *tern_engine_event(tern_engine *e, const tern_branch *b, tern_event_k
     return event;
 }
 
-/* Under the lock: what there is in this step, and what is not wanted any more. */
+/* Collects the branches of this step, and stops those that are cancelled or late. Under the
+ * lock. */
 static void look(tern_engine *e) {
     const double now = tern_engine_clock(e);
     e->n_now = e->n_live;
@@ -331,7 +332,7 @@ static void look(tern_engine *e) {
     }
 }
 
-/* The token that ended a text, which is told with its end. */
+/* Reports the token that ended a text, in the event of its end. */
 static void report_last(tern_event *event, const tern_branch *b) {
     event->token = b->last.token;
     event->position = b->job.n_tokens;
@@ -340,8 +341,8 @@ static void report_last(tern_event *event, const tern_branch *b) {
     event->n_likeliest = b->last.n_likeliest;
 }
 
-/* An answer counts while the model's files are what they were when they were mapped: weights are
- * read from there. */
+/* An answer is valid only while the model's files are unchanged since they were mapped, because
+ * weights are read from there. */
 static void check_model(const tern_engine *e, tern_branch *b) {
     const bool answers =
         b->end != TERN_END_ERROR && b->end != TERN_END_CANCELLED && b->end != TERN_END_DEADLINE;
@@ -349,7 +350,7 @@ static void check_model(const tern_engine *e, tern_branch *b) {
         b->end = TERN_END_ERROR;
 }
 
-/* Tells of a branch that is over, and takes it from the schedule. */
+/* Reports a branch that is over, and removes it from the schedule. */
 static void finish(tern_engine *e, tern_branch *b) {
     check_model(e, b);
     if (e->session != NULL)
@@ -376,7 +377,7 @@ static void finish(tern_engine *e, tern_branch *b) {
     e->over[e->n_over++] = b;
 }
 
-/* Those of this step that are over leave its list. */
+/* Finishes the branches of this step that are over and removes them from its list. */
 static void finish_over(tern_engine *e) {
     size_t kept = 0;
     for (size_t i = 0; i < e->n_now; i++)
@@ -387,7 +388,7 @@ static void finish_over(tern_engine *e) {
     e->n_now = kept;
 }
 
-/* New branches go to the schedule, as many as may wait there. */
+/* Hands new branches to the schedule, as many as may wait there. */
 static void schedule_new(tern_engine *e) {
     for (size_t i = 0; i < e->n_now; i++) {
         tern_branch *b = e->now[i];
@@ -396,7 +397,8 @@ static void schedule_new(tern_engine *e) {
     }
 }
 
-/* Guesses of all that decode. While prompts are read the rest of the pass is theirs. */
+/* Asks all sequences that decode for guesses. While prompts are read, the rest of the pass is
+ * theirs. */
 static void ask_for_guesses(tern_engine *e) {
     uint32_t running = 0, decoding = 0;
     for (size_t i = 0; i < e->n_now; i++) {
@@ -425,7 +427,7 @@ static void note_admissions(tern_engine *e) {
     }
 }
 
-/* Under the lock: what there is of the schedule's. */
+/* Copies the figures of the schedule into the state. Under the lock. */
 static void note_schedule(tern_engine *e) {
     const tern_page_counts pages = tern_pages_count(tern_schedule_pages(e->schedule));
     const tern_pages *apart = tern_schedule_window_pages(e->schedule);
@@ -446,7 +448,7 @@ static void note_schedule(tern_engine *e) {
     s->cached_window_pages = windows.cached;
 }
 
-/* Under the lock: the state as others see it. */
+/* Updates the state that other threads see. Under the lock. */
 static void note_state(tern_engine *e) {
     tern_engine_state *s = &e->state;
     if (e->schedule != NULL)
@@ -461,8 +463,8 @@ static void note_state(tern_engine *e) {
     s->refused = e->refused ? e->refused : tern_runner_refused(e->runner);
 }
 
-/* Under the lock: branches that are over leave the list of all. Those that waited for one of them
- * do not any more. */
+/* Removes branches that are over from the list of all. Branches that waited for one of them no
+ * longer wait. Under the lock. */
 static void sweep(tern_engine *e) {
     size_t kept = 0;
     for (size_t i = 0; i < e->n_live; i++) {

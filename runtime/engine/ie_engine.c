@@ -14,22 +14,22 @@ struct ie_engine {
     const tern_tokenizer *tokenizer; /* the model's */
     char *text;                      /* [capacity] of the last answer */
     size_t size, capacity;
-    ie_metrics_t done;    /* its counts; the rest is computed when it is asked for */
-    uint64_t first, gaps; /* first tokens, and tokens that another one comes before */
+    ie_metrics_t done;    /* only its counts; the rest is computed on request */
+    uint64_t first, gaps; /* first tokens, and tokens that follow another one */
     double first_seconds, gap_seconds;
     tern_latencies between;
 };
 
-/* An answer while it is made. */
+/* An answer in progress. */
 typedef struct making {
     ie_engine_t *engine;
     const ie_generate_params_t *params;
     uint64_t request;
     bool has_token;
-    double last; /* when its last token came, if it has one */
+    double last; /* time of its last token, if has_token */
     bool is_over;
-    tern_status status; /* of this program's side: no memory for the text */
-    tern_error error;   /* of the engine's, where `end` is TERN_END_ERROR */
+    tern_status status; /* an error on this side: no memory for the text */
+    tern_error error;   /* the engine's error, if `end` is TERN_END_ERROR */
     tern_end end;
     tern_branch_figures figures;
     char digest[65];
@@ -79,7 +79,7 @@ void ie_engine_destroy(ie_engine_t **engine) {
 
 /* ---- an answer ----------------------------------------------------------------------------- */
 
-/* Room for `more` bytes and a zero. */
+/* Makes room for `more` bytes and a terminating zero. */
 static bool reserve(ie_engine_t *e, size_t more) {
     size_t capacity = e->capacity != 0 ? e->capacity : FIRST_TEXT_BYTES;
     while (capacity - e->size <= more)
@@ -94,7 +94,7 @@ static bool reserve(ie_engine_t *e, size_t more) {
     return true;
 }
 
-/* Ends an answer before its time; the events of the next steps say so. */
+/* Cancels an answer; the events of the next steps report its end. */
 static void give_up(making *m) {
     (void)tern_engine_cancel(m->engine->engine, m->request);
 }
@@ -138,7 +138,7 @@ static void take_end(making *m, const tern_event *event) {
         m->error = *event->error;
 }
 
-/* Steps until the answer is over. */
+/* Runs steps until the answer is over. */
 static tern_status finish(making *m, tern_error *err) {
     while (!m->is_over) {
         const tern_event *events;
@@ -169,7 +169,7 @@ static void count(ie_engine_t *e, const tern_branch_figures *f) {
     e->done.prefix_misses += f->n_prompt - f->n_shared;
 }
 
-/* The prompt's tokens, *n of them, to be freed. */
+/* Tokenizes the prompt into *n tokens; the caller frees them, also after an error. */
 static tern_status read_prompt(const ie_engine_t *e, const char *prompt, int32_t **tokens,
                                size_t *n, tern_error *err) {
     const size_t size = strlen(prompt);

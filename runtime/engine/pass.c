@@ -3,8 +3,8 @@
 /*
  * From a plan to tokens. Rows whose tokens were guessed are picked from in rounds: the first row of
  * every span, then the second one of those whose first pick was the guess, and so on. So a sampler
- * draws for a row only when the row's tokens are those of the sequence, and nothing has to be taken
- * back but positions of the cache. What is wanted of prompts is reported before that.
+ * draws for a row only if the row's tokens are those of the sequence, and only positions of the
+ * cache have to be taken back. Requested results of prompts are reported before that.
  */
 
 #include "base/logprob.h"
@@ -12,7 +12,7 @@
 #include "runtime/engine/sample/logit_source.h"
 #include "runtime/engine/slot.h"
 
-/* Hands the plan to the runner; returns how many rows there are. */
+/* Hands the plan to the runner; returns the number of rows. */
 static uint32_t line_up(tern_engine *e, size_t n) {
     uint32_t rows = 0;
     size_t first = 0;
@@ -41,7 +41,8 @@ static void fail(tern_engine_span *s) {
     s->goes_on = false;
 }
 
-/* A span's numbers overflowed: perhaps those of guesses, which the sequence never has. */
+/* Handles an overflow in a span. The numbers may be those of guesses, which the sequence never has;
+ * then it goes on without guesses. */
 static void fail_pass(tern_engine_span *s, const tern_plan_span *p) {
     if (p->picks <= 1) {
         fail(s);
@@ -52,7 +53,7 @@ static void fail_pass(tern_engine_span *s, const tern_plan_span *p) {
     tern_branch_guess_no_more(s->branch);
 }
 
-/* An event of a token, whose likeliest alternatives are the last that were noted. */
+/* Reports a token, whose likeliest alternatives are the last noted entries. */
 static tern_event *report_token(tern_engine *e, const tern_branch *b, tern_event_kind kind,
                                 size_t position, double logprob, size_t n_likeliest) {
     tern_event *event = tern_engine_event(e, b, kind);
@@ -87,7 +88,7 @@ static void report_row(tern_engine *e, tern_branch *b, size_t row, size_t positi
     (void)report_token(e, b, TERN_EVENT_PROMPT, next, logit - sum, n);
 }
 
-/* Reports the span's rows before those that pick, as many at once as have room. */
+/* Reports the span's rows before those that pick, as many at once as fit. */
 static void report_prompt(tern_engine *e, tern_engine_span *s, const tern_plan_span *p) {
     tern_branch *b = s->branch;
     size_t room, position = p->position + p->n - p->wanted;
@@ -105,7 +106,7 @@ static void report_prompt(tern_engine *e, tern_engine_span *s, const tern_plan_s
     }
 }
 
-/* A row of a prompt that is pooled, if it counts. */
+/* Pools a row of a prompt, if its position counts. */
 static void pool_row(const tern_engine *e, tern_branch *b, size_t row, uint32_t position) {
     if (!tern_pooled_takes(&b->pooled, position))
         return;
@@ -134,7 +135,7 @@ static void end_pooled(const tern_engine *e, tern_engine_span *s) {
     s->goes_on = false;
 }
 
-/* A prompt that nothing follows ends with its last row. */
+/* Ends a prompt that nothing follows, with the results of its last row. */
 static void end_prompt(tern_engine *e, tern_engine_span *s) {
     tern_branch *b = s->branch;
     float *logits = tern_runner_buffer(e->runner);
@@ -184,14 +185,14 @@ static void report(tern_engine *e, tern_branch *b, double logprob, size_t n_like
     }
 }
 
-/* What was picked from the span's next row. */
+/* Takes the token that was picked from the span's next row. */
 static void take(tern_engine *e, tern_engine_span *s, const tern_plan_span *p, int32_t token,
                  double logprob, size_t n_likeliest) {
     tern_branch *b = s->branch;
     const bool guessed = s->taken + 1 < p->picks && token == b->tokens[b->job.n_tokens];
     tern_text_part part;
     add_to_digest(e, b, s->first + s->taken);
-    if (e->session != NULL) /* callbacks look at it */
+    if (e->session != NULL) /* callbacks may look at the session */
         tern_slot_stand(e, b->job.n_tokens, s->first + s->taken);
     s->taken++;
     const bool is_part = tern_branch_take(b, token, &part);
@@ -205,7 +206,7 @@ static void take(tern_engine *e, tern_engine_span *s, const tern_plan_span *p, i
         s->taken++;
 }
 
-/* A pick that comes with logarithms of probabilities, or whose logits are asked for. */
+/* Picks with log-probabilities, or shows the logits to the hook. */
 static void pick_with_logits(tern_engine *e, tern_engine_span *s, const tern_plan_span *p) {
     tern_branch *b = s->branch;
     float *logits = tern_runner_buffer(e->runner);
@@ -226,8 +227,8 @@ static void pick_with_logits(tern_engine *e, tern_engine_span *s, const tern_pla
     take(e, s, p, token, b->logprobs ? (double)logits[token] - sum : 0.0, n);
 }
 
-/* Picks of rows that follow each other read the head once, when guesses make several of them: as
- * many as have room together, of one sequence from its next row on. */
+/* If guesses make several rows that are picked from in order, reads the head once for as many of
+ * them as fit: for one sequence from its next row on. */
 static void foresee(tern_engine *e, size_t rows) {
     const size_t first = e->n_spans == 1 ? e->spans[0].taken : 0;
     bool bounds = false;
@@ -237,7 +238,7 @@ static void foresee(tern_engine *e, size_t rows) {
         tern_runner_foresee(e->runner, first, rows - first, !bounds);
 }
 
-/* A token of the next row of every span that goes on; false when there was none. */
+/* Picks from the next row of every span that goes on; false when there was none. */
 static bool pick_round(tern_engine *e) {
     size_t n = 0;
     bool any = false;
@@ -275,7 +276,7 @@ static bool all_decode(const tern_engine *e, size_t n) {
     return true;
 }
 
-/* Tokens of all rows, as long as guesses are right; there are so many rows. */
+/* Picks from all rows, as long as guesses are right; `rows` is their number. */
 static void pick_all(tern_engine *e, size_t rows) {
     const bool decode = all_decode(e, e->n_spans);
     bool more = true;
@@ -286,12 +287,12 @@ static void pick_all(tern_engine *e, size_t rows) {
     }
 }
 
-/* Which of the span's rows hold what the sequence says. */
+/* The number of the span's rows that hold tokens of the sequence. */
 static uint32_t kept_of(const tern_plan_span *p, const tern_engine_span *s) {
     return p->picks > 0 ? p->n - p->picks + s->taken : p->n;
 }
 
-/* Prompts of which this pass computed the last row. */
+/* Notes the time of prompts whose last row this pass computed. */
 static void note_prompts(tern_engine *e, size_t n) {
     for (size_t i = 0; i < n; i++) {
         tern_branch *b = e->spans[i].branch;

@@ -3,8 +3,9 @@
 #define TERN_RUNTIME_ENGINE_POOLED_H
 
 /*
- * The hidden states of some positions of a prompt as one vector. Positions come in ascending order,
- * in passes of any size: sums are of double precision and in that order, so passes change no bit.
+ * Pools the hidden states of some positions of a prompt into one vector. Positions come in
+ * ascending order, in passes of any size. Sums are doubles and are added in that order, so the
+ * division into passes changes no bit.
  */
 
 #include <stdbool.h>
@@ -17,12 +18,12 @@ typedef struct tern_pooled {
     tern_pooling how; /* NONE: nothing is pooled, and the rest is empty */
     size_t width;
     uint32_t rows;  /* of the prompt */
-    uint32_t added; /* of those that count, so far */
+    uint32_t added; /* states added so far */
     double *sums;   /* [width] */
     float *vector;  /* [width], once it is finished */
 } tern_pooled;
 
-/* For a prompt of so many rows. TERN_ERR_NOMEM; tern_pooled_close in any case. */
+/* Opens it for a prompt of this many rows. TERN_ERR_NOMEM; call tern_pooled_close in any case. */
 TERN_MUST_CHECK tern_status tern_pooled_open(tern_pooled *p, tern_pooling how, size_t width,
                                              uint32_t rows, tern_error *err);
 void tern_pooled_close(tern_pooled *p);
@@ -30,13 +31,13 @@ void tern_pooled_close(tern_pooled *p);
 /* The first position that counts. */
 uint32_t tern_pooled_first(const tern_pooled *p);
 
-/* Whether the state of a position counts. */
+/* True if the state of this position counts. */
 bool tern_pooled_takes(const tern_pooled *p, uint32_t position);
 
 /* Adds the state x[width] of a position that counts. */
 void tern_pooled_add(tern_pooled *p, const float *x);
 
-/* Fills the vector; all positions that count were added. TERN_ERR_NONFINITE. */
+/* Fills the vector, after all positions that count were added. TERN_ERR_NONFINITE. */
 TERN_MUST_CHECK tern_status tern_pooled_finish(tern_pooled *p, tern_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Saved sessions over the engine's pages. */
+/* Saves sessions from the engine's pages, and loads them. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "runtime/engine/cache/sequence_file.h"
 #include "runtime/engine/internal.h"
 
-/* A sequence outside of the engine, and as the schedule sees it. */
+/* A sequence outside the engine, also in the form that the schedule reads. */
 typedef struct guest {
-    tern_sequence sequence; /* [n] tokens, tables of [n / TERN_PAGE] pages, all its own */
+    tern_sequence sequence; /* [n] tokens, tables of [n / TERN_PAGE] pages; owned */
     tern_job job;
 } guest;
 
@@ -20,7 +20,7 @@ static void free_guest(guest *g) {
     free(g->sequence.window_pages);
 }
 
-/* Of n tokens, n >= TERN_PAGE, which are to be set. */
+/* Makes a guest of n >= TERN_PAGE tokens, which the caller then sets. */
 static tern_status new_guest(const tern_engine *e, uint32_t n, const uint8_t *space, guest *g,
                              tern_error *err) {
     static const uint8_t zeros[TERN_SPACE_BYTES];
@@ -72,7 +72,7 @@ tern_status tern_engine_save(const tern_engine *e, const int32_t *tokens, size_t
     return status;
 }
 
-/* The second reading of a file, into pages. */
+/* Reads the file for the second time, into pages. */
 static tern_status fill(tern_engine *e, tern_sequence_reader *r, guest *g) {
     tern_status status = tern_sequence_read_tokens(r, g->sequence.tokens);
     if (status != TERN_OK)
@@ -91,7 +91,8 @@ static tern_status fill(tern_engine *e, tern_sequence_reader *r, guest *g) {
     return status;
 }
 
-/* Whether a file has whole pages, and what follows them sees. */
+/* True if a file has whole pages, and of layers with a window the rows that tokens after these
+ * pages see. */
 static bool has_pages(const tern_engine *e, const tern_session_header *h) {
     const uint32_t whole = h->position / TERN_PAGE * TERN_PAGE;
     const uint32_t window = tern_config_window(&e->model->config);

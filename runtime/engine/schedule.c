@@ -7,14 +7,14 @@
 
 struct tern_schedule {
     tern_schedule_params params;
-    uint32_t pages_each;              /* of a sequence of n_ctx positions */
-    tern_pages *pages, *window_pages; /* of layers with a window; NULL: these have none apart */
+    uint32_t pages_each;              /* for a sequence of n_ctx positions */
+    tern_pages *pages, *window_pages; /* of layers with a window; NULL: these have no own pages */
     tern_job **running;               /* [n_jobs], in the order of jobs */
-    tern_job **waiting;               /* [n_queue + n_jobs], likewise */
+    tern_job **waiting;               /* [n_queue + n_jobs], in the same order */
     uint32_t n_running, n_waiting;
     tern_schedule_totals totals;
     uint32_t *tables, *window_tables; /* [n_jobs][pages_each] */
-    uint32_t *slots;                  /* [n_jobs - n_running] that no job has */
+    uint32_t *slots;                  /* [n_jobs - n_running] numbers that no running job has */
 };
 
 static uint32_t smaller(uint32_t a, uint32_t b) {
@@ -167,8 +167,8 @@ bool tern_schedule_add(tern_schedule *s, tern_job *job) {
 
 /* ---- memory of layers with a window ---------------------------------------------------------- */
 
-/* What a page of layers with a window holds is what the whole sequence up to its end says, which is
- * what the page of the other layers at its side is known for. */
+/* The content of a page of layers with a window is determined by the whole sequence up to its end,
+ * for which the page of the other layers at the same index is known. */
 static tern_page_key window_key_of(const tern_schedule *s, const tern_job *job, uint32_t i) {
     return (tern_page_key){
         .after = tern_pages_serial(s->pages, job->pages[i]),
@@ -177,11 +177,11 @@ static tern_page_key window_key_of(const tern_schedule *s, const tern_job *job, 
     };
 }
 
-/* Of the job's first n pages, which are known, those that can be shared: the windows before their
- * end are known as well. */
+/* Counts how many of the job's first n pages, which are known, can be shared: those for which the
+ * window before their end is known as well. */
 static uint32_t find_windows(const tern_schedule *s, tern_job *job, uint32_t n) {
     tern_job_window *w = &job->window;
-    uint32_t found = 0; /* side by side, up to page i */
+    uint32_t found = 0; /* consecutive known pages, up to page i */
     uint32_t most = 0;
     for (uint32_t i = 0; i < n; i++) {
         const tern_page_key key = window_key_of(s, job, i);
@@ -196,7 +196,8 @@ static uint32_t find_windows(const tern_schedule *s, tern_job *job, uint32_t n) 
     return most;
 }
 
-/* What a job needs to go on after n shared pages; true where layers have no pages apart. */
+/* Opens the window of a job that goes on after n shared pages; true if layers with a window have no
+ * pages of their own. */
 static bool open_window(tern_schedule *s, tern_job *job, uint32_t n) {
     const tern_schedule_params *p = &s->params;
     return s->window_pages == NULL ||
@@ -205,7 +206,7 @@ static bool open_window(tern_schedule *s, tern_job *job, uint32_t n) {
                             tern_window_first(p->window, n * TERN_PAGE), n);
 }
 
-/* New pages, to be filled, for what follows `all` pages; likewise. */
+/* The same with new pages, to be filled, for the tokens that follow `all` pages. */
 static bool open_last_window(tern_schedule *s, tern_job *job, uint32_t all) {
     if (s->window_pages == NULL)
         return true;
@@ -215,8 +216,8 @@ static bool open_last_window(tern_schedule *s, tern_job *job, uint32_t all) {
 
 /* ---- memory of a job ------------------------------------------------------------------------- */
 
-/* Pages from the last one to the first, so that the first is the latest used: what follows a page
- * goes before it does. */
+/* Releases pages from the last one to the first, so that the first is the most recently used: a
+ * page must be evicted after the pages that follow it. */
 static void release(tern_schedule *s, tern_job *job) {
     while (job->n_pages > 0)
         tern_pages_release(s->pages, job->pages[--job->n_pages]);
@@ -248,7 +249,7 @@ static void set_aside(tern_schedule *s, tern_job *job) {
     insert(s->waiting, &s->n_waiting, job);
 }
 
-/* Positions that are promised to a job at a time. */
+/* End of the positions that are promised to a job at a time. */
 static uint32_t horizon(const tern_job *job) {
     return job->most - job->n_tokens < job->ahead ? job->most : job->n_tokens + job->ahead;
 }
@@ -261,7 +262,7 @@ static tern_page_key key_of(const tern_schedule *s, const tern_job *job, uint32_
     };
 }
 
-/* Pages that hold the first tokens of a job, `most` at most, into its table. */
+/* Finds pages that hold the first tokens of a job, at most `most`, and puts them into its table. */
 static uint32_t find_known(const tern_schedule *s, tern_job *job, uint32_t most) {
     uint32_t n = 0;
     for (; n < most; n++) {
@@ -274,13 +275,13 @@ static uint32_t find_known(const tern_schedule *s, tern_job *job, uint32_t most)
     return n;
 }
 
-/* The same as far as they can be shared. */
+/* The same, but only the pages that can be shared. */
 static uint32_t find_shared(const tern_schedule *s, tern_job *job, uint32_t most) {
     const uint32_t n = find_known(s, job, most);
     return s->window_pages != NULL ? find_windows(s, job, n) : n;
 }
 
-/* Whether there is memory for `all` pages of a job, of which the first ones are shared. */
+/* True if there is memory for `all` pages of a job, the first `shared` of which are shared. */
 static bool has_room(const tern_schedule *s, const tern_job *job, uint32_t shared, uint32_t all) {
     uint32_t used = 0;
     for (uint32_t i = 0; i < shared; i++)
@@ -288,18 +289,18 @@ static bool has_room(const tern_schedule *s, const tern_job *job, uint32_t share
     return all - used <= tern_pages_available(s->pages);
 }
 
-/* Gives a job known pages of its first tokens, and promises it others, so that they are `all`. */
+/* Gives a job known pages of its first tokens, and promises it others, `all` pages together. */
 static void share_and_promise(tern_schedule *s, tern_job *job, uint32_t shared, uint32_t all) {
     for (uint32_t i = 0; i < shared; i++)
-        (void)tern_pages_share(s->pages, job->pages[i]); /* is among what is available */
+        (void)tern_pages_share(s->pages, job->pages[i]); /* has_room has counted it */
     (void)tern_pages_reserve(s->pages, all - shared);
     job->promised = all - shared;
     job->n_pages = job->n_known = shared;
     job->computed = shared * TERN_PAGE;
 }
 
-/* Starts a job that waits; false when its memory is not there. The last token is computed in any
- * case: what follows it is wanted. So is what the job wants. */
+/* Starts a waiting job; false when its memory is not available. The last token is always computed,
+ * because its result is needed, and so are the rows that the job wants. */
 static bool admit(tern_schedule *s, tern_job *job) {
     const uint32_t last = job->n_tokens - 1;
     const uint32_t most = (job->wants ? smaller(job->wanted_from, last) : last) / TERN_PAGE;
@@ -328,12 +329,13 @@ static void admit_all(tern_schedule *s) {
         tern_job *job = s->waiting[i];
         if (must_wait(job))
             i++;
-        else if (!admit(s, job)) /* leaves the list when it is admitted */
+        else if (!admit(s, job)) /* an admitted job leaves the list */
             return;
     }
 }
 
-/* Promises memory for that many positions of a running job, and more where there is more. */
+/* Promises memory for that many positions of a running job, up to its horizon where there is
+ * enough. */
 static bool extend(tern_schedule *s, tern_job *job, uint32_t positions) {
     const uint32_t have = job->n_pages + job->promised;
     if (tern_pages_of(positions) <= have)
@@ -347,7 +349,7 @@ static bool extend(tern_schedule *s, tern_job *job, uint32_t positions) {
     return true;
 }
 
-/* Positions that the next pass needs at least: all tokens have a place by now, or will have. */
+/* Makes room for the positions that the next pass needs; drops guesses that do not fit. */
 static bool extend_or_trim(tern_schedule *s, tern_job *job) {
     const uint32_t room = job->most - job->n_tokens;
     job->n_guesses = smaller(job->n_guesses, room);
@@ -357,7 +359,8 @@ static bool extend_or_trim(tern_schedule *s, tern_job *job) {
     return extend(s, job, job->n_tokens);
 }
 
-/* Memory for the next token of every running job; false when some of them were set aside for it. */
+/* Makes room for the next token of every running job; false when some of them were set aside for
+ * it. */
 static bool extend_all(tern_schedule *s) {
     bool enough = true;
     for (uint32_t i = 0; i < s->n_running; i++)
@@ -395,7 +398,7 @@ tern_plan_span tern_plan_next(tern_job *job, uint32_t n) {
                             .wanted = rest > picks ? smaller(rest, n) : picks};
 }
 
-/* Rows that a pass may have when that many jobs decode. */
+/* Most rows of a pass when that many jobs decode. */
 static uint32_t rows_of_pass(const tern_schedule *s, const tern_pass_costs *costs, double gap,
                              uint32_t n_decode) {
     if (n_decode == 0 || gap <= 0.0)
@@ -415,7 +418,7 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
     const uint32_t rows = rows_of_pass(s, costs, gap, n_decode);
     uint32_t left = rows - n_decode;
     if (left == 0 && n_read > 0 && n_decode < s->params.n_batch)
-        left = 1; /* of the first that reads, so that it arrives */
+        left = 1; /* for the first job that reads, so that it makes progress */
     uint32_t guesses = left - smaller(left, n_read > 0);
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_running; i++) {
@@ -440,7 +443,7 @@ size_t tern_schedule_plan(tern_schedule *s, const tern_pass_costs *costs, double
     return n;
 }
 
-/* Makes full pages known, whose content is what the job's tokens say. */
+/* Makes full pages known by the job's tokens. */
 static void make_known(tern_schedule *s, tern_job *job) {
     for (; (job->n_known + 1) * TERN_PAGE <= job->computed; job->n_known++) {
         const tern_page_key key = key_of(s, job, job->n_known);
@@ -459,12 +462,12 @@ void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32
     job->has_read |= job->computed >= job->n_first;
     if (!s->params.whole)
         make_known(s, job);
-    if (s->window_pages != NULL) /* what no token of the job sees any more */
+    if (s->window_pages != NULL) /* release pages that no later token of the job sees */
         tern_window_leave(s->window_pages, &job->window,
                           tern_window_first(s->params.window, job->computed));
 }
 
-/* ---- sequences that are not computed here ---------------------------------------------------- */
+/* ---- sequences that are computed elsewhere --------------------------------------------------- */
 
 uint32_t tern_schedule_find(const tern_schedule *s, tern_job *job) {
     return find_shared(s, job, job->n_tokens / TERN_PAGE);
@@ -488,7 +491,7 @@ void tern_schedule_take_back(tern_schedule *s, tern_job *job, bool filled) {
     release(s, job);
 }
 
-/* ---- in order? ------------------------------------------------------------------------------- */
+/* ---- consistency ----------------------------------------------------------------------------- */
 
 static bool list_is_sound(tern_job *const *list, uint32_t n, bool running) {
     for (uint32_t i = 0; i < n; i++)
@@ -497,7 +500,7 @@ static bool list_is_sound(tern_job *const *list, uint32_t n, bool running) {
     return true;
 }
 
-/* How often running jobs have a page in their tables. */
+/* How often a page is in the tables of running jobs. */
 static uint32_t uses_of(const tern_schedule *s, uint32_t page) {
     uint32_t uses = 0;
     for (uint32_t i = 0; i < s->n_running; i++)
@@ -506,7 +509,7 @@ static uint32_t uses_of(const tern_schedule *s, uint32_t page) {
     return uses;
 }
 
-/* The same in pages of layers with a window. */
+/* The same for pages of layers with a window. */
 static uint32_t window_uses_of(const tern_schedule *s, uint32_t page) {
     uint32_t uses = 0;
     for (uint32_t i = 0; i < s->n_running; i++) {
@@ -517,8 +520,8 @@ static uint32_t window_uses_of(const tern_schedule *s, uint32_t page) {
     return uses;
 }
 
-/* Whether jobs have what their next tokens see, no more than they may, and are promised the rest.
- */
+/* True if every job has the pages that its next token sees, no more than its quota, and a promise
+ * of the rest. */
 static bool windows_are_sound(const tern_schedule *s) {
     uint32_t quotas = 0;
     for (uint32_t i = 0; i < s->n_running; i++) {

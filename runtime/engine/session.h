@@ -3,13 +3,13 @@
 #define TERN_RUNTIME_ENGINE_SESSION_H
 
 /*
- * What a tern_session is made of: a runner, a pool, one sequence, which has all of its pages, and
- * the engine that answers requests in it (runtime/engine/slot.h).
+ * The parts of a tern_session: a runner, a pool, one sequence, which has all of the pool's pages,
+ * and the engine that answers requests in it (runtime/engine/slot.h).
  *
- * Where layers with a window have pages of their own, these go round: page p of the sequence lies
- * in page p % n of the pool, in place of page p - n. There are as many as a pass of n_batch tokens
- * sees, and a page more, so that a step back of that much finds what it needs. Between calls the
- * sequence always has what its next token sees.
+ * If layers with a window have pages of their own, the sequence uses these in turn: its page p lies
+ * in page p % n of the pool, and replaces page p - n. There are as many as a pass of n_batch tokens
+ * sees, and one more, so that after a step back by that many tokens everything needed is still
+ * there. Between calls the sequence always has the positions that its next token sees.
  */
 
 #include "runtime/engine/cache/pool.h"
@@ -21,34 +21,34 @@ struct tern_session {
     const tern_model *model;
     tern_runner *runner;
     tern_pool pool;
-    tern_arena arena; /* what the sequence needs: tokens and table of pages */
+    tern_arena arena; /* memory of the sequence: tokens and tables of pages */
     tern_sequence sequence;
-    int refused;   /* errno of the first binding that the system refused; 0: none */
-    bool has_last; /* the runner has the hidden state of the last token, and nothing was changed */
-    size_t last_row; /* then: the runner's number of its row */
+    int refused;     /* errno of the first binding that the system refused; 0: none */
+    bool has_last;   /* the runner still has the hidden state of the last token */
+    size_t last_row; /* if has_last: the runner's number of its row */
     tern_engine *engine;
 };
 
 /*
- * Whether n tokens can be appended after the first `position` ones of the session: TERN_ERR_EMPTY,
- * TERN_ERR_CONTEXT (more tokens than the context), TERN_ERR_FULL (no room after `position`),
- * TERN_ERR_TOKEN_RANGE.
+ * Checks that n tokens can be appended after the first `position` ones of the session:
+ * TERN_ERR_EMPTY, TERN_ERR_CONTEXT (more tokens than the context), TERN_ERR_FULL (no room after
+ * `position`), TERN_ERR_TOKEN_RANGE.
  */
 TERN_MUST_CHECK tern_status tern_session_check(const tern_session *s, const int32_t *tokens,
                                                size_t n, uint32_t position, tern_error *err);
 
-/* Changes where the sequence ends; what was known of its last token is not true any more. Layers
- * with a window must have what this position sees. */
+/* Moves the end of the sequence; the hidden state of its last token is then no longer valid. Layers
+ * with a window must have the positions that a token here sees. */
 static inline void tern_session_move(tern_session *s, uint32_t position) {
     s->sequence.position = position;
     s->sequence.kept = position > 0 ? s->sequence.kept : 0;
     s->has_last = false;
 }
 
-/* Whether a token at a position would find all that it sees. At position 0 that is nothing. */
+/* True if the session has all positions that a token at this position sees; at 0 these are none. */
 bool tern_session_sees(const tern_session *s, uint32_t position);
 
-/* A pass stores positions before `end`: notes what pages of layers with a window hold then. */
+/* Notes that a pass stores positions before `end`, which replaces pages of layers with a window. */
 void tern_session_stores(tern_session *s, uint32_t end);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Parameters of an engine, and what its memory is divided into. */
+/* Parameters of an engine, and the division of its memory into pages. */
 
 #include "runtime/engine/internal.h"
 
@@ -9,7 +9,7 @@ enum {
     DEFAULT_QUEUE = 256,
     DEFAULT_BATCH = 128,
     MOST_BRANCHES = 1 << 20,
-    SPARE = 8 /* one page of layers with a window for so many others, beside those in use */
+    SPARE = 8 /* one page more of layers with a window for this many pages of the others */
 };
 
 static uint32_t or_default(uint32_t n, uint32_t otherwise) {
@@ -46,9 +46,10 @@ tern_status tern_engine_set_params(const tern_model *model, const tern_engine_pa
 }
 
 /*
- * So many pages, and of layers with a window as many as they need beside these. Where all layers
- * have one, so many whole contexts have theirs; else all sequences that run at once, and more where
- * prompts are found again. No page of them would be of use without one beside it.
+ * The size of a pool with this many pages, and the pages of layers with a window that go with them.
+ * If all layers have a window, these serve as many whole contexts as `pages` do. Otherwise they
+ * serve all sequences that run at once, and some more so that prompts can be found again. There are
+ * never more than `pages`, since each is useful only together with one of those.
  */
 static tern_pool_size size_of(const tern_config *c, const tern_engine_params *p, uint64_t pages) {
     const uint32_t window = tern_config_window(c), each = tern_pages_of(p->n_ctx);
@@ -63,7 +64,7 @@ static tern_pool_size size_of(const tern_config *c, const tern_engine_params *p,
                             .window_pages = quota < each ? (uint32_t)smaller(some, pages) : 0};
 }
 
-/* The bytes of so many pages; UINT64_MAX where they exceed the address space. */
+/* Bytes of this many pages; UINT64_MAX if they exceed the address space. */
 static uint64_t bytes_of(const tern_model *m, const tern_engine_params *p, uint64_t pages) {
     size_t bytes = 0;
     return tern_pool_bytes(m, p->kv, size_of(&m->config, p, pages), &bytes, NULL) == TERN_OK
@@ -71,7 +72,7 @@ static uint64_t bytes_of(const tern_model *m, const tern_engine_params *p, uint6
                : UINT64_MAX;
 }
 
-/* The most pages that fit, up to `most`. */
+/* The largest number of pages, up to `most`, that fits into `bytes`. */
 static uint64_t pages_in(const tern_model *m, const tern_engine_params *p, uint64_t bytes,
                          uint64_t most) {
     uint64_t fit = 0;

@@ -21,7 +21,7 @@ static void find_frame(tern_engine *e) {
                                    .n_batch = e->params.n_batch,
                                    .tokens = s->sequence.tokens};
     if (tern_model_tokenizer(e->model, &e->frame.tokenizer, NULL) != TERN_OK)
-        e->frame.tokenizer = NULL; /* no token of the model ends a text, and there is none */
+        e->frame.tokenizer = NULL; /* then no token ends a text, and there is no text */
     else
         e->frame.piece_bytes = tern_tokenizer_longest(e->frame.tokenizer);
 }
@@ -53,7 +53,7 @@ tern_status tern_slot_open(tern_session *s, tern_engine **out, tern_error *err) 
     return status;
 }
 
-/* ---- what comes ---------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------ */
 
 tern_status tern_slot_fits(const tern_engine *e, const tern_request *r, size_t more,
                            tern_error *err) {
@@ -71,7 +71,7 @@ static tern_status refuse_second(const tern_engine *e, tern_error *err) {
                           : tern_fail(err, TERN_ERR_QUEUE, "the session answers a request already");
 }
 
-/* Goes back to a position, where layers with a window still have what it sees; else to 0. */
+/* Goes back to a position if layers with a window still have what it sees; else to 0. */
 static void go_back(tern_session *s, size_t position) {
     tern_session_move(s, tern_session_sees(s, (uint32_t)position) ? (uint32_t)position : 0);
 }
@@ -157,7 +157,7 @@ void tern_slot_computed(tern_engine *e, const tern_plan_span *p, uint32_t kept,
         tern_session_move(e->session, job->computed);
 }
 
-/* The last token, from which nothing is picked. */
+/* Evaluates the last token, from which nothing is picked. */
 static void compute_last(tern_engine *e, tern_branch *b) {
     tern_session *s = e->session;
     const uint32_t position = s->sequence.position;

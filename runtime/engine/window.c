@@ -6,7 +6,7 @@ uint32_t tern_window_quota(uint32_t window, uint32_t n_batch, uint32_t positions
     return seen < all ? seen : all;
 }
 
-/* One user less; a page without any is promised again. */
+/* Removes a user; a page without users is promised again. */
 static void leave(tern_pages *p, uint32_t page) {
     const bool last = tern_pages_users(p, page) == 1;
     tern_pages_release(p, page);
@@ -14,7 +14,7 @@ static void leave(tern_pages *p, uint32_t page) {
         (void)tern_pages_reserve(p, 1);
 }
 
-/* One user more of a known page, which is one of those promised if nobody uses it. */
+/* Adds a user to a known page; a page without users is taken from the promised ones. */
 static void join(tern_pages *p, uint32_t page) {
     if (tern_pages_users(p, page) == 0)
         tern_pages_unreserve(p, 1);
@@ -42,7 +42,7 @@ void tern_window_know(tern_pages *p, tern_job_window *w, const tern_page_key *ke
     uint32_t *page = &w->pages[w->known++];
     const uint32_t there = tern_pages_know(p, *page, key);
     if (there != *page && tern_pages_users(p, there) > 1)
-        (void)tern_pages_reserve(p, 1); /* the page that was used before is free */
+        (void)tern_pages_reserve(p, 1); /* the page used before became free */
     *page = there;
 }
 
@@ -51,7 +51,8 @@ void tern_window_leave(tern_pages *p, tern_job_window *w, uint32_t first) {
         leave(p, w->pages[w->first++]);
 }
 
-/* From the last one to the first: what follows a page goes before it does. */
+/* Leaves pages from the last one to the first: a page must be evicted after the pages that follow
+ * it. */
 void tern_window_close(tern_pages *p, tern_job_window *w) {
     while (w->end > w->first)
         leave(p, w->pages[--w->end]);

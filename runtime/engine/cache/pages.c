@@ -8,9 +8,9 @@
 
 typedef struct page {
     uint32_t users;
-    uint32_t before, next; /* in the ring of free or of cached pages; of no meaning while used */
+    uint32_t before, next; /* in the ring of free or cached pages; meaningless while used */
     uint32_t chain;        /* next known page of the same bucket */
-    uint64_t serial;       /* 0: not known, and then the rest means nothing */
+    uint64_t serial;       /* 0: not known, and the fields below mean nothing */
     uint64_t after;
     uint32_t bucket;
     uint8_t space[TERN_SPACE_BYTES];
@@ -22,11 +22,11 @@ struct tern_pages {
     uint32_t n_free, n_cached, reserved;
     uint32_t n_buckets; /* a power of two */
     uint64_t serials;   /* given so far */
-    page *pages;        /* [n + 2]: after the pages the heads of two rings, FREE and CACHED */
+    page *pages;        /* [n + 2]: the pages, then the heads of two rings, FREE and CACHED */
     uint32_t *buckets;  /* [n_buckets] first page of each chain */
 };
 
-/* Heads of the rings. Cached pages are in the order of their last use, the latest one last. */
+/* Heads of the rings. Cached pages are in the order of their last use, the most recent one last. */
 static uint32_t free_ring(const tern_pages *p) {
     return p->n;
 }
@@ -94,7 +94,7 @@ void tern_pages_free(tern_pages **pages) {
     *pages = NULL;
 }
 
-/* ---- what is known ------------------------------------------------------------------------- */
+/* ---- known pages --------------------------------------------------------------------------- */
 
 static uint32_t bucket_of(const tern_pages *p, const tern_page_key *key) {
     tern_hash64 h;
@@ -133,7 +133,7 @@ uint32_t tern_pages_know(tern_pages *p, uint32_t i, const tern_page_key *key) {
     const uint32_t bucket = bucket_of(p, key);
     const uint32_t there = find_in(p, bucket, key);
     if (there != TERN_NO_PAGE) {
-        tern_pages_release(p, i); /* first: what it frees makes the other one available */
+        tern_pages_release(p, i); /* first, so that the other page is available if this frees one */
         (void)tern_pages_share(p, there);
         return there;
     }
@@ -152,7 +152,7 @@ uint64_t tern_pages_serial(const tern_pages *p, uint32_t i) {
     return p->pages[i].serial;
 }
 
-/* ---- who uses what ------------------------------------------------------------------------- */
+/* ---- use ----------------------------------------------------------------------------------- */
 
 tern_page_counts tern_pages_count(const tern_pages *p) {
     return (tern_page_counts){.all = p->n,
@@ -176,7 +176,7 @@ void tern_pages_unreserve(tern_pages *p, uint32_t n) {
     p->reserved -= n;
 }
 
-/* The cached page that was used the longest ago becomes a free one. */
+/* Frees the cached page that was used longest ago. */
 static void evict(tern_pages *p) {
     const uint32_t i = p->pages[cached_ring(p)].next;
     take_out(p, i);
@@ -227,9 +227,10 @@ void tern_pages_forget(tern_pages *p) {
         evict(p);
 }
 
-/* ---- in order? ----------------------------------------------------------------------------- */
+/* ---- consistency --------------------------------------------------------------------------- */
 
-/* Whether the ring has as many pages as it should, without users, known or not as it should be. */
+/* True if the ring has `expected` pages, none of them has users, and all or none of them are
+ * known. */
 static bool ring_is_sound(const tern_pages *p, uint32_t head, uint32_t expected, bool known) {
     uint32_t n = 0;
     for (uint32_t i = p->pages[head].next; i != head && n <= expected; i = p->pages[i].next, n++) {
@@ -240,7 +241,7 @@ static bool ring_is_sound(const tern_pages *p, uint32_t head, uint32_t expected,
     return n == expected;
 }
 
-/* Whether a known page is found by its own key, so that no other known page has the same. */
+/* True if a known page is found by its own key, so that no other known page has that key. */
 static bool is_found(const tern_pages *p, uint32_t i) {
     const page *a = &p->pages[i];
     const tern_page_key key = {.after = a->after, .space = a->space, .tokens = a->tokens};

@@ -5,9 +5,9 @@
 #include "kernels/cache_row.h"
 #include "runtime/engine/cache/placed.h"
 
-/* How many layers come before one in its part: all, or those of its kind. */
+/* Number of layers before this one in its part, which holds all layers or those of one kind. */
 static uint32_t layers_before(const tern_pool *p, uint32_t layer) {
-    const uint32_t first = layer / p->config->period; /* of the first kind */
+    const uint32_t first = layer / p->config->period; /* layers of the first kind before it */
     if (p->parts[tern_pool_part_of(p, layer)].n_layer == p->config->n_layer)
         return layer;
     return tern_config_kind_of(p->config, layer) == 0 ? first : layer - first;
@@ -19,7 +19,7 @@ uint8_t *tern_pool_head(const tern_pool *p, bool value, uint32_t layer, size_t h
     return (value ? part->v : part->k) + heads * p->head_stride;
 }
 
-/* Everything but the memory. */
+/* Fills in everything but the memory. */
 static void describe(const tern_model *m, tern_format kv, tern_pool_size size, tern_pool *p) {
     const tern_config *c = &m->config;
     *p = (tern_pool){.config = c,

@@ -4,20 +4,20 @@
 
 /*
  * Cache memory: pages, each of which holds the keys and values of some layers for TERN_PAGE
- * positions of one sequence. The pool knows nothing of sequences: who has which page is the
- * business of whoever uses it (tables of pages for each sequence).
+ * positions of one sequence. The pool knows nothing of sequences: its users keep tables of pages
+ * for each sequence.
  *
- * A pool has two parts, with pages and numbers of pages of their own. Pages of the first part hold
- * the layers that see all positions, pages of the second part those with a window. So a sequence
- * can give back what its windows have left behind, and keep the rest. Where nothing is to be given
- * back the second part is empty, and the first one holds all layers.
+ * A pool has two parts, each with its own pages and page numbers. Pages of the first part hold the
+ * layers that see all positions, pages of the second part those with a window. So a sequence can
+ * give back the positions that its windows have left behind, and keep the rest. Where nothing is
+ * ever given back the second part is empty, and the first one holds all layers.
  *
  * Keys and values lie apart, each as [page][layer of the part][kv head][TERN_PAGE] rows of head_dim
- * elements of the format: F32, F16, or Q8_0 (whole blocks). So what a layer and head read of a page
- * is one contiguous run, and a page moves from one sequence to another by its number.
+ * elements of the format: F32, F16, or Q8_0 (whole blocks). So the part of a page that a layer and
+ * head read is one contiguous run, and a page moves from one sequence to another by its number.
  *
- * One arena holds everything; it is placed where the model's places say. Nothing is allocated
- * after tern_pool_open, and the memory is not initialized: a position may be read only after it was
+ * One arena holds everything; it is placed on the model's memory places. Nothing is allocated after
+ * tern_pool_open, and the memory is not initialized: a position may be read only after it was
  * stored.
  */
 
@@ -38,7 +38,7 @@ typedef enum tern_pool_part {
 /* Pages of each part. */
 typedef struct tern_pool_size {
     uint32_t pages;
-    uint32_t window_pages; /* 0: layers with a window have theirs in `pages`, as all others do */
+    uint32_t window_pages; /* 0: layers with a window use `pages` like all others */
 } tern_pool_size;
 
 /* Memory of one part. */
@@ -58,21 +58,21 @@ typedef struct tern_pool {
                            of a layer to the first one of the next */
     uint32_t n_head_kv;
     tern_format kv;
-    tern_mirror *mirror; /* of the runner that computes on another device (tern_runner_hold): there
-                            is what was stored, here what was fetched; NULL: it is here */
+    tern_mirror *mirror; /* of the runner that computes on another device (tern_runner_hold): stored
+                            rows are there, fetched ones here; NULL: all rows are here */
 } tern_pool;
 
-/* How many pages the positions of one sequence take. */
+/* The number of pages that hold this many positions of a sequence. */
 static inline uint32_t tern_pages_of(uint32_t positions) {
     return positions / TERN_PAGE + (positions % TERN_PAGE > 0);
 }
 
-/* The first page of which a token at a position still sees something; window >= 1. */
+/* The first page of which a token at this position still sees something; window >= 1. */
 static inline uint32_t tern_window_first(uint32_t window, uint32_t position) {
     return position >= window ? (position + 1 - window) / TERN_PAGE : 0;
 }
 
-/* How many pages that many consecutive tokens see at most; window, rows >= 1. */
+/* The most pages that this many consecutive tokens see; window, rows >= 1. */
 static inline uint32_t tern_window_pages(uint32_t window, uint32_t rows) {
     return tern_pages_of(window - 1 + rows) + 1;
 }
@@ -85,18 +85,18 @@ TERN_MUST_CHECK tern_status tern_pool_bytes(const tern_model *model, tern_format
                                             tern_pool_size size, size_t *bytes, tern_error *err);
 
 /*
- * Maps the memory. *refused takes errno of the first place that the system refused, as
- * tern_model_note_refusal has it. TERN_ERR_NOMEM as above, TERN_ERR_CACHE_MEMORY when the system
- * has no memory, TERN_ERR_STRICT. On an error *pool is closed.
+ * Maps the memory. *refused becomes the errno of the first place that the system refused, as
+ * tern_model_note_refusal says. TERN_ERR_NOMEM as above, TERN_ERR_CACHE_MEMORY when the system has
+ * no memory, TERN_ERR_STRICT. On an error *pool is closed.
  */
 TERN_MUST_CHECK tern_status tern_pool_open(const tern_model *model, tern_format kv,
                                            tern_pool_size size, tern_pool *pool, int *refused,
                                            tern_error *err);
 
-/* Gives the memory back; nothing for a pool of zeros or a closed one. */
+/* Frees the memory. Does nothing to a pool of zeros or a closed one. */
 void tern_pool_close(tern_pool *pool);
 
-/* Whether layers with a window have pages of their own. */
+/* True if layers with a window have their own pages. */
 static inline bool tern_pool_has_windows(const tern_pool *p) {
     return p->parts[TERN_PART_WINDOW].n > 0;
 }
@@ -107,13 +107,14 @@ static inline tern_pool_part tern_pool_part_of(const tern_pool *p, uint32_t laye
                                                                                 : TERN_PART_ALL;
 }
 
-/* Where the keys, or the values, of a layer and head begin in page 0 of the layer's part; other
- * pages have theirs its page_stride further on. */
+/* The beginning of the keys, or the values, of a layer and head in page 0 of the layer's part. Each
+ * further page has them page_stride bytes later. */
 uint8_t *tern_pool_head(const tern_pool *p, bool value, uint32_t layer, size_t head);
 
 /*
- * Rows of the pool become what passes have stored there, before they are read; passes read there
- * what was written into them, after it. Nothing where passes run on the processor.
+ * Copy rows of the pool between the device of the passes and this memory: fetch before reading rows
+ * that passes stored, send after writing rows that passes will read. Both do nothing where passes
+ * run on the processor.
  */
 TERN_MUST_CHECK tern_status tern_pool_fetch(const tern_pool *p, uint8_t *rows, size_t bytes,
                                             tern_error *err);

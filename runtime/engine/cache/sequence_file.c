@@ -14,12 +14,12 @@ uint64_t tern_session_header_hash(const tern_session_header *header) {
     return tern_hash64_of(header, offsetof(tern_session_header, hash));
 }
 
-/* Runs of rows of one head that follow each other, in the order [layer][keys, values][kv head]. */
+/* Consecutive rows of one head, in the order [layer][keys, values][kv head]. */
 typedef struct run {
     bool value;
     uint32_t layer;
     size_t head;
-    uint32_t first; /* position of its first row: of layers with a window the first that is kept */
+    uint32_t first; /* position of its first row: for layers with a window the first one kept */
 } run;
 
 static size_t run_count(const tern_pool *pool, const tern_model *m) {
@@ -35,13 +35,14 @@ static run run_at(const tern_pool *pool, const tern_model *m, size_t i, uint32_t
                  .first = tern_config_has_window(&m->config, layer) ? kept : 0};
 }
 
-/* The piece of a run that begins at a position, the first one of a page. */
+/* The piece of a run in one page, whose first position is given. */
 static uint8_t *piece_at(const tern_pool *pool, const run *i, const uint32_t *pages,
                          uint32_t position) {
     return tern_pool_row(pool, i->value, i->layer, i->head, pages, position);
 }
 
-/* Bytes of that piece where the file has `positions` positions: the page holds some of them. */
+/* Bytes of that piece when the file has `positions` positions: the last page may be partly
+ * filled. */
 static size_t piece_bytes(const tern_pool *pool, uint32_t at, uint32_t positions) {
     return (positions - at < TERN_PAGE ? positions - at : TERN_PAGE) * pool->row_bytes;
 }
@@ -118,7 +119,7 @@ static tern_status write_sequence(const tern_model *m, const tern_pool *pool,
 tern_status tern_sequence_save(const tern_model *m, const tern_pool *pool, const tern_sequence *q,
                                const char *path, tern_out_mode mode, tern_error *err) {
     saving w = {.file = NULL};
-    tern_status status = tern_model_unchanged(m, err); /* else its identity means nothing */
+    tern_status status = tern_model_unchanged(m, err); /* otherwise its identity means nothing */
     if (status == TERN_OK)
         status = tern_out_file_create(path, mode, &w.file, err);
     if (status != TERN_OK)
@@ -151,7 +152,7 @@ static tern_status get(tern_sequence_reader *r, void *bytes, size_t n) {
                      r->read, file_bytes(r->pool, r->model, r->header.position, r->header.kept));
 }
 
-/* What every session file must be, for every reader. */
+/* Checks what holds for every session file. */
 static tern_status check_header(const tern_sequence_reader *r) {
     const tern_session_header *h = &r->header;
     if (memcmp(h->magic, TERN_SESSION_MAGIC, sizeof h->magic) != 0)
@@ -178,7 +179,7 @@ static const char *precision_name(uint32_t precision) {
     return name != NULL ? name : "a precision that is not known here";
 }
 
-/* Whether layers with a window have what a token after the last position sees. */
+/* Checks that layers with a window have all rows that a token after the last position sees. */
 static tern_status check_kept(const tern_sequence_reader *r) {
     const tern_session_header *h = &r->header;
     const uint32_t window = tern_config_window(&r->model->config);
@@ -191,7 +192,7 @@ static tern_status check_kept(const tern_sequence_reader *r) {
     return TERN_OK;
 }
 
-/* Whether it is a session of this model, and fits. */
+/* Checks that the session belongs to this model, and fits. */
 static tern_status check_fit(const tern_sequence_reader *r) {
     const tern_config *c = &r->model->config;
     const tern_session_header *h = &r->header;
@@ -224,7 +225,7 @@ static tern_status check_fit(const tern_sequence_reader *r) {
     return check_kept(r);
 }
 
-/* Remembers the first token that the model does not have: a damaged file is told as such first. */
+/* Notes the first token outside the vocabulary. It is reported last, since damage comes first. */
 static void note_tokens(tern_sequence_reader *r, const int32_t *tokens, size_t n, size_t first) {
     for (size_t i = 0; i < n && !r->bad; i++) {
         r->bad = tokens[i] < 0 || (uint32_t)tokens[i] >= r->header.n_vocab;
@@ -280,7 +281,7 @@ static tern_status check_end(tern_sequence_reader *r) {
     return TERN_OK;
 }
 
-/* From the beginning of the stream to the end of the header. */
+/* Reads the header, from the beginning of the stream. */
 static tern_status get_header(tern_sequence_reader *r) {
     rewind(r->in);
     r->read = 0;
@@ -312,7 +313,7 @@ tern_status tern_sequence_read_tokens(tern_sequence_reader *r, int32_t *tokens) 
     return get(r, tokens, first.position * sizeof *tokens);
 }
 
-/* Rows into the pool, where passes read them. */
+/* Reads rows into the pool, and on to the device where passes read them. */
 static tern_status get_rows(tern_sequence_reader *r, uint8_t *rows, size_t bytes) {
     const tern_status status = get(r, rows, bytes);
     return status == TERN_OK ? tern_pool_send(r->pool, rows, bytes, r->err) : status;

@@ -4,23 +4,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What is expected of guesses before any was seen: the share of right ones by kind, and how many
- * tokens that opinion is worth. Answers that nobody asked to be copies (the free texts of
+/* The trust in guesses before any were seen: the share of right ones by kind, and how many tokens
+ * this prior counts for. Answers that were not meant to copy anything (the free texts of
  * tests/load/drafts) had 0.10, 0.38, 0.85, 0.47, 0.68, 0.77, 0.67, 0.92, 1.0 and 1.0; edits and
- * quotations more. */
+ * quotations had more. */
 static const double first_share[TERN_DRAFT_KINDS] = {0.1, 0.3,  0.4,  0.5, 0.6,
                                                      0.7, 0.75, 0.85, 0.9, 0.95};
 static const double first_weight = 8.0;
-static const double memory_share = 0.97; /* of older tokens, with each new one */
-static const double least_gain = 1.06;   /* less is not worth a larger pass */
+static const double memory_share = 0.97; /* factor on the weight of older tokens for each new one */
+static const double least_gain = 1.06;   /* a smaller gain is not worth a larger pass */
 static const double unknown_share =
-    0.25; /* of a pass, for each further row where one size is known */
+    0.25; /* of a pass, for each further row while only one size is measured */
 static const double least_slope =
-    1.0 / 16; /* of the smallest pass, for each further row of larger ones */
-static const double share_of_new = 0.25;  /* of a measurement */
-static const double outlier = 2.0;        /* longer ones count as this many times what was known */
-static const double retried = 1.0 / 2048; /* how much cheaper a size becomes that is not tried */
-static const double unproven = 1.0 / 512; /* the same of one with few measurements */
+    1.0 / 16; /* of the smallest pass, for each further row of larger passes */
+static const double share_of_new = 0.25;  /* weight of a measurement */
+static const double outlier = 2.0;        /* longer times count as this multiple of the known */
+static const double retried = 1.0 / 2048; /* how much cheaper an untried size becomes each time */
+static const double unproven = 1.0 / 512; /* the same for a size with few measurements */
 static const uint32_t few = 3;
 
 /* ---- what passes cost ---------------------------------------------------------------------- */
@@ -43,8 +43,9 @@ void tern_draft_costs_add(tern_draft_costs *c, uint32_t rows, double seconds) {
     }
 }
 
-/* Of a pass with more rows than any that was measured: each costs what further rows have cost so
- * far. A fixed share would keep larger passes from ever being tried. */
+/* Expected time of a pass with more rows than any measured one. Each further row costs as much as
+ * rows beyond the smallest pass have cost on average. A fixed share would keep larger passes from
+ * ever being tried. */
 static double beyond(const tern_draft_costs *c, uint32_t largest, uint32_t rows) {
     const double base = c->seconds[largest];
     uint32_t smallest = 1;
@@ -74,7 +75,7 @@ double tern_draft_costs_seconds(const tern_draft_costs *c, uint32_t rows) {
 
 /* ---- a draft ------------------------------------------------------------------------------- */
 
-/* Guesses of a kind, lately. */
+/* Recent guesses of a kind. */
 typedef struct trust {
     double right, all;
 } trust;
@@ -114,7 +115,7 @@ static size_t kind_of(uint32_t length) {
     return kind;
 }
 
-/* The place goes on after tokens[n - 1], which the memory then knows. */
+/* Moves the place on past tokens[n - 1], then adds that token to the memory. */
 static void follow(tern_draft *d, const int32_t *tokens, size_t n) {
     tern_recall_follow(d->recall, tokens, n, &d->place);
     tern_recall_add(d->recall, tokens[n - 1]);

@@ -5,19 +5,19 @@
 #include <stdlib.h>
 
 enum {
-    BACK = 4,       /* how far before and after a place the text may go on */
-    AHEAD = 8,      /* when a token was not what was expected */
-    MOST_MISSES = 8 /* then the place is given up */
+    BACK = 4,       /* after an unexpected token the text may go on this far before */
+    AHEAD = 8,      /* or this far after the place */
+    MOST_MISSES = 8 /* with more in a row the place is given up */
 };
 
 /* Tokens are numbered from 1 in the order in which they came; number x lies in slot x & mask. */
 struct tern_recall {
     uint64_t count; /* tokens so far */
     size_t mask;    /* capacity - 1 */
-    unsigned shift; /* of hashes, so that they number the heads */
+    unsigned shift; /* of hashes, so that they are indexes of heads */
     int32_t *tokens;
-    uint32_t *heads;  /* [capacity] by hash: the latest token after such a beginning, low bits */
-    uint32_t *before; /* [capacity] by token: the one before it of the same hash, low bits */
+    uint32_t *heads;  /* [capacity] by hash: the token that last followed these tokens; low bits */
+    uint32_t *before; /* [capacity] by token: the one before it with the same hash, low bits */
 };
 
 tern_status tern_recall_new(size_t capacity, tern_recall **out, tern_error *err) {
@@ -56,9 +56,9 @@ uint64_t tern_recall_count(const tern_recall *r) {
     return r->count;
 }
 
-/* ---- what is there ------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
-/* A token by its number; -1 for one that is forgotten or not there yet. */
+/* The token with this number; -1 if it is forgotten or not there yet. */
 static int32_t token_at(const tern_recall *r, uint64_t number) {
     const bool known = number > 0 && number <= r->count && r->count - number <= r->mask;
     return known ? r->tokens[number & r->mask] : -1;
@@ -71,8 +71,8 @@ static size_t hash(const tern_recall *r, int32_t a, int32_t b, int32_t c) {
     return (size_t)(h >> r->shift);
 }
 
-/* The number whose low bits are these, of tokens that came lately; of others some number that is
- * not there. */
+/* The number of a recent token whose low bits these are. For low bits of an old one the result is
+ * some number that is not there. */
 static uint64_t number_of(const tern_recall *r, uint32_t low) {
     return r->count + 1 - (uint32_t)((uint32_t)(r->count + 1) - low);
 }
@@ -93,7 +93,7 @@ void tern_recall_add(tern_recall *r, int32_t token) {
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* How many tokens before number `next` equal the sequence's last ones, `most` at most. */
+/* How many tokens before number `next` equal the last ones of the sequence, at most `most`. */
 static uint32_t length_at(const tern_recall *r, const int32_t *tokens, size_t n, uint64_t next,
                           uint32_t most) {
     uint32_t length = 0;
@@ -103,7 +103,7 @@ static uint32_t length_at(const tern_recall *r, const int32_t *tokens, size_t n,
     return length;
 }
 
-/* The place's own text: the expected token came, or one beside it. */
+/* Follows the text of the place: the expected token came, or the text goes on nearby. */
 static tern_recall_place go_on(const tern_recall *r, const int32_t *tokens, size_t n,
                                const tern_recall_place *place) {
     tern_recall_place best = {.next = place->next + 1, .misses = place->misses + 1};

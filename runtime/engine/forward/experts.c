@@ -73,7 +73,7 @@ tern_expert_outputs tern_experts_lay_out_shared(const tern_config *c, size_t row
     return out;
 }
 
-/* ---- what a worker uses -------------------------------------------------------------------- */
+/* ---- memory of a worker -------------------------------------------------------------------- */
 
 static size_t choices_of(const pass *p) {
     return count_of(p->rows) * p->config->n_used;
@@ -83,25 +83,26 @@ static const tern_expert_inputs *inputs_of(const pass *p) {
     return &p->in->experts;
 }
 
-/* Memory of a worker's inputs; a worker's own is nobody else's. */
+/* The use of inputs: none if they are a worker's own, which no other worker touches. */
 static tern_lane_use use_input(const pass *p, const void *begin, size_t bytes, bool writes) {
     return tern_lane_use_all(begin, is_own(p) ? 0 : bytes, writes);
 }
 
-/* What the order of the choices says, of which `places` stands for all. */
+/* The use of the order of the choices, all of which `places` stands for. */
 static tern_lane_use use_order(const pass *p, bool writes) {
     const uint32_t *places = inputs_of(p)->routes.places;
     return use_input(p, places, choices_of(p) * sizeof *places, writes);
 }
 
-/* Whether experts read copies of rows, one for each choice, or the one row there is. */
+/* True if experts read a copy of its row for each choice; false if they read the only row. */
 static bool copies_rows(const pass *p) {
     return count_of(p->rows) > 1;
 }
 
 /* ---- the choice ---------------------------------------------------------------------------- */
 
-/* The k largest of p[n], the first of equal ones, descending. A NaN is larger than nothing. */
+/* Finds the k largest of p[n], in descending order, the first of equal ones. A NaN is never
+ * larger. */
 static void find_largest(const float *p, uint32_t n, uint32_t k, uint32_t *ids) {
     uint32_t found = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -137,7 +138,7 @@ void tern_experts_choose(const tern_config *c, const float *p, uint32_t *ids, fl
     }
 }
 
-/* The choices of all rows. */
+/* Chooses the experts of all rows. */
 static void choose(pass *p, const tern_device_rows *scores) {
     const tern_routes *r = &inputs_of(p)->routes;
     const size_t k = p->config->n_used;
@@ -170,7 +171,7 @@ static void count_choices(const pass *p, const tern_routes *r) {
     }
 }
 
-/* The order of the choices, made by one worker, or by each for itself. */
+/* Sorts the choices by expert: one worker does it, or each for itself. */
 static void order_choices(pass *p) {
     const tern_routes *r = &inputs_of(p)->routes;
     const size_t k = p->config->n_used;
@@ -183,7 +184,7 @@ static void order_choices(pass *p) {
         return;
     count_choices(p, r);
     for (size_t i = 0; i < choices_of(p); i++) {
-        const uint32_t place = r->begins[r->ids[i]]++; /* which ends where the next one begins */
+        const uint32_t place = r->begins[r->ids[i]]++; /* it becomes the expert's end */
         r->places[i] = place;
         r->rows[place] = (uint32_t)(i / k);
         r->at[place] = p->batch->at[p->rows.begin + i / k];
@@ -204,9 +205,9 @@ static void route(pass *p, const tern_layer *l) {
     order_choices(p);
 }
 
-/* ---- what experts read --------------------------------------------------------------------- */
+/* ---- inputs of experts --------------------------------------------------------------------- */
 
-/* Row `from` of the layer's inputs to choice `to`. */
+/* Copies row `from` of the layer's inputs to choice `to`. */
 static void copy_row(const pass *p, unsigned forms, size_t from, size_t to) {
     const tern_scratch *s = p->s;
     const tern_expert_sizes *z = &s->expert_sizes;
@@ -229,7 +230,7 @@ static void copy_row(const pass *p, unsigned forms, size_t from, size_t to) {
     }
 }
 
-/* Everybody's memory of an input in the forms that there are; how many there are. */
+/* Lists the shared memory of an input in its forms; returns how many there are. */
 static size_t list_uses(const pass *p, const float *x, const int8_t *q, const int8_t *b,
                         size_t rows, size_t stride, size_t q_stride, bool writes,
                         tern_lane_use uses[3]) {
@@ -256,7 +257,7 @@ static size_t use_choices(const pass *p, bool writes, tern_lane_use uses[3]) {
     return list_uses(p, e->x, e->q, e->b, choices_of(p), z->stride, z->q_stride, writes, uses);
 }
 
-/* A copy of its row for each choice. */
+/* Copies its row for each choice. */
 static void copy_rows(pass *p, unsigned forms) {
     const tern_routes *r = &inputs_of(p)->routes;
     tern_lane_use uses[7];
@@ -290,9 +291,9 @@ static tern_activations choice_activations(const pass *p, const tern_linear *lin
 typedef struct routed {
     const tern_linear *linear;
     tern_activations x; /* of the choices, or of the one row */
-    bool one;           /* row */
+    bool one;           /* x has one row only */
     float *y;           /* [choices][rows of an expert] */
-    float least, most;  /* what y is cut to; infinite: it is not */
+    float least, most;  /* limits of y; infinite: none */
     const tern_routes *routes;
     size_t rows, groups; /* of an expert's matrix */
 } routed;
@@ -305,7 +306,7 @@ static void cut(const routed *r, float *y, const tern_tile *tile) {
         }
 }
 
-/* Groups [g0, g1) of rows of the matrix of one expert, for all of its choices. */
+/* Multiplies row groups [g0, g1) of the matrix of one expert with all of its choices. */
 static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t g1) {
     const size_t first = r->routes->begins[expert], last = r->routes->begins[expert + 1];
     const size_t end = g1 * TERN_ROW_GROUP;
@@ -320,7 +321,7 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
         cut(r, y, &tile);
 }
 
-/* Groups of rows of product number `product`: its used experts' matrices, as if they were one. */
+/* Multiplies row groups of product number `product`, whose used experts' matrices count as one. */
 static void multiply_piece(void *argument, size_t product, tern_part piece) {
     const routed *r = (const routed *)argument + product;
     for (size_t g = piece.begin, end; g < piece.end; g = end) {
@@ -330,7 +331,7 @@ static void multiply_piece(void *argument, size_t product, tern_part piece) {
     }
 }
 
-/* A used expert has one choice or several. */
+/* Counts the kernel of each used expert, which depends on its number of choices. */
 static void count_experts(const pass *p, const routed *product) {
     const tern_routes *r = product->routes;
     for (size_t i = 0; p->lane.lane.worker.index == 0 && i < *r->n; i++) {
@@ -341,7 +342,7 @@ static void count_experts(const pass *p, const routed *product) {
 
 enum { MOST_ROUTED = 2 };
 
-/* Products that read the same rows, MOST_ROUTED at most; `reads` are these. */
+/* Computes up to MOST_ROUTED products of the same rows; `reads` are the uses of those rows. */
 static void multiply_routed(pass *p, routed *products, size_t count, const tern_lane_use *reads,
                             size_t n_reads) {
     const tern_routes *r = &inputs_of(p)->routes;
@@ -370,13 +371,13 @@ static void multiply_routed(pass *p, routed *products, size_t count, const tern_
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-/* The choices for who looks, whose rows are these. */
+/* The choices as the observer sees them; rows: the row of each choice, or NULL. */
 static tern_product_routes routes_of(const pass *p, const uint32_t *rows) {
     return (tern_product_routes){
         .experts = p->config->n_expert, .begins = inputs_of(p)->routes.begins, .rows = rows};
 }
 
-/* gate and up of all choices. */
+/* Multiplies gate and up for all choices. */
 static void multiply_gate_up(pass *p, const tern_layer *l) {
     const tern_expert_outputs *out = &p->s->experts;
     const tern_linear *linear[] = {&l->expert_gate, &l->expert_up};
@@ -404,7 +405,7 @@ static void multiply_gate_up(pass *p, const tern_layer *l) {
     multiply_routed(p, products, 2, reads, n);
 }
 
-/* A row for each choice, of a worker's inputs. */
+/* Rows with one row for each choice; own: in a worker's inputs. */
 static tern_device_rows choice_rows(const pass *p, float *x, size_t stride, bool own) {
     return (tern_device_rows){.data = x,
                               .stride = stride,
@@ -433,7 +434,7 @@ static void activate_choices(pass *p, unsigned forms) {
                                          .d = e->d,
                                          .block_sum = e->block_sum,
                                          .d_stride = z->blocks};
-    if (p->config->gate == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
+    if (p->config->gate == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
         watch_choices(p, &g, TERN_OVERFLOW_GATE);
     RUN(p, gate, p->config->gate, &g, &u, &y);
     watch_choices(p, &y, TERN_OVERFLOW_ACTIVATION);

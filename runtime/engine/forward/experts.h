@@ -4,13 +4,14 @@
 
 /*
  * The feed-forward part of a block with experts. A router gives each row a score for each expert;
- * the row takes some of them, and adds their results, weighted (docs/numerics.md, "Experts").
+ * each row uses some of the experts, and adds their weighted results (docs/numerics.md, "Experts").
  *
  * Rows of a pass are sorted by expert, so that each matrix that is used is read once, by one
- * product with all of its rows. No sum crosses a row: what shares a pass changes no bit of it.
+ * product with all of its rows. No sum crosses a row, so the other rows of a pass change no bit of
+ * a result.
  *
- * A choice is a row and one of its experts. There are T * n_used of them for T rows, `choices`
- * below. They stand in the order of the experts, those of one expert in the order of the rows.
+ * A choice is a row and one of its experts. T rows have T * n_used of them, called `choices` below.
+ * They are ordered by expert, those of one expert by row.
  */
 
 #include "base/arena_plan.h"
@@ -19,26 +20,26 @@
 
 struct pass;
 
-/* Who takes which expert. Row t is the t-th that the layer computes. */
+/* The experts of each row. Row t is the t-th that the layer computes. */
 typedef struct tern_routes {
     uint32_t *ids;         /* [T][n_used] of each row, ascending */
     float *weights;        /* [T][n_used] */
-    uint32_t *places;      /* [T][n_used] where each choice stands */
+    uint32_t *places;      /* [T][n_used] place of each choice in the order */
     uint32_t *rows;        /* [choices] */
-    tern_device_place *at; /* [choices] where the row belongs */
+    tern_device_place *at; /* [choices] sequence and position of the row */
     uint32_t *begins;      /* [n_expert + 1] the first choice of each expert, and their number */
-    uint32_t *used;        /* [n_expert] those that any row takes, ascending */
-    uint32_t *n;           /* [1] how many these are */
+    uint32_t *used;        /* [n_expert] experts that any row uses, ascending */
+    uint32_t *n;           /* [1] how many experts are used */
 } tern_routes;
 
 /*
- * What experts read and what their gates give, of T rows: everybody's, or a worker's own where a
- * pass has one row. `stride` and `q_stride` are those of tern_expert_sizes.
+ * Inputs of experts and results of their gates, for T rows: shared, or a worker's own where a pass
+ * has one row. `stride` and `q_stride` are those of tern_expert_sizes.
  */
 typedef struct tern_expert_inputs {
     tern_routes routes;
     float *scores;      /* [T][n_expert] */
-    float *x;           /* [choices][stride] rows where matrices read floats; then gated ones */
+    float *x;           /* [choices][stride] rows for matrices that read floats; then gated ones */
     int8_t *q;          /* [choices][q_stride] with one scale a row */
     float *s;           /* [choices] */
     int32_t *sum;       /* [choices] */
@@ -47,13 +48,13 @@ typedef struct tern_expert_inputs {
     int32_t *block_sum; /* [choices][blocks] */
 } tern_expert_inputs;
 
-/* Widths of the above, by the forms that matrices of experts read. */
+/* Widths of the arrays above, depending on the forms that matrices of experts read. */
 typedef struct tern_expert_sizes {
     unsigned forms; /* bits of tern_input_form; 0: there are no experts */
     size_t stride, q_stride, blocks;
 } tern_expert_sizes;
 
-/* What all workers share, besides everybody's inputs. */
+/* Memory that all workers share, besides the shared inputs. */
 typedef struct tern_expert_outputs {
     float *scores;    /* [T][n_expert] of the router */
     float *gate, *up; /* [choices][n_ff] */
@@ -62,18 +63,19 @@ typedef struct tern_expert_outputs {
 
 tern_expert_sizes tern_experts_sizes(const tern_model *m);
 
-/* Memory for T rows; nothing where there are no experts. */
+/* Lay out memory for T rows; none where there are no experts. */
 tern_expert_inputs tern_experts_lay_out(const tern_config *c, const tern_expert_sizes *sizes,
                                         size_t rows, tern_taker *t);
 tern_expert_outputs tern_experts_lay_out_shared(const tern_config *c, size_t rows, tern_taker *t);
 
 /*
- * norm[T][n_embd] = what the experts of each row add, of the same norm and its quantized forms. The
- * pass has rows.
+ * norm[T][n_embd] = the sum of the results of each row's experts, which read the same norm and its
+ * quantized forms. The pass must have rows.
  */
 void tern_experts_run(struct pass *p);
 
-/* The choice of one row, of n scores p: ids[k] ascending, and their weights[k]; 1 <= k <= n. */
+/* Chooses the experts of one row, with scores p[n_expert]: ids[n_used] ascending, and their
+ * weights[n_used]. */
 void tern_experts_choose(const tern_config *c, const float *p, uint32_t *ids, float *weights);
 
 #endif

@@ -2,12 +2,12 @@
 
 /*
  * The transformer, layer by layer, in operations of a backend (tern/device.h). Every worker of the
- * team runs forward() as a lane of the backend, which shares out the work of each operation and has
- * a lane wait where it needs what another one makes (device/lane.h). Nothing that lanes share has a
- * sum across shares, so neither their number nor what else is in the batch changes a bit.
+ * team runs forward() as a lane of the backend, which splits the work of each operation and makes a
+ * lane wait where it needs the results of another one (device/lane.h). No sum crosses the share of
+ * a lane, so neither the number of lanes nor the rest of the batch changes a bit.
  *
- * Steps by row (norms, quantization, gates) cannot be shared where there is one row. They take
- * microseconds, so then every worker does them all for itself, in inputs of its own: a copy of the
+ * Steps by row (norms, quantization, gates) cannot be split where there is one row. They take
+ * microseconds, so every worker then does all of them for itself, in its own inputs: a copy of the
  * residual stream in each core's cache, which needs no waiting.
  *
  * A layer computes the rows p->rows: all rows, but in the last layer only those whose results are
@@ -19,7 +19,7 @@
 
 /* ---- the beginning of a pass --------------------------------------------------------------- */
 
-/* Rows that stand in the place of tokens: spans of them lie together in the batch, in two parts. */
+/* Copies rows that stand in for tokens. Those of a span lie together in the batch, in two parts. */
 static void copy_given(pass *p) {
     const size_t width = p->config->n_embd;
     const tern_batch *b = p->batch;
@@ -49,7 +49,7 @@ static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t
     RUN(p, embed, &w, ids, scale, y);
 }
 
-/* Up to here the sums of LayerNorm's squares are finite: 2^16 times (2 * 2^54)^2 < 2^127. */
+/* Below this the sum of LayerNorm's squares is finite: 2^16 times (2 * 2^54)^2 < 2^127. */
 #define LAYERNORM_LIMIT 0x1p54f
 
 /* x[T][n_embd] = layernorm(x) * g + b. */
@@ -66,15 +66,14 @@ static void add_embedding(pass *p, const tern_embedding *e, size_t rows, const i
     RUN(p, add, &x, &y);
 }
 
-/* x[T][n_embd] = rows of the embedding, or the caller's own; of encoders with kinds and positions.
- */
+/* x[T][n_embd] = rows of the embedding, or the caller's own; encoders add kinds and positions. */
 static void embed(pass *p) {
     const tern_weight_set *w = p->weights;
     const tern_config *c = p->config;
     const tern_hadamard *back = &p->model->hadamards.embedding;
     const tern_device_rows x = stream_rows(p);
     look_up(p, &w->embedding, c->n_vocab, p->batch->ids, c->embedding_scale, &x);
-    if (back->block > 0) /* rows of the embedding, before others take their place */
+    if (back->block > 0) /* the embedding's rows, before the caller's replace some */
         RUN(p, hadamard, &x, NULL, back->signs, back->block, &x);
     copy_given(p);
     if (!c->arch->encodes)
@@ -84,8 +83,8 @@ static void embed(pass *p) {
     norm_stream(p, w->embd_norm, w->embd_norm_bias, TERN_OVERFLOW_EMBEDDING);
 }
 
-/* cosine, sine[n_kinds][T][n_rot/2] of the positions, which are numbers of the host's. With them
- * all that a pass begins with is there. */
+/* cosine, sine[n_kinds][T][n_rot/2] of the positions, computed on the host. With them everything
+ * that a pass begins with is there. */
 static void find_angles(pass *p) {
     const size_t half = p->config->n_rot / 2, rows = p->batch->n;
     const size_t count = p->config->n_kinds * rows, bytes = count * half * sizeof(float);
@@ -103,14 +102,15 @@ static void find_angles(pass *p) {
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-/* norm[T][width] of x[T][width] and its quantized forms. x may be norm itself where g is there. */
+/* norm[T][width] of x[T][width] and its quantized forms. x may be norm itself where g is not
+ * NULL. */
 static void norm(pass *p, const tern_device_rows *x, const float *g, wanted next,
                  tern_overflow_place place) {
     norm_of(p, x, g, place);
     quantize(p, x->n, next);
 }
 
-/* Heads of q or k, of some rows of the batch. */
+/* Heads of q or k, for some rows of the batch. */
 typedef struct heads {
     float *x; /* of all rows */
     size_t count;
@@ -126,8 +126,8 @@ static tern_device_rows head_rows(const pass *p, const heads *h) {
                               .rows = count_of(h->rows) * h->count};
 }
 
-/* Heads normed, each for itself or all of a row together, if the block does that, then turned by
- * the positions of their rows, as layers of this kind do. */
+/* Norms the heads, each for itself or all of a row together, if the block does that, then rotates
+ * them by the positions of their rows, as layers of this kind do. */
 static void turn(pass *p, const heads *h, const float *each, const float *all) {
     const tern_config *c = p->config;
     const size_t half = c->n_rot / 2;
@@ -167,7 +167,7 @@ static tern_device_pages pages_of(const pass *p, bool value) {
                                .tables = p->batch->tables[part]};
 }
 
-/* Keys or values of all rows into the cache. */
+/* Stores keys or values of all rows in the cache. */
 static void store(pass *p, const heads *h, bool value) {
     const tern_batch *b = p->batch;
     const tern_device_rows x = head_rows(p, h);
@@ -182,7 +182,7 @@ static void store(pass *p, const heads *h, bool value) {
     RUN(p, store_pages, &a);
 }
 
-/* q, k turned by their positions; k, v into the cache. */
+/* Rotates q and k by their positions; stores k and v in the cache. */
 static void rotate_and_store(pass *p) {
     const tern_config *c = p->config;
     const tern_layer *l = &p->weights->layers[p->layer];
@@ -220,20 +220,20 @@ static void attend(pass *p) {
     RUN(p, attend_pages, &a);
 }
 
-/* norm[T][n_head * head_dim] of what attention gives. */
+/* norm[T][n_head * head_dim] of the results of attention. */
 static void norm_attended(pass *p, const float *sub_norm, wanted next) {
     const size_t width = (size_t)p->config->n_head * p->config->head_dim;
     const tern_device_rows attended = shared(p, p->s->attended, width, width);
     norm(p, &attended, sub_norm, next, TERN_OVERFLOW_ATTENTION);
 }
 
-/* LayerNorm of the residual stream; g NULL: the block has none. */
+/* LayerNorm of the residual stream after a sum; g NULL: the block has none. */
 typedef struct sum_norm {
     const float *g, *b; /* [n_embd] */
 } sum_norm;
 
-/* x[T][n_embd] += out[T][n_embd], which is p->s->out or norm, normed before or as a sum if the
- * block does that; then the next norm. */
+/* x[T][n_embd] += out[T][n_embd], which is p->s->out or norm. If the block says so, out is normed
+ * before or the sum after. Then comes the next norm. */
 static void add_and_norm(pass *p, const tern_device_rows *out, const float *post_norm,
                          const sum_norm *sum, const float *g, wanted next) {
     const tern_device_rows x = stream_rows(p);
@@ -253,7 +253,7 @@ static void activate(pass *p, const float *sub_norm, wanted next) {
     const tern_device_rows u = shared(p, p->s->up, width, width);
     const tern_device_rows y = norm_rows(p, width);
     const tern_op op = p->config->gate;
-    if (op == TERN_OP_GATE_RELU2) /* makes 0 of a NaN */
+    if (op == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
         watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
     RUN(p, gate, op, &g, &u, &y);
     if (sub_norm != NULL)
@@ -265,7 +265,7 @@ static void activate(pass *p, const float *sub_norm, wanted next) {
 
 /* ---- layers -------------------------------------------------------------------------------- */
 
-/* Of the stream, normed by g and then by a norm of its own, each of the matrices. */
+/* Multiplies each matrix with the stream, normed by g and then by the matrix's own norm. */
 static void multiply_apart(pass *p, const map *maps, const float *const *own, size_t count,
                            const float *g, tern_block_input input) {
     const tern_part rows = p->rows;
@@ -282,7 +282,7 @@ static void multiply_apart(pass *p, const map *maps, const float *const *own, si
     p->rows = rows;
 }
 
-/* q, k and v of the stream: k and v of all rows. */
+/* Multiplies q, k and v with the stream: k and v for all rows. */
 static void multiply_qkv(pass *p, const tern_layer *l) {
     const tern_part all = {0, p->batch->n};
     const map maps[] = {{&l->q, p->rows, p->s->q}, {&l->k, all, p->s->k}, {&l->v, all, p->s->v}};
@@ -298,13 +298,13 @@ static void multiply_gate_up(pass *p, const tern_layer *l) {
     if (l->gate_in != NULL)
         multiply_apart(p, maps, (const float *const[]){l->gate_in, l->up_in}, 2, l->ffn_norm,
                        TERN_BLOCK_GATE_UP);
-    else if (p->config->arch->ungated) /* beside it stand ones */
+    else if (p->config->arch->ungated) /* the other factor, s->up, holds ones */
         multiply(p, &(const map){&l->up, p->rows, p->s->gate}, 1);
     else
         multiply(p, maps, 2);
 }
 
-/* What the first matrices of the feed-forward part read, unless each reads something else. */
+/* The inputs of the first matrices of the feed-forward part, unless each has its own. */
 static wanted feed_forward_wanted(const pass *p, const tern_layer *l) {
     if (l->gate_in != NULL)
         return (wanted){.forms = 0};
@@ -313,7 +313,7 @@ static wanted feed_forward_wanted(const pass *p, const tern_layer *l) {
                          l->expert_up.form);
 }
 
-/* What the feed-forward part adds to the residual stream. */
+/* Computes the sum that the feed-forward part adds to the residual stream. */
 static tern_device_rows feed_forward(pass *p, const tern_layer *l) {
     const tern_scratch *s = p->s;
     if (p->config->n_expert > 0) {
@@ -359,7 +359,7 @@ static void forward_layer(pass *p, const float *next_norm, wanted next) {
                  next_norm, next);
 }
 
-/* What the first matrices of a layer read. */
+/* The inputs of the first matrices of a layer. */
 static wanted qkv_wanted(const pass *p, size_t layer) {
     const tern_layer *l = &p->weights->layers[layer];
     if (l->q_in != NULL)
@@ -367,9 +367,9 @@ static wanted qkv_wanted(const pass *p, size_t layer) {
     return wanted_of(p, layer, TERN_BLOCK_QKV, l->q.form | l->k.form | l->v.form);
 }
 
-/* What follows the last layer: the output norm. */
+/* Runs the last layer, followed by the output norm. */
 static void forward_last_layer(pass *p) {
-    if (p->runner->observer == NULL) /* who looks sees all rows */
+    if (p->runner->observer == NULL) /* an observer sees all rows */
         p->rows.begin = p->batch->first_wanted;
     const tern_hadamard turned = p->model->hadamards.head;
     const wanted next = {.forms = p->weights->head.form | p->model->image.scan.form,
@@ -415,7 +415,7 @@ static void forward(tern_worker worker, void *argument) {
         forward_layers(&p);
         keep(&p, tern_runner_end_operations(r, error_of(&p)));
     }
-    if (worker.index == 0) { /* operands are the same for all */
+    if (worker.index == 0) { /* all workers had the same operands */
         r->failed = p.status;
         r->failure = p.err;
     }

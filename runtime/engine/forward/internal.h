@@ -2,7 +2,7 @@
 #ifndef TERN_RUNTIME_ENGINE_FORWARD_INTERNAL_H
 #define TERN_RUNTIME_ENGINE_FORWARD_INTERNAL_H
 
-/* What a runner is made of, and the batch that runs: its rows, and where each belongs. */
+/* The parts of a runner, and the batch that runs: its rows, and where each belongs. */
 
 #include "device/mirror.h"
 #include "device/processor.h"
@@ -12,7 +12,7 @@
 #include "runtime/engine/sample/logit_source.h"
 #include "threads/team.h"
 
-/* The residual stream of some rows, and what the next matrices read of them. */
+/* The residual stream of some rows, and the inputs that the next matrices read. */
 typedef struct tern_inputs {
     float *x;        /* [T][n_embd]               residual stream */
     float *norm;     /* [T][width]                input of the next matrices */
@@ -28,16 +28,16 @@ typedef struct tern_inputs {
 /* Scratch for a batch of up to n_batch rows; T stands for the rows of the running batch. */
 typedef struct tern_scratch {
     tern_inputs in;
-    tern_inputs *own;     /* [threads - 1] of one row each, for all workers but the first */
-    float *attended;      /* [T][n_head * head_dim]   what attention gives */
+    tern_inputs *own;     /* [threads - 1] with one row each, for all workers but the first */
+    float *attended;      /* [T][n_head * head_dim] results of attention */
     float *q;             /* [T][n_head * head_dim] */
     float *k, *v;         /* [T][n_head_kv * head_dim] */
     float *gate;          /* [T][n_ff] */
     float *up;            /* [T][n_ff] */
-    float *out;           /* [T][n_embd]               what is added to the residual stream */
+    float *out;           /* [T][n_embd] summand of the residual stream */
     float *cosine, *sine; /* [n_kinds][T][n_rot / 2] */
     float *logits;        /* [n_vocab] */
-    float *lower, *upper; /* [n_picks][n_vocab] bounds, or in lower logits; NULL: not needed */
+    float *lower, *upper; /* [n_picks][n_vocab] bounds; lower may hold logits; NULL: not needed */
     tern_expert_outputs experts;
     tern_expert_sizes expert_sizes;
     size_t width;    /* widest matrix input, columns */
@@ -46,60 +46,60 @@ typedef struct tern_scratch {
 } tern_scratch;
 
 /*
- * The pass that runs, or the last one. Its rows are the spans' unwanted rows, span by span, then
- * their wanted ones: so what the last layer computes lies together, and wanted row w is row
+ * The running pass, or the last one. Its rows are the spans' unwanted rows, span by span, then
+ * their wanted ones. So the rows that the last layer computes lie together, and wanted row w is row
  * first_wanted + w.
  */
 typedef struct tern_batch {
     const tern_pool *pool;
-    const tern_pass_span *spans; /* [n_spans], of the caller */
+    const tern_pass_span *spans; /* [n_spans], the caller's */
     size_t n_spans;
     size_t n; /* rows */
     size_t first_wanted;
-    tern_device_place *at;   /* [n]; a span is a sequence */
+    tern_device_place *at;   /* [n]; the index of a span is the sequence */
     tern_device_place *sees; /* [n] the last position that a row sees: its own, or its span's last;
-                                at, where it is its own */
-    int32_t *places, *types; /* [n] of encoders: rows of positions and of kinds of tokens, which are
-                                0 */
-    int32_t *ids;            /* [n] tokens; 0 where a span has rows in their place */
+                                the same array as `at` where it is always its own */
+    int32_t *places, *types; /* [n] for encoders: rows of the position and token type embeddings;
+                                all types are 0 */
+    int32_t *ids;            /* [n] tokens; 0 where a span has rows instead */
     const uint32_t **tables[TERN_POOL_PARTS]; /* [n_spans] pages of each part of the pool */
     tern_overflow *overflow;                  /* [n_spans] */
-    uint32_t *numbers; /* [numbers of pages] of the spans, where passes run on another device */
+    uint32_t *numbers; /* copies of the spans' page tables, where passes run on another device */
     size_t n_numbers;
     tern_format kv; /* of the pool */
 } tern_batch;
 
-/* A pick that is being made, with others; or a row that is scanned before. */
+/* A pick in progress, together with others; or a row that is scanned in advance. */
 typedef struct tern_pick_slot {
     size_t row;
     tern_pick *pick;
     tern_bounded_pick bounded;
     tern_head_slack slack;
     bool open;     /* bounds may still be enough */
-    size_t before; /* candidates of the slots before it */
+    size_t before; /* candidates of the slots before this one */
 } tern_pick_slot;
 
-/* Wanted rows whose bounds or logits lie in scratch.lower and upper, one after the other. */
+/* Wanted rows whose bounds or logits already lie in scratch.lower and upper, one after another. */
 typedef struct tern_foreseen {
     size_t first, n;
     bool exact;  /* logits, in lower */
-    bool *fresh; /* [n_picks] bounds are still those of the scan */
+    bool *fresh; /* [n_picks] the bounds are unchanged since the scan */
 } tern_foreseen;
 
-/* A pass that was recorded: those of the same numbers call the same operations with the same
- * operands, but for what goes over before them. */
+/* A recorded pass. Passes of the same numbers call the same operations with the same operands,
+ * except for the data that is sent before them. */
 typedef struct tern_recorded_pass {
     const tern_pool *pool;
-    size_t n, first_wanted; /* n 0: none */
-    uint64_t last;          /* runner's count of passes when it ran last */
-    bool seen;              /* it ran, and was not recorded yet */
+    size_t n, first_wanted; /* n 0: unused */
+    uint64_t last;          /* the runner's count of passes when it last ran */
+    bool seen;              /* it ran once, not recorded yet */
     tern_device_recording *recording;
 } tern_recorded_pass;
 
 enum {
     TERN_NO_ROW = UINT32_MAX,
-    TERN_RECORDED_PASSES = 16, /* that are kept at once */
-    TERN_RECORDED_ROWS = 64    /* of a pass, at most: larger ones take longer than their calls */
+    TERN_RECORDED_PASSES = 16, /* kept at once */
+    TERN_RECORDED_ROWS = 64    /* most in a recorded pass: in larger ones the calls cost little */
 };
 
 struct tern_runner {
@@ -108,25 +108,24 @@ struct tern_runner {
     tern_processor_device processor;
     tern_recorded_pass recorded[TERN_RECORDED_PASSES];
     tern_mirror *mirror;  /* of the scratch and the pool; NULL: passes run on the processor */
-    tern_device *backend; /* whose operations make a pass: the processor's, the mirror's, or a
-                             test's */
-    tern_status failed;   /* of the last pass; else its results mean nothing, and why */
+    tern_device *backend; /* its operations make a pass: the processor, the mirror, or a test's */
+    tern_status failed;   /* status of the last pass; its results are valid if it is TERN_OK */
     tern_error failure;
     tern_arena arena;
     tern_scratch scratch;
     tern_batch batch;
     tern_pick_slot *slots; /* [n_picks] */
     tern_foreseen foreseen;
-    bool *counted;                 /* [n_batch] of each wanted row: its head is in work.products */
-    uint32_t buffer_row;           /* whose logits scratch.logits holds; TERN_NO_ROW: of none */
-    tern_recorded_pass *recording; /* being noted; NULL: none is */
+    bool *counted;                 /* [n_batch] for each wanted row: its head is in work.products */
+    uint32_t buffer_row;           /* its logits are in scratch.logits; TERN_NO_ROW: none */
+    tern_recorded_pass *recording; /* being recorded; NULL: none */
     uint32_t n_batch, n_ctx, n_picks;
     int refused; /* errno of the first binding that the system refused; 0: none */
     tern_session_work work;
-    tern_tally *tally;               /* of the kernels that have run */
-    tern_product_observer *observer; /* NULL: there is none */
+    tern_tally *tally;               /* counts the kernels that have run */
+    tern_product_observer *observer; /* NULL: none */
     void *observer_user;
-    tern_stages *stages; /* of as many workers as the team has; NULL: no measurement */
+    tern_stages *stages; /* for as many workers as the team has; NULL: no measurement */
 };
 
 /* Rows that have results. */
@@ -134,7 +133,7 @@ static inline size_t tern_batch_wanted(const tern_batch *b) {
     return b->n - b->first_wanted;
 }
 
-/* What a linear map reads from row t0 on. */
+/* The input of a linear map, from row t0 on. */
 static inline tern_activations tern_activations_of(const tern_scratch *s, const tern_inputs *in,
                                                    const tern_linear *linear, size_t t0) {
     const bool token = linear->form == TERN_INPUT_TOKEN;
@@ -154,45 +153,46 @@ static inline tern_activations tern_activations_of(const tern_scratch *s, const 
 tern_activations tern_wanted_activations(const tern_runner *r, const tern_linear *linear,
                                          size_t row);
 
-/* Counts the head once for a product with n wanted rows, but no row twice, however often it is
- * asked. */
+/* Counts a product of the head with n wanted rows, unless every one of them was counted before. */
 void tern_count_head(tern_runner *r, size_t first, size_t n);
 
-/* The head as the worker reads it. */
+/* The head that the worker reads: the copy of its place. */
 const tern_linear *tern_head_of(const tern_runner *r, tern_worker worker);
 
-/* tern_runner_logits without a look at them. */
+/* tern_runner_logits without the check that the logits are finite. */
 TERN_MUST_CHECK tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n,
                                                       float *logits, tern_error *err);
 
-/* The product of a linear map with n rows that are there. */
+/* The product of a linear map with n rows, as an operand of `multiply`. */
 tern_device_product tern_product_of(const tern_linear *linear, const tern_activations *x, size_t n,
                                     float *y);
 
-/* The counterpart of the scratch, for a model on another device; its operations make the passes. */
+/* Opens the counterpart of the scratch, for a model on another device, whose operations then make
+ * the passes. */
 TERN_MUST_CHECK tern_status tern_runner_open_mirror(tern_runner *r, tern_error *err);
 
-/* Has the sines of the batch that stands follow its cosines, so that they go over together. */
+/* Places the sines of the current batch right after its cosines, so that one copy sends both. */
 void tern_runner_place_angles(tern_runner *r);
 
-/* The table of n pages of a span there: the numbers are copied to those of the batch. */
+/* The device's table of n pages of a span: the page numbers are copied to those of the batch. */
 const uint32_t *tern_runner_table(tern_runner *r, const uint32_t *pages, size_t n);
 
 /*
- * Before the operations of a pass, when all it begins with is there: it goes over. *done: a
- * recording made them, and none is to be called; else they may be noted in place of being run,
- * which tern_runner_end_operations makes up for. Both do nothing on the processor.
+ * Called before the operations of a pass, when all data it begins with is ready: sends that data.
+ * *done: a recording has made the operations, and none must be called. Otherwise the operations may
+ * be recorded instead of run; then tern_runner_end_operations runs the recording. Both functions do
+ * nothing on the processor.
  */
 TERN_MUST_CHECK tern_status tern_runner_begin_operations(tern_runner *r, bool *done,
                                                          tern_error *err);
 TERN_MUST_CHECK tern_status tern_runner_end_operations(tern_runner *r, tern_error *err);
 
-/* What comes back after a pass, or why it does not in r->failed. */
+/* Fetches the results of a pass. Sets r->failed and r->failure on an error. */
 void tern_runner_fetch_results(tern_runner *r);
 
 void tern_runner_close_mirror(tern_runner *r);
 
-/* Runs the batch that stands in the runner; forward.c. */
+/* Runs the runner's batch; in forward.c. */
 void tern_forward(tern_runner *r);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which kernels a runner has run, and which a model could use. */
+/* Lists the kernels that a runner has run, and those that a model could use. */
 
 #include "runtime/engine/forward/internal.h"
 #include "runtime/model/on_device.h"
 
-/* Where rows are listed. */
+/* The destination of a list of rows. */
 typedef struct listing {
     const tern_model *m;
     const tern_kernel_row **rows;
     size_t capacity;
 } listing;
 
-/* Appends a row, or what takes its place on the model's device, that is not there yet. Beyond
+/* Appends a row, or its replacement on the model's device, unless it is there already. Beyond
  * capacity only the count grows. */
 static size_t add_row(const listing *l, const tern_kernel_row *of_processor, size_t count) {
     const tern_kernel_row *row = tern_model_kernel_there(l->m, of_processor);
@@ -24,7 +24,7 @@ static size_t add_row(const listing *l, const tern_kernel_row *of_processor, siz
     return count + 1;
 }
 
-/* The rows of one linear map. */
+/* Appends the rows of one linear map. */
 static size_t add_linear(const listing *l, const tern_linear *linear, size_t n) {
     return add_row(l, linear->gemm, add_row(l, linear->gemv, n));
 }
@@ -36,7 +36,7 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     size_t n = add_row(&l, m->own.embedding.row, 0);
     n = add_row(&l, m->config.arch->encodes ? r->layernorm : r->rmsnorm, n);
     unsigned forms =
-        m->own.head.form | m->image.scan.form; /* made even when no logits are asked for */
+        m->own.head.form | m->image.scan.form; /* quantized even when no logits are requested */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
         for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
             const tern_linear *linear = tern_layer_linear(&m->layers[layer], i);

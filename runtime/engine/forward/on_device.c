@@ -2,8 +2,9 @@
 
 /*
  * Passes on another device. The scratch and the pool of caches have counterparts there (the
- * runner's mirror), beside those of the weights. What the host knows of a pass, from tokens to
- * angles, lies together and goes over at once; notes of overflows and hidden states come back.
+ * runner's mirror), beside those of the weights. The data that the host knows of a pass, from
+ * tokens to angles, lies together and is sent at once; notes of overflows and hidden states come
+ * back.
  */
 
 #include <string.h>
@@ -54,8 +55,8 @@ void tern_runner_close_mirror(tern_runner *r) {
     tern_mirror_close(&r->mirror);
 }
 
-/* Whether passes like this one are worth a recording. Rows in place of tokens come from the host.
- */
+/* True if passes like this one are worth recording. Rows that stand in for tokens come from the
+ * host, which a recording cannot replay. */
 static bool may_record(const tern_runner *r) {
     for (size_t i = 0; i < r->batch.n_spans; i++)
         if (r->batch.spans[i].tokens == NULL)
@@ -63,7 +64,7 @@ static bool may_record(const tern_runner *r) {
     return r->batch.n <= TERN_RECORDED_ROWS && r->observer == NULL;
 }
 
-/* The place of a pass like this one, else of the one that ran longest ago. */
+/* The place of a pass like this one, or else that of the pass that ran longest ago. */
 static tern_recorded_pass *find_place(tern_runner *r) {
     tern_recorded_pass *oldest = &r->recorded[0];
     for (size_t i = 0; i < TERN_RECORDED_PASSES; i++) {
@@ -79,7 +80,7 @@ static tern_recorded_pass *find_place(tern_runner *r) {
     return oldest;
 }
 
-/* Replays a pass like this one, notes the second of its kind, has the first one run. */
+/* Runs the first pass of a kind, records the second one, and replays all later ones. */
 static tern_status look_up(tern_runner *r, bool *done, tern_error *err) {
     tern_recorded_pass *p = find_place(r);
     const bool seen = p->seen;
@@ -115,7 +116,7 @@ void tern_runner_place_angles(tern_runner *r) {
         r->scratch.sine = r->scratch.cosine + count_angles(r);
 }
 
-/* All that the host knows of the pass lies together, up to its angles; then numbers of pages. */
+/* Sends the host's data of the pass, from `at` to its angles in one copy, then the page numbers. */
 static tern_status send_batch(const tern_runner *r, tern_error *err) {
     const tern_batch *b = &r->batch;
     const float *end = r->scratch.sine + count_angles(r);
@@ -143,7 +144,7 @@ tern_status tern_runner_end_operations(tern_runner *r, tern_error *err) {
     return status == TERN_OK ? tern_mirror_replay(r->mirror, p->recording, err) : status;
 }
 
-/* Hidden states of the wanted rows, where tern_runner_hidden looks for them. */
+/* Fetches the hidden states of the wanted rows to where tern_runner_hidden looks for them. */
 static tern_status fetch_hidden(tern_runner *r, tern_error *err) {
     const size_t wanted = tern_batch_wanted(&r->batch), width = r->scratch.width;
     if (wanted == 0)
@@ -161,7 +162,7 @@ void tern_runner_fetch_results(tern_runner *r) {
                                            b->n_spans * sizeof *b->overflow, &err);
     if (status == TERN_OK)
         status = fetch_hidden(r, &err);
-    if (r->failed == TERN_OK) { /* the first error is the one to tell */
+    if (r->failed == TERN_OK) { /* the first error is reported */
         r->failed = status;
         r->failure = err;
     }

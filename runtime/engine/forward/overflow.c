@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* The first numbers that round to an infinity as halves; of q8_0 the scale is one, of 127 codes. */
+/* The smallest number that becomes infinite as a half; in q8_0 the scale is a half, times 127
+ * codes. */
 float tern_cache_limit(tern_format kv) {
     if (kv == TERN_FORMAT_F16)
         return 65520.0f;

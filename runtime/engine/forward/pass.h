@@ -3,7 +3,7 @@
 #define TERN_RUNTIME_ENGINE_FORWARD_PASS_H
 
 /* A pass as one worker runs it, for forward.c and the files of its parts: operands, and steps that
- * several parts take. */
+ * several parts use. */
 
 #include <math.h>
 
@@ -13,23 +13,24 @@
 /* One worker's view of the running batch. */
 typedef struct pass {
     tern_team_lane lane;
-    tern_device_stream *stream; /* the lane */
+    tern_device_stream *stream; /* the lane as a stream */
     tern_device *d;
     const tern_device_ops *ops;
     const tern_runner *runner;
     const tern_batch *batch;
     const tern_model *model;
     const tern_config *config;
-    const tern_weight_set *weights; /* what this worker reads: perhaps of its own node */
+    const tern_weight_set *weights; /* read by this worker: perhaps those of its own node */
     const tern_scratch *s;
-    const tern_inputs *in; /* what this worker reads: everybody's, or its own for a single row */
-    tern_part rows;        /* that the layer computes */
-    size_t layer;          /* that runs */
+    const tern_inputs *in; /* read by this worker: shared, or its own for a single row */
+    tern_part rows;        /* computed by the layer */
+    size_t layer;          /* running */
     tern_status status;    /* of the first operation that failed */
     tern_error err;
 } pass;
 
-/* Calls an operation. A pass in which one failed goes on, so that no worker waits for another. */
+/* Calls an operation. After an error the pass goes on, so that no worker waits for one that
+ * stopped. */
 #define RUN(p, operation, ...)                                                                     \
     keep(p, (p)->ops->operation((p)->d, (p)->stream, __VA_ARGS__, error_of(p)))
 
@@ -42,7 +43,7 @@ static inline void keep(pass *p, tern_status status) {
         p->status = status;
 }
 
-/* What the next operations are counted as. */
+/* Sets the stage that the next operations count towards. */
 static inline void stage(pass *p, tern_stage next) {
     p->lane.next = next;
 }
@@ -61,12 +62,12 @@ static inline tern_device_rows shared(const pass *p, float *x, size_t stride, si
                               .rows = count_of(p->rows)};
 }
 
-/* Whether each worker has inputs of its own, of the one row that there is. */
+/* True if each worker has its own inputs, because the pass has only one row. */
 static inline bool is_own(const pass *p) {
     return p->batch->n == 1;
 }
 
-/* The same of a worker's inputs. */
+/* The same rows of a worker's inputs. */
 static inline tern_device_rows input(const pass *p, float *x, size_t stride, size_t width) {
     tern_device_rows rows = shared(p, x, stride, width);
     rows.own = is_own(p);
@@ -78,27 +79,27 @@ static inline tern_device_rows stream_rows(const pass *p) {
     return input(p, p->in->x, p->config->n_embd, p->config->n_embd);
 }
 
-/* What the next matrices read, `width` columns of it. */
+/* The input of the next matrices, `width` columns of it. */
 static inline tern_device_rows norm_rows(const pass *p, size_t width) {
     return input(p, p->in->norm, p->s->width, width);
 }
 
-/* What is added to the residual stream. */
+/* The summand of the residual stream. */
 static inline tern_device_rows out_rows(const pass *p) {
     return shared(p, p->s->out, p->config->n_embd, p->config->n_embd);
 }
 
 /* ---- steps of several parts --------------------------------------------------------------- */
 
-/* Notes rows as `a` says, a.at where they belong. */
+/* Notes overflows in rows as `a` says; a.at: the sequence and position of each row. */
 static inline void watch(pass *p, tern_device_watch a, tern_overflow_place place) {
     a.code = tern_overflow_code(p->layer, place);
     a.notes = p->batch->overflow;
     RUN(p, watch, &a);
 }
 
-/* Notes rows with an element not below the limit; `group` rows belong to each row of the batch, of
- * which `first` is the first. */
+/* Notes rows with an element that is not below the limit. Each row of the batch has `group` of
+ * these rows; `first` is the first one of the batch. */
 static inline void watch_below(pass *p, const tern_device_rows *x, size_t group, size_t first,
                                float limit, tern_overflow_place place) {
     watch(p,
@@ -106,7 +107,7 @@ static inline void watch_below(pass *p, const tern_device_rows *x, size_t group,
           place);
 }
 
-/* The same where rmsnorm follows: the sum of squares must be finite, too. */
+/* The same before an rmsnorm, which also needs a finite sum of squares. */
 static inline void watch_squares(pass *p, const tern_device_rows *x, size_t group, size_t first,
                                  tern_overflow_place place) {
     watch(p,
@@ -131,14 +132,14 @@ static inline void norm_of(pass *p, const tern_device_rows *x, const float *g,
     }
 }
 
-/* What the next matrices read of a row. */
+/* The forms of a row that the next matrices read. */
 typedef struct wanted {
     unsigned forms;       /* bits of tern_input_form */
-    tern_hadamard turned; /* before these are made */
-    bool kept;            /* the row as it was before goes to p->s->out */
+    tern_hadamard turned; /* applied before the forms are made */
+    bool kept;            /* a copy of the row before that goes to p->s->out */
 } wanted;
 
-/* What matrices of the layer read: `forms` of that input. */
+/* The forms of an input that matrices of the layer read. */
 static inline wanted wanted_of(const pass *p, size_t layer, tern_block_input input,
                                unsigned forms) {
     const tern_hadamards *h = &p->model->hadamards;
@@ -146,7 +147,7 @@ static inline wanted wanted_of(const pass *p, size_t layer, tern_block_input inp
     return (wanted){.forms = forms, .turned = h->block > 0 ? h->blocks[layer][input] : none};
 }
 
-/* norm[T][width] turned as matrices want it: H(signs * x). */
+/* Transforms norm[T][width] as the next matrices need it: H(signs * x). */
 static inline void turn_rows(pass *p, const wanted *next, const tern_device_rows *x) {
     if (next->turned.block == 0)
         return;
@@ -158,7 +159,7 @@ static inline void turn_rows(pass *p, const wanted *next, const tern_device_rows
     watch_below(p, x, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_TURNED);
 }
 
-/* The forms of rows that matrices read; floats in the precision asked for. */
+/* Makes the forms of rows that matrices read; rounds floats to the precision asked for. */
 static inline void make_forms(pass *p, unsigned forms, const tern_device_rows *x,
                               const tern_device_quantized *token,
                               const tern_device_quantized *block) {
@@ -171,7 +172,7 @@ static inline void make_forms(pass *p, unsigned forms, const tern_device_rows *x
         RUN(p, quantize_block, x, block);
 }
 
-/* norm[T][width] as the next matrices read it. */
+/* Makes the forms of norm[T][width] that the next matrices read. */
 static inline void quantize(pass *p, size_t width, wanted next) {
     const tern_scratch *s = p->s;
     const tern_inputs *in = p->in;
@@ -190,7 +191,8 @@ static inline void quantize(pass *p, size_t width, wanted next) {
     make_forms(p, next.forms, &x, &token, &block);
 }
 
-/* Shows the products before they are made, when everybody's rows are there; routes of experts. */
+/* Shows products to the observer before they are computed, once the rows of all workers are there.
+ * routes: of experts, or NULL. */
 static inline void show(pass *p, const tern_device_product *products,
                         const tern_linear *const *linear, size_t n,
                         const tern_product_routes *routes) {
@@ -214,7 +216,7 @@ typedef struct map {
     float *y;       /* [T][matrix rows] */
 } map;
 
-enum { MAPS = 3 }; /* at most, together */
+enum { MAPS = 3 }; /* most maps at once */
 
 /* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices. */
 static inline void multiply(pass *p, const map *maps, size_t count) {

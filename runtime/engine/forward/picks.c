@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Tokens from the hidden states of wanted rows. All picks that fit into the slots go the same way
- * together: one scan of the head's image for bounds, candidates, exact logits of these, a decision;
- * and one product with the whole head for those that bounds do not decide. Rows that are picked
- * from one after the other can be scanned or multiplied together before.
+ * Picks tokens from the hidden states of wanted rows. All picks that fit into the slots take the
+ * same steps together: one scan of the head's image for bounds, candidates, exact logits of these,
+ * a decision; then one product with the whole head for those picks that bounds do not decide. Rows
+ * that are picked from one after another can be scanned or multiplied together in advance.
  */
 
 #include "runtime/engine/forward/internal.h"
 
-/* Some picks, in the runner's first slots. */
+/* The picks in the runner's first slots. */
 typedef struct group {
     tern_runner *r;
     size_t n;
     size_t first, rows; /* wanted rows from the first open slot's to the last one's */
-    size_t base;        /* the wanted row whose bounds or logits come first in scratch.lower */
+    size_t base;        /* the wanted row whose bounds or logits are the first in scratch.lower */
     size_t candidates;  /* of all open slots */
 } group;
 
-/* A body over slots, each of which is one worker's; by the caller alone where there is only one. */
+/* Runs a body over slots, each of which one worker handles; with one slot only the caller runs
+ * it. */
 static void for_slots(group *g, tern_team_body *body) {
     if (g->n == 1)
         body((tern_worker){.team = g->r->team, .index = 0, .count = 1}, g);
@@ -30,7 +31,7 @@ static tern_part my_slots(const group *g, tern_worker worker) {
     return worker.count == 1 ? (tern_part){0, g->n} : tern_team_split(worker, g->n, 1);
 }
 
-/* The rows from the first open slot to the last one; false when none is open. */
+/* Finds the rows from the first open slot to the last one; false when none is open. */
 static bool find_rows(group *g) {
     const tern_pick_slot *first = NULL, *last = NULL;
     for (size_t i = 0; i < g->n; i++)
@@ -45,12 +46,12 @@ static bool find_rows(group *g) {
     return true;
 }
 
-/* What lies in a row of lower or upper, or of logits, for a slot. */
+/* The slot's row of lower or upper, or of logits. */
 static float *place_of(const group *g, float *rows, const tern_pick_slot *slot) {
     return rows + (slot->row - g->base) * g->r->model->config.n_vocab;
 }
 
-/* ---- rows that were foreseen --------------------------------------------------------------- */
+/* ---- rows computed in advance -------------------------------------------------------------- */
 
 static bool is_foreseen(const tern_runner *r, size_t row, bool exact) {
     const tern_foreseen *f = &r->foreseen;
@@ -58,8 +59,8 @@ static bool is_foreseen(const tern_runner *r, size_t row, bool exact) {
            (exact || f->fresh[row - f->first]);
 }
 
-/* Whether all open slots' bounds or logits are there; places are then those. Otherwise they are
- * forgotten, because their memory is needed. */
+/* True if the bounds or logits of all open slots are there; then they are used. Otherwise all of
+ * them are forgotten, because their memory is needed. */
 static bool all_foreseen(group *g, bool exact) {
     tern_runner *r = g->r;
     bool all = r->foreseen.n > 0;
@@ -105,7 +106,7 @@ static void choose_part(tern_worker worker, void *argument) {
     }
 }
 
-/* Opens a slot when its row has bounds. */
+/* Opens a slot if its row has bounds. */
 static void open_row(tern_runner *r, tern_pick_slot *slot) {
     const tern_head_image *image = &r->model->image;
     const tern_activations x = tern_wanted_activations(r, &image->scan, slot->row);
@@ -135,7 +136,7 @@ static void scan(group *g) {
     tern_stages_run(r->stages, r->team, scan_part, g, TERN_STAGE_SCAN);
 }
 
-/* A choice changes the bounds that it is made from. */
+/* Finds candidates from bounds. This changes the bounds, so they do not stay fresh. */
 static void find_candidates(group *g) {
     tern_runner *r = g->r;
     if (!all_foreseen(g, false))
@@ -155,7 +156,7 @@ static void find_candidates(group *g) {
 /* ---- exact logits of candidates ---------------------------------------------------------------
  */
 
-/* Lines up the candidates of all slots, and keeps account of them. */
+/* Numbers the candidates of all slots consecutively, and counts them in the work done. */
 static void count_candidates(group *g) {
     tern_runner *r = g->r;
     g->candidates = 0;
@@ -168,7 +169,8 @@ static void count_candidates(group *g) {
     r->work.head_rows += g->candidates;
 }
 
-/* Candidates [begin, end) of a slot; each row of the head as a matrix of its own, at its place. */
+/* Computes candidates [begin, end) of a slot. Each row of the head is multiplied as a matrix of one
+ * row, and its logit goes to the token's place. */
 static void multiply_candidates(const group *g, const tern_linear *head, const tern_pick_slot *slot,
                                 size_t begin, size_t end) {
     const uint32_t *ids = tern_bounds_candidates(&slot->bounded);
@@ -209,7 +211,7 @@ static void decide_part(tern_worker worker, void *argument) {
     }
 }
 
-/* Decides what bounds decide. */
+/* Makes the picks that bounds decide. */
 static void pick_by_bounds(group *g) {
     tern_runner *r = g->r;
     find_candidates(g);
@@ -220,7 +222,7 @@ static void pick_by_bounds(group *g) {
 
 /* ---- all logits ------------------------------------------------------------------------------ */
 
-/* Opens the slots that are not decided. */
+/* Opens the slots that are not decided yet. */
 static void open_rest(group *g) {
     for (size_t i = 0; i < g->n; i++)
         g->r->slots[i].open = g->r->slots[i].pick->status != TERN_OK;
@@ -242,7 +244,7 @@ static void sample_part(tern_worker worker, void *argument) {
     }
 }
 
-/* One row's, which may be there already. */
+/* Picks from the logits of one row, which may be in the buffer already. */
 static void pick_from_buffer(tern_runner *r, tern_pick *pick) {
     const float *logits;
     pick->status = tern_runner_buffered(r, pick->row, &logits, &pick->err);
@@ -276,7 +278,7 @@ static void pick_from_all(group *g, tern_pick *picks) {
 
 /* ---- rows before they are picked from -------------------------------------------------------- */
 
-/* Bounds of rows that have some. */
+/* Finds bounds of those rows that have any. */
 static void foresee_bounds(tern_runner *r, size_t first, size_t n) {
     group g = {.r = r, .n = n};
     for (size_t i = 0; i < n; i++) {
@@ -295,7 +297,7 @@ static void foresee_bounds(tern_runner *r, size_t first, size_t n) {
 
 static void foresee_logits(tern_runner *r, size_t first, size_t n) {
     if (tern_runner_multiply_head(r, first, n, r->scratch.lower, NULL) != TERN_OK)
-        return; /* the picks will say so */
+        return; /* the picks will report it */
     r->foreseen.first = first;
     r->foreseen.n = n;
     r->foreseen.exact = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From the hidden states of wanted rows to their logits. */
+/* Logits of wanted rows, from their hidden states. */
 
 #include "base/logprob.h"
 #include "runtime/engine/forward/internal.h"
@@ -91,8 +91,8 @@ static tern_status multiply_head(tern_runner *r, size_t first, size_t n, float *
     return c.status;
 }
 
-/* On another device logits are made in the counterpart of the scratch, as many rows at once as it
- * holds, and come from there to wherever they are wanted. */
+/* On another device logits are computed in the counterpart of the scratch, as many rows at once as
+ * it holds, and are then copied to `logits`. */
 static tern_status fetch_logits(tern_runner *r, size_t first, size_t n, float *logits,
                                 tern_error *err) {
     const size_t n_vocab = r->model->config.n_vocab;

@@ -13,7 +13,7 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-/* Inputs of n rows. */
+/* Lays out inputs of n rows. */
 static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, size_t n,
                                   tern_taker *t) {
     return (tern_inputs){.experts = tern_experts_lay_out(c, &w->expert_sizes, n, t),
@@ -27,13 +27,13 @@ static tern_inputs lay_out_inputs(const tern_scratch *w, const tern_config *c, s
                          .bx_sum = tern_take(t, n * w->blocks, sizeof(int32_t))};
 }
 
-/* Attention's memory for so many lanes, and sequences of up to n_ctx positions. */
+/* Lays out attention's memory for this many lanes, and sequences of up to n_ctx positions. */
 static void lay_out_attention(tern_runner *r, uint32_t threads, tern_taker *t) {
     const tern_config *c = &r->model->config;
     tern_attend_scratch *s = &r->processor.attend;
     tern_attend_scratch_sizes(c->n_head / c->n_head_kv, c->head_dim, s);
     s->heads = tern_take(t, threads, s->stride);
-    if (threads == 1) /* shares nothing */
+    if (threads == 1) /* nothing is shared */
         return;
     const size_t of_head = tern_taker_times(t, tern_pages_of(r->n_ctx), s->scratch_begin);
     s->states_bytes = tern_taker_times(t, c->n_head_kv, of_head);
@@ -42,7 +42,7 @@ static void lay_out_attention(tern_runner *r, uint32_t threads, tern_taker *t) {
     s->shares = tern_take(t, s->n_shares, sizeof *s->shares);
 }
 
-/* What a pass computes with. */
+/* Lays out the memory that a pass computes in. */
 static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     const tern_config *c = &r->model->config;
     tern_scratch *w = &r->scratch;
@@ -73,14 +73,14 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     w->out = tern_take(t, batch * c->n_embd, sizeof(float));
 }
 
-/* Numbers of all pages that the spans of a pass may have, where a device reads them. */
+/* The number of page numbers that all spans of a pass may have, where a device reads them. */
 static size_t page_numbers(const tern_runner *r, tern_taker *t) {
     const size_t of_span = (size_t)TERN_POOL_PARTS * tern_pages_of(r->n_ctx);
     return r->model->mirror != NULL ? tern_taker_times(t, of_span, r->n_batch) : 0;
 }
 
-/* What is known of the rows of a pass. From `at` to the sines it lies together: on_device.c sends
- * it at once. */
+/* Lays out the data about the rows of a pass. It is contiguous from `at` to the sines, because
+ * on_device.c sends it in one copy. */
 static void lay_out_batch(tern_runner *r, tern_taker *t) {
     const tern_config *c = &r->model->config;
     const size_t angles = (size_t)r->n_batch * c->n_kinds * (c->n_rot / 2);
@@ -102,7 +102,7 @@ static void lay_out_batch(tern_runner *r, tern_taker *t) {
     r->counted = tern_take(t, r->n_batch, sizeof *r->counted);
 }
 
-/* Logits, or bounds of them. */
+/* Lays out logits, or bounds of them. */
 static void lay_out_logits(tern_runner *r, tern_taker *t) {
     const size_t n_vocab = r->model->config.n_vocab;
     tern_scratch *w = &r->scratch;
@@ -115,14 +115,15 @@ static void lay_out_logits(tern_runner *r, tern_taker *t) {
         w->upper = tern_take(t, r->n_picks * n_vocab, sizeof(float));
 }
 
-/* All of the arena; called once to size it and once to fill it. */
+/* Lays out the whole arena; called once to size it and once to fill it. */
 static void lay_out(tern_runner *r, uint32_t threads, tern_taker *t) {
     lay_out_scratch(r, threads, t);
     lay_out_batch(r, t);
     lay_out_logits(r, t);
 }
 
-/* The processor's operations, with the kernels that the model has chosen; memory comes later. */
+/* Sets up the processor's operations with the kernels that the model has chosen; their memory comes
+ * later. */
 static void choose_backend(tern_runner *r) {
     const tern_row_set *rows = &r->model->rows;
     tern_processor_device *p = &r->processor;
@@ -163,7 +164,7 @@ tern_status tern_runner_bytes(const tern_model *model, const tern_runner_params 
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* The team, where the model's places want it. */
+/* Starts the team on the model's places. */
 static tern_status start_team(tern_runner *r, uint32_t threads, tern_error *err) {
     const tern_model *m = r->model;
     const tern_status status =
@@ -177,7 +178,7 @@ static tern_status start_team(tern_runner *r, uint32_t threads, tern_error *err)
     return tern_model_note_refusal(m, tern_team_refused(r->team), &r->refused, err);
 }
 
-/* Maps the scratch for the threads that there are. */
+/* Maps the scratch for the threads that were started. */
 static tern_status reserve(tern_runner *r, const tern_runner_params *params, tern_error *err) {
     tern_runner_params p = *params;
     size_t bytes = 0;
@@ -202,7 +203,7 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
     r->refused = model->refused;
     r->tally = tern_tally_new();
     choose_backend(r);
-    /* Another device is driven by the thread that calls. */
+    /* The calling thread drives another device. */
     tern_status status = r->tally != NULL
                              ? start_team(r, model->mirror != NULL ? 1 : params->threads, err)
                              : tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
@@ -257,7 +258,7 @@ void tern_runner_measure(tern_runner *r, tern_stages *stages) {
 
 /* ---- a pass -------------------------------------------------------------------------------- */
 
-/* Of an encoder: a row sees all of its span, which is the whole text. */
+/* Notes a row of an encoder. It sees all of its span, which is the whole text. */
 static void note_encoder(tern_batch *b, size_t row, const tern_pass_span *s) {
     b->sees[row] = b->at[row];
     b->sees[row].position = s->position + (uint32_t)s->n - 1;
@@ -277,7 +278,7 @@ static void add_rows(tern_batch *b, size_t span, size_t begin, size_t end) {
     }
 }
 
-/* Where a span's pages are, as operations read it. */
+/* Notes the page tables of a span for operations. */
 static void note_pages(tern_runner *r, size_t span, const tern_pass_span *s) {
     const uint32_t *parts[TERN_POOL_PARTS] = {
         [TERN_PART_ALL] = s->pages, [TERN_PART_WINDOW] = s->window_pages};
@@ -287,7 +288,7 @@ static void note_pages(tern_runner *r, size_t span, const tern_pass_span *s) {
             r->mirror != NULL && parts[i] != NULL ? tern_runner_table(r, parts[i], n) : parts[i];
 }
 
-/* Lines up the rows of the spans. */
+/* Makes the batch of the rows of the spans. */
 static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
                        size_t n_spans) {
     tern_batch *b = &r->batch;
@@ -307,7 +308,7 @@ static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_sp
         add_rows(b, i, spans[i].n - spans[i].wanted, spans[i].n);
 }
 
-/* Keeps account of a pass that was made. */
+/* Counts a finished pass in the work done. */
 static void note_pass(tern_runner *r) {
     const tern_batch *b = &r->batch;
     r->work.passes++;
@@ -329,7 +330,7 @@ void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span
     tern_forward(r);
     tern_runner_fetch_results(r);
     note_pass(r);
-    r->batch.spans = NULL; /* the caller's; so is the pool */
+    r->batch.spans = NULL; /* both belong to the caller */
     r->batch.pool = NULL;
 }
 

@@ -55,7 +55,7 @@ void tern_stages_begin(tern_stages *s) {
         s->records[i].mark = now;
 }
 
-/* Counts what passed since the worker's last mark. */
+/* Counts the time since the worker's last mark. */
 static void mark(tern_stage_record *r, uint64_t *spent, uint64_t now) {
     *spent += now - r->mark;
     r->mark = now;

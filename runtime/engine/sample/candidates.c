@@ -3,9 +3,9 @@
 #include "runtime/engine/sample/candidates.h"
 
 /*
- * Key that is larger for the candidate that comes first: the logit's bits made monotonic in the
- * upper half (negative: all bits flipped; else the sign bit set; + 0.0f turns -0 into +0), the
- * complement of the id in the lower half.
+ * A key that is larger for the candidate that comes first: the upper half is the logit's bits made
+ * monotonic (negative: all bits flipped; else the sign bit set; + 0.0f turns -0 into +0), the lower
+ * half is the complement of the id.
  */
 static uint64_t candidate_key(float logit, uint32_t id) {
     const uint32_t bits = tern_float_bits(logit + 0.0F);

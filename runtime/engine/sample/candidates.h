@@ -4,7 +4,7 @@
 
 /*
  * Tokens in the order in which a sampler looks at them: logit descending, then id ascending. A heap
- * of 64-bit keys gives them one by one, largest key first.
+ * of 64-bit keys yields them one by one, largest key first.
  */
 
 #include <stddef.h>
@@ -17,8 +17,8 @@ static inline uint32_t tern_float_bits(float x) {
     return bits;
 }
 
-/* A heap of n candidates in heap[n]: tokens ids[0 .. n), or 0 .. n where ids is NULL; logits are
- * found by token. */
+/* Builds a heap of n candidates in heap[n]: tokens ids[0 .. n), or 0 .. n - 1 if ids is NULL.
+ * logits is indexed by token. */
 void tern_candidates_build(uint64_t *heap, const float *logits, const uint32_t *ids, size_t n);
 
 /* Moves the first candidate of heap[0, n) to heap[n - 1] and returns its token. */

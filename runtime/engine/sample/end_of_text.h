@@ -7,12 +7,12 @@
 #include "tern/tern.h"
 
 typedef struct tern_end_of_text {
-    const tern_tokenizer *tokenizer; /* whose end-of-text tokens count; NULL: none do */
+    const tern_tokenizer *tokenizer; /* its end-of-text tokens count; NULL: none do */
     const int32_t *stop_tokens;      /* [n_stop_tokens] */
     size_t n_stop_tokens;
 } tern_end_of_text;
 
-/* Whether the token ends the text; *why then is TERN_STOP_END or TERN_STOP_TOKEN. */
+/* True if the token ends the text; then *why is TERN_STOP_END or TERN_STOP_TOKEN. */
 bool tern_ends_text(const tern_end_of_text *e, int32_t token, tern_stop_reason *why);
 
 #endif

@@ -34,7 +34,7 @@ static tern_status check(const tern_sampler_params *params, uint32_t n_vocab, te
     return TERN_OK;
 }
 
-/* Whether anything depends on the tokens that came before. */
+/* True if anything depends on earlier tokens. */
 static bool looks_back(const tern_penalties *p) {
     return p->repetition != 1.0F || p->presence != 0.0F || p->frequency != 0.0F;
 }
@@ -129,7 +129,7 @@ void tern_penalties_change(tern_penalties *p, float *logits) {
         float *x = &logits[p->bias[i].token];
         *x = bounded(*x + p->bias[i].bias);
     }
-    /* A token is penalized where it comes first; its count is hidden until the second loop. */
+    /* A token is penalized at its first occurrence; its count is 0 from then to the second loop. */
     for (uint32_t i = 0; i < p->used; i++) {
         const int32_t token = p->window[i];
         if (p->counts[token] > 0) {

@@ -3,16 +3,17 @@
 /*
  * From logits to a token. Every step has one result on every machine (docs/numerics.md):
  *
- *   1. biases and penalties change the logits (penalties.h); those of tokens that are not allowed
- *      become minus infinity (tern_sampler_allow), so that their probability is 0;
- *   2. x[i] = (logit[i] - max) / temperature; at temperature 0 the largest logit wins, and that is
- * all;
+ *   1. biases and penalties change the logits (penalties.h); the logits of tokens that are not
+ *      allowed become minus infinity (tern_sampler_allow), so that their probability is 0;
+ *   2. x[i] = (logit[i] - max) / temperature; at temperature 0 the largest logit wins, without any
+ *      further step;
  *   3. top-k keeps the k candidates that come first by logit descending, then id ascending;
- *   4. softmax over what is kept, in that order (without top-k: all tokens, by id);
+ *   4. softmax over the kept candidates, in that order (without top-k: all tokens, by id);
  *   5. top-p keeps the shortest run of candidates in the order of 3 whose probabilities add up to
  *      at least top_p; min-p ends that run before the first candidate whose probability is below
  *      min_p times the first one's;
- *   6. r = uniform * (sum of what is kept); the first candidate whose running sum exceeds r wins.
+ *   6. r = uniform * (sum of the kept probabilities); the first candidate whose running sum exceeds
+ *      r wins.
  *
  * Sums are sequential, in double. No C library function decides anything.
  */
@@ -44,7 +45,7 @@ static tern_status check_params(const tern_sampler_params *p, uint32_t n_vocab, 
     return TERN_OK;
 }
 
-/* Buffers for n tokens; float rows are padded to whole vectors. */
+/* Allocates buffers for n tokens; float rows are padded to whole vectors. */
 static bool allocate(tern_sampler *s, uint32_t n) {
     const size_t padded = ((size_t)n + TERN_LANES - 1) / TERN_LANES * TERN_LANES;
     size_t float_bytes;
@@ -141,7 +142,7 @@ int32_t tern_argmax(const float *logits, size_t n) {
     return (int32_t)best;
 }
 
-/* An exponent of all ones: infinity or NaN. */
+/* True if the exponent is all ones: infinity or NaN. */
 static bool is_nonfinite(float x) {
     return (tern_float_bits(x) & 0x7f800000U) == 0x7f800000U;
 }
@@ -161,8 +162,9 @@ static tern_status check_finite(const float *logits, uint32_t n, tern_error *err
 /* ---- the draw -------------------------------------------------------------------------------- */
 
 /*
- * Index of the candidate that a uniform share of the total picks, of n candidates in order. The
- * probability of candidate j is p[j], or where `popped` is given that of the id after popped[-j].
+ * Draws one of n candidates in order: the index at which a uniform share of the total falls. The
+ * probability of candidate j is p[j]; with `popped` it is that of the token whose key is
+ * popped[-j].
  */
 static size_t draw(tern_sampler *s, const uint64_t *popped, size_t n, double total) {
     const double r = tern_chacha_uniform(&s->random) * total;
@@ -175,14 +177,14 @@ static size_t draw(tern_sampler *s, const uint64_t *popped, size_t n, double tot
     return n - 1;
 }
 
-/* What of an ordered run of candidates is kept so far: by top-p and min-p. */
+/* The candidates of an ordered run that top-p and min-p have kept so far. */
 typedef struct nucleus {
     double floor, total;
     size_t kept;
 } nucleus;
 
-/* Takes the candidate that comes next; false when it does not belong to the run. The product of two
- * floats is exact in double. */
+/* Takes the next candidate; false if it no longer belongs to the run. The product of two floats is
+ * exact in double. */
 static bool nucleus_take(nucleus *n, const tern_sampler_params *params, float p) {
     if (n->kept == 0)
         n->floor = (double)params->min_p * (double)p;
@@ -218,7 +220,7 @@ uint32_t tern_sampler_from_top_k(tern_sampler *s, const float *logits, size_t n,
     return tern_candidate_token(s->heap[n - 1 - draw(s, NULL, kept.kept, kept.total)]);
 }
 
-/* Candidates leave the heap in order until one is not kept; their ids stay after its end. */
+/* Pops candidates from the heap in order until one is not kept; their keys stay after its end. */
 static uint32_t pick_in_order(tern_sampler *s, const float *logits, float max) {
     const size_t n = s->n_vocab;
     scale_all(s, logits, max);

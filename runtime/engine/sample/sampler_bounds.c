@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Picking a token when logits are known by bounds only. A floor is found below which no logit can
- * matter; the tokens whose upper bound reaches it are the candidates, and get exact logits. Every
- * decision then has to come out the same for all values that the rest can have, or all logits are
- * asked for. Biases and penalties are monotonic, also as they are rounded, so applied to a bound
- * they give a bound.
+ * Picks a token when only bounds of the logits are known. First a floor is found below which no
+ * logit can matter; the tokens whose upper bound reaches it are the candidates, and get exact
+ * logits. Every decision must then be the same for all values that the other logits can have;
+ * otherwise all logits are needed. Biases and penalties are monotonic, even with rounding, so
+ * applied to a bound they give a bound.
  */
 
 #include <math.h>
@@ -14,12 +14,12 @@
 #include "runtime/engine/sample/logit_source.h"
 #include "runtime/engine/sample/sampler.h"
 
-/* With more candidates than a share of 1 in MAX_SHARE, reading all rows in order costs no more. */
+/* Reading all rows in order costs no more than more candidates than 1 in MAX_SHARE. */
 enum { MAX_SHARE = 16, MIN_CANDIDATES = 64 };
 
 enum { LANES = 16 };
 
-/* The largest of x[n], n >= 1. As tern_argmax, but the compiler can make vectors of it. */
+/* The largest of x[n], n >= 1: the value at tern_argmax, in a form that the compiler vectorises. */
 static float largest(const float *x, size_t n) {
     float lanes[LANES];
     size_t i = 0;
@@ -38,14 +38,14 @@ static float largest(const float *x, size_t n) {
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-/* The k-th largest of x[n], 1 <= k <= n: the root of a heap of the k largest, least on top. */
+/* The k-th largest of x[n], 1 <= k <= n: the root of a heap of the k largest, smallest on top. */
 static float kth_largest(float *heap, size_t k, const float *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         size_t at = i;
-        if (i < k) { /* up to its place */
+        if (i < k) { /* sift up */
             for (; at > 0 && heap[(at - 1) / 2] > x[i]; at = (at - 1) / 2)
                 heap[at] = heap[(at - 1) / 2];
-        } else if (x[i] > heap[0]) { /* down from the root, which leaves */
+        } else if (x[i] > heap[0]) { /* replace the root and sift down */
             at = 0;
             for (size_t child = 1; child < k; child = 2 * at + 1) {
                 child += child + 1 < k && heap[child + 1] < heap[child];
@@ -62,8 +62,8 @@ static float kth_largest(float *heap, size_t k, const float *x, size_t n) {
     return heap[0];
 }
 
-/* Makes the allowed tokens that reach the floor candidates; false when there are too many to be
- * worth it. */
+/* Makes the allowed tokens that reach the floor candidates; false when they are too many to pay
+ * off. */
 static bool choose(tern_bounded_pick *p, float floor) {
     const uint32_t n_vocab = p->sampler->n_vocab;
     const size_t most = n_vocab / MAX_SHARE + MIN_CANDIDATES;
@@ -79,7 +79,7 @@ static bool choose(tern_bounded_pick *p, float floor) {
     return true;
 }
 
-/* The best candidate: it is the best token, since the floor is at most its lower bound. */
+/* The best candidate. It is the best token, since the floor is at most its lower bound. */
 static uint32_t best_of(const tern_bounded_pick *p) {
     uint32_t best = p->sampler->ids[0];
     for (size_t i = 1; i < p->n; i++)
@@ -91,9 +91,9 @@ static uint32_t best_of(const tern_bounded_pick *p) {
 /* ---- top-p and min-p over all tokens -------------------------------------------------------- */
 
 /*
- * An upper bound of e^x for x <= 0, to 7 %: 2^(i + f) <= 2^i (1 + f) for 0 <= f < 1, and the latter
- * is the float with i in its exponent and f in its mantissa. The factor covers the rounding of x
- * times log2(e); what is below 2^-100 counts as that.
+ * An upper bound of e^x for x <= 0, within 7 %: 2^(i + f) <= 2^i (1 + f) for 0 <= f < 1, and the
+ * latter is the float with i in its exponent and f in its mantissa. The factor covers the rounding
+ * of x times log2(e). Results below 2^-100 are raised to that.
  */
 static float exp_above(float x) {
     float y = x * 1.44269504F;
@@ -104,7 +104,8 @@ static float exp_above(float x) {
     return bound * 1.0001F;
 }
 
-/* At least the sum of e^((logit - max) / temperature) over the tokens that are not candidates. */
+/* An upper bound of the sum of e^((logit - max) / temperature) over all tokens but the
+ * candidates. */
 static double tail_above(const tern_bounded_pick *p, float max) {
     const float t = p->sampler->params.temperature;
     double sum = 0.0;
@@ -115,8 +116,9 @@ static double tail_above(const tern_bounded_pick *p, float max) {
 }
 
 /*
- * Probabilities as shares of the candidates' sum, which differ from the canonical ones by a common
- * factor between `low` and `high`, and by RATIO from it: two divisions round by 2^-24 each.
+ * Probabilities as shares of the candidates' sum. They differ from the canonical ones by a common
+ * factor between `low` and `high`, and by a relative error of up to RATIO: two divisions round by
+ * 2^-24 each.
  */
 typedef struct shares {
     double low, high;
@@ -125,8 +127,8 @@ typedef struct shares {
 
 #define RATIO 0x1p-21
 
-/* s->p by token; what the canonical sum over all tokens, 16 lanes of floats, may be beside theirs.
- */
+/* Sets s->p by token. Returns the limits of the candidates' sum divided by the canonical sum over
+ * all tokens, which has 16 lanes of floats. */
 static shares share_out(tern_bounded_pick *p, float max) {
     tern_sampler *s = p->sampler;
     float *packed = s->packed;
@@ -147,12 +149,12 @@ static shares share_out(tern_bounded_pick *p, float max) {
 
 typedef enum verdict { NO, YES, OPEN } verdict;
 
-/* Whether x < y, where x may be off by a share of `slack`. */
+/* Compares x < y, where x may be off by a share of `slack`. */
 static verdict is_less(double x, double y, double slack) {
     return x * (1.0 + slack) < y ? YES : x * (1.0 - slack) >= y ? NO : OPEN;
 }
 
-/* Whether top-p ends a run of candidates with this sum of shares. */
+/* Decides if top-p ends a run of candidates with this sum of shares. */
 static verdict is_full(const tern_bounded_pick *p, shares f, double sum) {
     const double top_p = (double)p->sampler->params.top_p;
     if (p->sampler->params.top_p >= 1.0F || sum * f.high * (1.0 + RATIO) < top_p)
@@ -161,8 +163,8 @@ static verdict is_full(const tern_bounded_pick *p, shares f, double sum) {
 }
 
 /*
- * How many candidates are kept, and the sum of their shares; 0: it is not certain. Where candidates
- * end, or one lies below the floor, another token may come next, whose share is below `deepest`.
+ * The number of kept candidates, and the sum of their shares; 0: it is not certain. After the last
+ * candidate, or one below the floor, another token may come next, whose share is below `deepest`.
  */
 static size_t keep(tern_bounded_pick *p, shares f, double deepest, double *total) {
     tern_sampler *s = p->sampler;
@@ -184,7 +186,7 @@ static size_t keep(tern_bounded_pick *p, shares f, double deepest, double *total
     }
 }
 
-/* The draw of sampler.c, if it is certain. */
+/* Makes the draw of sampler.c, if its result is certain. */
 static bool draw(const tern_bounded_pick *p, size_t kept, double r, uint32_t *id) {
     const uint64_t *last = p->sampler->heap + p->n - 1;
     double sum = 0.0;
@@ -202,15 +204,15 @@ static bool draw(const tern_bounded_pick *p, size_t kept, double r, uint32_t *id
     return true;
 }
 
-/* How far below the maximum, in units of the temperature, candidates reach. */
+/* How far below the maximum candidates reach, in units of the temperature. */
 static float reach_of(const tern_sampler_params *params) {
-    /* What lies deeper than this has less than a few thousandths of the probability, typically. */
+    /* Tokens deeper than this typically have less than a few thousandths of the probability. */
     const double deep = params->top_p < 1.0F ? 9.0 : 88.0;
     const double shallow = params->min_p > 0.0F ? 0.1 - log((double)params->min_p) : deep;
     return (float)(shallow < deep ? shallow : deep);
 }
 
-/* Shares so small that a float could hold them as denormals only are left to the exact way. */
+/* A share so small that as a float it would be denormal is left to the exact way. */
 static const float least_min_p = 0x1p-64F;
 
 static bool choose_nucleus(tern_bounded_pick *p) {
@@ -265,7 +267,7 @@ float *tern_bounds_exact(const tern_bounded_pick *p) {
 
 static bool decide(tern_bounded_pick *p, uint32_t *id) {
     tern_sampler *s = p->sampler;
-    tern_penalties_change(&s->penalties, s->exact); /* holds nothing but candidates */
+    tern_penalties_change(&s->penalties, s->exact); /* only candidates' values are valid */
     if (s->params.temperature > 0.0F && !is_top_k(s))
         return decide_nucleus(p, id);
     *id = best_of(p);
@@ -283,11 +285,11 @@ bool tern_bounds_decide(tern_bounded_pick *p, int32_t *token) {
     if (decided)
         *token = (int32_t)id;
     else
-        p->sampler->random = random; /* a number that was drawn in vain */
+        p->sampler->random = random; /* undo the draw, which was not used */
     return decided;
 }
 
-/* The whole of it, if bounds are enough. */
+/* Picks a token if bounds are enough. */
 static bool pick(tern_sampler *s, const tern_logit_source *source, int32_t *token) {
     tern_bounded_pick p = {.sampler = s};
     if (!tern_bounds_help(s) || !source->bounds(source->user, &p.lower, &p.upper) ||

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * tern_generate: a request to the session's engine, of which the caller brings the sampler. And
- * tern_generate_with, which has a loop of its own over a forward pass of the caller's: every
- * reported token is evaluated before the next one is picked, the last one too. Nothing is allocated
- * in either.
+ * tern_generate is a request to the session's engine, with the caller's sampler. tern_generate_with
+ * has its own loop over the caller's forward pass: every reported token is evaluated before the
+ * next one is picked, the last one too. Neither allocates anything after it has begun.
  */
 
 #include <stdlib.h>
@@ -34,7 +33,8 @@ static void set_percentiles(tern_generation *g, tern_latencies *latencies) {
 /* ---- a session --------------------------------------------------------------------------------
  */
 
-/* A token's time ends where the next one is there, the last one's when it is evaluated. */
+/* An answer in progress. A token's time ends when the next one is there; the last one's when it is
+ * evaluated. */
 typedef struct answering {
     double last; /* seconds of the last token */
     bool over;
@@ -116,11 +116,11 @@ tern_status tern_generate(tern_session *session, tern_sampler *sampler, const in
 /* ---- a forward pass of the caller's ------------------------------------------------------------
  */
 
-/* A call in work. */
+/* A call in progress. */
 typedef struct foreign {
     const tern_forward_model *model;
-    float *logits; /* that follow the tokens so far */
-    size_t n;      /* of them */
+    float *logits; /* after the tokens so far */
+    size_t n;      /* the number of tokens so far */
     tern_sampler *sampler;
     tern_end_of_text end;
     size_t max_tokens;
@@ -140,7 +140,7 @@ static tern_status append(foreign *f, const int32_t *tokens, size_t n, tern_erro
     return f->model->forward(tokens, n, f->logits, f->model->user, err);
 }
 
-/* Tells the sampler and the caller about a token; false when it wants no more. */
+/* Tells the sampler and the caller about a token; false when the caller wants no more. */
 static bool report(foreign *f, int32_t token) {
     tern_sampler_accept(f->sampler, token);
     const double seconds = tern_clock_seconds() - f->start;
@@ -176,7 +176,7 @@ static tern_status decode(foreign *f, tern_error *err) {
     return TERN_OK;
 }
 
-/* The whole call, and its figures. */
+/* Runs the whole call and sets its figures. */
 static tern_status generate(foreign *f, const int32_t *prompt, size_t n_prompt, tern_error *err) {
     f->start = tern_clock_seconds();
     f->result.n_prompt = n_prompt;

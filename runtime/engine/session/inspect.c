@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who looks at a session while it works. */
+/* Lets a caller observe and measure a session while it works. */
 
 #include "runtime/engine/session.h"
 

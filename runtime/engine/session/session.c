@@ -12,7 +12,7 @@
 enum {
     DEFAULT_CONTEXT = 4096,
     DEFAULT_BATCH = 128,
-    DEVICE_BATCH = 512, /* a device has more to do at once */
+    DEVICE_BATCH = 512, /* a device can use larger passes */
     MAX_BATCH = 4096,
     MAX_THREADS = 1024,
     PICKS_AHEAD = 8 /* guessed tokens whose picks read the head together */
@@ -54,7 +54,7 @@ static tern_status check_params(const tern_model *model, const tern_session_para
     return TERN_OK;
 }
 
-/* What the runner of a session needs; params were checked. */
+/* Parameters of the runner for session parameters that were checked. */
 static tern_runner_params runner_params(const tern_model *model, const tern_session_params *p) {
     const uint32_t n_ctx = p->n_ctx ? p->n_ctx : tern_model_default_context(model);
     const uint32_t usual = model->mirror != NULL ? DEVICE_BATCH : DEFAULT_BATCH;
@@ -65,7 +65,7 @@ static tern_runner_params runner_params(const tern_model *model, const tern_sess
                                 .n_picks = n_batch < PICKS_AHEAD ? n_batch : PICKS_AHEAD};
 }
 
-/* Pages of a session with such a runner. */
+/* Pages of a session with this runner. */
 static tern_pool_size pool_size(const tern_model *model, const tern_session_params *p,
                                 const tern_runner_params *runner) {
     const uint32_t window = tern_config_window(&model->config);
@@ -88,7 +88,7 @@ static tern_status plan_sequence(uint32_t n_ctx, size_t *bytes, tern_error *err)
     return tern_taker_total(&planner, n_ctx, bytes, err);
 }
 
-/* Parameters that were checked as those of a runner. */
+/* Checks parameters and returns those of the runner. */
 static tern_status plan(const tern_model *model, const tern_session_params *params,
                         tern_runner_params *runner, tern_error *err) {
     const tern_status status = check_params(model, params, err);
@@ -140,7 +140,7 @@ tern_status tern_session_bytes(const tern_model *model, const tern_session_param
     return status;
 }
 
-/* The sequence, which has every page of the pool. */
+/* Opens the sequence, which has every page of the pool. */
 static tern_status open_sequence(tern_session *s, uint32_t n_ctx, tern_error *err) {
     size_t bytes = 0;
     s->sequence.n_ctx = n_ctx;
@@ -276,9 +276,9 @@ tern_status tern_session_check(const tern_session *s, const int32_t *tokens, siz
     return TERN_OK;
 }
 
-/* Tokens, or rows of floats in their place. */
+/* Tokens, or rows of floats instead. */
 typedef struct inputs {
-    const int32_t *tokens; /* [n]; NULL: rows */
+    const int32_t *tokens; /* [n]; NULL: there are rows */
     const float *rows;     /* [n][n_embd] */
     size_t n;
 } inputs;
@@ -306,8 +306,8 @@ bool tern_session_sees(const tern_session *s, uint32_t position) {
            tern_window_first(tern_config_window(&s->model->config), position) >= s->sequence.kept;
 }
 
-/* One pass after the sequence, which stays as it is, and what is wanted of it: `wanted` rows, and
- * their logits where there is a place. TERN_ERR_NONFINITE. */
+/* Runs one pass after the sequence, without changing it. Computes the logits of the wanted rows
+ * unless logits is NULL. TERN_ERR_NONFINITE. */
 static tern_status pass(tern_session *s, const tern_pass_span *span, float *logits,
                         tern_error *err) {
     tern_session_stores(s, span->position + (uint32_t)span->n);
@@ -318,7 +318,7 @@ static tern_status pass(tern_session *s, const tern_pass_span *span, float *logi
     return tern_runner_logits(s->runner, 0, span->wanted, logits, err);
 }
 
-/* Passes over all of what was asked for, after the sequence, which stays as it is. */
+/* Runs passes over all of the inputs after the sequence, without changing it. */
 static tern_status compute(tern_session *s, const inputs *in, tern_logits_mode mode, float *logits,
                            tern_error *err) {
     const size_t n = in->n, n_vocab = s->model->config.n_vocab, n_embd = s->model->config.n_embd;
@@ -344,7 +344,7 @@ static tern_status compute(tern_session *s, const inputs *in, tern_logits_mode m
     return TERN_OK;
 }
 
-/* The tokens before a position once more, so that layers with a window have what it sees. */
+/* Computes the tokens before a position again, so that layers with a window have what it sees. */
 static tern_status compute_again(tern_session *s, uint32_t position, tern_error *err) {
     const inputs in = {.tokens = s->sequence.tokens, .n = position};
     tern_session_move(s, 0);
@@ -353,7 +353,7 @@ static tern_status compute_again(tern_session *s, uint32_t position, tern_error 
     return status;
 }
 
-/* The first position before this one that came from a row; this one where none did. */
+/* The first position before this one that came from a row; this position if none did. */
 static uint32_t first_row(const tern_session *s, uint32_t position) {
     uint32_t i = 0;
     while (i < position && s->sequence.tokens[i] != TERN_NO_TOKEN)
@@ -361,20 +361,20 @@ static uint32_t first_row(const tern_session *s, uint32_t position) {
     return i;
 }
 
-/* The sequence as it was before passes that are of no use; empty where that cannot be computed. */
+/* Restores the sequence after failed passes; it becomes empty if that cannot be computed. */
 static void put_back(tern_session *s, uint32_t position) {
     if (first_row(s, position) < position || compute_again(s, position, NULL) != TERN_OK)
         tern_session_move(s, 0);
 }
 
-/* After the sequence; what is asked for was checked. */
+/* Evaluates inputs, which were checked, after the sequence. */
 static tern_status evaluate(tern_session *s, const inputs *in, tern_logits_mode mode, float *logits,
                             tern_error *err) {
     const uint32_t position = s->sequence.position;
     tern_session_move(s, position);
     const tern_status status = compute(s, in, mode, logits, err);
     if (status != TERN_OK) {
-        if (!tern_session_sees(s, position)) /* earlier passes took its pages */
+        if (!tern_session_sees(s, position)) /* earlier passes replaced its pages */
             put_back(s, position);
         return status;
     }
@@ -444,7 +444,7 @@ tern_status tern_session_eval_rows(tern_session *s, const float *rows, size_t n,
     return evaluate(s, &(inputs){.rows = rows, .n = n}, mode, logits, err);
 }
 
-/* ---- what may follow ----------------------------------------------------------------------- */
+/* ---- the next token ------------------------------------------------------------------------ */
 
 tern_status tern_session_last_logits(tern_session *s, const float **logits, tern_error *err) {
     if (s == NULL || logits == NULL)

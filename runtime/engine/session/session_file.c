@@ -23,7 +23,7 @@ tern_status tern_session_save_new(const tern_session *s, const char *path, tern_
     return save(s, path, TERN_OUT_NEW, err);
 }
 
-/* The first page of layers with a window that the file has and the session has a place for. */
+/* The first page of layers with a window that the file has and that the session has room for. */
 static uint32_t first_kept(const tern_session *s, const tern_session_header *h) {
     const uint32_t end = tern_pages_of(h->position), round = s->pool.parts[TERN_PART_WINDOW].n;
     const uint32_t first = round > 0 && end > round ? end - round : 0, has = h->kept / TERN_PAGE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A look into the cache. */
+/* Read access to the cache. */
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, u
     return tern_pool_fetch(&s->pool, row, s->pool.row_bytes, NULL) == TERN_OK ? row : NULL;
 }
 
-/* Element i of a q8_0 row: blocks of an f16 scale and TERN_BLOCK signed bytes. */
+/* Element i of a q8_0 row, which has blocks of an f16 scale and TERN_BLOCK signed bytes. */
 static float q8_0_at(const uint8_t *row, size_t i) {
     const uint8_t *block = row + i / TERN_BLOCK * (2 + TERN_BLOCK);
     return (float)(int8_t)block[2 + i % TERN_BLOCK] * tern_f16_load(block);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a session already knows of a sequence need not be computed again. */
+/* Reuses the beginning of a sequence that the session has already computed. */
 
 #include "runtime/engine/session.h"
 
