@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server says of itself and of its model. Nothing here waits for the engine. */
+/* Routes that describe the server and its model. Nothing here waits for the engine. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static const char json[] = "application/json";
 
-/* Where clients are pointed, and a request to paste into a shell. */
+/* Writes the base URL for clients, and an example request to paste into a shell. */
 static void write_examples(const own_address *own, bool needs_key, text *t) {
     const char *socket = own_address_socket(own);
     text_print(t, "Any client of the OpenAI interface can ask it, with this base URL");
@@ -46,7 +46,7 @@ void page_home(server *s, http_exchange *x) {
     reply_with(x, 200, "text/plain; charset=utf-8", &t);
 }
 
-/* Whether the model's files are what they were; else that is the reply. */
+/* True if the model's files have not changed. Otherwise replies with the refusal. */
 static bool model_is_whole(const server *s, http_exchange *x) {
     tern_error err = {0};
     refusal r;
@@ -133,7 +133,7 @@ static void write_token_or_null(text *t, const char *name, const tern_tokenizer 
         text_print(t, ",\"%s\":null", name);
 }
 
-/* With the names of vLLM, whose clients tokenize by a server. */
+/* Uses vLLM's names: its clients ask a server how to tokenize. */
 void page_tokenizer(server *s, http_exchange *x) {
     text t = {0};
     text_print(&t, "{\"model_max_length\":%" PRIu32 ",\"vocab_size\":%" PRIu32, s->rules.n_ctx,
@@ -144,12 +144,13 @@ void page_tokenizer(server *s, http_exchange *x) {
     reply_with(x, 200, json, &t);
 }
 
-/* With the names of llama.cpp, whose clients ask for it. */
+/* Uses llama.cpp's names: its clients ask for this. */
 void page_props(server *s, http_exchange *x) {
     ask defaults = {.n = 1, .max_tokens = s->rules.max_tokens, .sampling = s->rules.sampling};
     text t = {0};
     if (!s->rules.seeded)
-        defaults.sampling.seed = UINT32_MAX; /* to these clients: it is drawn */
+        defaults.sampling.seed = UINT32_MAX; /* tells these clients that each request draws its
+                                                seed */
     text_print(&t, "{");
     text_string(&t, "model", s->config.name);
     text_string(&t, "model_alias", s->config.name);
@@ -169,7 +170,8 @@ void page_props(server *s, http_exchange *x) {
     reply_with(x, 200, json, &t);
 }
 
-/* As many as answers are computed at once. Texts are not shown: they are other clients'. */
+/* Lists one slot for each answer that can be computed at the same time. Texts are left out: they
+ * belong to other clients. */
 void page_slots(server *s, http_exchange *x) {
     const size_t all = s->config.engine.n_sequences;
     text t = {0};

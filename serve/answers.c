@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Routes that read a body: text, and what is near to it. Called at the desk. */
+/* Routes that read a body: requests for text, vectors and tokens. The desk's threads call them. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,19 +13,20 @@ void reply_with(http_exchange *x, unsigned status, const char *type, text *t) {
     http_reply(x, status, type, bytes, size);
 }
 
-enum { MOST_REPLY_BYTES = 16 << 20 }; /* of routes below that write what they were sent */
+enum { MOST_REPLY_BYTES = 16 << 20 }; /* for routes below whose replies repeat the request */
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* Called by the tokenizer: a client that has left, and a server that ends, want nothing more. */
+/* The tokenizer calls this to ask whether to go on: it stops when the client has left or the server
+ * is ending. */
 static bool goes_on(void *user, size_t bytes) {
     const reading *in = user;
     (void)atomic_fetch_add(&in->s->tokenized_bytes, bytes);
     return !atomic_load(&in->s->stopping) && !http_gone(in->x);
 }
 
-/* A prompt that is somewhat too long is counted to its end, so that its client hears by how much;
- * then it is enough to know that it is. */
+/* A prompt that is a few times too long is still counted to its end, so that the client learns by
+ * how much. Beyond COUNTED_CONTEXTS contexts the count stops. */
 void reading_open(reading *in, server *s, http_exchange *x, bool answers) {
     enum { COUNTED_CONTEXTS = 4 };
     *in = (reading){.s = s, .x = x, .rules = s->rules};
@@ -82,7 +83,8 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
     worker_submit(s->worker, j);
 }
 
-/* How many tokens the prompt of a request has, with the name of the member that says it. */
+/* Replies with the number of tokens in the request's prompt, under the name that the interface
+ * uses. */
 static void count(server *s, http_exchange *x, ask_kind kind) {
     refusal r = {0};
     ask a = {0};
@@ -90,7 +92,7 @@ static void count(server *s, http_exchange *x, ask_kind kind) {
     const char *body = http_body(x, &size);
     reading in;
     reading_open(&in, s, x, false);
-    in.rules.n_ctx = UINT32_MAX; /* also of what would not fit */
+    in.rules.n_ctx = UINT32_MAX; /* a prompt that would not fit is counted, too */
     if (!ask_read(&a, kind, &in.rules, body, size, &r)) {
         refusal_reply(&r, x);
     } else {
@@ -156,7 +158,7 @@ void answer_native_embedding(server *s, http_exchange *x) {
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-/* The body and a field that it must have; NULL after a refusal. */
+/* Parses the body and returns a field that it must have; NULL after a refusal. */
 static const json_t *read_field(http_exchange *x, const char *name, json_t **body, refusal *r) {
     size_t size;
     const char *bytes = http_body(x, &size);
@@ -192,8 +194,9 @@ static bool says_no(const json_t *value) {
     return json_is_boolean(value) && !json_is_true(value);
 }
 
-/* Of a text in the form of llama.cpp ("content") or of vLLM ("prompt"), where control tokens are
- * understood, and added unless the body says otherwise. NULL after a refusal. */
+/* Tokenizes a body's text, given as llama.cpp's "content" or vLLM's "prompt". With "prompt",
+ * special tokens are added unless the body says otherwise, and control tokens in the text are
+ * recognised; with "content" only where the body asks for it. NULL after a refusal. */
 static int32_t *tokenize(const reading *in, const json_t *body, size_t *n, refusal *r) {
     const json_t *prompt = json_object_get(body, "prompt");
     const char *name = prompt != NULL ? "prompt" : "content";
@@ -232,7 +235,7 @@ void answer_tokenize(server *s, http_exchange *x) {
     json_decref(body);
 }
 
-/* The text of ids; false after a refusal. */
+/* Writes the text of ids as JSON; false after a refusal. */
 static bool write_content(const server *s, const int32_t *ids, size_t n, text *out, refusal *r) {
     tern_error err = {0};
     size_t size = 0;
@@ -249,7 +252,7 @@ static bool write_content(const server *s, const int32_t *ids, size_t n, text *o
     if (sound) {
         text_print(out, "{\"content\":");
         text_quote(out, bytes, size);
-        text_print(out, ",\"prompt\":"); /* as vLLM names it */
+        text_print(out, ",\"prompt\":"); /* vLLM's name for it */
         text_quote(out, bytes, size);
         text_print(out, "}");
     }
@@ -277,7 +280,7 @@ void answer_detokenize(server *s, http_exchange *x) {
     json_decref(body);
 }
 
-/* What a conversation is as one text, control tokens written out, and its tokens. */
+/* Replies with a conversation as one text, control tokens written out, and with its tokens. */
 void answer_template(server *s, http_exchange *x) {
     refusal r = {0};
     json_t *body = NULL;

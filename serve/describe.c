@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The description of the interface, made from the tables of routes and of fields. */
+/* Writes the OpenAPI description of the interface from the tables of routes and fields. */
 
 #include <string.h>
 
@@ -77,7 +77,7 @@ static const struct {
 
 /* ---- fields of requests ---------------------------------------------------------------------- */
 
-/* A number between two others, or only one number. */
+/* Writes a schema for a number between `low` and `high`, or for one number if they are equal. */
 static void write_number(const field *f, text *out) {
     text_print(out, "{\"type\":\"%s\"", f->shape[0] == 'i' ? "integer" : "number");
     if (f->low == f->high)
@@ -87,7 +87,7 @@ static void write_number(const field *f, text *out) {
     text_print(out, "}");
 }
 
-/* Null says that a field is not there. */
+/* Every field may also be null, which means the same as leaving it out. */
 static void write_field(const field *f, text *out) {
     text_quote(out, f->name, strlen(f->name));
     text_print(out, ":{\"anyOf\":[");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures for Prometheus, in its text format, version 0.0.4. Nothing here waits for the engine. */
+/* Metrics for Prometheus, in its text format, version 0.0.4. Nothing here waits for the engine. */
 
 #include <inttypes.h>
 
@@ -58,7 +58,8 @@ static void write_state(const tern_engine_state *now, text *t) {
 static void write_ends(const figures *f, text *t) {
     head(t, "tern_answers_total", "counter", "Answers that ended, by why.");
     for (int end = 0; end <= TERN_END_ERROR; end++) {
-        if (end != TERN_END_STOP_TEXT) { /* has the name of TERN_END_STOP_TOKEN */
+        if (end != TERN_END_STOP_TEXT) { /* counted with TERN_END_STOP_TOKEN, which has the same
+                                            name */
             const uint64_t texts = end == TERN_END_STOP_TOKEN ? f->ends[TERN_END_STOP_TEXT] : 0;
             text_print(t, "tern_answers_total{end=\"%s\"} %" PRIu64 "\n",
                        tern_end_name((tern_end)end), f->ends[end] + texts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page at / and its parts, from the table in the program. They say nothing of the model or of
- * a client, so no key is needed for them; what they ask the server for needs one. */
+/* The page at / and its parts, from the table in the program. They tell nothing about the model or
+ * its clients, so they need no key. What they ask the server for needs one. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "serve/page_files.h"
 #include "serve/server_internal.h"
 
-/* The page runs its own scripts and asks its own server, and does nothing else: what a model writes
- * is never a script, a style, an image or a frame. */
+/* The page may run its own scripts and ask its own server, and nothing else, so that text of a
+ * model never becomes a script, a style, an image or a frame. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -18,7 +18,7 @@ static const char policy[] =
 
 _Static_assert(sizeof policy <= HTTP_VALUE_BYTES, "a header line holds the policy");
 
-/* Whether an item of an Accept line, up to a comma, is wanted: "q=0" says that it is not. */
+/* True if an item of an Accept line, item[n], is refused by "q=0". */
 static bool is_refused(const char *item, size_t n) {
     for (size_t i = 0; i + 2 < n; i++)
         if (strncasecmp(item + i, "q=0", 3) == 0)
@@ -40,7 +40,7 @@ bool page_is_wanted(const http_exchange *x) {
     return false;
 }
 
-/* Whether the browser has the file already. */
+/* True if the browser has this version of the file already. */
 static bool has_it(const http_exchange *x, const page_file *f) {
     const char *tags = http_request_header(x, "If-None-Match");
     return tags != NULL && (strstr(tags, f->tag) != NULL || strcmp(tags, "*") == 0);
@@ -52,7 +52,7 @@ static void reply_with_file(http_exchange *x, const page_file *f) {
     http_reply_header(x, "Referrer-Policy", "no-referrer");
     http_reply_header(x, "Cross-Origin-Opener-Policy", "same-origin");
     http_reply_header(x, "Cross-Origin-Resource-Policy", "same-origin");
-    http_reply_header(x, "Cache-Control", "no-cache"); /* asked for again, by its tag */
+    http_reply_header(x, "Cache-Control", "no-cache"); /* browsers ask again, with the tag */
     http_reply_header(x, "ETag", f->tag);
     http_reply_header(x, "Vary", "Accept");
     if (has_it(x, f)) {
@@ -81,7 +81,7 @@ void page_part(server *s, http_exchange *x) {
     const page_file *f = find(name);
     refusal r;
     (void)s;
-    if (f != NULL && strcmp(name, "page.html") != 0) { /* that one is / */
+    if (f != NULL && strcmp(name, "page.html") != 0) { /* the page itself is at / */
         reply_with_file(x, f);
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of routes, each with and without /v1 before it. */
+/* The table of routes. Each can be asked with and without /v1 before it. */
 
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +71,7 @@ const route *route_at(size_t i) {
     return i < sizeof routes / sizeof *routes ? &routes[i] : NULL;
 }
 
-/* Whether a path is a route's; a star at its end stands for one more name. */
+/* True if a route has this path. A star at the end of the route's path matches a name. */
 static bool fits(const route *r, const char *path) {
     const size_t n = strcspn(r->path, "*");
     if (r->path[n] == '\0')
@@ -85,7 +85,7 @@ const route *route_find(const char *method, const char *path, char *methods, siz
     if (strncmp(path, "/v1/", 4) == 0)
         path += 3;
     else if (strcmp(path, "/v1") == 0)
-        path = "/"; /* the address that clients are given, looked at in a browser */
+        path = "/"; /* the base URL of clients, opened in a browser */
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
     methods[0] = '\0';

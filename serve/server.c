@@ -18,7 +18,7 @@ enum { READERS = 2, SEND_SECONDS = 5 };
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* What is left of a line after a word and blanks; NULL when it begins otherwise. */
+/* Returns the rest of a line after a word and blanks; NULL: it does not begin with the word. */
 static const char *behind_word(const char *line, const char *word) {
     const size_t n = strlen(word);
     if (line == NULL || strncasecmp(line, word, n) != 0 || line[n] != ' ')
@@ -40,7 +40,7 @@ bool server_needs_key(server *s) {
     return needed;
 }
 
-/* The key that a request shows goes with its visit from here on. False after a refusal. */
+/* Checks the key that a request shows, and keeps it in the visit. False after a refusal. */
 static bool check_key(server *s, http_exchange *x, visit *v, refusal *r) {
     const char *given = behind_word(http_request_header(x, "Authorization"), "Bearer");
     given = given != NULL ? given : http_request_header(x, "x-api-key");
@@ -58,8 +58,9 @@ static bool check_key(server *s, http_exchange *x, visit *v, refusal *r) {
     return true;
 }
 
-/* Whether a request is one that a page of elsewhere has made a browser send. Only where no key is
- * asked for: pages do not have it. OPTIONS asks whether a page may, and hears that. */
+/* Refuses a request that a foreign page has made a browser send; false after a refusal. This is
+ * checked only if the server has no keys, since such a page does not know a key. OPTIONS passes for
+ * every origin: it asks whether a page may, and its reply says so. */
 static bool check_gate(server *s, http_exchange *x, refusal *r) {
     const char *host = http_request_header(x, "Host"), *origin = http_request_header(x, "Origin");
     const gate g = {.listening = http_address(s->http),
@@ -85,7 +86,7 @@ static bool check_gate(server *s, http_exchange *x, refusal *r) {
     return true;
 }
 
-/* Why a request is refused by its header alone. */
+/* Checks the header of a request; false after a refusal. */
 static bool check(server *s, http_exchange *x, visit *v, const char *methods, refusal *r) {
     const route *found = v->route;
     if (found == NULL && methods[0] == '\0')
@@ -103,9 +104,10 @@ static bool check(server *s, http_exchange *x, visit *v, const char *methods, re
     return true;
 }
 
-/* OPTIONS: what a path takes. So a browser asks whether a page of another origin may, without the
- * page's key; where it may not, the reply has no word of origins. Clients send headers of their
- * own, so all names are allowed; the star does not stand for Authorization. */
+/* Replies to OPTIONS with the methods of a path; false: it is another method, or there is no such
+ * path and no CORS. Browsers use it to ask, without the page's key, whether a page of another
+ * origin may send a request. If it may not, the reply has no CORS fields. Clients send their own
+ * headers, so all names are allowed; the star does not include Authorization. */
 static bool reply_options(const server *s, http_exchange *x, const char *methods) {
     const bool shared = s->config.http.origin != NULL;
     if (strcmp(http_method(x), "OPTIONS") != 0 || (methods[0] == '\0' && !shared))
@@ -139,7 +141,7 @@ static bool admit(void *user, http_exchange *x) {
     return false;
 }
 
-/* A client that has left is not worked for. */
+/* False, after a refusal, if the client has left or the server is ending. */
 static bool is_wanted(const server *s, http_exchange *x) {
     refusal r;
     if (!atomic_load(&s->stopping) && !http_gone(x))
@@ -155,7 +157,7 @@ static void at_desk(void *user, http_exchange *x) {
         v->route->handle(user, x);
 }
 
-/* A body waits for a thread that reads it. */
+/* Queues a body for a thread that reads it. */
 static void put(server *s, http_exchange *x, const visit *v) {
     refusal r;
     const desk_answer answer = desk_put(s->desk, at_desk, s, x, v->key);
@@ -175,19 +177,19 @@ static void handle(void *user, http_exchange *x) {
     server *s = user;
     const visit *v = http_mark(x);
     if (http_status(x) != 0)
-        return; /* refused when its header came */
+        return; /* refused already, by its header */
     if (v->route->at_desk)
         put(s, x, v);
     else
         v->route->handle(s, x);
 }
 
-/* Nothing that a client wrote stands in the log but the path, which is a route's, and bodies where
- * they are asked for. */
+/* Writes a line of the log. It has no text of the client, except bodies if the user asked for them:
+ * method and path are those of the route. */
 static void note_in_log(const server *s, http_exchange *x, const visit *v, bool whole) {
     char methods[64], label[KEY_LABEL_BYTES];
     const route *found = v != NULL
-                             ? v->route /* else it was refused before it was admitted */
+                             ? v->route /* without one it was refused before `admit` */
                              : route_find(http_method(x), http_path(x), methods, sizeof methods);
     log_entry e = {.method = found != NULL ? found->method : "-",
                    .path = found != NULL ? found->path : "-",
@@ -294,7 +296,7 @@ tern_status server_open(const server_config *config, server **out, tern_error *e
     *config->keys = (keys){0};
     (void)pthread_mutex_init(&s->keys_lock, NULL);
     s->started = time(NULL);
-    tern_signals_block(&before); /* threads begin with what is blocked here */
+    tern_signals_block(&before); /* new threads inherit the blocked signals */
     const tern_status status = open_parts(s, err);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != TERN_OK) {
@@ -343,7 +345,7 @@ void server_cancel(server *s) {
     worker_cancel(s->worker);
 }
 
-/* Until what was replied is sent. */
+/* Waits until replies have been sent, for SEND_SECONDS at most. */
 static void wait_sent(const server *s) {
     const double until = tern_clock_seconds() + SEND_SECONDS;
     while (s->http != NULL && http_active(s->http) > 0 && tern_clock_seconds() < until) {
@@ -358,10 +360,10 @@ void server_close(server **server_) {
         return;
     atomic_store(&s->draining, true);
     atomic_store(&s->stopping, true);
-    desk_stop(s->desk); /* all requests that came are with the worker, or refused */
+    desk_stop(s->desk); /* all received requests are now with the worker, or refused */
     worker_stop(s->worker);
     wait_sent(s);
-    http_close(&s->http); /* until here pages ask the worker */
+    http_close(&s->http); /* pages ask the worker until then */
     worker_free(&s->worker);
     desk_free(&s->desk);
     audit_free(&s->audit);

@@ -13,7 +13,7 @@
 #include "serve/work/job.h"
 #include "serve/work/worker.h"
 
-enum { SERVER_STATUSES = 500 }; /* of HTTP, from 100 on */
+enum { SERVER_STATUSES = 500 }; /* statuses of HTTP, from 100 on */
 
 struct server {
     server_config config;
@@ -25,14 +25,15 @@ struct server {
     grammars *grammars;
     time_t started;
     atomic_bool draining;
-    atomic_bool stopping;                   /* nothing is worked on any more */
-    atomic_ullong tokenized_bytes;          /* of texts that tokens were looked for in */
-    atomic_ullong unread_requests;          /* refused because too many wait to be read */
-    size_t text_bytes;                      /* of texts that are tokenized, but not answered */
-    atomic_ullong replies[SERVER_STATUSES]; /* sent, by status - 100; [0]: none was sent */
-    pthread_mutex_t keys_lock;              /* of keys */
+    atomic_bool stopping;                   /* no further work is begun */
+    atomic_ullong tokenized_bytes;          /* bytes of texts that were tokenized */
+    atomic_ullong unread_requests;          /* requests refused because too many waited to be
+                                               read */
+    size_t text_bytes;                      /* limit of texts that are tokenized but not answered */
+    atomic_ullong replies[SERVER_STATUSES]; /* replies by status - 100; [0]: there was no reply */
+    pthread_mutex_t keys_lock;              /* protects keys */
     keys keys;
-    access_log *log; /* NULL: none is kept */
+    access_log *log; /* NULL: no log is written */
     tern_engine *engine;
     audit *audit; /* NULL: there is none */
     worker *worker;
@@ -42,49 +43,50 @@ struct server {
 
 /* ---- server.c ---- */
 
-/* Whether requests must show a key, but for routes that are open. From any thread. */
+/* True if requests must show a key, except for open routes. From any thread. */
 bool server_needs_key(server *s);
 
 typedef void route_handler(server *s, http_exchange *x);
 
 typedef struct route {
-    const char *method; /* "GET" stands for HEAD too */
+    const char *method; /* "GET" includes HEAD */
     const char *path;   /* without /v1 */
     route_handler *handle;
-    bool at_desk; /* reads a body, or takes time in another way */
-    bool open;    /* asks for no key */
+    bool at_desk; /* runs on a thread of the desk: it reads a body */
+    bool open;    /* needs no key */
 
-    /* For its description; shapes as serve/interfaces/shape.h has them. */
-    ask_kind kind;     /* whose fields the body has; 0: none of them */
-    const char *body;  /* of another body */
-    bool streams;      /* a reply may be a stream */
-    const char *reply; /* "s" for text that is not JSON; NULL: there is none but errors */
-    const char *what;  /* it does; NULL: a part of the page at /, which is not described */
+    /* Members for its description. Shapes are written as in serve/interfaces/shape.h. */
+    ask_kind kind;     /* the body has the fields of this kind; 0: of no kind */
+    const char *body;  /* shape of the body if kind is 0 */
+    bool streams;      /* the reply may be a stream */
+    const char *reply; /* shape of the reply; "s": text that is not JSON; NULL: not described */
+    const char *what;  /* describes the route; NULL: a part of the page at /, which is not
+                          described */
 } route;
 
 /* ---- routes.c ---- */
 
-/* The route of a request; NULL: there is none. *methods gets those that its path has, "" for none.
- */
+/* Returns the route of a request; NULL: there is none. methods[size] gets the methods that the path
+ * has, "" if there is no such path. */
 const route *route_find(const char *method, const char *path, char *methods, size_t size);
 
 /* Row number i of the table; NULL after the last one. */
 const route *route_at(size_t i);
 
-/* All that are described, one in a line, with what they do. */
+/* Appends the described routes, one in a line, with their descriptions. */
 void route_list(text *out);
 
-/* ---- pages.c: what a server says of itself and its model ---- */
+/* ---- about.c: the server and its model ---- */
 
 route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_slots;
 route_handler page_tokenizer;
 
 /* ---- page_parts.c: the page at / ---- */
 
-/* Whether a request is a browser's, which shows pages. In hooks only. */
+/* True if a request comes from a browser, which shows pages. Call it only in hooks. */
 bool page_is_wanted(const http_exchange *x);
 
-/* Replies with the page itself, or with the part of it that the path names. */
+/* Each replies: the first with the page itself, the second with the part that the path names. */
 void page_whole(http_exchange *x);
 route_handler page_part;
 
@@ -96,24 +98,25 @@ route_handler page_openapi;
 
 route_handler page_metrics;
 
-/* ---- answers.c: what a body is answered with ---- */
+/* ---- answers.c: routes that read a body ---- */
 
 route_handler answer_chat, answer_completion, answer_response, answer_message, answer_native;
 route_handler answer_count_chat, answer_count_response, answer_count_message;
 route_handler answer_embeddings, answer_native_embedding;
 route_handler answer_tokenize, answer_detokenize, answer_template;
 
-/* A request that is read: rules whose limits know its client. Do not copy it. */
+/* The rules for reading one request. Their limits point to this struct, so do not copy it. */
 typedef struct reading {
     server *s;
     http_exchange *x;
     ask_rules rules;
 } reading;
 
-/* answers: its prompts have to fit into the context; else they are only counted or shown. */
+/* Sets the rules for a request. `answers`: its prompts must fit into the context; otherwise they
+ * are only counted or shown. */
 void reading_open(reading *in, server *s, http_exchange *x, bool answers);
 
-/* Replies with a document. Empties t. */
+/* Replies with the text t, and empties t. */
 void reply_with(http_exchange *x, unsigned status, const char *type, text *t);
 
 #endif

@@ -34,7 +34,7 @@ static http_chunks_state begin_size(http_chunks *c, unsigned char byte) {
     return read_size(c, byte);
 }
 
-/* A byte of an extension or a trailer, of which all together have a limit. */
+/* Counts a byte of an extension or a trailer: all of them together have a limit. */
 static http_chunks_state extra(http_chunks *c, bool fits, http_chunks_state next) {
     return fits && ++c->extra <= HTTP_CHUNK_EXTRA ? next : HTTP_CHUNKS_WRONG;
 }

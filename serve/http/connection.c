@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections: what came is taken byte by byte as RFC 9112 has it, what goes is sent. */
+/* Connections: received bytes are parsed as RFC 9112 demands, and replies are sent. */
 
 #include <errno.h>
 #include <poll.h>
@@ -13,15 +13,15 @@
 #include "serve/http/internal.h"
 
 enum {
-    FIRST_BYTES = 16384,    /* of c->in */
-    LINGER_SECONDS = 2,     /* longer than a packet takes to come and go */
-    SLOWEST_READER = 16384, /* bytes a second, after the seconds that all have */
-    TURNS = 64              /* of one connection, before others have theirs */
+    FIRST_BYTES = 16384,    /* first capacity of c->in */
+    LINGER_SECONDS = 2,     /* longer than a round trip takes */
+    SLOWEST_READER = 16384, /* bytes a second, after the time that every client has */
+    TURNS = 64              /* of one connection before the others get theirs */
 };
 
-/* What a phase comes to. */
+/* The result of one step of a phase. */
 typedef enum turn {
-    PAUSES, /* until there is news */
+    PAUSES, /* waits for the socket or for more of the reply */
     GOES_ON,
     ENDS
 } turn;
@@ -40,7 +40,7 @@ static long receive(http_connection *c, char *bytes, size_t size) {
                           : result_of(recv(c->fd, bytes, size, 0));
 }
 
-/* False: there is no memory for more. */
+/* Makes room for more bytes in c->in. False: there is no memory. */
 static bool make_room(http_connection *c) {
     if (c->in_at > 0) {
         memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
@@ -60,14 +60,15 @@ static bool make_room(http_connection *c) {
     return true;
 }
 
-/* Who waits costs no memory. */
+/* Frees the input buffer, so that an idle connection holds no memory for it. */
 static void drop_in(http_connection *c) {
     free(c->in);
     c->in = NULL;
     c->in_at = c->in_end = c->in_capacity = 0;
 }
 
-/* Reads once, behind what came and was not taken, which is less than a head may have. */
+/* Reads once, appending to the bytes that were not parsed yet. These are always fewer than a head
+ * may have. */
 static turn read_more(http_connection *c) {
     if (!make_room(c))
         return ENDS;
@@ -84,7 +85,7 @@ static turn read_more(http_connection *c) {
     return GOES_ON;
 }
 
-/* Sends what is in c->out. */
+/* Sends the bytes in c->out. */
 static turn write_out(http_connection *c) {
     while (c->out_at < c->out_end) {
         const char *bytes = c->out + c->out_at;
@@ -133,7 +134,7 @@ static turn begin_reply(http_connection *c) {
     return GOES_ON;
 }
 
-/* What came is no head: the client hears why. */
+/* The received bytes are not a valid head: replies with the reason. */
 static turn refuse_head(http_connection *c, http_verdict verdict) {
     http_exchange *x = http_begin(c, "", 0);
     if (x == NULL)
@@ -142,7 +143,7 @@ static turn refuse_head(http_connection *c, http_verdict verdict) {
     return begin_reply(c);
 }
 
-/* True if a list of words, separated by commas, has a word. */
+/* True if a comma-separated list contains the word, in any case. */
 static bool names(const char *list, const char *word) {
     const size_t n = strlen(word);
     while (list != NULL && *list != '\0') {
@@ -155,7 +156,7 @@ static bool names(const char *list, const char *word) {
     return false;
 }
 
-/* A list may stand in several fields: RFC 9110, 5.3. */
+/* A list may be spread over several fields: RFC 9110, 5.3. */
 static bool has_option(const http_head *h, const char *word) {
     const char *at = NULL, *name, *value;
     while (http_head_next(h, &at, &name, &value))
@@ -168,8 +169,9 @@ static bool closes_after(const http_head *h) {
     return has_option(h, "close") || (h->old && !has_option(h, "keep-alive"));
 }
 
-/* A client that waits to be asked for its body is asked, or, where it is refused by its head, not
- * read any more: nobody knows whether it sends the body. */
+/* A client that sent "Expect: 100-continue" is told to send its body. If its head was refused
+ * already, the connection is not read any further: nobody knows whether the client will send the
+ * body. */
 static turn answer_expectation(http_connection *c) {
     http_exchange *x = c->x;
     const char *expects = http_head_find(&x->head, "Expect");
@@ -222,7 +224,8 @@ static bool is_read(const http_connection *c) {
     return c->chunked ? c->chunks.state == HTTP_CHUNKS_DONE : c->body_left == 0;
 }
 
-/* Takes a piece of the body from c->in, which is not empty. False: the client is not read on. */
+/* Takes a piece of the body from c->in, which is not empty. False: nothing more is read from this
+ * client. */
 static bool take_piece(http_connection *c) {
     const char *piece = c->in + c->in_at;
     size_t n = c->in_end - c->in_at;
@@ -261,7 +264,7 @@ static turn read_body(http_connection *c) {
     return end_body(c);
 }
 
-/* All of a reply is sent. */
+/* The whole reply has been sent. */
 static turn end_reply(http_connection *c) {
     http_finish(c->x, true);
     c->x = NULL;
@@ -271,7 +274,8 @@ static turn end_reply(http_connection *c) {
         drop_in(c);
     if (!c->closes) {
         wait_for_head(c);
-        return c->in_end > 0 || c->tls != NULL ? GOES_ON : PAUSES; /* the socket has news of more */
+        return c->in_end > 0 || c->tls != NULL ? GOES_ON : PAUSES; /* poll reports it when more
+                                                                      comes */
     }
     if (c->tls != NULL)
         http_tls_bye(c->tls);
@@ -281,7 +285,7 @@ static turn end_reply(http_connection *c) {
     return GOES_ON;
 }
 
-/* From when all of a reply is there its client has to read what it has not read yet. */
+/* Once the reply is complete, the client has a limited time to read the rest of it. */
 static void wait_for_reader(http_connection *c) {
     const http_limits *l = &c->server->config.limits;
     http_exchange *x = c->x;
@@ -310,7 +314,8 @@ static turn write_reply(http_connection *c) {
     return write_out(c);
 }
 
-/* Of a session by TLS nothing is read any more, and so it is dropped as it comes. */
+/* Reads and drops bytes straight from the socket. Those of a TLS session stay encrypted, since
+ * nothing in them is needed any more. */
 static turn linger(http_connection *c) {
     char dropped[4096];
     const long n = result_of(recv(c->fd, dropped, sizeof dropped, 0));
@@ -371,13 +376,15 @@ void http_end(http_connection *c) {
     free(c);
 }
 
-/* A client that has closed its side is not answered any more, but for what is on its way. */
+/* True if the client has closed its side while a reply was being computed. It is not answered any
+ * more; bytes that are already on their way are still sent. */
 static bool has_left(const http_connection *c, short news) {
     return c->phase == HTTP_REPLY && c->out_at == c->out_end &&
            (news & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* Where bytes have to move, and do not. */
+/* True if the connection has passed its time limit, or no byte moved for too long while the client
+ * had to send or read some. */
 static bool is_late(const http_connection *c, double now) {
     const bool waits_for_us = c->phase == HTTP_REPLY && c->out_at == c->out_end;
     return (c->until > 0.0 && now > c->until) ||

@@ -7,9 +7,9 @@
 enum {
     MOST_THREADS = 16,
     MOST_WAITING = 256,
-    MOST_OF_OWNER = 128, /* of one that is not NULL */
+    MOST_OF_OWNER = 128, /* for one owner that is not NULL */
     LONG_BYTES = 64 << 10,
-    REMEMBERED = 32 /* owners whose turn it was */
+    REMEMBERED = 32 /* the latest owners whose turn it was */
 };
 
 typedef struct entry {
@@ -23,19 +23,19 @@ typedef struct entry {
 
 struct desk {
     pthread_t threads[MOST_THREADS];
-    unsigned n_threads;   /* does not change while they run */
-    pthread_mutex_t lock; /* of what follows */
+    unsigned n_threads;   /* does not change while the threads run */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t wanted;
     entry *first, **last;
-    unsigned n_waiting, n_long; /* of long ones that are worked on */
+    unsigned n_waiting, n_long; /* n_long: long ones in work */
     const void *served[REMEMBERED];
-    unsigned n_served; /* so far; number i is at i % REMEMBERED */
+    unsigned n_served; /* turns so far; number i is at i % REMEMBERED */
     bool stop;
 };
 
 /* ---- with the lock held ---------------------------------------------------------------------- */
 
-/* How many turns ago it was an owner's; REMEMBERED: long ago. */
+/* Returns how many turns ago the owner had one; REMEMBERED: longer ago, or never. */
 static unsigned turns_ago(const desk *d, const void *owner) {
     unsigned ago = 0;
     while (ago < REMEMBERED && ago < d->n_served &&
@@ -48,7 +48,8 @@ static bool may_begin(const desk *d, const entry *e) {
     return !e->is_long || d->n_threads <= 1 || d->n_long + 1 < d->n_threads;
 }
 
-/* Takes out the first one of the owner whose turn is the longest ago; NULL: none may begin now. */
+/* Removes and returns the first entry of the owner whose turn was the longest ago; NULL: none may
+ * begin now. */
 static entry *take_next(desk *d) {
     entry **chosen = NULL;
     unsigned longest = 0;
@@ -103,7 +104,8 @@ static void *run(void *user) {
         (void)pthread_mutex_lock(&d->lock);
         d->n_long -= e->is_long;
         if (e->is_long)
-            (void)pthread_cond_broadcast(&d->wanted); /* for those that could not begin */
+            (void)pthread_cond_broadcast(&d->wanted); /* wakes threads that were not allowed to
+                                                         begin a long one */
         free(e);
     }
     (void)pthread_mutex_unlock(&d->lock);
@@ -146,7 +148,7 @@ desk_answer desk_put(desk *d, desk_work *work, void *user, http_exchange *x, con
         *d->last = e;
         d->last = &e->next;
         d->n_waiting++;
-        (void)pthread_cond_broadcast(&d->wanted); /* not each thread may begin each body */
+        (void)pthread_cond_broadcast(&d->wanted); /* not every thread may begin every body */
     }
     (void)pthread_mutex_unlock(&d->lock);
     if (answer != DESK_TAKEN)

@@ -8,7 +8,7 @@
 #include "base/authority.h"
 #include "serve/http/head.h"
 
-/* Digits and nothing else, at most 18 of them. */
+/* Reads a length of digits and nothing else, at most 18 of them. */
 static bool read_length(const char *value, uint64_t *length) {
     const size_t n = strspn(value, "0123456789");
     const bool sound = n > 0 && n <= 18 && value[n] == '\0';

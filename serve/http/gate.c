@@ -8,7 +8,7 @@
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* The word at *at, of *size bytes, and beyond its comma; NULL at the end. */
+/* Returns the word at *at, sets its *size and moves *at past its comma; NULL at the end. */
 static const char *next_word(const char **at, size_t *size) {
     const char *word = *at;
     if (word == NULL || *word == '\0')
@@ -33,7 +33,8 @@ bool gate_list_is_sound(const char *allowed) {
     return true;
 }
 
-/* True if the list has a host; a word without a port stands for every port. */
+/* True if the list has the host; a word without a port matches every port. "*" matches every host
+ * if `stars` is set. */
 static bool has(const gate *g, const tern_authority *host, bool stars) {
     const char *at = g->allowed;
     size_t size;
@@ -55,7 +56,7 @@ static bool ends_with(const tern_authority *a, const char *end) {
     return size > n && strncasecmp(a->host + size - n, end, n) == 0;
 }
 
-/* An address needs no name, and so nobody can have it lead elsewhere. */
+/* True for a literal IP address: it is not looked up, so nobody can make it lead elsewhere. */
 static bool is_address(const tern_authority *a) {
     size_t n = 0;
     while (n < a->size && (a->host[n] == '.' || (a->host[n] >= '0' && a->host[n] <= '9')))
@@ -63,7 +64,7 @@ static bool is_address(const tern_authority *a) {
     return a->host[0] == '[' || n == a->size;
 }
 
-/* Names that the public system of names does not give away. */
+/* True for names that nobody can register in the public DNS. */
 static bool is_private_name(const tern_authority *a) {
     return memchr(a->host, '.', a->size) == NULL || ends_with(a, ".local") ||
            ends_with(a, ".internal") || ends_with(a, ".home.arpa");

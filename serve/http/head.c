@@ -35,7 +35,7 @@ static bool fits(const http_scan *s, unsigned char c) {
     return http_is_value_byte(c);
 }
 
-/* A line feed ends a line. */
+/* Handles the line feed that ends a line. One empty line before the first is skipped. */
 static http_head_verdict end_line(http_scan *s) {
     const bool empty = s->at == s->line + 2;
     s->line = s->at;
@@ -66,7 +66,7 @@ http_head_verdict http_head_scan(http_scan *s, const char *bytes, size_t size) {
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The text up to a byte, which becomes its end, and what follows; NULL: the byte is not there. */
+/* Ends the text at the first such byte and returns what follows; NULL: the byte is not there. */
 static char *cut_at(char *text, char byte) {
     char *end = strchr(text, byte);
     if (end == NULL)
@@ -78,7 +78,7 @@ static char *cut_at(char *text, char byte) {
 static bool is_target(const http_head *h) {
     tern_origin at;
     if (strchr(h->target, '#') != NULL)
-        return false; /* a page keeps that for itself */
+        return false; /* fragments are never sent to servers */
     if (h->target[0] == '/')
         return true;
     if (strcmp(h->target, "*") == 0)
@@ -118,14 +118,14 @@ static void trim_end(char *text) {
     text[n] = '\0';
 }
 
-/* Writes a text without the room that was before it, and goes behind it. */
+/* Moves a text and its terminator to *to, and *to behind them. */
 static void put(char **to, const char *word) {
     const size_t n = strlen(word) + 1;
     memmove(*to, word, n);
     *to += n;
 }
 
-/* Takes the line at *at, whose end becomes a zero, and goes to the next one. */
+/* Returns the line at *at, terminated in place of its CR, and moves *at to the next one. */
 static char *take_line(char **at) {
     char *line = *at;
     char *end = strchr(line, '\r');
@@ -136,7 +136,8 @@ static char *take_line(char **at) {
 
 http_head_verdict http_head_read(char *bytes, size_t size, http_head *out) {
     char *at = bytes + (size > 2 && bytes[0] == '\r' ? 2 : 0);
-    const char *const end = bytes + size - 2; /* of the last field: the empty line is there */
+    const char *const end = bytes + size - 2; /* end of the last field: the empty line begins
+                                                 there */
     *out = (http_head){0};
     const http_head_verdict verdict = read_first_line(take_line(&at), out);
     if (verdict != HTTP_HEAD_WHOLE)

@@ -59,7 +59,7 @@ static int digit(char c) {
     return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Bytes that are written as %XX, but for %00, which would end the text. */
+/* Decodes %XX in place, except %00, which would end the text. */
 static void unescape(char *text) {
     char *out = text;
     for (const char *in = text; *in != '\0'; out++) {
@@ -72,7 +72,7 @@ static void unescape(char *text) {
     *out = '\0';
 }
 
-/* True if a whole address names the host that the Host line names. */
+/* True if a target is not a full URL, or is one with the host of the Host line. */
 static bool names_host(const char *target, const char *host) {
     tern_origin at;
     if (!tern_origin_read(target, &at))
@@ -80,7 +80,8 @@ static bool names_host(const char *target, const char *host) {
     return host != NULL && tern_origin_is_of(&at, host);
 }
 
-/* Of a whole address, which a client may send too, the path is what follows the host. */
+/* Splits the target into path and arguments. A client may also send a full URL; its path is what
+ * follows the host. */
 static void split_target(http_exchange *x) {
     tern_origin at;
     char *path = x->head.target;
@@ -94,7 +95,7 @@ static void split_target(http_exchange *x) {
     x->path = *path != '\0' ? path : "/";
 }
 
-/* HTTP_HEAD_WHOLE: x->head is set. Else it has nothing in it. */
+/* Parses the head into x->head, which is left empty unless it returns HTTP_HEAD_WHOLE. */
 static http_head_verdict read_head(http_exchange *x, size_t size) {
     static char nothing[1];
     const http_head_verdict verdict =
@@ -186,7 +187,8 @@ double http_began(const http_exchange *x) {
 
 static const struct {
     unsigned status;
-    bool ends; /* the connection: where the next request begins is not known, or not believed */
+    bool ends; /* closes the connection: it is not known, or not trusted, where the next request
+                  begins */
     const char *message;
 } refusals[] = {
     [HTTP_BYTES] = {400, true, "the request has a byte or a line that HTTP does not have"},
@@ -202,7 +204,7 @@ static const struct {
     [HTTP_NO_MEMORY] = {503, false, "no memory for the body at the moment"},
 };
 
-/* The limit that a verdict is about; 0: none. */
+/* Returns the limit that a verdict is about; 0: none. */
 static size_t limit_of(const http_exchange *x) {
     const http_limits *l = &x->server->config.limits;
     if (x->verdict == HTTP_LINE || x->verdict == HTTP_FIELDS)
@@ -210,7 +212,7 @@ static size_t limit_of(const http_exchange *x) {
     return x->verdict == HTTP_TOO_LONG ? l->body_bytes : 0;
 }
 
-/* Replies to what no hook hears of. */
+/* Replies itself, because `handle` is not called for these requests. */
 void http_refuse(http_exchange *x, http_verdict verdict) {
     char limit[48] = "";
     char *body = NULL;
@@ -255,14 +257,14 @@ void http_judge(http_exchange *x) {
     if (verdict == HTTP_SOUND) {
         x->verdict = HTTP_UNWANTED;
     } else {
-        x->connection->closes = true; /* its body is not read */
+        x->connection->closes = true; /* the body is not read */
         http_refuse(x, verdict);
     }
 }
 
 static bool reserve(http_exchange *x, size_t size) {
     const http_limits *l = &x->server->config.limits;
-    const size_t needed = x->body_size + size + 1; /* a terminator */
+    const size_t needed = x->body_size + size + 1; /* one for the terminator */
     if (needed <= x->body_capacity)
         return true;
     size_t capacity = 2 * needed;
@@ -282,7 +284,8 @@ static bool reserve(http_exchange *x, size_t size) {
     return true;
 }
 
-/* What is not kept is read on for a while, so that the client hears why. */
+/* A body that is not kept is still read for a while, so that the client gets the reply that says
+ * why. */
 bool http_take(http_exchange *x, const char *bytes, size_t size) {
     const http_limits *l = &x->server->config.limits;
     if (x->verdict == HTTP_SOUND && size > l->body_bytes - x->body_size)
@@ -337,7 +340,7 @@ tern_status http_open(const http_config *config, http_server **out, tern_error *
     }
     s->config = *config;
     s->last = &s->connections;
-    *out = s; /* hooks may ask for it as soon as the thread runs */
+    *out = s; /* hooks may need the server as soon as the thread runs */
     s->listening = http_listen(config, s->address, sizeof s->address, err);
     const bool listens = s->listening >= 0;
     if (listens && http_start(s))

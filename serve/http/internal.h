@@ -10,37 +10,38 @@
 #include "serve/http/http.h"
 #include "serve/http/tls.h"
 
-/* What a connection does; a reply and its request never overlap. */
+/* The phases of a connection. A request and its reply never overlap. */
 typedef enum http_phase {
-    HTTP_SHAKES, /* hands, by TLS */
-    HTTP_HEAD,   /* reads one, or waits for its first byte */
+    HTTP_SHAKES, /* the TLS handshake */
+    HTTP_HEAD,   /* reads a head, or waits for its first byte */
     HTTP_BODY,
-    HTTP_REPLY, /* waits for bytes of it, or for room in the socket */
-    HTTP_LINGER /* all is sent; what the client still sends is dropped for a moment: a connection
-                   that is closed before it was read to its end takes the reply with it */
+    HTTP_REPLY, /* waits for bytes of the reply, or for room in the socket */
+    HTTP_LINGER /* all is sent; bytes that the client still sends are dropped for a moment, because
+                   closing a connection with unread bytes discards the reply, too */
 } http_phase;
 
-/* Of the thread that moves bytes, but for what is atomic. */
+/* Belongs to the thread that moves bytes, except for atomic members. */
 typedef struct http_connection {
     struct http_connection *next;
     struct http_server *server;
     int fd;
-    http_tls *tls; /* NULL: none */
+    http_tls *tls; /* NULL: no TLS */
     http_phase phase;
-    atomic_bool woken; /* its exchange is to be looked at again */
-    bool again;        /* there may be more to do without news of the socket */
-    bool closes;       /* after this reply */
-    double until;      /* when it is ended, whatever moves; 0: never */
-    double moved;      /* when a byte moved last */
-    http_exchange *x;  /* NULL in between */
-    char *in;          /* [in_capacity] what came: from in_at to in_end it is not taken */
+    atomic_bool woken; /* its exchange has more to do */
+    bool again;        /* there may be more to do before poll reports anything */
+    bool closes;       /* closes after this reply */
+    double until;      /* time at which it is ended in any case; 0: never */
+    double moved;      /* time at which a byte moved last */
+    http_exchange *x;  /* NULL between requests */
+    char *in;          /* [in_capacity] received bytes; those from in_at to in_end are not parsed
+                          yet */
     size_t in_at, in_end, in_capacity;
-    http_scan scan;     /* of the head that begins at in_at */
-    uint64_t body_left; /* of a body without chunks */
+    http_scan scan;     /* state of scanning the head at in_at */
+    uint64_t body_left; /* bytes to come of a body without chunks */
     http_chunks chunks;
     bool chunked;
-    size_t dropped; /* bytes while it lingers */
-    char *out;      /* [HTTP_OUT_BYTES] what goes: from out_at to out_end it is not sent */
+    size_t dropped; /* bytes dropped in HTTP_LINGER */
+    char *out;      /* [HTTP_OUT_BYTES] bytes to send: those from out_at to out_end */
     size_t out_at, out_end;
 } http_connection;
 
@@ -49,16 +50,17 @@ enum { HTTP_OUT_BYTES = 32768 };
 struct http_server {
     http_config config;
     char address[256];
-    int listening, wakes; /* sockets to accept from, and to be woken by */
+    int listening, wakes; /* descriptors to accept from and to be woken by */
     pthread_t thread;
     atomic_bool stops;
-    http_connection *connections, **last; /* of the thread: all that are open, as they came */
+    http_connection *connections, **last; /* used by the thread: all open ones, in the order in
+                                             which they came */
     unsigned n_connections;
-    atomic_size_t bodies;  /* bytes of all bodies that are held */
-    atomic_size_t replies; /* bytes of all replies that are held */
+    atomic_size_t bodies;  /* bytes held for all bodies */
+    atomic_size_t replies; /* bytes held for all replies */
     atomic_uint active;
-    pthread_mutex_t lock;   /* of what follows */
-    http_exchange *streams; /* all that are open */
+    pthread_mutex_t lock;   /* protects the members below */
+    http_exchange *streams; /* all open streams */
 };
 
 typedef struct http_header {
@@ -67,81 +69,82 @@ typedef struct http_header {
 } http_header;
 
 /*
- * What a request comes to: whatever was found in its bytes decides, in this order, before a hook
- * is asked. Where the end of the request, or who is asked, cannot be told the connection ends.
+ * The verdict on a request: faults found in its bytes decide, in this order, before a hook is
+ * asked. The connection ends if the end of the request, or the host that is asked, is unknown.
  */
 typedef enum http_verdict {
     HTTP_SOUND,
-    HTTP_BYTES,     /* 400: a byte or a line that no request has */
+    HTTP_BYTES,     /* 400: a byte or a line that HTTP does not allow */
     HTTP_VERSION,   /* 505 */
     HTTP_LINE,      /* 414: the first line is too long */
-    HTTP_FIELDS,    /* 431: the head is */
-    HTTP_FRAMING,   /* 400: the end of the body is not said, or not in one way */
-    HTTP_HOST,      /* 400: nor who is asked */
-    HTTP_CHUNKS,    /* 400: the body is not in chunks as it should be */
+    HTTP_FIELDS,    /* 431: the head is too long */
+    HTTP_FRAMING,   /* 400: the end of the body is not given, or ambiguous */
+    HTTP_HOST,      /* 400: so is the host that is asked */
+    HTTP_CHUNKS,    /* 400: the chunks of the body are not valid */
     HTTP_TOO_LONG,  /* 413 */
     HTTP_NO_MEMORY, /* 503 */
-    HTTP_UNWANTED   /* by the hook: the body is not kept */
+    HTTP_UNWANTED   /* refused by the hook `admit`: the body is not kept */
 } http_verdict;
 
 struct http_exchange {
     http_server *server;
     atomic_uint owners;
     double began;
-    char *bytes; /* of the head */
+    char *bytes; /* the head's bytes */
     http_head head;
-    const char *path, *arguments; /* in them: without escapes, and what follows '?' */
+    const char *path, *arguments; /* both in `bytes`: the decoded path, and what follows '?' */
     char *body;
     size_t body_size, body_capacity, body_dropped;
     http_verdict verdict;
     void *mark;
 
-    pthread_mutex_t lock;        /* of what follows */
+    pthread_mutex_t lock;        /* protects the members below */
     http_connection *connection; /* NULL: the exchange is over */
-    bool suspended;              /* its connection waits for more of the reply */
-    bool gone;                   /* the client has left, or does not read: nothing more is sent */
+    bool suspended;              /* the connection waits for more of the reply */
+    bool gone;                   /* the client has left or does not read: nothing more is sent */
     unsigned status;
     const char *type;
-    char *reply; /* of a stream what is not sent yet */
+    char *reply; /* whole; or the unsent part of a stream */
     size_t reply_size, reply_capacity, reply_sent;
-    size_t held; /* of the server's replies */
+    size_t held; /* its share of the server's `replies` */
     uint64_t given;
     bool stream, ended;
-    bool begun, over; /* the first, the last byte of it is on its way */
-    double written;   /* when the stream was written to last */
+    bool begun, over; /* its first byte, its last byte has been handed to the connection */
+    double written;   /* time of the last write to the stream */
     http_header headers[HTTP_MOST_HEADERS];
     unsigned n_headers;
-    http_exchange *next, *before; /* among the server's streams */
+    http_exchange *next, *before; /* neighbours in the server's list of streams */
 };
 
 /* ---- http.c: by the thread that moves bytes -------------------------------------------------- */
 
-/* An exchange that begins with the head bytes[size]; size is 0 where none can be read. NULL: there
- * is no memory. */
+/* Begins an exchange with the head bytes[size]; size is 0 if no head could be read. NULL: there is
+ * no memory. */
 http_exchange *http_begin(http_connection *c, const char *bytes, size_t size);
 
-/* Finds what its head comes to, refuses it or asks the hook about it. Says how the body ends. */
+/* Judges the head: refuses the request, or asks the hook `admit`. Sets how the body is framed. */
 void http_judge(http_exchange *x);
 
-/* Takes a piece of the body. False: more than that is not read from this client. */
+/* Takes a piece of the body. False: nothing more is read from this client. */
 bool http_take(http_exchange *x, const char *bytes, size_t size);
 
-/* All of the request is there. */
+/* The request is complete: calls the hook `handle`, or refuses it. */
 void http_handle(http_exchange *x);
 
-/* Refuses it, whatever the head said, and ends the connection behind the reply. */
+/* Refuses the request. The connection ends after the reply if the verdict leaves no safe place to
+ * read on. */
 void http_refuse(http_exchange *x, http_verdict verdict);
 
-/* It is over. */
+/* Ends the exchange; `whole`: all of the reply was sent. */
 void http_finish(http_exchange *x, bool whole);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */
 
 typedef enum http_filled {
     HTTP_FILLED,
-    HTTP_NOTHING, /* there is nothing yet: the connection is woken when there is */
-    HTTP_ALL,     /* nothing more comes */
-    HTTP_CUT      /* nothing more comes, and the reply is not whole */
+    HTTP_NOTHING, /* no bytes yet: the connection is woken when there are some */
+    HTTP_ALL,     /* the reply is complete */
+    HTTP_CUT      /* the reply ends here and is incomplete */
 } http_filled;
 
 /* Puts the next bytes of a reply into c->out, which is empty. */
@@ -152,33 +155,34 @@ void http_stream_forget(http_exchange *x);
 
 /* ---- connection.c ---------------------------------------------------------------------------- */
 
-/* A client has come; closes fd where there is no memory for it. */
+/* Adds a connection for a new client; closes fd if there is no memory. */
 void http_connect(http_server *s, int fd);
 
-/* Goes on with whatever is possible, after news of its socket: events of poll. False: it has ended,
- * and c is gone. */
+/* Does what is possible after the events `news` of poll. False: it has ended; call http_end. */
 bool http_go_on(http_connection *c, short news, double now);
 
-/* Closes it. */
+/* Ends its exchange, closes the socket and frees c. */
 void http_end(http_connection *c);
 
-/* What to poll its socket for. */
+/* Returns the events to poll its socket for. */
 short http_events(const http_connection *c);
 
 /* ---- loop.c ---------------------------------------------------------------------------------- */
 
-/* Starts the thread that moves bytes, which takes s->listening over. False: no thread or memory. */
+/* Starts the thread that moves bytes. False: there is no thread or memory; the caller still has to
+ * close s->listening. */
 bool http_start(http_server *s);
 
-/* Ends it, with all connections. */
+/* Ends the thread and all connections, and closes s->listening. */
 void http_stop(http_server *s);
 
-/* Has it look at all connections that are woken. From any thread. */
+/* Makes the thread look at all connections that were woken. From any thread. */
 void http_wake(const http_server *s);
 
 /* ---- listen.c -------------------------------------------------------------------------------- */
 
-/* A socket that listens as the config says, and its address as text; -1 with the error set. */
+/* Opens a socket that listens as the config says, and writes its address as text; -1 with the error
+ * set. */
 int http_listen(const http_config *config, char *address, size_t size, tern_error *err);
 
 #endif

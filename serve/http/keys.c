@@ -36,7 +36,7 @@ static key *new_key(const char *label, size_t label_size, const char *bytes, siz
     return k;
 }
 
-/* A key with a label, or with that of its number where none is given. */
+/* Adds a key under its label, or under "key" and its number if it has none. */
 static tern_status add(keys *k, const char *label, size_t label_size, const char *bytes,
                        size_t size, tern_error *err) {
     char number[KEY_LABEL_BYTES];
@@ -73,7 +73,8 @@ static key *find(const keys *k, const uint8_t *digest) {
     return found;
 }
 
-/* A key that stands twice would have two labels and two limits, one of which is not heeded. */
+/* True if the key is not there yet. A key given twice would have two labels and limits, of which
+ * one would be ignored. */
 static bool is_new(const keys *k, const char *bytes, size_t size) {
     uint8_t digest[KEY_DIGEST_BYTES];
     digest_of(bytes, size, digest);
@@ -97,12 +98,12 @@ tern_status keys_add_list(keys *k, const char *list, tern_error *err) {
 
 /* ---- lines of a file ------------------------------------------------------------------------- */
 
-enum { MOST_WORDS = 4 /* of a line: label, key, two limits */, MOST_LINE_BYTES = 4096 };
+enum { MOST_WORDS = 4 /* in a line: label, key, two limits */, MOST_LINE_BYTES = 4096 };
 
 typedef struct line_words {
     const char *at[MOST_WORDS];
     size_t sizes[MOST_WORDS], n;
-    bool more; /* than MOST_WORDS */
+    bool more; /* there are more than MOST_WORDS */
 } line_words;
 
 static bool is_blank(char c) {
@@ -126,7 +127,8 @@ static line_words split(const char *line, size_t size) {
     return w;
 }
 
-/* True if a word is a limit; *value gets it, 0 for one that is not a number above 0. */
+/* True if a word is a limit of that name. *value gets its number, or 0 if it is not a number above
+ * 0. */
 static bool read_limit(const char *word, size_t size, const char *name, uint32_t *value) {
     const size_t n = strlen(name);
     if (size <= n || strncmp(word, name, n) != 0)
@@ -136,7 +138,7 @@ static bool read_limit(const char *word, size_t size, const char *name, uint32_t
     return true;
 }
 
-/* Takes the limits off the end of a line's words; false when one means nothing. */
+/* Takes the limits off the end of a line's words; false if one is invalid or given twice. */
 static bool take_limits(line_words *w, key_limits *l) {
     bool sound = true;
     while (w->n > 1 && sound) {
@@ -153,7 +155,8 @@ static bool take_limits(line_words *w, key_limits *l) {
     return sound;
 }
 
-/* Why a line is refused: words that never quote it, because a part of it may be a key. */
+/* Returns why a line is refused; NULL: it is not. The words never quote the line, because a part of
+ * it may be a key. */
 static const char *fault_of_bytes(const char *line, size_t size) {
     if (size > MOST_LINE_BYTES)
         return "has more than 4096 bytes";
@@ -182,7 +185,7 @@ static const char *fault_of_words(const line_words *w) {
                : NULL;
 }
 
-/* A line without its end: [label] key [limits]. */
+/* Adds the key of a line, without its end: [label] key [limits]. */
 static tern_status add_line(keys *k, const char *path, size_t number, const char *line, size_t size,
                             tern_error *err) {
     line_words w = split(line, size);
@@ -208,7 +211,7 @@ static tern_status add_line(keys *k, const char *path, size_t number, const char
     return status;
 }
 
-/* Bytes of a line, without its end, which is LF or CR LF; *whole: with it. */
+/* Returns the bytes of a line without its end, LF or CR LF; *whole includes the end. */
 static size_t line_bytes(const char *bytes, size_t left, size_t *whole) {
     const char *end = memchr(bytes, '\n', left);
     const size_t size = end != NULL ? (size_t)(end - bytes) : left;
@@ -216,7 +219,7 @@ static size_t line_bytes(const char *bytes, size_t left, size_t *whole) {
     return size - (size > 0 && bytes[size - 1] == '\r');
 }
 
-/* Where the text begins: some editors put a mark of its encoding first. */
+/* Returns the size of a UTF-8 byte order mark, which some editors write first; 0: there is none. */
 static size_t mark_bytes(const char *line, size_t size) {
     return size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
@@ -253,7 +256,8 @@ key *keys_find(const keys *k, const char *given, size_t size) {
     return found;
 }
 
-/* What was used of the old limit counts in the new one. */
+/* Gives a key its new label and limits. Tokens used under the old limit count against the new one.
+ */
 static void carry(key *k, const key *fresh) {
     (void)pthread_mutex_lock(&k->lock);
     memcpy(k->label, fresh->label, sizeof k->label);
@@ -296,7 +300,7 @@ void key_label(key *k, char label[KEY_LABEL_BYTES]) {
     (void)pthread_mutex_unlock(&k->lock);
 }
 
-/* With the lock held: what came back since it was counted last. */
+/* Adds the tokens that came back since the last count. Needs the lock. */
 static void refill(key *k, double now) {
     const double most = k->limits.tokens_per_minute;
     k->tokens_left += (now - k->counted) * most / 60.0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that listen: of an address, or of a name in the file system. */
+/* Sockets that listen, at an address or at a path in the file system. */
 
 #include <errno.h>
 #include <netdb.h>
@@ -16,7 +16,7 @@
 
 enum { BACKLOG = 128 };
 
-/* A socket that a server left, which ended before it could remove it: no server answers there. */
+/* True if a path is the socket of a server that ended without removing it: nobody answers there. */
 static bool is_left_over(const struct sockaddr_un *name) {
     struct stat st;
     if (lstat(name->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
@@ -41,7 +41,7 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
     if (is_left_over(&name))
         (void)unlink(path);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const mode_t mask = umask(S_IRWXG | S_IRWXO); /* the user's alone */
+    const mode_t mask = umask(S_IRWXG | S_IRWXO); /* only this user may connect */
     const bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 &&
                        listen(fd, BACKLOG) == 0;
     const int why = errno;
@@ -52,7 +52,7 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
             (void)close(fd);
         return -1;
     }
-    tern_temporary_list(path); /* a server that dies by a signal leaves no socket */
+    tern_temporary_list(path); /* removed even if a signal ends the server */
     (void)snprintf(address, size, "unix:%s", path);
     return fd;
 }

@@ -18,8 +18,8 @@
 
 enum {
     MOST_WAITING_BYTES = 1 << 20,
-    MOST_BODY_BYTES = 16 << 10, /* of a body that is told */
-    PIECE_BYTES = 4096,         /* a pipe that has room has room for so many */
+    MOST_BODY_BYTES = 16 << 10, /* bytes of a body that are written */
+    PIECE_BYTES = 4096,         /* a pipe that has room takes at least this many */
     LOOK_MILLISECONDS = 100
 };
 
@@ -28,17 +28,17 @@ static const double close_seconds = 1.0;
 struct access_log {
     log_config config;
     pthread_t thread;
-    bool torn; /* a line was begun where it could not be taken back */
-    bool told; /* that lines are dropped */
-    int fd;    /* of the thread alone: lines need no other descriptor, also when none is left */
+    bool torn; /* part of a line was written and could not be taken back */
+    bool told; /* the user has been told that lines are dropped */
+    int fd;    /* used by the thread alone; writing needs no further descriptor */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t wanted;
-    int fresh;    /* opened by log_reopen, which takes the place of fd; -1: there is none */
-    text waiting; /* whole lines */
+    int fresh;    /* descriptor from log_reopen that will replace fd; -1: there is none */
+    text waiting; /* complete lines */
     uint64_t dropped;
     bool stop;
-    double stop_at; /* when what waits is given up */
+    double stop_at; /* time at which waiting lines are given up */
 };
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -118,7 +118,8 @@ static bool given_up(access_log *l) {
     return over;
 }
 
-/* Bytes that were written, errno says why not all. Waits only as long as it may be ended. */
+/* Returns how many bytes were written; if not all, errno says why. Stops waiting when log_close
+ * gives the lines up. */
 static size_t put(access_log *l, int fd, const char *bytes, size_t size) {
     size_t done = 0;
     while (done < size) {
@@ -139,7 +140,7 @@ static size_t put(access_log *l, int fd, const char *bytes, size_t size) {
     return done;
 }
 
-/* The last `size` bytes, which are a part of a line, are taken back where that can be done. */
+/* Takes back the last `size` bytes, a part of a line, if the file allows it. False: it does not. */
 static bool take_back(int fd, size_t size) {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)size &&
@@ -156,7 +157,7 @@ static void tell(access_log *l, int why) {
     l->told = true;
 }
 
-/* Writes whole lines; those that could not be written are dropped. */
+/* Writes complete lines. Those that cannot be written are dropped and counted. */
 static void write_lines(access_log *l, const char *bytes, size_t size) {
     const int fd = l->fd;
     if (l->torn && put(l, fd, "\n", 1) == 1)
@@ -179,7 +180,7 @@ static void write_lines(access_log *l, const char *bytes, size_t size) {
     tell(l, why);
 }
 
-/* With the lock held: the file that log_reopen opened. */
+/* Switches to the file that log_reopen opened. Needs the lock. */
 static void take_fresh(access_log *l) {
     if (l->fresh < 0)
         return;
@@ -211,8 +212,8 @@ static void *run(void *user) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* A descriptor for the lines; -1 with the error set. Neither opening nor writing waits for the
- * reader of a pipe, or for a terminal. */
+/* Opens a descriptor for the lines; -1 with the error set. Neither opening nor writing waits for
+ * the reader of a pipe, or for a terminal. */
 static int open_place(const log_config *c, tern_error *err) {
     const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     const int fd = c->path != NULL ? open(c->path, flags, S_IRUSR | S_IWUSR)

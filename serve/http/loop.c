@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that moves bytes: waits for news of all sockets in one call. */
+/* The thread that moves bytes. It waits for all sockets in one call of poll. */
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,19 +14,19 @@
 #include "serve/http/internal.h"
 
 enum {
-    AT_ONCE = 64,       /* clients that come, before others have their turn */
-    TICK = 1000,        /* milliseconds between two looks at who is late */
-    WITHOUT_ROOM = 100, /* likewise, while the system has no descriptor for who comes */
-    OURS = 2            /* places in the list before those of connections */
+    AT_ONCE = 64,       /* new clients that are accepted before the others have their turn */
+    TICK = 1000,        /* milliseconds between two checks for late clients */
+    WITHOUT_ROOM = 100, /* the same while the system has no descriptor for new clients */
+    OURS = 2            /* entries in the list before those of the connections */
 };
 
 typedef struct loop {
     http_server *s;
     struct pollfd *polled; /* [OURS + connections] */
-    bool full;             /* the system has no room for who comes */
+    bool full;             /* the system has no room for new clients */
 } loop;
 
-/* What each connection is polled for, in the order of the list. Says how long to wait. */
+/* Fills the list for poll, connections in their order. Returns the milliseconds to wait. */
 static int prepare(loop *l, nfds_t *n) {
     const http_server *s = l->s;
     const bool more = s->n_connections < s->config.limits.connections && !l->full;
@@ -42,7 +42,7 @@ static int prepare(loop *l, nfds_t *n) {
     return wait;
 }
 
-/* Each of the list goes on; those that have ended leave it. */
+/* Lets each connection go on, and removes those that have ended. */
 static void go_on(loop *l) {
     const double now = tern_clock_seconds();
     const struct pollfd *news = l->polled + OURS;
@@ -60,7 +60,7 @@ static void go_on(loop *l) {
     l->s->last = at;
 }
 
-/* Those who come are in the list from the next round on. */
+/* Accepts new clients. They are polled from the next round on. */
 static void take_who_comes(loop *l) {
     http_server *s = l->s;
     const int yes = 1;
@@ -85,7 +85,7 @@ static void *run(void *user) {
         if (poll(l->polled, n, wait) < 0)
             continue; /* a signal, or no memory at the moment */
         if (l->polled[0].revents != 0)
-            (void)eventfd_read(s->wakes, &woken); /* before who is woken is looked at */
+            (void)eventfd_read(s->wakes, &woken); /* reset before looking at who was woken */
         go_on(l);
         if (l->polled[1].revents != 0 || l->full) {
             l->full = false;

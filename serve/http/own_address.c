@@ -26,7 +26,7 @@ void own_address_url(const own_address *a, const char *path, text *t) {
         text_print(t, "%s%s", a->listening, path);
 }
 
-/* As one word of a shell. */
+/* Adds a text quoted as one word of a shell. */
 static void add_quoted(text *t, const char *word) {
     text_print(t, "'");
     for (const char *c = word; *c != '\0'; c++)
@@ -41,7 +41,7 @@ void own_address_curl(const own_address *a, const char *path, text *t) {
         add_quoted(t, own_address_socket(a));
         text_print(t, " ");
     }
-    text_print(t, "'"); /* brackets of an IPv6 address are a pattern of files to some shells */
+    text_print(t, "'"); /* some shells take the brackets of an IPv6 address for a pattern */
     own_address_url(a, path, t);
     text_print(t, "'");
 }

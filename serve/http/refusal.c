@@ -38,13 +38,14 @@ bool refuse(refusal *r, unsigned status, const char *param, const char *format, 
     return false;
 }
 
-/* Messages about what a client sent are for it; others may name files of this machine. */
+/* True if the message is about the request and may be shown. Other messages may name files of this
+ * machine. */
 static bool is_about_request(tern_status status) {
     return status == TERN_ERR_ARG || status == TERN_ERR_TOKEN_RANGE || status == TERN_ERR_JSON ||
            status == TERN_ERR_CONTEXT || status == TERN_ERR_EMPTY || status == TERN_ERR_GRAMMAR;
 }
 
-/* A file of the model became another one: its name, without its folder, and what changed. */
+/* Refuses because a file of the model has changed. The message has its name without the folder. */
 static bool refuse_changed(refusal *r, const tern_error *err) {
     (void)refuse(r, 500, NULL, "the model cannot be used any more: %s",
                  file_base_name(err->message));
@@ -113,7 +114,7 @@ void refusal_write(const refusal *r, text *out) {
     text_print(out, "}");
 }
 
-/* The words that clients of Anthropic's interface know. */
+/* The error types that clients of Anthropic's interface know. */
 static const char *message_type(unsigned status) {
     switch (status) {
     case 413:

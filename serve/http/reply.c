@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies: held by the exchange until the socket takes them. */
+/* Replies. The exchange holds them until the socket takes them. */
 
 #include <poll.h>
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 #include "base/metrics.h"
 #include "serve/http/internal.h"
 
-enum { CHUNK_ROOM = 8 /* its size in digits, and a line's end */, PIECE = 16384 };
+enum { CHUNK_ROOM = 8 /* for a chunk's size in digits and the end of a line */, PIECE = 16384 };
 
-/* With the exchange's lock held: the thread that moves bytes looks at it again. */
+/* Makes the thread that moves bytes look at the exchange again. Needs the exchange's lock. */
 static void wake(http_exchange *x) {
     if (x->suspended && x->connection != NULL) {
         x->suspended = false;
@@ -54,7 +54,7 @@ static const char *reason_of(unsigned status) {
     return "";
 }
 
-/* Bytes of a head, behind those that are there. */
+/* Appends to the head in c->out. */
 static void print(http_connection *c, const char *format, ...) TERN_PRINTF(2, 3);
 static void print(http_connection *c, const char *format, ...) {
     const size_t room = HTTP_OUT_BYTES - c->out_end;
@@ -65,7 +65,7 @@ static void print(http_connection *c, const char *format, ...) {
     c->out_end += n >= 0 && (size_t)n < room ? (size_t)n : room;
 }
 
-/* In the C locale whatever the program's is: RFC 9110, 5.6.7. */
+/* Always uses English names, whatever the locale is: RFC 9110, 5.6.7. */
 static void print_date(http_connection *c) {
     static const char days[] = "SunMonTueWedThuFriSat",
                       months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -76,12 +76,12 @@ static void print_date(http_connection *c) {
               months + 3 * t.tm_mon, t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
-/* Of a status that says so: there is no body, and a length would be another reply's. */
+/* True if the status itself says that there is no body. A length would describe another reply. */
 static bool is_bare(const http_exchange *x) {
     return x->status == 204 || x->status == 304;
 }
 
-/* How the client learns where the reply ends. */
+/* Prints the fields that tell the client where the reply ends. */
 static void print_framing(http_connection *c, const http_exchange *x) {
     if (c->closes)
         print(c, "Connection: close\r\n");
@@ -93,8 +93,8 @@ static void print_framing(http_connection *c, const http_exchange *x) {
         print(c, "Content-Length: %zu\r\n", x->reply_size);
 }
 
-/* With the lock held. False: there is no room for one of the lines, and without it the reply would
- * say something else. */
+/* Prints the head into c->out. Needs the exchange's lock. False: there is no room for all lines.
+ * The reply is then not sent, since it would mean something else without them. */
 static bool print_head(http_connection *c, http_exchange *x) {
     const char *origin = x->server->config.origin;
     c->closes = c->closes || (x->stream && x->head.old);
@@ -115,7 +115,8 @@ static bool print_head(http_connection *c, http_exchange *x) {
     return c->out_end + PIECE + 2 * CHUNK_ROOM <= HTTP_OUT_BYTES;
 }
 
-/* With the lock held: the next bytes of the reply, a chunk where it goes in chunks. */
+/* Puts the next bytes of the reply into c->out, as a chunk if it is sent in chunks. Returns how
+ * many bytes of the reply these are. Needs the exchange's lock. */
 static size_t put_piece(http_connection *c, http_exchange *x) {
     const size_t left = x->reply_size - x->reply_sent, n = left < PIECE ? left : PIECE;
     const bool chunked = x->stream && !x->head.old;
@@ -135,7 +136,7 @@ static bool has_no_body(const http_exchange *x) {
     return is_bare(x) || strcmp(x->head.method, "HEAD") == 0;
 }
 
-/* With the lock held: what there is of it goes on its way, the head before all. */
+/* Puts what is ready of the reply into c->out, its head first. Needs the exchange's lock. */
 static http_filled fill(http_connection *c, http_exchange *x) {
     if (x->gone)
         return HTTP_CUT;
@@ -167,7 +168,7 @@ http_filled http_fill(http_connection *c) {
 
 /* ---- any thread ------------------------------------------------------------------------------ */
 
-/* With the lock held. */
+/* Needs the exchange's lock. */
 static void add_header(http_exchange *x, const char *name, const char *value) {
     if (x->n_headers < HTTP_MOST_HEADERS && x->status == 0) {
         http_header *h = &x->headers[x->n_headers++];
@@ -182,8 +183,9 @@ void http_reply_header(http_exchange *x, const char *name, const char *value) {
     (void)pthread_mutex_unlock(&x->lock);
 }
 
-/* With the exchange's lock held: whether so many bytes more may be held until a client reads them.
- * A short reply always may, so that clients hear of errors. */
+/* Reserves `size` bytes for replies that clients have not read; false: all_replies_bytes is
+ * reached. A short reply is always allowed, so that clients hear of errors. Needs the exchange's
+ * lock. */
 static bool hold(http_exchange *x, size_t size) {
     enum { SHORT_BYTES = 4096 };
     http_server *s = x->server;
@@ -196,7 +198,7 @@ static bool hold(http_exchange *x, size_t size) {
     return true;
 }
 
-/* In place of a reply that finds no room. */
+/* Returns the body that replaces a reply for which there is no room; NULL: no memory. */
 static char *busy(size_t *size) {
     static const char text[] = "{\"error\":{\"message\":\"clients have not read too many replies "
                                "yet\",\"type\":\"unavailable_error\",\"param\":null,"
@@ -242,14 +244,14 @@ void http_stream_open(http_exchange *x) {
         if (x->next != NULL)
             x->next->before = x;
         s->streams = x;
-        http_keep(x); /* by the list */
+        http_keep(x); /* the list keeps it */
         wake(x);
     }
     (void)pthread_mutex_unlock(&x->lock);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* With the server's lock held. */
+/* Needs the server's lock. */
 static void unlink_stream(http_exchange *x) {
     http_server *s = x->server;
     if (s->streams == x)
@@ -270,7 +272,8 @@ void http_stream_forget(http_exchange *x) {
     (void)pthread_mutex_unlock(&x->server->lock);
 }
 
-/* With the lock held: room for size more bytes to be sent. */
+/* Makes room for `size` more bytes; false: a limit is reached, or no memory. Needs the exchange's
+ * lock. */
 static bool make_room(http_exchange *x, size_t size) {
     const size_t left = x->reply_size - x->reply_sent;
     if (left + size > x->server->config.limits.unread_bytes)
@@ -291,7 +294,8 @@ static bool make_room(http_exchange *x, size_t size) {
     return true;
 }
 
-/* With the lock held: what was sent does not become whole any more, and the client sees that. */
+/* Breaks the connection off, so that the client sees that the reply is incomplete. Needs the
+ * exchange's lock. */
 static void cut(http_exchange *x) {
     x->gone = true;
     (void)shutdown(x->connection->fd, SHUT_RDWR);
@@ -301,7 +305,8 @@ bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {
     (void)pthread_mutex_lock(&x->lock);
     bool written = x->stream && !x->ended && !x->gone && x->connection != NULL;
     if (written && !make_room(x, size)) {
-        cut(x); /* it does not read, and what is sent would have a hole */
+        cut(x); /* the client does not read, or memory is short: a gap in the stream would be
+                   worse */
         written = false;
     }
     if (written && size > 0) {

@@ -15,13 +15,14 @@
 enum { MOST_CERTIFICATES = 16, KEY_ID_BYTES = 64, MOST_FILE_BYTES = 1 << 20 };
 
 typedef struct identity {
-    struct identity *before; /* handshakes that began with it may still use it */
+    struct identity *before; /* the one before this: handshakes that began with it may still use
+                                it */
     gnutls_pcert_st chain[MOST_CERTIFICATES];
     unsigned n;
     gnutls_privkey_t key;
 } identity;
 
-/* What is used of GnuTLS, which is loaded with the first certificate. */
+/* The functions of GnuTLS that are used. The library is loaded with the first certificate. */
 #define FUNCTIONS(X)                                                                               \
     X(alert_send_appropriate)                                                                      \
     X(bye)                                                                                         \
@@ -54,7 +55,7 @@ static struct { FUNCTIONS(FIELD) } gnutls;
 #define SYMBOL(name) {"gnutls_" #name, &gnutls.name},
 static const tern_late_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 
-/* GnuTLS asks for it without a word of ours, so there is one identity in a process. */
+/* GnuTLS calls `retrieve` without a pointer of ours, so a process has only one identity. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static identity *current;
 static gnutls_certificate_credentials_t credentials; /* NULL: no identity was loaded yet */
@@ -139,7 +140,7 @@ static int retrieve(gnutls_session_t session, const gnutls_datum_t *names, int n
     return 0;
 }
 
-/* With the lock held: handshakes from now on use it. */
+/* Handshakes from now on use this identity. Needs the lock. */
 static bool adopt(identity *i) {
     if (credentials == NULL) {
         if (gnutls.certificate_allocate_credentials(&credentials) != GNUTLS_E_SUCCESS) {
@@ -198,8 +199,8 @@ void http_tls_free(void) {
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-/* What is spoken, as GnuTLS writes it: TLS 1.2 and 1.3. What is older has been broken or given up.
- */
+/* The versions allowed, as a GnuTLS priority string: TLS 1.2 and 1.3. Older versions are broken or
+ * deprecated. */
 #define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 struct http_tls {
@@ -245,7 +246,7 @@ int http_tls_shake(http_tls *t) {
     return HTTP_BROKEN;
 }
 
-/* A client that wants to shake hands again is not served on: nobody needs that. */
+/* A client that asks for renegotiation is disconnected: nobody needs that. */
 long http_tls_receive(http_tls *t, char *bytes, size_t size) {
     const ssize_t n = gnutls.record_recv(t->session, bytes, size);
     if (n >= 0)

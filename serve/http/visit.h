@@ -3,8 +3,9 @@
 #define TERN_SERVE_HTTP_VISIT_H
 
 /*
- * What is known of a request besides its text: who asked, and what it took so far. The exchange and
- * the job share it, from any thread; it lives until it is released as often as kept.
+ * The data about a request besides its text: the key that was shown, and the tokens used so far.
+ * The exchange and the job share a visit, from any thread; it lives until it is released as often
+ * as kept.
  */
 
 #include "serve/http/keys.h"
@@ -15,10 +16,10 @@ struct route;
 
 typedef struct visit {
     atomic_uint owners;
-    const struct route *route; /* that it goes to; NULL: there is none */
-    key *key;                  /* that was shown, kept; NULL: none is needed */
-    atomic_bool entered;       /* it counts among the requests of its key */
-    atomic_ullong prompt_tokens, cached_tokens, generated_tokens; /* of answers that ended */
+    const struct route *route; /* the route of the request; NULL: there is none */
+    key *key;                  /* the key that was shown, kept; NULL: none is needed */
+    atomic_bool entered;       /* it counts against its key's limit of requests */
+    atomic_ullong prompt_tokens, cached_tokens, generated_tokens; /* of answers that have ended */
 } visit;
 
 /* NULL: no memory. */
@@ -26,7 +27,7 @@ visit *visit_new(const struct route *route);
 void visit_keep(visit *v);
 void visit_release(visit *v); /* NULL is fine */
 
-/* It asks for text: false after a refusal, when its key has reached a limit. */
+/* Counts a request for text against its key's limits; false after a refusal, if one is reached. */
 bool visit_enter(visit *v, refusal *r);
 
 /* Everything this request asked for is computed. It no longer counts against its key's limit, so a
@@ -34,7 +35,8 @@ bool visit_enter(visit *v, refusal *r);
  * called. */
 void visit_leave(visit *v);
 
-/* An answer ended; those of one prompt share its tokens, which the first of them tells. */
+/* Adds the tokens of an answer that ended. Answers to one prompt share its tokens, which count
+ * once, with the first of them. */
 void visit_note(visit *v, const tern_event *end);
 
 #endif

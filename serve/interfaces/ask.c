@@ -12,12 +12,13 @@
 enum {
     MOST_VALUES = 1 << 20,
     MOST_ECHO = 4 << 20,
-    MOST_NUMBERS = 1 << 22 /* of a reply, each of up to 16 bytes */
+    MOST_NUMBERS = 1 << 22 /* in a reply, each of up to 16 bytes */
 };
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Not fewer values than bytes[size] has: what separates them outside of strings. */
+/* Returns an upper bound of the values in bytes[size]: the separators outside of strings, and one.
+ */
 static size_t count_values(const char *bytes, size_t size) {
     bool inside = false;
     size_t n = 1;
@@ -48,10 +49,9 @@ json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) 
     return body;
 }
 
-/* ---- fields ------------------------------------------------------------------------------------
- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
-/* Each reply tells them, so a client cannot make it as long as it likes. */
+/* Each reply repeats the ignored names, so their length is limited. */
 static void note_ignored(ask *a, const char *name) {
     enum { MOST_BYTES = 4096 };
     if (a->ignored.size + strlen(name) > MOST_BYTES)
@@ -60,7 +60,7 @@ static void note_ignored(ask *a, const char *name) {
     text_quote(&a->ignored, name, strlen(name));
 }
 
-/* Null says no more than a field that is not there. */
+/* Reads all fields. Null means the same as leaving the field out. */
 static bool read_fields(ask *a, const ask_rules *rules, refusal *r) {
     const char *name;
     json_t *value;
@@ -75,7 +75,7 @@ static bool read_fields(ask *a, const ask_rules *rules, refusal *r) {
     return true;
 }
 
-/* A seed that every reader of JSON keeps whole. */
+/* Draws a seed of at most 52 bits, which every reader of JSON keeps exactly. */
 static uint64_t draw_seed(void) {
     uint64_t seed = 0;
     while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
@@ -83,7 +83,7 @@ static uint64_t draw_seed(void) {
     return seed >> 12;
 }
 
-/* Of prompts that are told with each of their choices. */
+/* Returns the bytes that echoed prompts take: each is repeated with each of its choices. */
 static size_t echoed_bytes(const ask *a) {
     size_t n = 0;
     for (size_t i = 0; i < a->n_prompts; i++)
@@ -174,7 +174,7 @@ bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r) {
     return false;
 }
 
-/* The limit of tokens: -1 for none but the context. */
+/* Returns the limit of tokens; -1: only the context limits them. */
 static ssize_t most_tokens(const ask *a) {
     return a->prompt_only ? 0 : a->max_tokens > 0 ? (ssize_t)a->max_tokens : -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What answers must look like: JSON of a schema, texts of a grammar, calls of tools. */
+/* The form of answers: JSON of a schema, text of a grammar, or calls of tools. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +7,22 @@
 #include "base/json_tree/write.h"
 #include "serve/interfaces/ask.h"
 
-/* What the library says of a schema or a grammar; it names the place. */
+/* Passes on what the library says about a schema or grammar. Its message names the place. */
 static bool refuse_grammar(refusal *r, const char *param, const tern_error *err) {
     return err->status == TERN_ERR_GRAMMAR ? refuse(r, 400, param, "%s", err->message)
                                            : refuse_error(r, param, err);
 }
 
-/* A schema as text, which the caller frees; `none` stands for NULL. NULL: no memory. */
+/* Returns a schema as text, or a copy of `none` if there is no schema. The caller frees it. NULL:
+ * no memory. */
 static char *schema_text(const json_t *schema, const char *none) {
     return schema != NULL ? json_dump(schema, (json_style){0}) : strdup(none);
 }
 
 /* ---- what a receipt says of it --------------------------------------------------------------- */
 
-/* Takes `record` over, which is NULL where memory is short. */
+/* Stores the record for a receipt, and takes it over. `failed`: memory was short, and it may be
+ * NULL. */
 static bool keep_record(ask *a, json_t *record, bool failed, const char *field, refusal *r) {
     if (failed) {
         json_decref(record);
@@ -30,7 +32,7 @@ static bool keep_record(ask *a, json_t *record, bool failed, const char *field, 
     return true;
 }
 
-/* A schema or a grammar as it was compiled. */
+/* Records a schema or a grammar as it was compiled. */
 static bool record_text(ask *a, const char *kind, const char *words, refusal *r) {
     if (!a->receipt)
         return true;
@@ -87,13 +89,14 @@ static bool compile_form(ask *a, const ask_rules *rules, refusal *r) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Texts that a tag points at. */
+/* The texts that a tag points to. */
 typedef struct tag_texts {
     text begin;
     char *schema;
 } tag_texts;
 
-/* Arguments are an object, also where their schema does not say so. NULL: no memory. */
+/* Returns the schema of a tool's arguments as text, with "type": "object" even if it is left out.
+ * NULL: no memory. */
 static char *arguments_text(const json_t *schema) {
     static const char none[] =
         "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}";
@@ -172,7 +175,7 @@ static bool compile_calls(ask *a, const ask_rules *rules, refusal *r) {
 
 /* ---- which it is ----------------------------------------------------------------------------- */
 
-/* What does not go together with a grammar; `field` asks for it. */
+/* Refuses what cannot be combined with a grammar; `field` is the one that asks for a grammar. */
 static bool check_together(const ask *a, const ask_rules *rules, const char *field, refusal *r) {
     if (rules->grammars == NULL)
         return refuse(r, 400, field, "%s: the model has no token that ends a text", field);

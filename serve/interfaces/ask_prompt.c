@@ -7,7 +7,8 @@
 
 #include "serve/interfaces/ask.h"
 
-/* The tokenizer's own messages name the model's file; those of chat formats do not. */
+/* Passes on messages of chat formats. The tokenizer's own messages name the model's file, so the
+ * client gets the status in their place. */
 bool ask_refuse_text(refusal *r, const char *param, const tern_error *err) {
     const bool of_chat = err->status == TERN_ERR_CHAT || err->status == TERN_ERR_TEMPLATE ||
                          err->status == TERN_ERR_JSON;
@@ -30,7 +31,8 @@ bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status st
                       rules->limits.most_bytes);
     }
     (void)refuse_long(r, rules->limits.most_tokens, rules->n_ctx);
-    if (rules->limits.most_bytes > 0) { /* which of both it is is not known */
+    if (rules->limits.most_bytes > 0) { /* the tokenizer does not say which of the two limits it
+                                           was */
         (void)snprintf(r->message, sizeof r->message,
                        "the prompt has more than %zu bytes or %zu tokens, and the context %u "
                        "positions",
@@ -49,7 +51,7 @@ int32_t *ask_tokenize(const ask_rules *rules, const char *bytes, size_t size, un
         (void)ask_refuse_limits(rules, param, status, r);
     else if (status != TERN_OK)
         (void)ask_refuse_text(r, param, &err);
-    else if (ids == NULL && (ids = malloc(sizeof *ids)) == NULL) /* of no tokens */
+    else if (ids == NULL && (ids = malloc(sizeof *ids)) == NULL) /* an empty text has no tokens */
         (void)refuse(r, 503, param, "no memory for the request");
     return ids;
 }
@@ -125,7 +127,8 @@ static bool check_length(const ask *a, const ask_prompt *p, const ask_rules *rul
     return p->n + !a->prompt_only <= rules->n_ctx || refuse_length(r, p->n, rules->n_ctx);
 }
 
-/* llama.cpp's interface is for programs that write control tokens into their prompts. */
+/* Recognises control tokens for llama.cpp's interface, since its clients write them into prompts.
+ */
 static unsigned text_flags(const ask *a, bool first) {
     return (first ? TERN_TOKENIZE_SPECIAL : 0U) |
            (a->kind == ASK_NATIVE ? TERN_TOKENIZE_PARSE : 0U);
@@ -141,7 +144,7 @@ static bool append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) 
     return true;
 }
 
-/* Texts and ids one after the other, as one prompt. */
+/* Joins texts and ids into one prompt. */
 static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *parts,
                          refusal *r) {
     for (size_t i = 0; i < json_array_size(parts); i++) {
@@ -165,7 +168,8 @@ static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, co
     return true;
 }
 
-/* llama.cpp's clients may put a text into an object, where images could be beside it. */
+/* Returns the text of an object, in which llama.cpp's clients may send it, beside a list of images.
+ * The list must be empty. */
 static const json_t *unwrap(const ask *a, const json_t *given) {
     const json_t *inside = json_object_get(given, "prompt_string");
     const json_t *other = json_object_get(given, "multimodal_data");
@@ -192,7 +196,7 @@ static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, con
     return r->status == 0 && check_length(a, p, rules, r);
 }
 
-/* An array with an id in it is one prompt. */
+/* True if a field is one prompt: not an array, or an array with ids in it. */
 static bool is_one_prompt(const ask *a, const json_t *prompt) {
     bool ids = json_is_integer(json_array_get(prompt, 0));
     for (size_t i = 0; i < json_array_size(prompt) && a->kind == ASK_NATIVE; i++)

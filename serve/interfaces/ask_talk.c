@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversations, as three interfaces write them. */
+/* Conversations in the forms of three interfaces. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,14 @@
 #include "serve/interfaces/history.h"
 
 typedef struct talk_form {
-    const char *field;    /* with the messages */
-    const char *system;   /* with what the model is told first; NULL: there is none */
-    const char *parts[3]; /* kinds of parts that are text */
-    bool system_role;     /* a message may be the system's */
-    bool items;           /* the field may be a text, and messages say that they are messages */
-    bool user_last;       /* an answer to continue would be the last one: it is refused */
+    const char *field;    /* the field with the messages */
+    const char *system;   /* the field with the system's text; NULL: there is none */
+    const char *parts[3]; /* types of parts that are text */
+    bool system_role;     /* a message may have the role system */
+    bool items;           /* the field may be a text; elements have a type, which need not be
+                             "message" */
+    bool user_last;       /* the last message must not be the assistant's: answers are not
+                             continued */
 } talk_form;
 
 static const talk_form chat_form = {.field = "messages", .parts = {"text"}, .system_role = true};
@@ -31,14 +33,14 @@ static const talk_form *form_of(ask_kind kind) {
     return kind == ASK_MESSAGE ? &message_form : kind == ASK_RESPONSE ? &response_form : &chat_form;
 }
 
-/* What is read of a body. */
+/* State while a body is read. */
 typedef struct talk {
     const talk_form *form;
     history history;
     refusal *r;
 } talk;
 
-enum { PLACE_BYTES = 96 }; /* of the name of a place in a body */
+enum { PLACE_BYTES = 96 }; /* for the name of a place in a body */
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
@@ -58,7 +60,7 @@ static bool is_type(const json_t *part, const char *type) {
     return given != NULL && strcmp(given, type) == 0;
 }
 
-/* Adds a part of text to a message, with a line's end between two of them. */
+/* Appends a part of text to a message, on a new line if it is not the first. */
 static bool join_part(talk *t, tern_chat_message *m, const json_t *part, const char *place,
                       size_t i) {
     text *out = &t->history.texts[m - t->history.list].content;
@@ -91,7 +93,7 @@ static bool set_content(talk *t, tern_chat_message *m, const json_t *content, co
     return true;
 }
 
-/* A text that a call or its answer must have; NULL after a refusal. */
+/* Returns a text that a call or its answer must have; NULL after a refusal. */
 static const char *text_of(const talk *t, const json_t *object, const char *name,
                            const char *place) {
     const char *given = json_string_value(json_object_get(object, name));
@@ -103,7 +105,7 @@ static const char *text_of(const talk *t, const json_t *object, const char *name
     return given;
 }
 
-/* Arguments are a text with JSON in it. */
+/* Adds a call whose arguments are JSON inside a text. */
 static bool call_by_text(talk *t, const char *id, const json_t *function, const char *place) {
     const char *name = id != NULL ? text_of(t, function, "name", place) : NULL;
     const char *arguments = name != NULL ? text_of(t, function, "arguments", place) : NULL;
@@ -131,7 +133,7 @@ static bool read_calls(talk *t, const json_t *calls, size_t i) {
                                           "%s[%zu].tool_calls is not an array", t->form->field, i);
 }
 
-/* The role that a chat format has a place for; NULL after a refusal. */
+/* Returns the role under which a template gets a message; NULL after a refusal. */
 static const char *role_of(const talk *t, const json_t *message, size_t i) {
     static const char *const roles[] = {"user", "assistant", "system"};
     const char *role = json_string_value(json_object_get(message, "role"));
@@ -160,7 +162,7 @@ static bool read_tool(talk *t, const json_t *message, size_t i) {
     return set_content(t, m, json_object_get(message, "content"), place);
 }
 
-/* A message with a role; calls may take the place of its content. */
+/* Reads a message with a role. Calls may replace its content. */
 static bool read_said(talk *t, const json_t *message, size_t i) {
     char place[PLACE_BYTES];
     const json_t *content = json_object_get(message, "content");
@@ -189,7 +191,7 @@ static bool read_chat(talk *t, const json_t *message, size_t i) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* The answer to a call, which may say nothing. */
+/* Reads the answer to a call. It may be empty. */
 static bool read_result(talk *t, const json_t *part, const char *place) {
     char inner[2 * PLACE_BYTES];
     const json_t *content = json_object_get(part, "content");
@@ -219,7 +221,7 @@ static bool read_use(talk *t, const json_t *part, const char *place) {
     return called;
 }
 
-/* One part of a message; *m is the message that texts belong to, NULL: a new one. */
+/* Reads one part of a message. Texts go to the message *m; NULL: a new one begins. */
 static bool read_part(talk *t, const char *role, const json_t *part, const char *place, size_t k,
                       tern_chat_message **m) {
     char inner[PLACE_BYTES + 32];
@@ -255,7 +257,7 @@ static bool read_message(talk *t, const json_t *message, size_t i) {
 
 /* ---- responses ------------------------------------------------------------------------------- */
 
-/* Calls that follow each other, or what was said with them, are one message. */
+/* Reads a call. Calls that follow each other or a text of the assistant join its message. */
 static bool read_call_item(talk *t, const json_t *item, const char *place) {
     const char *id = text_of(t, item, "call_id", place);
     if (id == NULL)
@@ -315,7 +317,7 @@ static bool read_talk(talk *t, const json_t *system, const json_t *messages) {
     return sound && history_close(h);
 }
 
-/* Messages that may come of one: a part may be one. */
+/* Returns an upper bound of messages: a part may become a message of its own. */
 static size_t count_parts(const json_t *messages) {
     size_t n = 2;
     for (size_t i = 0; i < json_array_size(messages); i++)
@@ -323,8 +325,8 @@ static size_t count_parts(const json_t *messages) {
     return n;
 }
 
-/* Tokens of messages that were read. What the model would see nothing of is told to those who wrote
- * it. */
+/* Tokenizes the messages. The role of the first message that the template leaves out is reported to
+ * the client. */
 static bool tokenize_chat(const ask_rules *rules, const talk *t, const char *tools,
                           ask_prompt *out) {
     tern_error err = {0};
@@ -345,7 +347,7 @@ static bool tokenize_chat(const ask_rules *rules, const talk *t, const char *too
     return true;
 }
 
-/* A template that writes no calls would leave them out. */
+/* Refuses calls if the template would leave them out. */
 static bool check_calls(const talk *t, call_style style) {
     return style != CALL_NONE || !history_has_calls(&t->history) ||
            refuse(t->r, 400, t->form->field,

@@ -5,9 +5,10 @@
 
 #include "base/stops.h"
 
-enum { MOST_BLANKS = 256 }; /* that are held back before what may be a call */
+enum { MOST_BLANKS = 256 }; /* blanks that are held back before a possible call */
 
-/* HEAD: of a call, up to its arguments. TAIL: of a call, after them. */
+/* States of a reader. HEAD: in a call, before its arguments. TAIL: in a call, after its arguments.
+ */
 enum { TEXT, HEAD, ARGUMENTS, TAIL };
 
 const call_words *call_words_of(call_style style) {
@@ -59,7 +60,7 @@ static void tell(const call_sink *s, const char *bytes, size_t size) {
         s->text(s->user, bytes, size);
 }
 
-/* Tells the first n held bytes as text. */
+/* Passes on the first n held bytes as text. */
 static void release(call_reader *r, const call_sink *s, size_t n) {
     if (n == 0)
         return;
@@ -68,7 +69,7 @@ static void release(call_reader *r, const call_sink *s, size_t n) {
     memmove(r->held.bytes, r->held.bytes + n, r->held.size);
 }
 
-/* At the end of bytes[end]. */
+/* Counts the blanks at the end of bytes[end], up to MOST_BLANKS. */
 static size_t count_blanks(const char *bytes, size_t end) {
     size_t n = 0;
     while (n < end && n < MOST_BLANKS && is_blank(bytes[end - n - 1]))
@@ -76,13 +77,13 @@ static size_t count_blanks(const char *bytes, size_t end) {
     return n;
 }
 
-/* Held bytes before the last n that are text, whatever follows. */
+/* Returns how many held bytes, not counting the last n, are text whatever follows. */
 static size_t count_certain(const call_reader *r, size_t n) {
     const size_t before = r->held.size - n;
     return before - count_blanks(r->held.bytes, before);
 }
 
-/* What follows the trigger. All that is held from here on is shown as text if it is not a call. */
+/* Begins the head of a call, after the trigger. The held bytes become text if it is not a call. */
 static void begin_head(call_reader *r) {
     r->state = HEAD;
     r->step = 0;
@@ -90,7 +91,7 @@ static void begin_head(call_reader *r) {
     r->name_size = 0;
 }
 
-/* One more byte of text that a call may begin in. */
+/* Takes a byte of text, in which a call may begin. */
 static void take_text(call_reader *r, const call_sink *s, const tern_stops *triggers, char c) {
     text_add(&r->held, &c, 1);
     const size_t n = r->held.failed ? 0 : tern_stops_match(triggers, r->held.bytes, r->held.size);
@@ -102,24 +103,24 @@ static void take_text(call_reader *r, const call_sink *s, const tern_stops *trig
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* What the head has next. */
+/* Returns the next item that the head must have. */
 static char part_of(const call_reader *r) {
     return call_words_of(r->style)->head[r->step];
 }
 
-/* It was no call. */
+/* It was not a call: passes the held bytes on as text. */
 static void give_up(call_reader *r, const call_sink *s) {
     r->state = TEXT;
     release(r, s, r->held.size);
 }
 
-/* One more byte of the tool's name; false where a name has none such. */
+/* Takes a byte of the tool's name; false if a name cannot have it. */
 static bool take_name(call_reader *r, char c) {
     r->name[r->name_size] = c;
     return c != '\\' && (unsigned char)c >= ' ' && ++r->name_size < CALL_NAME_BYTES;
 }
 
-/* Begins a string of the head, or goes on in it; false where it is not what it must be. */
+/* Begins a string of the head, or goes on in it; false if it is not what the head demands. */
 static bool take_word(call_reader *r, char c) {
     const char part = part_of(r);
     if (!r->in_string) {
@@ -170,7 +171,7 @@ static void take_head(call_reader *r, const call_sink *s, char c) {
     }
 }
 
-/* Whether c is the last byte of the arguments. */
+/* True if c is the last byte of the arguments. */
 static bool ends_arguments(call_reader *r, char c) {
     if (r->escaped) {
         r->escaped = false;
@@ -185,8 +186,8 @@ static bool ends_arguments(call_reader *r, char c) {
     return r->depth == 0;
 }
 
-/* After a call of a list: another one begins with its brace, or the list ends. Texts of other
- * members of the call are passed over. */
+/* Takes a byte between two calls of a list: a brace begins another call, and a bracket ends the
+ * list. Strings in other members of the call are skipped. */
 static void take_list(call_reader *r, char c) {
     if (r->escaped || r->in_string) {
         r->in_string = r->escaped || c != '"';
@@ -211,7 +212,7 @@ static void take_tail(call_reader *r, char c) {
     r->state = end[r->matched] == '\0' ? TEXT : TAIL;
 }
 
-/* Takes as much of the arguments as there is; how many bytes. */
+/* Takes the bytes that belong to the arguments. Returns how many. */
 static size_t take_arguments(call_reader *r, const call_sink *s, const char *bytes, size_t size) {
     size_t n = 0;
     bool ended = false;

@@ -3,13 +3,13 @@
 #define TERN_SERVE_INTERFACES_CALL_TEXT_H
 
 /*
- * Calls of tools in the text of an answer, while it arrives. What is found depends on the bytes
+ * Finds calls of tools in the text of an answer while it arrives. The result depends on the bytes
  * alone, never on how they were split.
  */
 
 #include "base/json_tree/text.h"
 
-/* How a model writes a call. */
+/* The ways in which models write calls. */
 typedef enum call_style {
     CALL_NONE,
     CALL_TAGGED, /* <tool_call>{"name": ..., "arguments": {...}}</tool_call>, after some text;
@@ -23,28 +23,31 @@ typedef enum call_style {
 
 enum { CALL_STYLES = CALL_NAMED + 1 };
 
-/* A call as it is written: before the tool's name, between it and the arguments, after these. */
+/* The words around a call. `begin` stands before the tool's name, `middle` between it and the
+ * arguments, and `end` after them. */
 typedef struct call_words {
-    const char *trigger; /* with which it begins, and which no other text has */
+    const char *trigger; /* a call begins with it, and no other text contains it */
     const char *begin, *middle, *end;
-    const char *open, *shut; /* around all calls, which then are one list; else NULL */
-    const char *separator;   /* between two calls; NULL: text may stand there */
-    const char *close;       /* the last part of `end`: text may follow */
+    const char *open, *shut; /* around the list of all calls; NULL: they are not a list */
+    const char *separator;   /* between two calls; NULL: there may be text */
+    const char *close;       /* the last part of `end`; text may follow it */
     const char *arguments;   /* the name of the member with the arguments */
-    const char *head; /* what a call consists of up to its arguments, blanks aside: characters
-                         that stand for themselves; n, t, a: the texts "name", the tool's name,
-                         `arguments`; N: the tool's name without quotes, up to a [ */
+    const char *head; /* pattern of a call up to its arguments, without blanks: characters stand for
+                         themselves; n, t and a for the strings "name", the tool's name and
+                         `arguments`; N for the tool's name without quotes, up to a [ */
 } call_words;
 
 const call_words *call_words_of(call_style style); /* not CALL_NONE */
 
-/* Who is told what was found, in the order of the text. */
+/* Receives what was found, in the order of the text. */
 typedef struct call_sink {
     void *user;
-    void (*text)(void *user, const char *bytes, size_t size);      /* that belongs to no call */
-    void (*begin)(void *user, const char *name);                   /* a call of that tool */
-    void (*arguments)(void *user, const char *bytes, size_t size); /* more of its arguments */
-    void (*end)(void *user);                                       /* they are complete */
+    void (*text)(void *user, const char *bytes, size_t size);      /* text that belongs to no
+                                                                      call */
+    void (*begin)(void *user, const char *name);                   /* a call of that tool begins */
+    void (*arguments)(void *user, const char *bytes, size_t size); /* more of the call's
+                                                                      arguments */
+    void (*end)(void *user);                                       /* the arguments are complete */
 } call_sink;
 
 enum { CALL_NAME_BYTES = 129, CALL_HEAD_BYTES = 512 };
@@ -53,25 +56,27 @@ enum { CALL_NAME_BYTES = 129, CALL_HEAD_BYTES = 512 };
 typedef struct call_reader {
     call_style style;
     int state;
-    unsigned step;  /* of the head: what is expected next */
-    size_t depth;   /* of the arguments: braces and brackets that are open */
-    bool in_string; /* of JSON */
-    bool escaped;   /* the next byte of the string */
-    bool named;     /* a call was begun */
-    text held;      /* what may still be one thing or another */
-    size_t matched; /* of what ends a call */
+    unsigned step;  /* in the head: the item that is expected next */
+    size_t depth;   /* in the arguments: open braces and brackets */
+    bool in_string; /* inside a string of JSON */
+    bool escaped;   /* the next byte of the string is escaped */
+    bool named;     /* a call has begun in this answer */
+    text held;      /* bytes that may turn out to be text or a call */
+    size_t matched; /* bytes of `close` that were found */
     char name[CALL_NAME_BYTES];
     size_t name_size;
-    const char *word; /* in the head, of a member's name: what is left of it */
+    const char *word; /* in the head: the rest of a member's name */
 } call_reader;
 
 /*
- * White space before a call, and at the end of an answer with calls, is not text. What begins as a
- * call and is none is text. `held.failed` says that memory failed.
+ * Reads more of the text and calls the sink. White space before a call, and at the end of an answer
+ * with calls, is dropped. Something that begins like a call but is not one is text. `held.failed`
+ * is set if there was no memory.
  */
 void call_reader_take(call_reader *r, const call_sink *s, const char *bytes, size_t size);
 
-/* No more follows: what was held back is text, but for the beginning of a call without a name. */
+/* Ends the text. Held bytes become text, unless they are the beginning of a call without its
+ * arguments. */
 void call_reader_finish(call_reader *r, const call_sink *s);
 
 void call_reader_free(call_reader *r);

@@ -44,7 +44,7 @@ static bool read_truth(const field_reading *in, const json_t *value) {
     return true;
 }
 
-/* 0 stands for the least share there is: the likeliest token. */
+/* Reads top_p. 0 becomes a tiny share, which keeps only the likeliest token. */
 static bool read_top_p(const field_reading *in, const json_t *value) {
     if (!read_real(in, value))
         return false;
@@ -112,7 +112,7 @@ static bool read_n_logprobs(const field_reading *in, const json_t *value) {
     return true;
 }
 
-/* Of a chat whether, of a completion how many. */
+/* Reads logprobs: a truth value, or a number, except in chats. */
 static bool read_logprobs(const field_reading *in, const json_t *value) {
     const bool is_truth = in->a->kind == ASK_CHAT || json_is_boolean(value);
     return is_truth ? read_truth(in, value) : read_n_logprobs(in, value);
@@ -130,7 +130,7 @@ static bool read_stream_options(const field_reading *in, const json_t *value) {
 
 enum { MOST_BIASES = 4096 };
 
-/* A token's id in decimal. */
+/* Reads a token's id in decimal. */
 static bool read_id(const char *name, uint32_t n_vocab, int32_t *id) {
     char *end;
     const size_t n = strlen(name);
@@ -150,14 +150,14 @@ static bool refuse_bias(const field_reading *in) {
                   MOST_BIASES);
 }
 
-/* False says that a token is never picked. */
+/* Reads a bias. For llama.cpp's clients false means that the token is never picked. */
 static bool read_amount(const field_reading *in, const json_t *bias, float *out) {
     const bool never = in->a->kind == ASK_NATIVE && json_is_boolean(bias) && !json_is_true(bias);
     *out = never ? -1e6F : (float)json_number_value(bias);
     return ((never || json_is_number(bias)) && fabsf(*out) <= 1e6F) || refuse_bias(in);
 }
 
-/* Of n tokens the same bias. */
+/* Gives n tokens the same bias. */
 static bool add_biases(const field_reading *in, const int32_t *ids, size_t n, float amount) {
     ask *a = in->a;
     const size_t before = a->sampling.n_bias;
@@ -173,7 +173,7 @@ static bool add_biases(const field_reading *in, const int32_t *ids, size_t n, fl
     return true;
 }
 
-/* A name that is not an id is a text to llama.cpp's clients: its tokens are meant. */
+/* Adds a bias by name: an id, or, for llama.cpp's clients, a text whose tokens are meant. */
 static bool add_named_bias(const field_reading *in, const char *name, const json_t *bias) {
     float amount;
     size_t n = 1;
@@ -224,7 +224,7 @@ static bool read_model(const field_reading *in, const json_t *value) {
     return ask_check_model(in->rules, value, in->r);
 }
 
-/* Of what is read when all other fields are known: prompts and tools. */
+/* Accepts prompts and tools, which are read when all other fields are known. */
 static bool read_later(const field_reading *in, const json_t *value) {
     (void)in;
     (void)value;
@@ -269,7 +269,7 @@ static bool unsupported(const field_reading *in, const char *what) {
     return refuse(in->r, 400, in->at->name, "%s: %s", in->at->name, what);
 }
 
-/* Of lists and truth values: nothing asked for is fine. */
+/* Refuses an unsupported field unless it asks for nothing: false, or an empty array or text. */
 static bool read_absent(const field_reading *in, const json_t *value) {
     const bool nothing = (json_is_boolean(value) && !json_is_true(value)) ||
                          (json_is_array(value) && json_array_size(value) == 0) ||
@@ -277,7 +277,7 @@ static bool read_absent(const field_reading *in, const json_t *value) {
     return nothing || unsupported(in, "not supported by this server");
 }
 
-/* Of ways to pick that are not done: the number with which they do nothing. */
+/* Refuses an unsupported way of sampling unless its number is the one that has no effect. */
 static bool read_neutral(const field_reading *in, const json_t *value) {
     return (json_is_number(value) && json_number_value(value) == in->at->low) ||
            unsupported(in, "not supported by this server");
@@ -294,7 +294,7 @@ static bool read_receipt(const field_reading *in, const json_t *value) {
                                      unsupported(in, "not supported by this server"));
 }
 
-/* Of responses; there is no reasoning, so its absence needs no words. */
+/* Reads `include` of responses. Reasoning may be asked for: there is none to include. */
 static bool read_include(const field_reading *in, const json_t *value) {
     for (size_t i = 0; i < json_array_size(value); i++) {
         const json_t *what = json_array_get(value, i);
@@ -308,7 +308,7 @@ static bool read_include(const field_reading *in, const json_t *value) {
     return json_is_array(value) || unsupported(in, "must be an array of texts");
 }
 
-/* Of functions, as they were before there were tools. */
+/* Accepts only values that ask for no function call: chats have tools for that. */
 static bool read_function_call(const field_reading *in, const json_t *value) {
     return is_word(value, "none") || is_word(value, "auto") ||
            unsupported(in, "not supported by this server: chats have tools and tool_choice");
@@ -319,7 +319,7 @@ static bool read_thinking(const field_reading *in, const json_t *value) {
            unsupported(in, "only {\"type\": \"disabled\"} is supported by this server");
 }
 
-/* Replies and events repeat it, so it has the limits that OpenAI's interface gives it. */
+/* Checks metadata against the limits of OpenAI's interface, since replies and events repeat it. */
 static bool read_metadata(const field_reading *in, const json_t *value) {
     enum { MOST_PAIRS = 16, NAME_BYTES = 64, VALUE_BYTES = 512 };
     const char *name;
@@ -334,8 +334,8 @@ static bool read_metadata(const field_reading *in, const json_t *value) {
                            in->at->name, MOST_PAIRS, NAME_BYTES, VALUE_BYTES);
 }
 
-/* They are read with the prompt; replies and events repeat them, whether the model sees them or
- * not. */
+/* Checks the size of instructions, since replies and events repeat them, whether or not the model
+ * sees them. They are read with the prompt. */
 static bool read_instructions(const field_reading *in, const json_t *value) {
     enum { MOST_BYTES = 1 << 20 };
     return json_string_length(value) <= MOST_BYTES ||
@@ -428,7 +428,7 @@ static const field fields[] = {
     {"receipt", ALL, "b", read_receipt, 0, 0, IN(receipt)},
     {"metadata", RESPONSE, "{*:s}", read_metadata, 0, 0, 0},
 
-    /* What an answer must look like, and tools. */
+    /* The form of answers, and tools. */
     {"response_format", OPENAI | NATIVE,
      "{type:s,json_schema?:{name?:s,schema:{*:*}|b,strict?:b|~}}", field_read_format, 0, 0, 0},
     {"text", RESPONSE, "{format?:{type:s,name?:s,schema?:{*:*}|b,strict?:b|~}}", field_read_text, 0,
@@ -448,7 +448,7 @@ static const field fields[] = {
     {"tool_choice", MESSAGE, "{type:s,name?:s,disable_parallel_tool_use?:b}", read_later, 0, 0, 0},
     {"parallel_tool_calls", CHAT | RESPONSE, "b", read_later, 0, 0, 0},
 
-    /* What is not done: only values that ask for nothing are taken. */
+    /* Unsupported fields: only values that ask for nothing are accepted. */
     {"tools", TEXT, "[*]", read_absent, 0, 0, 0},
     {"tool_choice", TEXT, "s", read_function_call, 0, 0, 0},
     {"functions", OPENAI, "[*]", read_absent, 0, 0, 0},

@@ -2,14 +2,14 @@
 #ifndef TERN_SERVE_INTERFACES_FIELDS_H
 #define TERN_SERVE_INTERFACES_FIELDS_H
 
-/* The fields of requests for text: one table, which requests are read by and the description of
- * the interface (serve/describe.c) is made from. */
+/* The fields of requests for text. Requests are read by one table, and the description of the
+ * interface (serve/describe.c) is made from it. */
 
 #include "serve/interfaces/ask.h"
 
 typedef struct field field;
 
-/* What a field is read with. */
+/* Arguments of the functions that read a field. */
 typedef struct field_reading {
     ask *a;
     const ask_rules *rules;
@@ -19,17 +19,17 @@ typedef struct field_reading {
 
 struct field {
     const char *name;
-    unsigned kinds;    /* bits of ask_kind that have it */
-    const char *shape; /* of its value, as serve/interfaces/shape.h writes it */
+    unsigned kinds;    /* bits of ask_kind: the requests that have it */
+    const char *shape; /* shape of its value, as in serve/interfaces/shape.h */
     bool (*read)(const field_reading *in, const json_t *value); /* false after a refusal */
-    double low, high;                                           /* of numbers */
-    size_t offset; /* of what a number or truth value goes into, in an ask */
+    double low, high;                                           /* smallest and largest number */
+    size_t offset; /* offset in an ask of the member that gets a number or truth value */
 };
 
 /* ---- fields_form.c: fields that say which form an answer must have --------------------------- */
 
-/* response_format; what a response's text is, {"format": ...}; output_format of messages; a schema;
- * a grammar. */
+/* The functions read, in this order: response_format; `text` of responses, {"format": ...};
+ * output_format of messages; json_schema; grammar. */
 bool field_read_format(const field_reading *in, const json_t *value);
 bool field_read_text(const field_reading *in, const json_t *value);
 bool field_read_output_format(const field_reading *in, const json_t *value);
@@ -38,10 +38,10 @@ bool field_read_grammar(const field_reading *in, const json_t *value);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* The field of that name in requests of a kind; NULL: none. */
+/* Returns the field of that name in requests of a kind; NULL: none. */
 const field *field_find(const char *name, ask_kind kind);
 
-/* Row number i of the table; NULL after the last one. */
+/* Returns row i of the table; NULL after the last one. */
 const field *field_at(size_t i);
 
 #endif

@@ -14,7 +14,7 @@ static bool is_absent(const json_t *value) {
     return value == NULL || json_is_null(value);
 }
 
-/* One form at most. */
+/* Sets the form of answers; a request may ask for only one. */
 static bool set_form(const field_reading *in, ask_form form) {
     ask_form *f = &in->a->form;
     form.field = in->at->name;
@@ -31,7 +31,7 @@ static bool set_schema(const field_reading *in, const json_t *schema, const char
     return set_form(in, (ask_form){.place = place, .schema = schema});
 }
 
-/* {"name", "schema", "strict"}; `place` is that of the schema, which begins with `prefix`. */
+/* Reads {"name", "schema", "strict"}. `prefix` names it in messages, `place` its schema. */
 static bool read_named(const field_reading *in, const json_t *named, const char *prefix,
                        const char *place) {
     const json_t *name = json_object_get(named, "name");
@@ -49,7 +49,7 @@ static bool refuse_type(const field_reading *in) {
                   in->at->name);
 }
 
-/* json_object may have a schema too, as llama.cpp's clients send it. */
+/* Reads json_object. llama.cpp's clients may send a schema in it. */
 static bool read_object(const field_reading *in, const json_t *value) {
     const json_t *schema = json_object_get(value, "schema");
     return is_absent(schema) ? set_form(in, (ask_form){.place = in->at->name})
@@ -91,7 +91,7 @@ bool field_read_schema(const field_reading *in, const json_t *value) {
     return set_schema(in, value, in->at->name);
 }
 
-/* An empty one asks for nothing. */
+/* Reads a grammar. An empty text asks for nothing. */
 bool field_read_grammar(const field_reading *in, const json_t *value) {
     if (!json_is_string(value))
         return refuse(in->r, 400, in->at->name, "%s must be a text", in->at->name);

@@ -10,16 +10,16 @@
 enum { MOST_KEPT = 16, MOST_KEY_BYTES = 1 << 18 };
 
 typedef struct kept {
-    char *key; /* [size] all that the grammar was made of; NULL: the place is free */
+    char *key; /* [size] everything that the grammar was made of; NULL: the entry is free */
     size_t size;
     tern_grammar *grammar;
-    uint64_t used; /* a number that grows with each use */
+    uint64_t used; /* value of `uses` at its latest use */
 } kept;
 
 struct grammars {
     const tern_tokenizer *tokenizer;
     size_t n_vocab;
-    pthread_mutex_t lock;        /* of what follows */
+    pthread_mutex_t lock;        /* protects the members below */
     tern_grammar_tokens *tokens; /* NULL: not made yet */
     kept kept[MOST_KEPT];
     uint64_t uses;
@@ -37,7 +37,7 @@ tern_status grammars_open(const tern_tokenizer *tokenizer, size_t n_vocab, gramm
     return TERN_OK;
 }
 
-/* The sorted vocabulary, from the first request that needs it on. */
+/* Returns the sorted vocabulary. The first request that needs it makes it. */
 static tern_status find_tokens(grammars *g, const tern_grammar_tokens **out, tern_error *err) {
     tern_status status = TERN_OK;
     (void)pthread_mutex_lock(&g->lock);
@@ -66,7 +66,7 @@ void grammars_free(grammars **g_) {
     *g_ = NULL;
 }
 
-/* The grammar that was made of the same; NULL: none is kept. */
+/* Returns the kept grammar with that key, shared; NULL: there is none. */
 static tern_grammar *find(grammars *g, const text *key) {
     tern_grammar *found = NULL;
     (void)pthread_mutex_lock(&g->lock);
@@ -81,7 +81,7 @@ static tern_grammar *find(grammars *g, const text *key) {
     return found;
 }
 
-/* In the place of the one whose latest use is the longest ago. */
+/* Keeps a grammar in place of the least recently used one. */
 static void keep(grammars *g, text *key, tern_grammar *grammar) {
     size_t size;
     char *bytes = key->size <= MOST_KEY_BYTES ? text_take(key, &size) : NULL; /* NULL: no memory */
@@ -99,7 +99,7 @@ static void keep(grammars *g, text *key, tern_grammar *grammar) {
 
 /* ---- the three kinds ------------------------------------------------------------------------- */
 
-/* What a grammar is made of: tags, or text[size], a schema or in GBNF. */
+/* The source of a grammar: tags, or text[size], which is a schema or GBNF. */
 typedef struct recipe {
     const tern_grammar_tags *tags;
     const char *text, *name;
@@ -107,7 +107,7 @@ typedef struct recipe {
     bool is_schema;
 } recipe;
 
-/* Texts that are different in different keys, with their sizes before them. */
+/* Adds a text to a key, with its size before it, so that different sources have different keys. */
 static void add_text(text *key, const char *bytes, size_t size) {
     text_print(key, "%zu:", size);
     text_add(key, bytes, size);

@@ -24,7 +24,7 @@ void history_free(history *h) {
     *h = (history){0};
 }
 
-/* The first call that waits for its answer. */
+/* Returns the id of the first call without an answer. */
 static const char *open_call(const history *h) {
     size_t i = 0;
     while (h->calls[i].answered)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What follows the term that p begins with. */
+/* Returns the end of the term that begins at p. */
 static const char *skip(const char *p) {
     unsigned depth = 0;
     do {
@@ -16,7 +16,8 @@ static const char *skip(const char *p) {
 
 static const char *write_any(const char *p, text *out);
 
-/* The members of an object, of which p is the first one's name; what follows the last. */
+/* Writes the members of an object, beginning with the name at p. Returns the end of the last one.
+ */
 static const char *write_properties(const char *p, text *out) {
     text_print(out, "\"type\":\"object\",\"properties\":{");
     while (*p != '}') {
@@ -31,7 +32,7 @@ static const char *write_properties(const char *p, text *out) {
     return p;
 }
 
-/* Their names, without those that may be missing. */
+/* Writes the names of the members that must be there. */
 static void write_required(const char *p, text *out) {
     size_t written = 0;
     text_print(out, ",\"required\":[");
@@ -87,7 +88,7 @@ static const char *write_term(const char *p, text *out) {
     return end;
 }
 
-/* One term, or several of which one holds; what follows them. */
+/* Writes one term, or alternatives separated by '|'. Returns their end. */
 static const char *write_any(const char *p, text *out) {
     if (*skip(p) != '|')
         return write_term(p, out);

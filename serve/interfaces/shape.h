@@ -3,7 +3,7 @@
 #define TERN_SERVE_INTERFACES_SHAPE_H
 
 /*
- * Shapes of JSON values in short, and JSON Schema made of them:
+ * A short notation for shapes of JSON values, from which JSON Schema is made:
  *
  *   s i n b ~ *    a text, an integer, a number, a truth value, null, anything
  *   "word"         that text
@@ -15,7 +15,7 @@
 
 #include "base/json_tree/text.h"
 
-/* Appends the schema of a shape, which is one of the program's own. */
+/* Appends the schema of a shape. The shape must be valid: it is not checked. */
 void shape_write(const char *shape, text *out);
 
 #endif

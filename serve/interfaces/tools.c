@@ -18,7 +18,7 @@ static bool is_absent(const json_t *value) {
 
 /* ---- tools ----------------------------------------------------------------------------------- */
 
-/* What is read, of a request. */
+/* State while tools are read. */
 typedef struct tools_reading {
     toolset *set;
     tools_form form;
@@ -33,7 +33,7 @@ static bool is_name(const json_t *value) {
     return n > 0 && n < CALL_NAME_BYTES && strspn(name, letters) == n;
 }
 
-/* Where a tool's members are. */
+/* Returns the path to a tool's members, for messages. */
 static const char *prefix_of(tools_form form) {
     return form == TOOLS_OF_CHATS ? "function." : "";
 }
@@ -118,7 +118,7 @@ static bool refuse_choice(const tools_reading *in) {
     return refuse(in->r, 400, "tool_choice", "tool_choice must be %s", words[in->form]);
 }
 
-/* Only one tool is left. */
+/* Reads the name of a tool: it is the only one that may be called, and it must be. */
 static bool keep_named(const tools_reading *in, const json_t *name) {
     toolset *set = in->set;
     size_t i = 0;
@@ -175,7 +175,7 @@ static bool read_parallel(const tools_reading *in, const json_t *parallel) {
 
 /* ---- what the model is told ------------------------------------------------------------------ */
 
-/* A tool as chats write it; NULL: no memory. */
+/* Returns a tool in the form of chats; NULL: no memory. */
 static json_t *as_in_chats(const json_t *given, tools_form form) {
     if (form == TOOLS_OF_CHATS)
         return json_deep_copy(given);
@@ -190,7 +190,7 @@ static json_t *as_in_chats(const json_t *given, tools_form form) {
     return json_pack("{s:s, s:o}", "type", "function", "function", function);
 }
 
-/* All that were declared, also where only one may be called. */
+/* Writes all declared tools for the template, even if only one may be called. */
 static bool tell(const tools_reading *in, const json_t *tools) {
     const bool before = json_remember(false);
     json_t *told = json_array();
@@ -246,7 +246,7 @@ static const char probe_calls[] =
     "[{\"id\":\"call00001\",\"type\":\"function\",\"function\":{\"name\":\"" PROBE
     "\",\"arguments\":{\"a\":1}}}]";
 
-/* What a reader finds in a text: the arguments of the last call of the probe, without blanks. */
+/* The reader's findings: the arguments of the last call, without blanks, if it is the probe's. */
 typedef struct probe {
     bool ours;
     text found;
@@ -274,8 +274,7 @@ static void note_end(void *user) {
     (void)user;
 }
 
-/* Whether a text has the call of the probe in a style, with nothing of what stands before it where
- * the style wants it to be alone. */
+/* True if the last call that a reader finds in a text, in that style, is the probe's. */
 static bool has_call(call_style style, const char *bytes, size_t size) {
     static const char wanted[] = "{\"a\":1}";
     probe p = {0};

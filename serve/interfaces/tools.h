@@ -2,7 +2,7 @@
 #ifndef TERN_SERVE_INTERFACES_TOOLS_H
 #define TERN_SERVE_INTERFACES_TOOLS_H
 
-/* Tools that a request declares: what the model is told of them, and which it may call. */
+/* Tools that a request declares: the text about them for the model, and those that it may call. */
 
 #include "base/json_tree/value.h"
 #include "serve/http/refusal.h"
@@ -10,12 +10,12 @@
 #include "tern/tokenizer.h"
 
 typedef struct tool {
-    const char *name;     /* of letters, digits, '_', '-' and '.' */
-    const json_t *schema; /* of its arguments, an object; NULL: none was given */
-    char place[64];       /* of the schema in the request, for messages */
+    const char *name;     /* has only letters, digits, '_', '-' and '.' */
+    const json_t *schema; /* schema of its arguments, an object; NULL: none was given */
+    char place[64];       /* place of the schema in the request, for messages */
 } tool;
 
-/* How the fields of an interface are written. */
+/* The form in which an interface writes tools. */
 typedef enum tools_form {
     TOOLS_OF_CHATS,     /* {"type": "function", "function": {"name", "parameters", ...}} */
     TOOLS_OF_RESPONSES, /* {"type": "function", "name", "parameters", ...} */
@@ -26,24 +26,25 @@ enum { MOST_TOOLS = 128 };
 
 /* Points into the body of the request. */
 typedef struct toolset {
-    tool *list; /* [n] those that may be called */
+    tool *list; /* [n] tools that may be called */
     size_t n;
-    bool required;    /* the answer is a call */
-    bool single;      /* and of calls there is at most one */
-    call_style style; /* of calls in the answer; CALL_NONE: there can be none */
-    char *told;       /* what a template gets: a JSON array in OpenAI's form; NULL: nothing */
+    bool required;    /* the answer must be a call */
+    bool single;      /* the answer has at most one call */
+    call_style style; /* style of calls in the answer; CALL_NONE: there are none */
+    char *told;       /* text for the template: a JSON array in OpenAI's form; NULL: nothing */
 } toolset;
 
 /*
- * Reads `tools`, `tool_choice` and `parallel_tool_calls` of a body. `style` is what the model's
- * template has: with CALL_NONE tools that may be called are refused. False after a refusal. Call
+ * Reads `tools`, `tool_choice` and `parallel_tool_calls` of a body. `style` is that of the model's
+ * template: with CALL_NONE, tools that may be called are refused. False after a refusal. Call
  * tools_free in any case.
  */
 bool tools_read(toolset *set, tools_form form, const json_t *body, call_style style, refusal *r);
 void tools_free(toolset *set);
 
-/* How the template of a tokenizer writes calls: the first style in which a call is found again
- * in what it makes of one. CALL_NONE too where it does not tell the model of tools. */
+/* Finds how the tokenizer's template writes calls: the first style in which a test call is found
+ * again in the template's text. CALL_NONE if there is none, or if the template does not tell the
+ * model about tools. */
 call_style tools_find_style(const tern_tokenizer *t);
 
 #endif

@@ -7,7 +7,7 @@
 struct audit {
     tern_engine *engine;
     bool busy;
-    tern_grammar_state *state; /* of an answer in a form; NULL: there is none */
+    tern_grammar_state *state; /* for an answer in a form; NULL: any text */
     text expected, picked;     /* int32_t each */
     tern_end end;
     char digest[65];
@@ -32,7 +32,7 @@ tern_status audit_open(const tern_model *model, const tern_engine_params *like, 
     return TERN_OK;
 }
 
-/* False: no memory. */
+/* Opens the state of the answer's grammar, if there is one. False: no memory. */
 static bool set_form(audit *a, tern_grammar *grammar) {
     tern_error err;
     tern_grammar_state_free(&a->state);
@@ -61,10 +61,10 @@ void audit_note(audit *a, const receipt_answer *answer) {
     a->end = answer->end;
     memcpy(a->digest, answer->digest, sizeof a->digest);
     a->busy = !a->expected.failed && tern_engine_submit(a->engine, &request, &id, &err) == TERN_OK;
-    tern_engine_forget(a->engine); /* everything is computed again */
+    tern_engine_forget(a->engine); /* nothing is reused from the cache */
 }
 
-/* Says nothing where there was no memory to find out. */
+/* Counts the repeated answer as equal or not. Counts nothing if it failed or memory was short. */
 static void compare(audit *a, const tern_event *e, figures *f) {
     a->busy = false;
     if (e->end == TERN_END_ERROR || a->picked.failed)

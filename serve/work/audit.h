@@ -3,8 +3,8 @@
 #define TERN_SERVE_WORK_AUDIT_H
 
 /*
- * An answer that was given, once more: alone, on other kernels, by an engine of its own, pass by
- * pass when the server has nothing else to do. Used by one thread at a time.
+ * Repeats an answer that was given: alone, on other kernels, by its own engine, pass by pass while
+ * the server has nothing else to do. Only one thread at a time may use it.
  */
 
 #include "serve/work/figures.h"
@@ -12,15 +12,16 @@
 
 typedef struct audit audit;
 
-/* `model` is the server's once more, with other kernels, and outlives the audit; `like` is how the
- * server's engine works. Errors as tern_engine_new. */
+/* `model` is the server's model with other kernels, and must outlive the audit; `like` has the
+ * parameters of the server's engine. Errors as tern_engine_new. */
 TERN_MUST_CHECK tern_status audit_open(const tern_model *model, const tern_engine_params *like,
                                        audit **out, tern_error *err);
 
-/* Takes an answer to repeat, unless it has one in work or no memory. Copies what it needs. */
+/* Begins to repeat an answer, unless another is in work or memory is short. Copies what it needs.
+ */
 void audit_note(audit *a, const receipt_answer *answer);
 
-/* One pass for it; when it has ended it is counted. False: there is nothing to do. */
+/* Computes one pass, and counts the answer when it has ended. False: there is nothing to do. */
 bool audit_step(audit *a, figures *f);
 
 /* Sets *a to NULL; NULL is fine. */

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Three a decade, from a token of a small model to a prompt that takes minutes. */
+/* Three bounds a decade, from a token of a small model to a prompt that takes minutes. */
 static const double bounds[HISTOGRAM_BOUNDS] = {0.0005, 0.001, 0.0025, 0.005, 0.01,  0.025, 0.05,
                                                 0.1,    0.25,  0.5,    1.0,   2.5,   5.0,   10.0,
                                                 25.0,   50.0,  100.0,  250.0, 500.0, 1000.0};
@@ -47,7 +47,7 @@ void figures_note_end(figures *f, const tern_event *e) {
     f->shared_tokens += b->n_shared;
     f->guessed_tokens += b->n_guessed;
     f->right_guesses += b->n_guessed_right;
-    if (b->queued_seconds > 0.0) /* 0: it left before */
+    if (b->queued_seconds > 0.0) /* 0: it ended before it was admitted */
         histogram_add(&f->queue, b->queued_seconds);
     histogram_add(&f->whole, b->seconds);
     if (b->first_token_seconds > 0.0) {

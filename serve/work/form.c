@@ -50,7 +50,7 @@ void form_write_tern(job *j, size_t first, size_t n) {
     form_add(&j->out, "}");
 }
 
-/* {"token": ..., "logprob": ..., "bytes": [...], and is still open. */
+/* Writes {"token": ..., "logprob": ..., "bytes": [...], and leaves the object open. */
 static void open_token(const job *j, text *t, int32_t token, float logprob, bool trimmed) {
     size_t size;
     const char *bytes = tern_token_bytes(j->place.tokenizer, token, true, &size);
@@ -88,7 +88,8 @@ void form_note_token(job *j, size_t i, const tern_event *e) {
 void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k) {
     const char *unique = j->id + strcspn(j->id, "_-") + 1;
     const call_style style = j->ask.tools.style;
-    if (style == CALL_LISTED || style == CALL_NAMED) /* Mistral's templates want nine letters */
+    if (style == CALL_LISTED || style == CALL_NAMED) /* Mistral's templates demand nine letters or
+                                                        digits */
         text_print(t, "\"%s%02zx%02zx\"", unique + strlen(unique) - 5, i, k);
     else
         text_print(t, "\"%s_%s%02zx%02zx\"", words, unique, i, k);

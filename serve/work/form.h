@@ -3,80 +3,81 @@
 #define TERN_SERVE_WORK_FORM_H
 
 /*
- * Forms of replies, one for each interface: what is written of a job, whole or as the events of a
- * stream, all of it appended to the job's `out`.
+ * Forms of replies, one for each interface. They write a job as a whole reply or as the events of a
+ * stream. Everything is appended to the job's `out`, unless a member says otherwise.
  */
 
 #include "serve/work/job.h"
 
 struct form {
-    const char *id;  /* what ids of replies begin with */
-    bool trims;      /* a blank with which an answer begins is not part of it */
-    bool keeps_text; /* a stream repeats its text at the end */
-    bool has_ids;    /* ids of tokens are told */
-    bool notes_end;  /* logarithms also of the token that ended a text */
+    const char *id;  /* beginning of the ids of replies */
+    bool trims;      /* a blank at the beginning of an answer is dropped */
+    bool keeps_text; /* streams repeat their text at the end */
+    bool has_ids;    /* replies have ids of tokens */
+    bool notes_end;  /* logprobs include the token that ended a text */
 
-    void (*open)(job *j);  /* writes the head; NULL: there is none */
-    void (*begin)(job *j); /* events with which a stream begins */
-    void (*piece)(job *j, size_t i, const char *bytes, size_t size); /* the event of some text */
-    void (*call)(job *j, size_t i); /* events of a choice's latest call: */
-    void (*arguments)(job *j, size_t i, const char *bytes,
-                      size_t size);         /* it begins, more of its */
-    void (*call_end)(job *j, size_t i);     /* arguments, it ends; NULL: there are no calls */
-    void (*last)(job *j, size_t i);         /* events after the text of a choice */
-    void (*finish)(job *j);                 /* events after all choices */
-    void (*fail)(job *j, const refusal *r); /* the event of an error */
-    void (*whole)(job *j);                  /* a reply that is not a stream */
-    void (*note)(job *j, size_t i, const tern_event *e); /* logarithms of a token, into `logs` */
-    void (*note_prompt)(job *j, size_t i, const tern_event *e); /* of one of prompt i; NULL: its
-                                                                  prompts are not told */
+    void (*open)(job *j);  /* writes the job's `head` and first notes; NULL: there are none */
+    void (*begin)(job *j); /* the first events of a stream */
+    void (*piece)(job *j, size_t i, const char *bytes, size_t size); /* the event for some text */
+    void (*call)(job *j, size_t i); /* a choice's latest call begins; NULL: no calls */
+    void (*arguments)(job *j, size_t i, const char *bytes, size_t size); /* more of its arguments */
+    void (*call_end)(job *j, size_t i);                                  /* it ends */
+    void (*last)(job *j, size_t i);         /* the events after the text of a choice */
+    void (*finish)(job *j);                 /* the events after all choices */
+    void (*fail)(job *j, const refusal *r); /* the event for an error */
+    void (*whole)(job *j);                  /* the whole reply, if it is not a stream */
+    void (*note)(job *j, size_t i, const tern_event *e);        /* adds a token to `logs` */
+    void (*note_prompt)(job *j, size_t i, const tern_event *e); /* the same for a token of prompt i;
+                                                                   NULL: prompts are not repeated */
 };
 
 extern const form form_chat, form_completion, form_native, form_message, form_response;
-extern const form form_embedding, form_native_embedding; /* of vectors, which are not streams */
+extern const form form_embedding, form_native_embedding; /* embeddings, which are never streams */
 
 /* ---- form.c: what several of them write ------------------------------------------------------ */
 
 void form_add(text *t, const char *words);
 
-/* An event of a stream: its name (NULL: none) and what stands before its document, then its end. */
+/* Begin and end an event of a stream. The first writes its name (NULL: none) and the words before
+ * its document. */
 void form_open_event(job *j, const char *name);
 void form_close_event(job *j);
 
-/* Tokens of prompts, of these found in the cache, tokens of answers. */
+/* Numbers of tokens: of prompts, of these found in the cache, and of answers. */
 typedef struct form_usage {
     size_t n_prompt, n_shared, n_generated;
 } form_usage;
 
 form_usage form_count(const job *j);
 
-/* `,"tern":{...}` about n choices from `first` on. */
+/* Writes `,"tern":{...}` about n choices from `first` on. */
 void form_write_tern(job *j, size_t first, size_t n);
 
-/* Into logs[0]: a token as chats tell it, with the likeliest ones. Where the form trims, the first
- * token with text is told without the blank that its text lacks, and so are the likeliest there. */
+/* Writes a token into logs[0] in the form of chats, with the likeliest tokens. If the form trims,
+ * the first token with text is written without the blank that its text lacks, and so are the
+ * likeliest tokens there. */
 void form_note_token(job *j, size_t i, const tern_event *e);
 
-/* Call k of a choice: an id like none before it, which begins with these words; where the chat
- * template may want that, nine letters and digits. */
+/* Writes a unique id for call k of choice i, beginning with `words`; or nine letters and digits, if
+ * the chat template may demand that. */
 void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k);
 
-/* A text or a call of a choice, in the order of the answer. */
+/* A part of a choice, a text or a call, in the order of the answer. */
 typedef struct form_part {
-    const tool_call *call; /* NULL: it is a text */
+    const tool_call *call; /* NULL: the part is a text */
     size_t k;              /* number of the call */
-    const char *bytes;     /* [size] of the text, or of the call's arguments */
+    const char *bytes;     /* [size] the text, or the call's arguments */
     size_t size;
 } form_part;
 
-/* Part number n of a choice whose texts are kept; false after the last one. Without a call there is
- * one text, perhaps an empty one; else no text is empty. */
+/* Gets part n of a choice whose texts are kept; false after the last one. Without calls there is
+ * exactly one text, which may be empty; otherwise no text is empty. */
 bool form_part_at(const choice *c, size_t n, form_part *part);
 
-/* The prompt of a choice: the text that was given, or that of the ids. */
+/* Writes the prompt of a choice: the given text, or the text of the given ids. */
 void form_write_prompt(const job *j, size_t i, text *t);
 
-/* `,"NAME":true` or false. */
+/* Writes `,"NAME":true` or `,"NAME":false`. */
 void form_write_truth(text *t, const char *name, bool value);
 
 #endif

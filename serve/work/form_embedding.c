@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of texts, as OpenAI's clients read them, and those of llama.cpp. */
+/* Embeddings, in the forms of OpenAI and llama.cpp. */
 
 #include "base/base64.h"
 #include "serve/work/form.h"
@@ -12,8 +12,8 @@ static void write_numbers(const float *x, size_t n, text *out) {
     text_add(out, "]", 1);
 }
 
-/* Clients read the bytes as little-endian floats, which they are on every machine that tern runs
- * on. */
+/* Writes floats as base64. Clients read the bytes as little-endian floats, which they are on every
+ * machine that tern runs on. */
 static void write_base64(const float *x, size_t n, text *out) {
     const unsigned char *bytes = (const unsigned char *)x;
     const size_t size = n * sizeof *x;
@@ -26,7 +26,7 @@ static void write_base64(const float *x, size_t n, text *out) {
     text_add(out, "\"", 1);
 }
 
-/* Of length 1. */
+/* Writes a vector, normalized to length 1. */
 static void write_vector(job *j, size_t i) {
     text *kept = &j->choices[i].vector;
     float *x = (float *)(void *)kept->bytes;
@@ -73,7 +73,7 @@ static void write_whole(job *j) {
     form_add(out, "}");
 }
 
-/* A list of vectors for each text, which has one. */
+/* Writes a list of vectors for each text. The list has one vector. */
 static void write_native(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         text_print(&j->out, "%s{\"index\":%zu,\"embedding\":[", i > 0 ? "," : "[", i);

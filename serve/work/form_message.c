@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages as Anthropic's clients read them. */
+/* Messages, in the form of Anthropic. */
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const char *stop_reason(const choice *c) {
     }
 }
 
-/* Tokens of the prompt that were found in the cache are counted apart. */
+/* Writes the usage. Tokens of the prompt that were found in the cache are counted separately. */
 static void write_usage(job *j) {
     const form_usage u = form_count(j);
     text_print(&j->out,
@@ -50,7 +50,8 @@ static void open_use(job *j, size_t k, const char *name) {
     form_add(&j->out, ",\"input\":");
 }
 
-/* Texts and calls. What has no end is not an object, and left out. */
+/* Writes texts and calls. A call that did not end is left out, because its arguments are not an
+ * object. */
 static void write_parts(job *j) {
     const choice *c = &j->choices[0];
     form_part part;
@@ -73,7 +74,7 @@ static void write_parts(job *j) {
     j->out.failed = j->out.failed || c->content.failed;
 }
 
-/* A message with or without its text; still open. */
+/* Writes a message with or without its content, and leaves the object open. */
 static void open_message(job *j, bool whole) {
     const choice *c = &j->choices[0];
     text_print(&j->out, "{\"id\":\"%s\",\"type\":\"message\",\"role\":\"assistant\"", j->id);
@@ -94,7 +95,7 @@ static void write_whole(job *j) {
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* The first event of a part, up to what it is. */
+/* Begins the first event of a part, up to the part itself. */
 static void open_start(job *j) {
     form_open_event(j, "content_block_start");
     text_print(&j->out,
@@ -130,7 +131,7 @@ static void close_delta(job *j, const char *bytes, size_t size) {
     form_close_event(j);
 }
 
-/* Where calls may come a text begins when there is some. */
+/* Writes the first events. If calls may come, a text part begins only when there is text. */
 static void begin(job *j) {
     form_open_event(j, "message_start");
     form_add(&j->out, "{\"type\":\"message_start\",\"message\":");

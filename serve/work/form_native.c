@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completions as clients of llama.cpp's own interface read them. */
+/* Completions, in the form of llama.cpp's own interface. */
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ static double per_second(size_t n, double ms) {
     return ms > 0.0 ? (double)n * 1e3 / ms : 0.0;
 }
 
-/* Milliseconds, together, for each token, and the inverse. */
+/* Writes the milliseconds of n tokens, the milliseconds per token, and the tokens per second. */
 static void write_pace(text *out, const char *what, size_t n, double ms) {
     text_print(out, "\"%s_n\":%zu,\"%s_ms\":%.3f,\"%s_per_token_ms\":%.3f,\"%s_per_second\":%.3f",
                what, n, what, ms, what, n > 0 ? ms / (double)n : 0.0, what, per_second(n, ms));
@@ -44,7 +44,7 @@ static void write_timings(text *out, const tern_branch_figures *f) {
     form_add(out, "}");
 }
 
-/* What is noted of tokens since it was told last. */
+/* Writes the logprobs noted since the last event, if they were asked for. */
 static void write_probabilities(job *j, choice *c) {
     if (j->ask.logprobs) {
         form_add(&j->out, ",\"completion_probabilities\":[");
@@ -54,7 +54,8 @@ static void write_probabilities(job *j, choice *c) {
     }
 }
 
-/* {"index", "content", "tokens", ...: what all documents have; still open. */
+/* Writes {"index", "content", "tokens", ...: the members that all documents have. Leaves the object
+ * open. */
 static void open_document(job *j, size_t i, const char *bytes, size_t size, bool stop) {
     choice *c = &j->choices[i];
     const bool ids = j->ask.stream || j->ask.return_tokens;
@@ -90,7 +91,8 @@ static void close_last(job *j, size_t i) {
     form_add(out, "}");
 }
 
-/* ---- streams, and replies that are none ------------------------------------------------------ */
+/* ---- streams and whole replies ------------------------------------------------------------------
+ */
 
 static void begin(job *j) {
     (void)j;

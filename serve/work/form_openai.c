@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chats and completions as OpenAI's clients read them. */
+/* Chats and completions, in the form of OpenAI. */
 
 #include <string.h>
 
@@ -46,7 +46,7 @@ static size_t count_characters(const char *bytes, size_t size) {
     return n;
 }
 
-/* A name that was written into an object, with its quotes. */
+/* A name that was written into an object, including its quotes. */
 typedef struct said_name {
     size_t at, size;
 } said_name;
@@ -59,8 +59,8 @@ static bool has_said(const text *t, const said_name *said, size_t n, said_name n
     return false;
 }
 
-/* The likeliest tokens as an object. Of those that are written alike, because they have the same
- * text or are not UTF-8, the likeliest one counts: names in an object are different. */
+/* Writes the likeliest tokens as an object. Names in it must be different, so of tokens that are
+ * written alike, because their texts are equal or not UTF-8, only the likeliest is written. */
 static void write_likeliest(job *j, text *t, const tern_event *e) {
     said_name said[TERN_MOST_LOGPROBS];
     size_t n_said = 0;
@@ -84,8 +84,8 @@ static void write_likeliest(job *j, text *t, const tern_event *e) {
     form_add(t, "}");
 }
 
-/* Adds a token to logs; `e` is NULL for one that nothing precedes. `shown`: its text is part of
- * the text that offsets count in. */
+/* Adds a token to logs. `e` is NULL for the first token of a prompt. `shown`: its text is part of
+ * the text in which offsets count. */
 static void note_token(job *j, text *logs, size_t *offset, int32_t token, const tern_event *e,
                        bool shown) {
     size_t size;
@@ -104,7 +104,8 @@ static void note_token(job *j, text *logs, size_t *offset, int32_t token, const 
     *offset += shown ? count_characters(bytes, size) : 0;
 }
 
-/* Control tokens that the tokenizer added are not in a text that was given. */
+/* True if a token's text is part of the prompt. Control tokens that the tokenizer added to a given
+ * text are not. */
 static bool is_shown(const job *j, size_t i, int32_t token) {
     size_t size = 1;
     if (j->ask.prompts[i].given != NULL)
@@ -117,7 +118,7 @@ static void note_prompt(job *j, size_t i, const tern_event *e) {
     note_token(j, p->logs, &p->offset, e->token, e, is_shown(j, i, e->token));
 }
 
-/* Of the first tokens of prompts there is nothing to hear from the engine. */
+/* Writes the head, and notes the first token of each prompt, which the engine does not report. */
 static void open_completion(job *j) {
     open_head(j);
     for (size_t i = 0; i < j->ask.n_prompts && j->notes != NULL; i++) {
@@ -126,10 +127,10 @@ static void open_completion(job *j) {
     }
 }
 
-/* A token of the answer, or the one that ended it, which is not in the text. */
+/* Notes a token of the answer, or the token that ended it, which is not in the text. */
 static void note_completion(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
-    if (j->notes != NULL && !c->began) { /* offsets go on where the prompt's end */
+    if (j->notes != NULL && !c->began) { /* offsets continue where the prompt ends */
         text prompt = {0};
         form_write_prompt(j, i, &prompt);
         c->offset = count_characters(prompt.bytes, prompt.size);
@@ -139,12 +140,12 @@ static void note_completion(job *j, size_t i, const tern_event *e) {
     note_token(j, c->logs, &c->offset, e->token, e, e->kind == TERN_EVENT_TOKEN);
 }
 
-/* Whether a stream has yet to tell a choice's prompt. */
+/* True if a stream still has to repeat the prompt of a choice. */
 static bool owes_prompt(const job *j, const choice *c) {
     return j->notes != NULL && j->ask.stream && !c->echoed;
 }
 
-/* Text of a choice, after its prompt where that is told now. */
+/* Writes text of a choice; `prompt`: after its prompt. */
 static void write_text(job *j, size_t i, const char *bytes, size_t size, bool prompt) {
     text whole = {0};
     if (prompt)
@@ -155,7 +156,8 @@ static void write_text(job *j, size_t i, const char *bytes, size_t size, bool pr
     text_free(&whole);
 }
 
-/* A part of the logs of a choice, after those of its prompt where they are told now. */
+/* Writes a part of the logs of a choice, after those of its prompt unless they were written before.
+ */
 static void write_part(job *j, size_t i, size_t part) {
     const choice *c = &j->choices[i];
     const bool prompt = j->notes != NULL && !c->echoed;
@@ -229,7 +231,7 @@ static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
     close_choice(j, false);
 }
 
-/* {"index", ...: the latest call of a choice, inside of a delta; still open. */
+/* Writes {"index", ... of the latest call of a choice, in a delta, and leaves the object open. */
 static void open_call(job *j, size_t i) {
     open_choice(j, i);
     text_print(&j->out, "\"delta\":{\"tool_calls\":[{\"index\":%zu", j->choices[i].n_calls - 1);
@@ -278,7 +280,7 @@ static void write_last(job *j, size_t i) {
     close_choice(j, j->n_left == 0);
 }
 
-/* The role of each answer. */
+/* Writes the role of each answer. */
 static void begin_chat(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         open_choice(j, i);
@@ -288,7 +290,8 @@ static void begin_chat(job *j) {
     }
 }
 
-/* The prompts, where they are asked for; with their logprobs later, when these are known. */
+/* Writes the prompts if they are to be repeated. With logprobs they follow later, when these are
+ * known. */
 static void begin_completion(job *j) {
     for (size_t i = 0; i < j->n_choices && j->ask.echo && j->notes == NULL; i++) {
         open_choice(j, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses, which nothing is kept of, as OpenAI's clients read them. */
+/* Responses, in the form of OpenAI. The server does not store them. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *status_of(const choice *c) {
     return !c->ended ? "in_progress" : is_cut(c) ? "incomplete" : "completed";
 }
 
-/* A field as it was given, or what stands for none. */
+/* Writes a field of the request as it was given; `none`: the JSON to write if it was not. */
 static void write_given(job *j, const char *name, const char *none) {
     const json_t *value = json_object_get(j->ask.body, name);
     const bool given = value != NULL && !json_is_null(value);
@@ -28,7 +28,7 @@ static void write_given(job *j, const char *name, const char *none) {
     free(words);
 }
 
-/* Ids of items are made of that of the response and of their number. */
+/* Writes the id of an item, made of the response's id and the item's number. */
 static void write_item_id(job *j, const char *name, const form_part *part, size_t number) {
     text_print(&j->out, ",\"%s\":\"%s%s", name, part->call != NULL ? "fc" : "msg",
                strchr(j->id, '_'));
@@ -37,7 +37,7 @@ static void write_item_id(job *j, const char *name, const form_part *part, size_
     form_add(&j->out, "\"");
 }
 
-/* Logarithms stand in the first item alone. */
+/* Writes a part with text. Logprobs are only in the first item. */
 static void write_part(job *j, const form_part *part, size_t number, bool whole) {
     choice *c = &j->choices[0];
     form_add(&j->out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[");
@@ -48,11 +48,11 @@ static void write_part(job *j, const form_part *part, size_t number, bool whole)
     j->out.failed = j->out.failed || c->content.failed;
 }
 
-/* What has begun, or has ended: cut is what the answer ended in. */
+/* Returns the status of an item. The last item of an answer that was cut off is incomplete. */
 static const char *status_of_item(const choice *c, const form_part *part, bool whole) {
     if (!whole)
         return "in_progress";
-    /* An empty text is the only one, and there may be no bytes then. */
+    /* An empty text is the only part, and its bytes may be elsewhere. */
     const bool last =
         part->call != NULL
             ? !part->call->ended
@@ -99,7 +99,7 @@ static void write_usage(job *j) {
                u.n_prompt, u.n_shared, u.n_generated, u.n_prompt + u.n_generated);
 }
 
-/* What a response says of the request. */
+/* Writes the members that repeat the request. */
 static void write_echo(job *j) {
     text *out = &j->out;
     write_given(j, "instructions", "null");
@@ -166,7 +166,7 @@ static void write_item_event(job *j, const char *name, const form_part *part, bo
     close_event(j);
 }
 
-/* An event about the item that has begun; still open. */
+/* Writes an event about the current item, and leaves the object open. */
 static void open_item_event(job *j, const char *name, const form_part *part) {
     const size_t number = j->choices[0].n_parts;
     open_event(j, name);
@@ -181,7 +181,7 @@ static void write_part_event(job *j, const char *name, const form_part *part, bo
     close_event(j);
 }
 
-/* The text that has begun, so far. */
+/* Returns the current text, so far. */
 static form_part text_part(const choice *c) {
     const char *bytes = c->content.bytes != NULL ? c->content.bytes : "";
     return (form_part){.bytes = bytes + c->from, .size = c->content.size - c->from};
@@ -192,7 +192,7 @@ static form_part call_part(const choice *c) {
     return (form_part){call, c->n_calls - 1, call->arguments.bytes, call->arguments.size};
 }
 
-/* `size` bytes of it are in the content already. */
+/* Begins a text of which `size` bytes are in the content already. */
 static void begin_text(job *j, size_t size) {
     choice *c = &j->choices[0];
     c->in_text = true;
@@ -202,7 +202,7 @@ static void begin_text(job *j, size_t size) {
     write_part_event(j, "response.content_part.added", &part, false);
 }
 
-/* Where calls may come a text begins when there is some. */
+/* Writes the first events. If calls may come, a text item begins only when there is text. */
 static void begin(job *j) {
     write_response_event(j, "response.created");
     write_response_event(j, "response.in_progress");
@@ -213,7 +213,7 @@ static void begin(job *j) {
 static void write_logprobs(job *j, size_t from) {
     const text *logs = &j->choices[0].logs[0];
     form_add(&j->out, ",\"logprobs\":[");
-    from += from > 0 && from < logs->size; /* the comma */
+    from += from > 0 && from < logs->size; /* skip the comma */
     text_add(&j->out, logs->bytes != NULL ? logs->bytes + from : "", logs->size - from);
     form_add(&j->out, "]");
 }
@@ -287,7 +287,7 @@ static void finish(job *j) {
     (void)j;
 }
 
-/* Clients look for the members of the event, or for its "error". */
+/* Writes an error. Some clients look for its members in the event, others in "error". */
 static void fail(job *j, const refusal *r) {
     open_event(j, "error");
     form_add(&j->out, ",");

@@ -11,7 +11,7 @@
 #include "serve/work/form.h"
 #include "serve/work/job_text.h"
 
-enum { MOST_REPLY_BYTES = 16 << 20 }; /* of one that is not a stream */
+enum { MOST_REPLY_BYTES = 16 << 20 }; /* for a reply that is not a stream */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -51,7 +51,7 @@ static void free_states(job *j) {
     free(j->states);
 }
 
-/* Where each request is in the grammar of its answers; false: no memory. */
+/* Opens the state of the answers' grammar for each request, if there is one. False: no memory. */
 static bool open_states(job *j, const ask *a) {
     if (a->grammar == NULL)
         return true;
@@ -133,11 +133,10 @@ void job_free(job *j) {
 tern_request job_request(const job *j, size_t i) {
     const ask *a = &j->ask;
     tern_grammar_state *state = j->states != NULL ? j->states[i] : NULL;
-    const bool replay =
-        i == a->n_prompts; /* computes everything itself, when others need not wait */
+    const bool replay = i == a->n_prompts; /* shares no pages and has the lowest priority */
     i = replay ? 0 : i;
     const size_t room =
-        j->place.n_ctx - a->prompts[i].n; /* at least 1 for tokens: ask_read looks */
+        j->place.n_ctx - a->prompts[i].n; /* at least 1 if tokens are wanted: ask_read checks it */
     const size_t wanted = a->max_tokens < room ? a->max_tokens : room;
     return (tern_request){.tokens = a->prompts[i].ids,
                           .n_tokens = a->prompts[i].n,
@@ -167,7 +166,7 @@ size_t job_unasked(const job *j) {
     return j->n_requests - j->n_asked;
 }
 
-/* What is not asked for is one text, one choice. */
+/* A request that the engine was not asked for has one choice. */
 size_t job_under_way(const job *j) {
     return j->n_left - job_unasked(j);
 }
@@ -197,7 +196,7 @@ void job_begin(job *j) {
     }
 }
 
-/* The last documents of a stream, or the whole reply. */
+/* Sends the last events of a stream, or the whole reply. */
 static void finish(job *j) {
     if (j->over)
         return;
@@ -232,14 +231,16 @@ static size_t held_bytes(const job *j) {
     return n;
 }
 
-/* Why a choice failed: its form says more than the engine. */
+/* Returns why a choice failed. The grammar's error, if there is one, says more than the engine's.
+ */
 static const tern_error *error_of(const job *j, size_t i, const tern_event *e) {
     const tern_error *why =
         j->states != NULL ? tern_grammar_state_error(j->states[i / j->ask.n]) : NULL;
     return why != NULL ? why : e->error;
 }
 
-/* A choice that ended in another way than an answer does ends all of the reply. */
+/* True, after a refusal, if a choice failed, was cancelled or took too long: then the whole reply
+ * ends. */
 static bool fails(job *j, size_t i, const tern_event *e) {
     refusal r = {0};
     if (e->end == TERN_END_ERROR)
@@ -294,13 +295,14 @@ receipt_answer job_answer(const job *j) {
                             .digest = c->digest};
 }
 
-/* With logprobs of the prompt the digest is of more positions. */
+/* Excludes jobs with logprobs of the prompt, since their digest covers more positions. */
 bool job_is_whole(const job *j) {
     return !j->cut && j->choices[0].ended && !j->ask.prompt_only && j->notes == NULL &&
            !j->replay.answered.failed;
 }
 
-/* False after a refusal: without a receipt that holds the reply is not what was asked for. */
+/* Makes the receipt. False after a refusal: without a valid receipt the reply is not what was asked
+ * for. */
 static bool make_receipt(job *j) {
     job_replay *p = &j->replay;
     const receipt_answer answer = job_answer(j);
@@ -325,7 +327,7 @@ static bool tell_end(job *j, size_t i) {
     return true;
 }
 
-/* All has ended. */
+/* Everything has ended: makes the receipt, if one is wanted, and finishes the reply. */
 static bool conclude(job *j) {
     if (j->ask.receipt && (!make_receipt(j) || !tell_end(j, 0)))
         return false;
@@ -362,7 +364,7 @@ static bool end(job *j, size_t i, const tern_event *e) {
     return wanted && (j->n_left > 0 || conclude(j));
 }
 
-/* The answer once more. */
+/* Takes an event of the replay. */
 static bool take_replay(job *j, const tern_event *e) {
     if (e->kind == TERN_EVENT_TOKEN) {
         keep_token(&j->replay.replayed, e);

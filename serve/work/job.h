@@ -3,8 +3,8 @@
 #define TERN_SERVE_WORK_JOB_H
 
 /*
- * A request for text while it is answered: what was asked, what has come of it so far, and how it
- * is told. One thread at a time uses a job.
+ * A request for text while it is answered: the request, the answers so far, and the form of the
+ * reply. Only one thread at a time may use a job.
  */
 
 #include <time.h>
@@ -16,16 +16,16 @@
 #include "serve/work/receipt.h"
 #include "tern/engine.h"
 
-/* What all replies of a server say of it. */
+/* The server's data that its jobs need. */
 typedef struct job_place {
     const tern_tokenizer *tokenizer;
     const char *model;
     const char *fingerprint;
     uint32_t n_ctx, threads;
     const receipt_maker *receipts;
-    bool audits; /* answers are repeated when there is time */
+    bool audits; /* tokens are kept, since answers may be repeated later */
     tern_draft_mode draft;
-    tern_pooling pooling; /* of vectors; NONE: there are none */
+    tern_pooling pooling; /* for embeddings; NONE: there are none */
 } job_place;
 
 enum { JOB_LOG_PARTS = 4 };
@@ -33,110 +33,115 @@ enum { JOB_LOG_PARTS = 4 };
 /* A call of a tool in an answer. */
 typedef struct tool_call {
     char name[CALL_NAME_BYTES];
-    text arguments; /* so far; of a stream only where the form keeps texts */
-    size_t at;      /* bytes of the content that stand before it */
+    text arguments; /* so far; in streams only if the form keeps texts */
+    size_t at;      /* bytes of the content before the call */
     bool ended;
 } tool_call;
 
 typedef struct choice {
-    text content;       /* so far; of a stream only where the form keeps it */
-    text vector;        /* floats, when it has ended, of a text that becomes one */
-    call_reader reader; /* of its text, where there may be calls */
+    text content;       /* so far; in streams only if the form keeps texts */
+    text vector;        /* floats of an embedding, when it has ended */
+    call_reader reader; /* reads its text if there may be calls */
     tool_call *calls;   /* [n_calls] */
     size_t n_calls;
-    size_t n_parts;           /* of a stream that numbers texts and calls: those that have ended */
-    bool in_text;             /* of such: a part with text has begun */
-    size_t from;              /* of such: where its text begins in the content */
-    text ids;                 /* of tokens that were not told yet, "1,2,3": of a native reply */
-    size_t n_tokens;          /* so far */
-    bool new_line;            /* there is one in its text */
-    text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens: a chat's `content`; of a
-                                 completion tokens, token_logprobs, top_logprobs, text_offset */
-    size_t offset;            /* of what comes next: characters before its next token, or bytes of
-                                 logs that were told */
-    double told_seconds;      /* from submitting to its last token; 0: there was none */
-    bool began;               /* logs have a token, of a form that trims one with text */
-    bool echoed;              /* of a stream: the prompt with its logprobs was told */
+    size_t n_parts;           /* in streams that number texts and calls: how many have ended */
+    bool in_text;             /* in such streams: a part with text has begun */
+    size_t from;              /* in such streams: where that text begins in the content */
+    text ids;                 /* tokens not sent yet, as "1,2,3": in llama.cpp's form */
+    size_t n_tokens;          /* generated so far */
+    bool new_line;            /* its text has a line feed */
+    text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens. Chats: `content`;
+                                 completions: tokens, token_logprobs, top_logprobs, text_offset */
+    size_t offset;            /* completions: characters before the next token; responses: bytes of
+                                 logs that were sent */
+    double told_seconds;      /* time from submitting to its latest token; 0: there is none */
+    bool began;               /* logs have a token; if the form trims, one with text */
+    bool echoed;              /* the prompt was written with its logprobs */
     bool ended;
     tern_end end;
-    size_t stop; /* of TERN_END_STOP_TEXT: which of the request's */
+    size_t stop; /* with TERN_END_STOP_TEXT: index of the stop text */
     tern_branch_figures figures;
     char digest[65];
 } choice;
 
-/* Of a prompt's tokens that are told with their logprobs. */
+/* Logprobs of a prompt's tokens, for a reply that repeats the prompt. */
 typedef struct prompt_notes {
-    text logs[JOB_LOG_PARTS]; /* as a choice's */
+    text logs[JOB_LOG_PARTS]; /* like those of a choice */
     size_t offset;            /* characters before its next token */
 } prompt_notes;
 
-/* An answer once more, for its receipt. */
+/* The replay of an answer, for its receipt. */
 typedef struct job_replay {
-    text answered, replayed; /* int32_t each, the tokens of both; of the first also for audits */
-    char digest[65];         /* "": it has not ended */
-    char *receipt;           /* from malloc; NULL: there is none yet */
+    text answered, replayed; /* int32_t tokens; `answered` also for audits */
+    char digest[65];         /* of the replay; "": it has not ended */
+    char *receipt;           /* from malloc; NULL: not made yet */
 } job_replay;
 
 typedef struct form form;
 
 typedef struct job {
     ask ask;
-    const form *form; /* of its replies */
-    char id[48];      /* of its reply */
+    const form *form; /* form of its reply */
+    char id[48];      /* id of its reply */
     time_t created;
-    unsigned n_events;                      /* of a stream that numbers them */
-    uint8_t private_name[KEY_DIGEST_BYTES]; /* of its pages, if no other job may use them */
+    unsigned n_events;                      /* events so far, in streams that number them */
+    uint8_t private_name[KEY_DIGEST_BYTES]; /* name of its cache pages if no other job may use
+                                               them */
     http_exchange *x;                       /* kept */
     job_place place;
     visit *visit;                /* kept */
-    text head;                   /* what documents begin with, where the form has such */
+    text head;                   /* beginning of all documents, if the form has one */
     text out;                    /* the document that is being written */
-    tern_grammar_state **states; /* [n_requests] of answers in a form; NULL: there is none */
-    uint64_t *ids;               /* [n_requests] of requests of the engine; 0: not submitted */
+    tern_grammar_state **states; /* [n_requests] for answers in a form; NULL: any text */
+    uint64_t *ids;               /* [n_requests] the engine's ids; 0: not submitted */
     size_t n_requests;           /* one for each prompt, and one more for a receipt */
-    size_t n_asked;              /* of these, that the engine was asked for */
+    size_t n_asked;              /* those that were submitted to the engine */
     job_replay replay;
-    choice *choices;     /* [n_choices]: number i is branch i % ask.n of prompt i / ask.n */
-    prompt_notes *notes; /* [ask.n_prompts]; NULL: they are not told */
+    choice *choices;     /* [n_choices]: choice i is branch i % ask.n of prompt i / ask.n */
+    prompt_notes *notes; /* [ask.n_prompts]; NULL: prompts are not repeated with logprobs */
     size_t n_choices, n_left;
-    bool cut;  /* something of it ended in another way than an answer does */
-    bool over; /* all is told that there is to tell; what still comes of it is dropped */
+    bool cut;  /* an answer failed, was cancelled or took too long */
+    bool over; /* the reply is complete or given up: further events are dropped */
 } job;
 
-/* Takes what `a` holds over, keeps x and v. NULL: no memory, and nothing was taken. */
+/* Makes a job. Takes over what `a` holds, and keeps x and v. NULL: no memory, and nothing was
+ * taken. */
 job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a);
 void job_free(job *j);
 
-/* What the engine is to do for request i. Points into the job. */
+/* Returns request i for the engine. It points into the job. */
 tern_request job_request(const job *j, size_t i);
 
-/* It was accepted: a stream begins. */
+/* The job was accepted: if it wants a stream, the stream begins. */
 void job_begin(job *j);
 
-/* The first answer of a job, which has ended, and whose tokens were kept. Points into the job. */
+/* Returns the first answer, which must have ended, and whose tokens must have been kept. It points
+ * into the job. */
 receipt_answer job_answer(const job *j);
 
-/* Whether that is of use: it was computed as it was asked for, to its end. */
+/* True if job_answer can be used: the answer was computed to its end, and its tokens were kept. */
 bool job_is_whole(const job *j);
 
-/* Whether the answer was repeated, with another result. */
+/* True if the answer was repeated with another result. */
 bool job_differs(const job *j);
 
-/* What happened to branch e->branch of request i. False: the rest is not wanted, cancel it. */
+/* Handles an event of branch e->branch of request i. False: the rest is not wanted; cancel it. */
 bool job_take(job *j, size_t i, const tern_event *e);
 
-/* Requests that the engine was not asked for yet; choices of those that it has. Texts that become
- * vectors are asked for a few at a time, so that others have room in its queue. */
+/* Number of requests that were not submitted to the engine yet; number of unfinished choices of the
+ * others. Texts for embeddings are submitted a few at a time, so that other requests have room in
+ * its queue. */
 size_t job_unasked(const job *j);
 size_t job_under_way(const job *j);
 
-/* Nothing more will come of it. */
+/* True if no further event will come for the job. */
 bool job_is_done(const job *j);
 
-/* Whether an answer ended with calls that are complete. */
+/* True if an answer ended with complete calls. */
 bool job_calls(const choice *c);
 
-/* All of it has ended, or will not be told: replies with what there is, or with the refusal. */
+/* Gives the job up: tells its client the reason, as the last event of a stream that has begun, or
+ * else as the reply. */
 void job_refuse(job *j, const refusal *r);
 
 #endif

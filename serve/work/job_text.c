@@ -16,7 +16,7 @@ bool job_send(job *j) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A choice of a job. */
+/* A choice of a job, as the user pointer of call_sink. */
 typedef struct spot {
     job *j;
     size_t i;
@@ -71,7 +71,7 @@ bool job_calls(const choice *c) {
            c->end != TERN_END_CONTEXT;
 }
 
-/* More text of a choice that may have calls; bytes NULL: there is no more. */
+/* Reads more text of a choice that may have calls; bytes NULL: there is no more. */
 static void read_text(spot *at, const char *bytes, size_t size) {
     const call_sink sink = {at, take_text, begin_call, take_arguments, end_call};
     call_reader *r = &at->j->choices[at->i].reader;
@@ -84,7 +84,7 @@ static void read_text(spot *at, const char *bytes, size_t size) {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Text of an answer, but calls. */
+/* Adds text of an answer that belongs to no call. */
 static void tell_text(job *j, size_t i, const char *bytes, size_t size) {
     if (!j->ask.stream || j->form->keeps_text)
         text_add(&j->choices[i].content, bytes, size);
@@ -92,7 +92,7 @@ static void tell_text(job *j, size_t i, const char *bytes, size_t size) {
         j->form->piece(j, i, bytes, size);
 }
 
-/* Sends what was written of an answer, and logarithms of tokens without text. */
+/* Sends the events that were written, and one for logprobs of tokens that had no text. */
 static bool pass_on(job *j, size_t i) {
     const choice *c = &j->choices[i];
     const size_t told = j->form->keeps_text ? c->offset : 0;

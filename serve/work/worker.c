@@ -9,20 +9,20 @@
 #include "base/metrics.h"
 #include "tern/tune.h"
 
-enum { TEXTS_AT_ONCE = 32 }; /* that become vectors, in the engine; each job may have one */
+enum { TEXTS_AT_ONCE = 32 }; /* texts for embeddings in the engine, or one for each job */
 
 struct worker {
     tern_engine *engine;
     const tern_model *model;
-    audit *audit; /* NULL: there is none */
-    bool tuned;   /* for later starts, as far as possible */
+    audit *audit; /* NULL: no audits */
+    bool tuned;   /* the model was tuned for later starts, or cannot be */
     pthread_t thread;
     atomic_ullong pass_began; /* tern_clock_nanoseconds; 0: no pass is under way */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t wanted;
-    job **jobs;             /* [n_jobs] that have been submitted and not ended */
-    struct pollfd *sockets; /* [n_jobs] of their clients, during a look */
+    job **jobs;             /* [n_jobs] submitted and not ended */
+    struct pollfd *sockets; /* [n_jobs] their clients' sockets, used by `look` */
     size_t n_jobs, capacity;
     bool stop;
     figures figures;
@@ -41,7 +41,7 @@ static void drop(worker *w, size_t at) {
     w->jobs[at] = w->jobs[--w->n_jobs];
 }
 
-/* Ends what no client waits for: before each pass, all sockets in one call. */
+/* Ends jobs whose clients have left. Called before each pass; polls all sockets in one call. */
 static void look(worker *w) {
     for (size_t i = 0; i < w->n_jobs; i++)
         w->sockets[i] = (struct pollfd){.fd = http_socket(w->jobs[i]->x), .events = POLLRDHUP};
@@ -61,7 +61,7 @@ static bool makes_vectors(const job *j) {
     return (j->ask.kind & ASK_VECTORS) != 0;
 }
 
-/* Texts of all jobs that are becoming vectors. */
+/* Returns the number of texts for embeddings that the engine is computing. */
 static size_t count_texts(const worker *w) {
     size_t n = 0;
     for (size_t i = 0; i < w->n_jobs; i++)
@@ -69,8 +69,8 @@ static size_t count_texts(const worker *w) {
     return n;
 }
 
-/* Asks the engine for what a job wants of it: all of an answer, or a few texts of those that become
- * vectors, so that others find room in the queue. False after a refusal. */
+/* Submits a job's requests to the engine: all of them, or a few of the texts for embeddings, so
+ * that other jobs find room in the queue. False after a refusal. */
 static bool submit(worker *w, job *j, refusal *r) {
     const bool vectors = makes_vectors(j);
     size_t texts = vectors ? count_texts(w) : 0;
@@ -95,7 +95,7 @@ static bool submit(worker *w, job *j, refusal *r) {
     return true;
 }
 
-/* Goes on with jobs that had to wait with a part of what they want. */
+/* Submits more requests of jobs that had to wait with some of them. */
 static void go_on(worker *w) {
     for (size_t i = w->n_jobs; i-- > 0;) {
         job *j = w->jobs[i];
@@ -144,8 +144,8 @@ static void hand_over(worker *w, const tern_event *e) {
     }
 }
 
-/* A pass that could do nothing although somebody waits would be an error of the engine: then those
- * who wait are told, and do not wait for ever. */
+/* Ends all jobs if the engine has nothing to do although jobs wait. That would be an error of the
+ * engine; clients are told, so that they do not wait for ever. */
 static void end_lost(worker *w) {
     const tern_engine_state now = tern_engine_now(w->engine);
     refusal r;
@@ -158,7 +158,7 @@ static void end_lost(worker *w) {
     }
 }
 
-/* Whether there is something to do again. */
+/* True if there is something to do. Takes the lock. */
 static bool is_wanted(void *user) {
     worker *w = user;
     (void)pthread_mutex_lock(&w->lock);
@@ -167,13 +167,14 @@ static bool is_wanted(void *user) {
     return wanted;
 }
 
-/* Without the lock. */
+/* Tunes the model until a job comes. Call it without the lock. */
 static void tune(worker *w) {
     tern_tune_news news;
     w->tuned = tern_model_tune(w->model, is_wanted, w, &news, NULL) != TERN_OK || !news.stopped;
 }
 
-/* With nothing to do: what later starts gain by, a pass of the audit, or a while of waiting. */
+/* Uses the time when there are no jobs: tunes for later starts, computes a pass of the audit, or
+ * waits. */
 static void idle(worker *w) {
     figures seen = {0};
     const bool answered = w->figures.jobs > 0;
@@ -305,7 +306,7 @@ static void write_slot(const job *j, size_t i, size_t slot, text *out) {
                c->n_tokens);
 }
 
-/* Those who have a token run; others may wait for their turn. */
+/* An answer with a token has a slot; others may still be waiting. */
 size_t worker_write_slots(worker *w, size_t most, text *out) {
     size_t n = 0;
     (void)pthread_mutex_lock(&w->lock);

@@ -3,8 +3,8 @@
 #define TERN_SERVE_WORK_WORKER_H
 
 /*
- * The one thread that steps the engine. Between two passes it ends what no client waits for any
- * more, and hands what happened to the jobs. It never waits for a socket.
+ * The only thread that steps the engine. Between passes it ends jobs whose clients have left, and
+ * hands the engine's events to the jobs. It never waits for a socket.
  */
 
 #include "serve/work/audit.h"
@@ -19,26 +19,26 @@ typedef struct worker worker;
 TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, const tern_model *model, audit *checks,
                                         worker **out, tern_error *err);
 
-/* Takes a job over: it is freed when all of it has ended. What is refused is refused to its client.
- */
+/* Takes the job over, and frees it when all of it has ended. If the engine refuses it, the client
+ * is told. */
 void worker_submit(worker *w, job *j);
 
-/* Ends all jobs; they are told so. */
+/* Ends all jobs; their clients are told. */
 void worker_cancel(worker *w);
 
-unsigned worker_jobs(worker *w); /* that have not ended */
+unsigned worker_jobs(worker *w); /* number of jobs that have not ended */
 
-/* Appends the answers that are computed, at most `most`, as elements of a JSON array: slots as
- * llama.cpp shows them, without texts. */
+/* Appends the answers in work, at most `most`, as elements of a JSON array: slots in llama.cpp's
+ * form, without texts. Returns their number. */
 size_t worker_write_slots(worker *w, size_t most, text *out);
 
-figures worker_figures(worker *w); /* so far */
+figures worker_figures(worker *w); /* the figures so far */
 
-/* Seconds that the pass which is under way has taken so far; 0: there is none. */
+/* Returns the seconds that the current pass has taken so far; 0: no pass is under way. */
 double worker_stalled(worker *w);
 
-/* Ends the thread; jobs that have not ended are told so and freed. Nothing may be submitted any
- * more. NULL is fine. */
+/* Ends the thread. Clients of unfinished jobs are told, and the jobs are freed. Nothing may be
+ * submitted any more. NULL is fine. */
 void worker_stop(worker *w);
 
 /* Stops and frees it. Sets *w to NULL; NULL is fine. */
