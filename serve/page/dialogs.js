@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What opens over the page. The browser's own dialogs keep the focus inside, and Escape closes. */
+/* Dialogs over the page. They are the browser's own, which keep the focus inside and close with
+ * Escape. */
 
 import {find, make} from "./dom.js";
 import {getJson, key} from "./server.js";
 
-/* name, label, what a field takes, its name among what the server tells of itself */
+/* name, label, limits of the field, name in the server's /props */
 const FIELDS = [
     ["temperature", "Temperature", {min: 0, max: 1000, step: "any"}, "temperature"],
     ["top_p", "Top p", {min: 0, max: 1, step: "any"}, "top_p"],
@@ -14,7 +15,7 @@ const FIELDS = [
     ["max_tokens", "Most tokens", {min: 1, max: 2147483647, step: 1}, "n_predict"],
 ];
 
-/* Opens a dialog; true when it was left by its main button. */
+/* Opens a dialog; true if it was closed by its main button. */
 export function openDialog(name) {
     const dialog = find(`${name}-dialog`);
     return new Promise((resolve) => {
@@ -47,18 +48,18 @@ function usualText(name, value) {
     return typeof value === "number" ? String(Number(value.toPrecision(6))) : "";
 }
 
-/* What the server does where a field is empty, in the empty fields. */
+/* Shows the server's defaults as placeholders of the fields. */
 async function showUsual() {
     try {
         const usual = (await getJson("props")).default_generation_settings.params;
         for (const [name, , , theirs] of FIELDS)
             find(`f-${name}`).placeholder = usualText(name, usual[theirs]);
     } catch {
-        /* the fields say nothing then */
+        /* the fields have no placeholders then */
     }
 }
 
-/* {system, sampling}; null: nothing was changed. */
+/* Asks for settings: {system, sampling}; null: nothing was changed. */
 export async function askSettings({system, sampling}) {
     find("system").value = system;
     for (const [name] of FIELDS)
@@ -73,7 +74,7 @@ export async function askSettings({system, sampling}) {
     return {system: find("system").value, sampling: set};
 }
 
-/* True when a key was entered, or taken away. */
+/* Asks for the key. True if one was entered or removed. */
 export async function askKey() {
     find("key-text").value = key.get();
     find("key-keep").checked = key.isKept();

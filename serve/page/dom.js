@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements are made one by one; text is only ever text. */
+/* Builds elements one by one. Text is never parsed as markup. */
 
 export const find = (id) => document.getElementById(id);
 
-/* An element with attributes; a name that begins with "on" is a listener. Children are nodes or
- * texts. */
+/* Makes an element with attributes; a name that begins with "on" is a listener. Children are nodes
+ * or texts. */
 export function make(name, attributes = {}, ...children) {
     const e = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
@@ -32,7 +32,7 @@ export function draw(name, attributes = {}) {
     return e;
 }
 
-/* Says a sentence to screen readers, without moving anything. */
+/* Announces a sentence to screen readers, without moving the focus. */
 export function announce(text) {
     const place = find("news");
     place.textContent = "";
@@ -44,7 +44,7 @@ export async function copy(text) {
         await navigator.clipboard.writeText(text);
         return;
     }
-    const area = make("textarea", {class: "unseen", "aria-hidden": "true"}); /* no https: the old way */
+    const area = make("textarea", {class: "unseen", "aria-hidden": "true"}); /* the old way, without https */
     const before = document.activeElement;
     area.value = text;
     document.body.append(area);
@@ -56,7 +56,7 @@ export async function copy(text) {
         throw new Error("the browser does not let the page copy");
 }
 
-/* A button that copies what `text()` gives, and says so. */
+/* Makes a button that copies what `text()` returns, and announces it. */
 export function copyButton(text, label = "Copy") {
     return button(label, async (event) => {
         const b = event.currentTarget;
@@ -71,7 +71,7 @@ export function copyButton(text, label = "Copy") {
     });
 }
 
-/* How much of something is used, as a bar. */
+/* Makes a bar that shows how much of something is used. */
 export function bar(label) {
     return make("span", {class: "part", role: "meter", "aria-label": label, "aria-valuemin": 0}, make("span"));
 }
@@ -83,7 +83,7 @@ export function showBar(e, used, all) {
     return e;
 }
 
-/* A number for people: 1234567 is 1,234,567. */
+/* Formats a number for people: 1234567 is 1,234,567. */
 export function count(n) {
     return Number.isFinite(n) ? Math.round(n).toLocaleString("en") : "–";
 }

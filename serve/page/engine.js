@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine does now: asked once a second, while this is looked at. */
+/* The view of the engine's current work. It asks the server once a second while it is visible. */
 
 import {bar, button, count, draw, make, seconds, showBar} from "./dom.js";
 import {labels, parseMetrics, quantile} from "./figures.js";
@@ -48,7 +48,7 @@ class Tile {
     }
 }
 
-/* All pages of the cache as small squares: used, then kept, then free ones. */
+/* Shows all pages of the cache as small squares: used ones, then kept ones, then free ones. */
 class Pages {
     constructor() {
         this.svg = draw("svg", {class: "pages", role: "img", "aria-label": "Pages of the cache"});
@@ -84,7 +84,7 @@ class Pages {
     }
 }
 
-/* The answers that are written now, one in a row. */
+/* Shows the answers in work, one in each row. */
 class Rows {
     constructor() {
         this.body = make("tbody");
@@ -110,7 +110,7 @@ class Rows {
 }
 
 export class Engine {
-    /* `failed(e)`: the server did not say how it is. */
+    /* `failed(e)` is called if the server does not report its state. */
     constructor(place, failed) {
         this.failed = failed;
         this.timer = null;
@@ -133,7 +133,7 @@ export class Engine {
         document.addEventListener("visibilitychange", () => this.look(this.wanted));
     }
 
-    /* Asks from now on, or not any more; nothing is asked while the page cannot be seen. */
+    /* Starts or stops asking. Nothing is asked while the page is hidden. */
     look(wanted) {
         this.wanted = wanted;
         const looks = wanted && document.visibilityState === "visible";

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events: pieces of a stream in, the data of whole events out. */
+/* Server-sent events: takes pieces of a stream, and returns the data of complete events. */
 
-const LONGEST = 16 << 20; /* characters of an event that has not ended */
+const LONGEST = 16 << 20; /* limit of an event that has not ended, in characters */
 
 export class EventReader {
     #rest = "";
     #data = [];
     #size = 0;
 
-    /* The data of the events that end in this piece. Lines may end with \n, \r\n or \r; comments,
-     * which the server sends when it has nothing to say, and other fields mean nothing here. */
+    /* Returns the data of the events that end in this piece. Lines may end with \n, \r\n or \r.
+     * Comments, which the server sends during long silences, and other fields are ignored. */
     push(piece) {
         const events = [];
         const text = this.#rest + piece;
@@ -27,7 +27,7 @@ export class EventReader {
         return events;
     }
 
-    /* A \r that ends a piece may be half of \r\n. */
+    /* A \r at the end of a piece may be half of \r\n. */
     #endOfLine(text, from) {
         const feed = text.indexOf("\n", from);
         const turn = text.indexOf("\r", from);
@@ -54,7 +54,7 @@ export class EventReader {
     }
 }
 
-/* The data of all events of a body, as they come. */
+/* Yields the data of all events of a body, as they come. */
 export async function* readEvents(body) {
     const bytes = body.getReader();
     const decoder = new TextDecoder();

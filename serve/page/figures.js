@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /metrics says, as numbers. */
+/* The metrics of /metrics as numbers. */
 
-/* {values: name -> number, buckets: name -> [[upper bound, count], ...]}. */
+/* Returns {values: name -> number, buckets: name -> [[upper bound, count], ...]}. */
 export function parseMetrics(text) {
     const values = new Map(), buckets = new Map();
     for (const line of text.split("\n")) {
@@ -21,8 +21,8 @@ export function parseMetrics(text) {
     return {values, buckets};
 }
 
-/* The value that a part q of a histogram's counts is not above, between two bounds in proportion,
- * as Prometheus reckons; NaN when nothing was counted. `before`: counts that do not matter. */
+/* Returns quantile q of a histogram, interpolated between two bounds as Prometheus does; NaN if
+ * nothing was counted. `before`: earlier counts, which are subtracted. */
 export function quantile(buckets, q, before = []) {
     const counts = buckets.map(([bound, n], i) => [bound, n - (before[i]?.[1] ?? 0)]);
     const all = counts.at(-1)?.[1] ?? 0;
@@ -38,7 +38,7 @@ export function quantile(buckets, q, before = []) {
     return low;
 }
 
-/* The labels of a name such as tern_build_info{version="1",isa="avx2"}. */
+/* Returns the labels of a name such as tern_build_info{version="1",isa="avx2"}. */
 export function labels(values, name) {
     for (const key of values.keys())
         if (key.startsWith(`${name}{`))

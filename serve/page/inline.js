@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of a paragraph to a tree: strings, and {type, ...}: code {text}, em, strong, del {nodes},
- * link {href, nodes}, break. Marks are matched while the text is read, so each is moved once; what
- * finds no partner stays text.
+ * Parses the text of a paragraph into a tree: strings, and {type, ...}: code {text}, em, strong,
+ * del {nodes}, link {href, nodes}, break. Marks are matched while the text is read, so each is
+ * moved only once. Marks without a partner stay text.
  */
 
 const DEEPEST = 8;
@@ -12,7 +12,7 @@ const AFTER_ADDRESS = ".,;:!?*_~'\"]";
 const BRACED = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
 const SPECIAL = /[\\`*_~[\]!<h\n]/g;
 
-/* An address that a link may lead to; null for all others, such as javascript: ones. */
+/* Returns an address if a link may lead to it; null for all others, such as javascript: ones. */
 export function safeAddress(address) {
     let url;
     try {
@@ -30,7 +30,7 @@ export function parseInline(text) {
 const isSpace = (c) => c === undefined || /\s/.test(c);
 const isMark = (c) => c !== undefined && /[\p{P}\p{S}]/u.test(c);
 
-/* A text without the marks at its end. */
+/* Returns a text without the marks at its end. */
 function trimMarks(text, marks) {
     let n = text.length;
     while (n > 0 && marks.includes(text[n - 1]))
@@ -43,7 +43,8 @@ class Reader {
         this.text = text;
         this.at = 0;
         this.out = []; /* strings, nodes, and marks that may begin something */
-        this.openers = []; /* marks in `out`: {c, n, place, deep}, how deep what follows it is nested */
+        this.openers = []; /* marks in `out`: {c, n, place, deep}; deep: nesting of the nodes after
+                              it */
         this.count = {"*": 0, "_": 0, "~": 0, "[": 0};
         this.ticks = null; /* run length -> places of such runs of backticks */
     }
@@ -70,7 +71,7 @@ class Reader {
             this.openers.at(-1).deep = node.depth;
     }
 
-    /* The character here is nothing special. */
+    /* Takes n characters as plain text. */
     asText(n = 1) {
         this.put(this.text.slice(this.at, this.at + n));
         this.at += n;
@@ -170,7 +171,7 @@ class Reader {
         return opener;
     }
 
-    /* Ends what marks before this one began; how many of its n are left over. */
+    /* Closes what earlier marks opened. Returns how many of the n marks are left over. */
     close(c, n) {
         while (n > 0 && this.count[c] > 0) {
             while (this.openers.at(-1).c !== c)
@@ -192,7 +193,7 @@ class Reader {
         return n;
     }
 
-    /* What was put from a place on is now in a node. */
+    /* Moves everything in `out` from a place on into a node. */
     wrap(place, node) {
         node.nodes = plain(this.out.slice(place));
         this.out.length = place;
@@ -201,7 +202,7 @@ class Reader {
 
     /* ---- links ---- */
 
-    /* An image is a link to it: nothing is loaded. */
+    /* Opens a link. An image becomes a link to it, so nothing is loaded. */
     bracket() {
         const image = this.text[this.at] === "!";
         if (image && this.text[this.at + 1] !== "[") {
@@ -227,13 +228,13 @@ class Reader {
             return;
         }
         while (this.count["["] > 0)
-            this.drop(); /* no link is in another one */
+            this.drop(); /* links cannot be nested */
         this.out[opener.place] = "";
         this.wrap(opener.place, {type: "link", href, depth: opener.deep + 1});
         this.at = target.end;
     }
 
-    /* (ADDRESS) or (ADDRESS "title"), at a place; null: there is none. */
+    /* Reads (ADDRESS) or (ADDRESS "title") at a place; null: there is none. */
     target(at) {
         if (this.text[at] !== "(")
             return null;
@@ -282,7 +283,7 @@ class Reader {
     }
 }
 
-/* Marks without a partner become text, and texts that touch one. */
+/* Turns marks without a partner into text, and joins adjacent texts. */
 function plain(items) {
     const nodes = [];
     for (const item of items) {

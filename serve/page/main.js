@@ -42,7 +42,7 @@ function noteFailure(e) {
         showState("key");
 }
 
-/* What is served, and whether it may be asked. */
+/* Finds out which model is served, and whether a key is needed. */
 async function readServer() {
     try {
         const model = (await getJson("v1/models")).data[0];
@@ -123,7 +123,7 @@ function drawList() {
     find("tools").hidden = talk.c === null || Object.keys(talk.c.nodes).length === 0;
 }
 
-/* Another tab wrote: what it added is joined to what is shown here. */
+/* Another tab wrote a conversation: merges what it added into the one here. */
 function otherTabWrote(id) {
     const c = id === null ? null : talk.live(id);
     const theirs = c === null ? null : store.get(id);
@@ -131,14 +131,14 @@ function otherTabWrote(id) {
         const before = Object.keys(theirs.nodes).length;
         Object.assign(c, merge(c, theirs));
         if (Object.keys(c.nodes).length > before && !talk.runs.has(id))
-            store.keep(c); /* both wrote at once, and the other one was the last */
+            store.keep(c); /* both tabs wrote at once, and the other was last */
         if (talk.c === c)
             talk.redraw();
     } else if (c !== null && Object.keys(c.nodes).length > 0) {
         talk.stop(c.id);
         gone(c);
     } else if (id === null) {
-        newTalk(); /* all of the storage was emptied */
+        newTalk(); /* the whole storage was cleared */
     }
     drawList();
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Markdown to a tree: blocks, with the texts in them not read yet. Nothing here is HTML: a tag in
- * an answer is a text like any other. Every text is parsed in time that grows with its length; what
- * is nested too deep stays text.
+ * Parses Markdown into a tree of blocks; the texts in them are not parsed yet. There is no HTML: a
+ * tag in an answer is plain text. Parsing takes time in proportion to the length of the text;
+ * blocks that are nested too deeply stay text.
  *
- * A block is {type, ...} with `raw`, the lines that it came from, by which a block that has not
- * changed is known: heading {level, text}, paragraph {text}, code {language, text}, quote {blocks},
- * list {ordered, start, loose, items: [blocks]}, table {sides, head, rows}, rule.
+ * A block is {type, ...} with `raw`, the lines that it came from, by which unchanged blocks are
+ * recognised: heading {level, text}, paragraph {text}, code {language, text}, quote {blocks}, list
+ * {ordered, start, loose, items: [blocks]}, table {sides, head, rows}, rule.
  */
 
 const DEEPEST = 8;
@@ -19,9 +19,9 @@ const indentOf = (line) => line.length - line.trimStart().length;
 
 const THOUGHT_ENDS = "</think>";
 
-/* What a model thought before its answer: {thought, answer, open}. `thought` is null where there is
- * none, `open` says that its end has not come. The first mark may stand in the template, and then
- * only a last one that has a line for itself counts. */
+/* Separates a model's thoughts from its answer: {thought, answer, open}. `thought` is null if there
+ * is none; `open`: its end has not come yet. The opening mark may be part of the template; then a
+ * closing mark counts only if it is alone on its line. */
 export function splitThought(text) {
     const begin = /^\s*<think>/.exec(text);
     const from = begin === null ? 0 : begin[0].length;
@@ -78,7 +78,7 @@ function isFence(line) {
     return fence !== null && !(fence[1][0] === "`" && fence[2].includes("`"));
 }
 
-/* Whether a line ends a paragraph before it. */
+/* True if a line ends the paragraph before it. */
 function interrupts(lines, at) {
     const line = lines[at];
     const item = ITEM.exec(line);
@@ -110,7 +110,7 @@ function parseParagraph(lines, at) {
     return [{type: "heading", level: under[1][0] === "=" ? 1 : 2, text}, end + 1];
 }
 
-/* Up to the closing fence, or to the end where the answer has not come to it yet. */
+/* Takes code up to the closing fence, or to the end if that has not come yet. */
 function parseCode(lines, at) {
     const [, fence, words] = FENCE.exec(lines[at]);
     const indent = indentOf(lines[at]);
@@ -159,13 +159,14 @@ function parseList(lines, at, depth) {
     return [list, end];
 }
 
-/* Whether blank lines are between the paragraphs of an item. */
+/* True if there are blank lines between the paragraphs of an item. */
 function hasGap(inner, blocks) {
     return blocks.filter((b) => b.type === "paragraph").length > 1 && inner.some(isBlank);
 }
 
-/* The lines of an item without its indent, the line that follows it, whether a blank one is before
- * that. An item in it may be indented by two blanks, even where its marker is longer. */
+/* Returns the lines of an item without its indent, the number of the line after it, and whether a
+ * blank line precedes that. A nested item may be indented by two blanks, even if the marker is
+ * longer. */
 function takeItem(lines, at, item) {
     const rest = lines[at].slice(item[0].length);
     const blanks = indentOf(rest);
@@ -193,7 +194,7 @@ function takeItem(lines, at, item) {
 
 const MOST_COLUMNS = 64;
 
-/* Cells of a row; a bar after a backslash or in code is none between cells. */
+/* Splits a row into cells. A bar after a backslash or in code does not separate cells. */
 function splitRow(line) {
     const cells = [];
     let cell = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message as it is shown: text, what can be done with it, what is known of how it came about. */
+/* A message on the page: its text, its buttons, and the facts about how it was made. */
 
 import {button, copyButton, count, make, seconds} from "./dom.js";
 import {splitThought} from "./markdown.js";
@@ -11,13 +11,13 @@ const NAMES = {seed: "seed", max_tokens: "most tokens", temperature: "temperatur
 
 const speedOf = (info) => (info.rate > 0 ? `${info.rate.toFixed(info.rate < 10 ? 2 : 1)} tokens/s` : null);
 
-/* The line under an answer. */
+/* Returns the line under an answer. */
 function summaryOf(info) {
     const tokens = Number.isFinite(info.tokens) ? `${count(info.tokens)} token${info.tokens === 1 ? "" : "s"}` : null;
     return [tokens, speedOf(info)].filter(Boolean).join(" · ") || "Details";
 }
 
-/* Why an answer ends where it does, when it is not because the model ended it. */
+/* Returns why an answer ended, unless the model ended it. */
 export function endOf(info) {
     if (info.end === "stopped")
         return "Stopped here.";
@@ -53,9 +53,9 @@ function details(info) {
 }
 
 /*
- * `acts` is what is done about a message: edit(node, text), again(node), step(node, -1 or 1).
- * `shown` in show(): {number, index, of, live}: the number among messages of its kind, its place
- * among the `of` versions, whether it is being written.
+ * `acts` are the actions on a message: edit(node, text), again(node), step(node, -1 or 1). show()
+ * gets `shown`, {number, index, of, live}: the number among messages of its kind, its place among
+ * the `of` versions, and whether it is being written.
  */
 export class MessageView {
     constructor(node, acts) {
@@ -64,7 +64,7 @@ export class MessageView {
         this.body = make("div", {class: "body"});
         this.prose = node.role === "assistant" ? new Prose(this.body) : null;
         this.foot = make("div", {class: "foot"});
-        this.rate = make("span", {class: "rate"}); /* while it is written */
+        this.rate = make("span", {class: "rate"}); /* shown while it is written */
         this.name = make("h2", {class: "unseen"});
         this.element = make("li", {class: `message ${node.role}`, tabindex: "-1", "data-id": node.id},
                             this.name, this.body, this.foot);
@@ -114,7 +114,7 @@ export class MessageView {
             this.foot.querySelector("details").open = true;
     }
 
-    /* An answer without what was thought before it. */
+    /* Returns an answer without the thoughts before it. */
     textToCopy() {
         const {text} = this.node;
         return this.prose === null ? text : splitThought(text).answer || text;
@@ -128,7 +128,7 @@ export class MessageView {
                     button("›", () => step(1), {"aria-label": "Later version", disabled: shown.index === shown.of - 1}));
     }
 
-    /* The question in a field, in its place. */
+    /* Replaces the question by a field to edit it. */
     edit() {
         if (this.element.classList.contains("edited"))
             return;

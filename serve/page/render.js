@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees of Markdown as elements. What a model wrote becomes texts, and addresses of links that
- * safeAddress lets through; never markup. */
+/* Turns trees of Markdown into elements. Text of a model becomes text and links that safeAddress
+ * allows, never markup. */
 
 import {copyButton, make} from "./dom.js";
 import {parseInline} from "./inline.js";
@@ -31,7 +31,8 @@ function codeBlock(block) {
                      make("code", {}, block.text)));
 }
 
-/* An item of a list without blank lines has no paragraphs; "[ ]" and "[x]" are boxes. */
+/* Renders an item of a list. Without blank lines it has no paragraphs; "[ ]" and "[x]" become
+ * boxes. */
 function listItem(blocks, loose) {
     const item = make("li");
     const first = blocks[0];
@@ -61,7 +62,7 @@ function table(block) {
 
 function blockNode(block) {
     switch (block.type) {
-    case "heading": /* in a list or a quote it is not one of the page's */
+    case "heading": /* in a list or a quote it is not a heading of the page */
         return make(block.depth ? `h${Math.min(block.depth + 2, 6)}` : "p", {},
                     ...(block.depth ? inline(block.text) : [make("strong", {}, ...inline(block.text))]));
     case "code":
@@ -80,8 +81,8 @@ function blockNode(block) {
     }
 }
 
-/* The page has two levels of headings of its own; those of an answer follow without a gap, whatever
- * they begin with. */
+/* Sets the depths of headings. The page has two levels of its own; those of an answer follow
+ * without a gap, whatever level they begin with. */
 function rank(blocks) {
     const open = [];
     for (const block of blocks.filter((b) => b.type === "heading")) {
@@ -92,8 +93,8 @@ function rank(blocks) {
     }
 }
 
-/* A place for a text that grows: blocks that did not change keep their elements. The first `before`
- * nodes of the place are not its own. */
+/* Shows a text that grows. Blocks that did not change keep their elements. The first `before` nodes
+ * of the place belong to others. */
 class Blocks {
     constructor(place, before = 0) {
         this.place = place;
@@ -115,7 +116,7 @@ class Blocks {
     }
 }
 
-/* What was thought before an answer, folded. */
+/* Shows the thoughts before an answer, folded. */
 class Thought {
     constructor() {
         const place = make("div");
@@ -130,7 +131,7 @@ class Thought {
     }
 }
 
-/* A place for an answer, of which `live` says that it is being written. */
+/* Shows an answer; `live`: it is being written. */
 export class Prose {
     constructor(place) {
         this.place = place;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the page asks the server for. Failures are Trouble, of a kind that people can do something
- * about. */
+/* The page's requests to the server. Failures are thrown as Trouble, of a kind that people can do
+ * something about. */
 
 import {readEvents} from "./events.js";
 import {values} from "./store.js";
@@ -17,7 +17,7 @@ export class Trouble extends Error {
     }
 }
 
-/* The key is kept until the tab is closed, or in the browser where that was asked for. */
+/* The key is kept until the tab is closed, or in the browser if the user asked for that. */
 export const key = {
     get: () => values.get("key", sessionStorage) ?? values.get("key") ?? "",
     isKept: () => values.get("key") !== null,
@@ -44,7 +44,7 @@ function kindOf(status, error) {
     return error.n_ctx !== undefined ? "context" : "refused";
 }
 
-/* Why a server refused, from a reply or from an event in a stream. */
+/* Makes a Trouble from the error in a reply or in an event of a stream. */
 function troubleOf(status, error, retry = 0) {
     const message = typeof error?.message === "string" ? error.message : `the server replied with status ${status}`;
     const numbers = error?.n_ctx !== undefined ? {n_prompt_tokens: error.n_prompt_tokens, n_ctx: error.n_ctx} : null;
@@ -56,7 +56,7 @@ async function refusalOf(reply) {
     try {
         error = (await reply.json()).error;
     } catch {
-        /* something between here and the server replied */
+        /* the reply is not the server's but a proxy's */
     }
     return troubleOf(reply.status, error, Number(reply.headers.get("Retry-After")) || 0);
 }
@@ -90,11 +90,12 @@ async function read(reply, how) {
 export const getJson = async (path) => read(await ask(path), "json");
 export const getText = async (path) => read(await ask(path), "text");
 
-/* A seed may have more digits than a number has here: then it stays a text. */
+/* Keeps a seed as text if it has more digits than a number can hold. */
 const exactSeed = (name, value, context) =>
     name === "seed" && typeof value === "number" && !Number.isSafeInteger(value) ? (context?.source ?? value) : value;
 
-/* The documents of a streamed answer. It has to say that it is complete. */
+/* Yields the documents of a streamed answer. Throws if the stream ends without saying that it is
+ * complete. */
 export async function* streamChat(body, signal) {
     const reply = await ask("v1/chat/completions", {body, signal});
     let done = false;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversations in the browser's storage, each under a key of its own.
+ * Conversations in the browser's storage, each under its own key.
  *
- * A conversation is a tree of messages: a question that was edited, and an answer that was asked for
- * again, are further children of the same parent, and nothing is written over. So what two tabs did
- * to the same conversation can always be joined: all messages of both (`merge`).
+ * A conversation is a tree of messages. An edited question, and another answer to a question, are
+ * further children of the same parent, and nothing is overwritten. So the changes of two tabs to
+ * one conversation can always be merged: the result has all messages of both (`merge`).
  *
- * {id, title, titled, system, sampling, set, created, updated, nodes, picked}: `titled` and `set` are
- * the times when title and settings were changed; `nodes` are {id, parent, role, text, at, info} by
- * id, the parent of the first ones is ""; `picked` is the child that is shown, by parent.
+ * {id, title, titled, system, sampling, set, created, updated, nodes, picked}: `titled` and `set`
+ * are the times when title and settings were changed; `nodes` are {id, parent, role, text, at,
+ * info} by id, and the first ones have the parent ""; `picked` is the child that is shown, by
+ * parent.
  */
 
 const PREFIX = "tern.chat.";
@@ -24,14 +25,15 @@ export function newConversation(system = "", sampling = {}) {
             nodes: {}, picked: {}};
 }
 
-/* The same message in two tabs: one of them writes it, so the one with more is the newer one. */
+/* Returns the newer of two states of a message. Only one tab writes a message, so the longer one is
+ * newer. */
 function newerNode(a, b) {
     if (a === undefined || b === undefined)
         return a ?? b;
     return Boolean(a.info) === Boolean(b.info) ? (b.text.length > a.text.length ? b : a) : (a.info ? a : b);
 }
 
-/* Both of them in one; where they differ in what is shown, as `ours` has it. */
+/* Merges two states of a conversation. Where they show different messages, `ours` counts. */
 export function merge(ours, theirs) {
     const nodes = {};
     for (const id of new Set([...Object.keys(ours.nodes), ...Object.keys(theirs.nodes)]))
@@ -51,7 +53,7 @@ function isNode(id, n) {
         Number.isFinite(n.at) && (n.info === undefined || isObject(n.info));
 }
 
-/* A conversation from a text; null for anything else. */
+/* Reads a conversation from a text; null for anything else. */
 export function read(text) {
     try {
         const c = JSON.parse(text);
@@ -64,7 +66,7 @@ export function read(text) {
     }
 }
 
-/* Parent -> its children, in the order in which they were made. */
+/* Returns a map from parents to their children, in the order in which they were made. */
 export function childrenOf(c) {
     const children = new Map();
     for (const node of Object.values(c.nodes)) {
@@ -77,7 +79,7 @@ export function childrenOf(c) {
     return children;
 }
 
-/* The messages that are shown, from the first one, with all children. */
+/* Returns the messages that are shown, from the first one on, and all children. */
 export function pathOf(c) {
     const children = childrenOf(c);
     const path = [], seen = new Set();
@@ -101,9 +103,9 @@ export function titleOf(c) {
 }
 
 export class Store {
-    #kept = new Set(); /* ids that this tab has seen in the storage */
+    #kept = new Set(); /* ids that this tab has written or seen in the storage */
 
-    /* `changed(id)`: another tab wrote or deleted a conversation. */
+    /* `changed(id)` is called when another tab wrote or deleted a conversation. */
     constructor(changed) {
         addEventListener("storage", (event) => {
             if (event.storageArea === localStorage && (event.key === null || event.key.startsWith(PREFIX)))
@@ -118,7 +120,7 @@ export class Store {
         return c;
     }
 
-    /* All of them, the last one that was used first. */
+    /* Returns all conversations, the latest used first. */
     list() {
         const all = [];
         for (let i = 0; i < localStorage.length; i++) {
@@ -130,7 +132,8 @@ export class Store {
         return all.sort((a, b) => b.updated - a.updated);
     }
 
-    /* Keeps it, together with what other tabs added: "" when it is kept, else why it is not. */
+    /* Stores a conversation, merged with what other tabs added. Returns "" or why it was not
+     * stored. */
     keep(c) {
         try {
             const theirs = this.get(c.id);
@@ -143,7 +146,7 @@ export class Store {
             this.#kept.add(c.id);
             return "";
         } catch {
-            return "full"; /* or the browser keeps nothing */
+            return "full"; /* or the browser stores nothing for this page */
         }
     }
 
@@ -152,7 +155,7 @@ export class Store {
     }
 }
 
-/* A value of this page alone, in the storage that is asked for. */
+/* Values of this page alone, in either storage of the browser. */
 export const values = {
     get(name, storage = localStorage) {
         try {
@@ -168,7 +171,7 @@ export const values = {
             else
                 storage.setItem(`tern.${name}`, value);
         } catch {
-            /* it counts until the page is left */
+            /* the value holds until the page is closed */
         }
     },
 };

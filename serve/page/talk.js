@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The conversation that is shown, and the answers that are being written, also in others. */
+/* The conversation that is shown, and the answers being written, also in other conversations. */
 
 import {announce, bar, button, count, find, make, showBar} from "./dom.js";
 import {endOf, MessageView} from "./message.js";
@@ -37,7 +37,7 @@ export class Talk {
         this.redraw();
     }
 
-    /* The object of a conversation, which an answer may be written into. */
+    /* Returns the object of a conversation, into which an answer may be being written. */
     live(id) {
         return this.runs.get(id)?.c ?? (this.c?.id === id ? this.c : null);
     }
@@ -94,13 +94,13 @@ export class Talk {
         find("messages").firstElementChild?.focus({preventScroll: true});
     }
 
-    /* Whether the end is looked at. */
+    /* True if the end is in view. */
     nearEnd() {
         const s = find("scroll");
         return s.scrollHeight - s.scrollTop - s.clientHeight < NEAR_END;
     }
 
-    /* The end is followed while it grows, unless a reader went away from it. */
+    /* Follows the end while it grows, unless the reader has scrolled away from it. */
     scroll() {
         if (this.follows)
             find("scroll").scrollTop = find("scroll").scrollHeight;
@@ -221,7 +221,7 @@ export class Talk {
         this.runs.get(id)?.controller.abort();
     }
 
-    /* `told`: others show something else now. */
+    /* Stores a conversation. `told`: tells the rest of the page that it changed. */
     keep(c, told = true) {
         const problem = this.store.keep(c);
         this.events.kept(problem);
