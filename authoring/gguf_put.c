@@ -188,8 +188,8 @@ void tern_gguf_put_tensor(tern_gguf_writer *w, const char *name, uint32_t type, 
     *t = (tern_gguf_described){
         .name = copy, .type = type, .n_dims = n_dims, .ne = {1, 1, 1, 1}, .bytes = bytes};
     memcpy(t->ne, ne, n_dims * sizeof ne[0]);
-    w->n_tensors++;                /* from here on the writer owns the name */
-    (void)check_description(w, t); /* remembered */
+    w->n_tensors++;                /* from now on the writer owns the name */
+    (void)check_description(w, t); /* an error is remembered */
 }
 
 uint64_t tern_gguf_next_offset(tern_gguf_writer *w, size_t i, uint64_t offset) {

@@ -53,7 +53,7 @@ static void start_tensor(tern_gguf_writer *w) {
         w->left = w->tensors[w->current].bytes;
 }
 
-/* Everything in front of the data of a GGUF file. */
+/* Writes everything that precedes the data of a GGUF file. */
 static void output_head(tern_gguf_writer *w) {
     const uint32_t head[2] = {TERN_GGUF_MAGIC, 3};
     tern_gguf_append_descriptions(w);
@@ -70,7 +70,7 @@ tern_status tern_gguf_writer_begin(tern_gguf_writer *w, tern_error *err) {
     if (!tern_gguf_writer_failed(w) && w->begun)
         tern_fail(&w->error, TERN_ERR_STATE, "%s: begun twice", w->path);
     if (w->iebin != NULL)
-        w->alignment = TERN_IEBIN_ALIGNMENT; /* the data begin the file */
+        w->alignment = TERN_IEBIN_ALIGNMENT; /* the file begins with the data */
     else
         output_head(w);
     if (tern_gguf_writer_failed(w))

@@ -24,9 +24,9 @@ TERN_MUST_CHECK tern_status tern_gguf_writer_new(const char *path, tern_out_mode
                                                  tern_gguf_writer **out, tern_error *err);
 
 /*
- * Metadata, kept in order. Errors (memory, an unusable key or tensor) are remembered and returned
- * by tern_gguf_writer_begin. Keys must be unique, and so must tensor names; neither is checked
- * here. Data is aligned to 32 bytes, or to general.alignment when that key is put as a u32.
+ * Adds metadata, kept in order. Errors (memory, an unusable key or tensor) are remembered and
+ * returned by tern_gguf_writer_begin. Keys must be unique, and so must tensor names; neither is
+ * checked here. Data is aligned to 32 bytes, or to general.alignment when that key is put as a u32.
  */
 void tern_gguf_put_u32(tern_gguf_writer *w, const char *key, uint32_t value);
 void tern_gguf_put_f32(tern_gguf_writer *w, const char *key, float value);
@@ -36,17 +36,18 @@ void tern_gguf_put_strings(tern_gguf_writer *w, const char *key, const tern_span
 void tern_gguf_put_f32s(tern_gguf_writer *w, const char *key, const float *values, size_t n);
 void tern_gguf_put_i32s(tern_gguf_writer *w, const char *key, const int32_t *values, size_t n);
 
-/* Copies a key with its value, of any type, from a file that was read. */
+/* Copies a key with its value, of any type, from a file that is open for reading. */
 void tern_gguf_put_value(tern_gguf_writer *w, const tern_gguf_value *value);
 
 /*
  * Describes the next tensor: GGUF type id, 1 to 4 dimensions (ne[0] contiguous), bytes of its data.
- * The bytes must be those that type and shape ask for, where the reader knows the type.
+ * If the reader knows the type, the bytes must be those that type and shape require.
  */
 void tern_gguf_put_tensor(tern_gguf_writer *w, const char *name, uint32_t type, uint32_t n_dims,
                           const uint64_t *ne, uint64_t bytes);
 
-/* Writes header, metadata and descriptions; then exactly the described bytes follow by _data. */
+/* Writes header, metadata and descriptions. Then tern_gguf_writer_data must supply exactly the
+ * described bytes. */
 TERN_MUST_CHECK tern_status tern_gguf_writer_begin(tern_gguf_writer *w, tern_error *err);
 
 /*
@@ -57,8 +58,8 @@ TERN_MUST_CHECK tern_status tern_gguf_writer_data(tern_gguf_writer *w, const voi
                                                   size_t size, tern_error *err);
 
 /*
- * Completes and renames the file. Frees the writer in any case; on failure nothing is left of the
- * file. TERN_ERR_TRUNCATED if data is missing.
+ * Completes and renames the file. Frees the writer in any case; on failure no file is left.
+ * TERN_ERR_TRUNCATED if data is missing.
  */
 TERN_MUST_CHECK tern_status tern_gguf_writer_finish(tern_gguf_writer **w, tern_error *err);
 

@@ -21,9 +21,9 @@ const char *const tern_iebin_files[TERN_IEBIN_FILES] = {TERN_IEBIN_DATA, TERN_IE
 
 struct tern_iebin_target {
     char *paths[TERN_IEBIN_FILES];
-    tern_out_file *files[TERN_IEBIN_FILES]; /* that of the data is the writer's own */
+    tern_out_file *files[TERN_IEBIN_FILES]; /* the data file is w->file */
     tern_out_mode mode;
-    bool made; /* the folder is new */
+    bool made; /* this writer created the folder */
     char *folder;
 };
 
@@ -40,12 +40,12 @@ static bool is_utf8(const char *name) {
     return true;
 }
 
-/* What the reader finds the type by. */
+/* The name by which the reader finds the type. */
 static const char *type_name(uint32_t type) {
     return type == TERN_GGUF_TL2 ? "tl2" : tern_gguf_type_name(type);
 }
 
-/* Every field that the reader asks for. */
+/* Adds all fields of INT4 that the reader requires. */
 static void add_int4(const tern_gguf_described *t, text *out) {
     const tern_int4_rows *form = &t->int4;
     text_string(out, "scheme", form->zero_points ? "affine" : "symmetric");
@@ -162,7 +162,7 @@ static void write_keys(tern_gguf_writer *w) {
     write_file(w, KEYS, w->metadata.bytes, w->metadata.size);
 }
 
-/* A data file of no tensors would be empty, which no reader maps. */
+/* Refuses to write no tensors: the data file would be empty, and no reader can map it. */
 static void check_data(tern_gguf_writer *w) {
     if (!tern_gguf_writer_failed(w) && w->n_tensors == 0)
         tern_fail(&w->error, TERN_ERR_EMPTY, "%s: no tensors to write", w->path);
@@ -205,7 +205,7 @@ void tern_iebin_discard(tern_gguf_writer *w) {
         free(t->paths[i]);
     }
     if (t->made)
-        (void)rmdir(t->folder); /* fails where others have written into it */
+        (void)rmdir(t->folder); /* fails if another program has written into it */
     free(t->folder);
     free(t);
     w->iebin = NULL;

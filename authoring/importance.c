@@ -52,7 +52,7 @@ bool tern_importance_fits(const tern_importance_entry *e, size_t cols, size_t ma
     return e->cols == cols ? one || e->matrices == matrices : one && e->cols == cols * matrices;
 }
 
-/* The sum of squares of a column: of one matrix, or of all where it has none. */
+/* The sum of squares of a column: of the given matrix, or of all matrices if it has no rows. */
 static double square_of(const tern_importance_entry *e, size_t matrix, size_t column) {
     double sum = 0.0;
     if (e->rows[matrix] > 0.0)
@@ -63,7 +63,7 @@ static double square_of(const tern_importance_entry *e, size_t matrix, size_t co
 }
 
 void tern_importance_weights(const tern_importance_entry *e, size_t cols, size_t matrix, float *w) {
-    const size_t from = e->cols == cols ? 0 : matrix * cols; /* of the older form */
+    const size_t from = e->cols == cols ? 0 : matrix * cols; /* for the older form */
     const size_t which = e->matrices > 1 ? matrix : 0;
     double sum = 0.0;
     for (size_t i = 0; i < cols; i++)
@@ -137,8 +137,8 @@ static tern_status put_text(tern_out_file *f, const char *text, tern_error *err)
     return status == TERN_OK && size > 0 ? tern_out_file_write(f, text, size, err) : status;
 }
 
-/* The means of squares times the number of chunks, as the floats of the file; NULL: no memory. An
- * expert that no row reached has those of all. */
+/* The means of squares times the number of chunks, as floats for the file; NULL: no memory. An
+ * expert that no row reached gets the means over all experts. */
 static float *means_of(const tern_importance_entry *e, uint32_t chunks) {
     float *x = calloc(e->matrices, e->cols * sizeof *x);
     double all = 0.0;

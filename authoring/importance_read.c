@@ -10,14 +10,14 @@
 
 enum { COLS_MAX = 1 << 24 };
 
-/* ---- what both forms share ------------------------------------------------------------------- */
+/* ---- shared by both forms -------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b) {
     return strcmp(((const tern_importance_entry *)a)->name,
                   ((const tern_importance_entry *)b)->name);
 }
 
-/* Sorts the entries, none of which may have the name of another. */
+/* Sorts the entries; no two may have the same name. */
 static tern_status check_names(const char *file, tern_importance *m, tern_error *err) {
     if (m->n == 0)
         return tern_fail(err, TERN_ERR_TENSOR_MISSING, "%s: says nothing of any matrix", file);
@@ -35,10 +35,10 @@ static float float_at(const uint8_t *bytes) {
     return x;
 }
 
-/* What a file says of a tensor; names have no byte 0. */
+/* The entry of a tensor in a file; names contain no byte 0. */
 typedef struct found {
     tern_span name;
-    size_t cols, matrices; /* whose product is no more than the file has floats */
+    size_t cols, matrices; /* their product is at most the number of floats in the file */
     const uint8_t *sums;   /* [matrices][cols] floats */
     const uint8_t *counts; /* [matrices] floats; NULL: `chunks` */
     double chunks;
@@ -55,7 +55,7 @@ static tern_status check_found(const char *file, const found *f, size_t number, 
     return TERN_OK;
 }
 
-/* The numbers of rows, of which not all are 0. */
+/* Reads the numbers of rows, not all of which may be 0. */
 static tern_status take_rows(const char *file, const found *f, tern_importance_entry *e,
                              tern_error *err) {
     double all = 0.0;
@@ -107,7 +107,7 @@ static uint64_t elements(const tern_gguf_tensor *t) {
     return t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
 }
 
-/* The counts of a matrix. */
+/* The tensor that counts the rows of a matrix. */
 static const tern_gguf_tensor *find_counts(const tern_gguf *f, tern_span name) {
     char text[TERN_IMPORTANCE_NAME_BYTES + sizeof ".counts"];
     if (name.size >= TERN_IMPORTANCE_NAME_BYTES)
@@ -158,7 +158,7 @@ static tern_status read_gguf(const tern_gguf *f, tern_importance *m, tern_error 
 
 /* ---- the older form -------------------------------------------------------------------------- */
 
-/* What is left of a file. */
+/* The unread rest of a file. */
 typedef struct cursor {
     const uint8_t *at;
     size_t left;
@@ -173,7 +173,7 @@ static const uint8_t *take(cursor *c, size_t n) {
     return at;
 }
 
-/* A number that is at least `least`; false: there is none. */
+/* Reads a number that is at least `least`; false: there is none. */
 static bool take_number(cursor *c, int32_t least, int32_t *number) {
     const uint8_t *at = take(c, sizeof *number);
     if (at != NULL)
@@ -202,7 +202,7 @@ static tern_status read_old_entry(const char *file, cursor *c, tern_importance *
     return add_entry(file, m, &entry, err);
 }
 
-/* Number of chunks and name of the text, which older files lack. */
+/* Reads the number of chunks and the text's name, which older files lack. */
 static bool read_end(cursor *c, tern_importance *m) {
     int32_t chunks, size;
     if (c->left == 0)

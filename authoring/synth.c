@@ -47,7 +47,7 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
     put_f32(w, m, "rope.freq_base", m->rope_base);
     put_u32(w, m, "attention.head_count", m->n_head);
     put_u32(w, m, "attention.head_count_kv", m->n_head_kv);
-    if (m->n_head * m->head_dim != m->n_embd) { /* else that is what the keys mean when missing */
+    if (m->n_head * m->head_dim != m->n_embd) { /* otherwise the keys' defaults are right */
         put_u32(w, m, "attention.key_length", m->head_dim);
         put_u32(w, m, "attention.value_length", m->head_dim);
     }
@@ -70,7 +70,7 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
     tern_gguf_put_u32(w, "general.quantization_version", 2);
 }
 
-/* The format that the 2B model was trained with: "User: ...<|eot_id|>Assistant: ". */
+/* The chat format that the 2B model was trained with: "User: ...<|eot_id|>Assistant: ". */
 static const char bitnet_template[] =
     "{% for message in messages %}{{ message['role'] | capitalize + ': ' + message['content'] | "
     "trim + '<|eot_id|>' }}{% endfor %}{% if add_generation_prompt %}{{ 'Assistant: ' }}{% endif "
@@ -130,13 +130,13 @@ typedef struct tensor {
     float sd; /* of a matrix or a bias; 0 for norms */
 } tensor;
 
-/* What happens to the tensors of a model, one after the other. */
+/* The state of a walk over the tensors of a model, which describes or writes them. */
 typedef struct walk {
     const model *m;
     const tern_arch *arch;
     tern_gguf_writer *w;
     uint64_t seed;
-    uint64_t index; /* of the next tensor */
+    uint64_t index; /* index of the next tensor */
     uint64_t done, total;
     tern_synth_progress *progress;
     void *user;
@@ -196,8 +196,8 @@ static tern_status visit_vector(walk *c, const char *name, uint64_t n, float sd)
     return visit(c, &t);
 }
 
-/* `count` matrices whose products with a vector of n_in values of variance 1 have deviation `gain`;
- * 0: a plain matrix. */
+/* `count` matrices: their products with a vector of n_in values of variance 1 have deviation
+ * `gain`. 0: one plain matrix. */
 static tern_status visit_matrices(walk *c, const char *name, tern_format format, uint64_t n_in,
                                   uint64_t n_out, uint32_t count, float gain) {
     tensor t = {
@@ -213,35 +213,36 @@ static tern_status visit_matrix(walk *c, const char *name, tern_format format, u
 }
 
 /*
- * Deviation of the logits. A softmax over them is neither flat nor one token; rows of the embedding
- * have deviation LOGIT_GAIN / sqrt(n_embd) then, being the head as well.
+ * Deviation of the logits: a softmax over them is neither flat nor concentrated on one token. Rows
+ * of the embedding, which is the head as well, have deviation LOGIT_GAIN / sqrt(n_embd) then.
  */
 static const float LOGIT_GAIN = 2.5f;
 
 /*
- * Deviation of each of the 2 * n_layer residual additions. Their variances add up to 25, against
- * LOGIT_GAIN^2 / n_embd of the embedding that they are added to: with tied embeddings a token would
- * otherwise meet its own row in the head and predict itself. What is left of that is
- * LOGIT_GAIN / 2, half a deviation of the logits.
+ * Deviation of each of the 2 * n_layer residual additions. Their variances add up to (2 *
+ * LOGIT_GAIN)^2 = 25, against LOGIT_GAIN^2 / n_embd for the embedding that they are added to.
+ * Otherwise, with tied embeddings, a token would meet its own row in the head and predict itself.
+ * The remaining effect is LOGIT_GAIN / 2, half a deviation of the logits.
  */
 static float residual_gain(const model *m) {
     return (float)sqrt(2.0 * (double)LOGIT_GAIN * (double)LOGIT_GAIN / (double)m->n_layer);
 }
 
-/* Deviation of the results of a matrix: queries, keys and scores of experts, what is added to the
- * stream, the rest. */
+/* Deviation of a matrix's results: one value for queries, keys and scores of experts, one for
+ * additions to the residual stream, one for the rest. */
 static float matrix_gain(const model *m, const tern_block_tensor *t) {
     if (t->turned || t->rows == TERN_SIZE_EXPERTS)
         return m->score_gain;
     if (t->rows != TERN_SIZE_EMBD)
         return 1.0f;
-    return residual_gain(m) * (t->routed ? sqrtf((float)m->n_used) : 1.0f); /* of a mean */
+    return residual_gain(m) * (t->routed ? sqrtf((float)m->n_used) : 1.0f); /* their mean is
+                                                                               taken */
 }
 
-/* Deviation of biases, of results whose own is 1 and more. */
+/* Deviation of biases; the results they are added to have deviation 1 or more. */
 static const float BIAS_SD = 0.5f;
 
-/* A matrix of a block; those that are joined come with the first of them. */
+/* A matrix of a block. Joined matrices are visited with the first of them. */
 static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_sizes *sizes,
                                       const tern_block_tensor *t) {
     const tern_joined *joined = tern_joined_of(c->arch, t);
@@ -283,7 +284,7 @@ static tern_status visit_block(walk *c, uint32_t layer) {
     return status;
 }
 
-/* Longrope's factors, between 0.875 and 1.125 like gains of norms. */
+/* Longrope's factors, between 0.875 and 1.125 like norm weights. */
 static tern_status visit_rope_factors(walk *c) {
     const model *m = c->m;
     const uint64_t half = (m->n_rot > 0 ? m->n_rot : m->head_dim) / 2;
@@ -293,7 +294,7 @@ static tern_status visit_rope_factors(walk *c) {
     return status == TERN_OK ? visit_vector(c, "rope_factors_short.weight", half, 0.0f) : status;
 }
 
-/* Every tensor of the model in the order of the file. */
+/* Visits every tensor of the model in the order of the file. */
 static tern_status visit_all(walk *c) {
     const model *m = c->m;
     c->index = 0;
@@ -351,6 +352,6 @@ tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode m
 
 done:
     free(piece);
-    tern_gguf_writer_abort(&c.w); /* nothing to do after finish */
+    tern_gguf_writer_abort(&c.w); /* does nothing after finish */
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys prism.hadamard.* of a preset whose matrices all read turned rows. */
+/* The keys prism.hadamard.* of a preset whose matrices all read rotated rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static tern_span span_of(const char *text) {
     return (tern_span){text, strlen(text)};
 }
 
-/* Widths of rows, each once. */
+/* The distinct widths of rows. */
 static size_t find_widths(const tern_synth_model *m, int32_t out[3]) {
     const uint32_t all[] = {m->n_embd, m->n_head * m->head_dim, m->n_ff};
     size_t n = 0;
@@ -27,7 +27,7 @@ static size_t find_widths(const tern_synth_model *m, int32_t out[3]) {
     return n;
 }
 
-/* -1 or 1, the same for every seed: the top bit of a mixed counter. */
+/* -1 or 1 from the top bit of a mixed counter: the same for every seed. */
 static int32_t sign_of(uint64_t i) {
     uint64_t x = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
@@ -52,7 +52,7 @@ static tern_status put_signs(tern_gguf_writer *w, const tern_synth_model *m, ter
     return TERN_OK;
 }
 
-/* All matrices of all blocks, and the head. */
+/* Writes the names of all matrices of all blocks, and of the head. */
 static tern_status put_names(tern_gguf_writer *w, const tern_synth_model *m, tern_error *err) {
     const tern_arch *arch = tern_arch_find(span_of(m->architecture));
     const size_t each = tern_block_linears(arch), n = m->n_layer * each;

@@ -11,7 +11,7 @@
 
 #define BITNET BITNET_GRAPH, .body = TERN_FORMAT_I2_S, .embedding = TERN_FORMAT_F16
 
-/* Every width a multiple of 256, the block of the TQ formats. */
+/* Every width is a multiple of 256, the block of the TQ formats. */
 #define BITNET_TINY_256 BITNET_GRAPH, TINY_256
 #define TINY_256                                                                                   \
     .n_layer = 2, .n_embd = 256, .n_ff = 768, .n_head = 4, .n_head_kv = 2, .head_dim = 64,         \
@@ -19,7 +19,8 @@
 
 #define LLAMA .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .pre = "smollm"
 
-/* Blocks of 32 columns: 24 values a head leave a tail of 8 lanes, 307 tokens one of 3 rows. */
+/* Blocks of 32 columns. 24 values per head leave a tail of 8 lanes, 307 tokens leave a tail of 3
+ * rows. */
 #define LLAMA_TINY_BLOCKS                                                                          \
     LLAMA, .n_layer = 2, .n_embd = 96, .n_ff = 160, .n_head = 4, .n_head_kv = 2, .head_dim = 24,   \
            .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
@@ -37,40 +38,41 @@
            .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 10000.0f,                    \
            .score_gain = SHARP
 
-/* Heads whose width is not n_embd / n_head, as Qwen 3 has them. */
+/* Heads whose width is not n_embd / n_head, as in Qwen 3. */
 #define QWEN_TINY                                                                                  \
     .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_ff = 160,          \
     .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
     .rope_base = 1000000.0f, .score_gain = SHARP, .body = TERN_FORMAT_Q4_0,                        \
     .embedding = TERN_FORMAT_Q8_0
 
-/* What small models of blocks of 32 columns share, whatever their architecture. */
+/* Shared by small models with blocks of 32 columns, whatever their architecture. */
 #define FAMILY_TINY                                                                                \
     .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_ff = 160,          \
     .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
     .rope_base = 10000.0f, .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
 
-/* The same without a width of the feed-forward part: experts have one of their own. */
+/* The same without a width of the feed-forward part: experts have a width of their own. */
 #define EXPERTS_TINY                                                                               \
     .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_head = 4,          \
     .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,                  \
     .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
 
-/* Maple: ternary experts; three layers of four see a window. */
+/* Maple: ternary experts; three of four layers have a window. */
 #define MAPLE                                                                                      \
     .architecture = "maple", .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_special = 3,          \
     .rope_base = 1000000.0f, .body = TERN_FORMAT_TQ2_0, .embedding = TERN_FORMAT_F16,              \
     .output_head = true, .wide_head = true
 
-/* Every width a multiple of 128. */
+/* Every width is a multiple of 128. */
 #define BONSAI_TINY                                                                                \
     .architecture = "qwen3", .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2,            \
     .n_embd = 256, .n_ff = 384, .n_head = 4, .n_head_kv = 2, .head_dim = 64, .n_vocab = 307,       \
     .n_special = 3, .n_ctx = 512, .rope_base = 1000000.0f, .score_gain = SHARP
 
 /*
- * Falcon 3: heads of 256 in four groups, whatever the width, as llama with ternary matrices, float
- * embeddings and a float head of its own. Falcon-E: the same graph, tied.
+ * Falcon 3: heads of 256 in four groups, whatever the width; the llama architecture with ternary
+ * matrices, float embeddings and a separate float head. Falcon-E: the same graph with tied
+ * embeddings.
  */
 #define FALCON_TINY                                                                                \
     .architecture = "llama", .tokens = TERN_SYNTH_CHATML, .n_layer = 2, .n_embd = 128,             \
@@ -83,9 +85,9 @@
            .rope_base = 100000.0f, .score_gain = SOFT
 
 /*
- * Sharp attention makes the next token depend on the context, not only on the last token, and lets
- * greedy decoding wander. Through many layers it also makes the model chaotic: one activation that
- * rounds the other way changes the logits visibly. So deep models have less of it.
+ * Sharp attention makes the next token depend on the whole context, not only on the last token, and
+ * lets greedy decoding wander. Through many layers it also makes the model chaotic: one activation
+ * that rounds the other way changes the logits visibly. So deep models have less of it.
  */
 #define SHARP 2.0f
 #define SOFT 1.4f

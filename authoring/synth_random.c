@@ -13,7 +13,7 @@
 #include "kernels/half.h"
 #include "kernels/ternary.h"
 
-/* Marks a stream of norm weights: no weight has this deviation. */
+/* Marks a stream of norm weights: no weights have this deviation. */
 static const float NORM_SD = -1.0f;
 
 static uint64_t rotate_left(uint64_t x, int bits) {
@@ -180,12 +180,12 @@ static void make_q8_0(tern_synth_stream *s, uint8_t *block) {
         block[i] = block[i] == 0x80 ? 0x81 : block[i];
 }
 
-/* Uniform in [0, n), but for n / 2^32. */
+/* Uniform in [0, n), except for a bias of n / 2^32. */
 static unsigned below(tern_synth_stream *s, uint32_t n) {
     return (unsigned)((next(s->state) >> 32) * n >> 32);
 }
 
-/* Five ternary codes, or four and a 0, as the base-3 fraction that TQ1_0 stores. */
+/* Five ternary codes, or four and a 0, as a base-3 fraction in the form of TQ1_0. */
 static uint8_t five_codes(tern_synth_stream *s, bool four) {
     const unsigned v = four ? 3 * below(s, 81) : below(s, 243);
     return (uint8_t)((256 * v + 242) / 243);
@@ -204,8 +204,8 @@ static void make_tq(tern_synth_stream *s, uint8_t *block) {
  */
 
 /*
- * Scales 32..63 are 48.4 in the mean square, minima differ from them by at most one: with dmin as
- * many times d as the codes are in the mean, the mean of the weights is 0. `deviation` and `mean`
+ * Scales 32..63 have a root mean square of 48.4, and minima differ from them by at most one. dmin
+ * is d times the mean of the codes, which makes the mean of the weights 0. `deviation` and `mean`
  * are those of the codes.
  */
 static void make_minima(tern_synth_stream *s, uint8_t *block, float deviation, float mean) {
@@ -232,7 +232,7 @@ static void make_q5_k(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block + TERN_Q5_K_HIGH, 160);
 }
 
-/* Codes -32..31 have deviation 18.5, scales of either sign and magnitude 64..127 97.3. */
+/* Codes -32..31 have deviation 18.5; scales of either sign and magnitude 64..127 have 97.3. */
 static void make_q6_k(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block, TERN_Q6_K_D);
     for (int i = TERN_Q6_K_SCALES; i < TERN_Q6_K_D; i++) {
@@ -243,15 +243,15 @@ static void make_q6_k(tern_synth_stream *s, uint8_t *block) {
 }
 
 /*
- * Levels of the grid have an RMS of 24.43, odd factors 1 .. 31 one of 18.47, and a weight is an
- * eighth of their product with d: 56.39 d. Signs make the mean 0.
+ * Levels of the grid have an RMS of 24.43 and odd factors 1 .. 31 one of 18.47. A weight is an
+ * eighth of their product with d: 56.39 d. Random signs make the mean 0.
  */
 static void make_iq2_s(tern_synth_stream *s, uint8_t *block) {
     tern_f16_store(block, s->sd / 56.39f * variation(next(s->state)));
     random_bytes(s, block + 2, 80);
 }
 
-/* Q1_0: half of the weights are -d. Blocks of one model have scales of their own. */
+/* Q1_0: half of the weights are -d. Each block of a model has its own scale. */
 static void make_q1_0(tern_synth_stream *s, uint8_t *block) {
     tern_f16_store(block, s->sd * variation(next(s->state)));
     random_bytes(s, block + 2, 16);
@@ -271,7 +271,7 @@ static void make_ptq1_0(tern_synth_stream *s, uint8_t *block) {
     tern_f16_store(block + TERN_PTQ1_0_D, s->sd * 1.2247449f * variation(next(s->state)));
 }
 
-/* Three weights of four are d or -d. */
+/* Three of four weights are d or -d. */
 static void make_stq1_0(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block, TERN_STQ1_0_D);
     tern_f16_store(block + TERN_STQ1_0_D, s->sd * 1.1547005f * variation(next(s->state)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A made-up vocabulary that works like a real one. Words are one to three syllables of a consonant
- * and a vowel, each word also with a leading space. Every word is the merge of two earlier tokens,
- * and the order of the merges makes byte-pair encoding arrive at exactly those two.
+ * and a vowel; each word also occurs with a leading space. Every word is the merge of two earlier
+ * tokens, and the order of the merges makes byte-pair encoding arrive at exactly those two.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@ enum {
     N_SYLLABLES = (sizeof consonants - 1) * N_VOWELS, /* S: 105 */
     N_PAIRS = N_SYLLABLES * N_SYLLABLES,              /* words of two syllables */
     N_BYTES = 256,
-    /* A space (2 bytes) and three syllables are 8 bytes; a merge has one more. With the zero that
-     * stpcpy adds a token and its merge take at most 9 + 10. */
+    /* A space (2 bytes) and three syllables are 8 bytes; a merge has one more. Including stpcpy's
+     * zero a token and its merge take at most 9 + 10. */
     WORD_TEXT_BYTES = 20,
     SPECIAL_TEXT_BYTES = 40
 };
 
-static const char space[] = "\xc4\xa0"; /* U+0120: the byte alphabet's name of 0x20 */
+static const char space[] = "\xc4\xa0"; /* U+0120: 0x20 in the byte alphabet */
 
-/* a, b, c in a row, in vocab->text, which was allocated large enough for all texts. */
+/* Joins a, b and c in vocab->text, which is large enough for all texts. */
 static tern_span add_text(tern_synth_vocab *v, const char *a, const char *b, const char *c) {
     char *at = v->text + v->text_used;
     const size_t size = (size_t)(stpcpy(stpcpy(stpcpy(at, a), b), c) - at);
@@ -44,7 +44,7 @@ static void add_token(tern_synth_vocab *v, tern_span text, int32_t type) {
 /* ---- bytes --------------------------------------------------------------------------------- */
 
 /*
- * Code point of byte token id: the printable bytes 21-7E, A1-AC, AE-FF stand for themselves, the
+ * Code point of byte token id: the printable bytes 21-7E, A1-AC, AE-FF represent themselves, the
  * other 68 follow from U+0100 on.
  */
 static unsigned byte_code_point(unsigned id) {
@@ -83,9 +83,9 @@ static void append_syllable(char *text, size_t i) {
 }
 
 /*
- * Word i: first the syllables, then the pairs (a, b) in order of a*S + b, then triples. Among the
- * two pairs of a triple, byte-pair encoding merges the one with the lower rank, the left one when
- * they are equal. Triples count their first syllable up fastest, for variety.
+ * Word i: the syllables first, then the pairs (a, b) in order of a*S + b, then triples. Byte-pair
+ * encoding merges the pair of lower rank in a triple, or the left one if they are equal. The first
+ * syllable of triples varies fastest, for variety.
  */
 static word make_word(size_t i) {
     word w = {"", ""};
@@ -133,7 +133,7 @@ static void add_llama3_special(tern_synth_vocab *v, size_t i) {
         add_token(v, (tern_span){names[i], strlen(names[i])}, 3);
         return;
     }
-    char number[24]; /* reserved tokens are numbered without the named ones before them */
+    char number[24]; /* reserved tokens are numbered without counting the named ones */
     snprintf(number, sizeof number, "%zu", i < 6 ? i - 2 : i == 8 ? 4 : i - 5);
     add_token(v, add_text(v, "<|reserved_special_token_", number, "|>"), 3);
 }

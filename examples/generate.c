@@ -22,13 +22,13 @@ static void check(tern_status status) {
     exit(1);
 }
 
-/* Called with each token; a character that two tokens share is held back until it is whole. */
+/* Called with each token; a character that spans two tokens is held back until it is complete. */
 static bool print_token(int32_t token, double seconds, void *user) {
     (void)seconds;
     size_t size;
     const char *text = tern_text_stream_push((tern_text_stream *)user, token, &size);
     fwrite(text, 1, size, stdout);
-    return fflush(stdout) == 0; /* false would stop */
+    return fflush(stdout) == 0; /* false would stop generating */
 }
 
 int main(int argc, char **argv) {

@@ -14,10 +14,10 @@
 enum { BYTES = 256, MAX_TOKENS = 40 };
 
 typedef struct pairs {
-    unsigned follows[BYTES][BYTES]; /* how often the second byte stands after the first */
+    unsigned follows[BYTES][BYTES]; /* how often the second byte follows the first */
 } pairs;
 
-/* The logits of what may follow the last of the new tokens: this model forgets all others. */
+/* The logits after the last of the new tokens: this model ignores all earlier ones. */
 static tern_status forward(const int32_t *tokens, size_t n, float *logits, void *user,
                            tern_error *err) {
     const pairs *p = (const pairs *)user;
@@ -32,7 +32,7 @@ static tern_status forward(const int32_t *tokens, size_t n, float *logits, void 
 static bool print_byte(int32_t token, double seconds, void *user) {
     (void)seconds;
     (void)user;
-    return putchar(token) != EOF; /* false would stop */
+    return putchar(token) != EOF; /* false would stop generating */
 }
 
 int main(int argc, char **argv) {
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     const size_t size = strlen(argv[1]);
-    for (size_t i = 0; i < size; i++) /* after the end the text begins again */
+    for (size_t i = 0; i < size; i++) /* after its end the text begins again */
         learnt.follows[(unsigned char)argv[1][i]][(unsigned char)argv[1][(i + 1) % size]]++;
 
     tern_error err = {TERN_OK, ""};

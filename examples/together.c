@@ -33,7 +33,7 @@ static void check(tern_status status) {
     exit(1);
 }
 
-/* An engine for n sequences, with memory for a whole context of each. */
+/* An engine for n sequences, with memory for a full context of each. */
 static tern_engine *open_engine(const tern_model *model, uint32_t n) {
     tern_engine_params params = tern_engine_params_default();
     tern_engine *engine = NULL;
@@ -45,7 +45,7 @@ static tern_engine *open_engine(const tern_model *model, uint32_t n) {
     return engine;
 }
 
-/* Lets a prompt wait for its turn. The engine copies all of the request. */
+/* Queues a prompt. The engine copies all of the request. */
 static uint64_t submit(tern_engine *engine, const tern_tokenizer *tokenizer, const char *prompt) {
     static int32_t tokens[MAX_PROMPT];
     static tern_request request; /* static: members that are not set are zero */
@@ -65,7 +65,7 @@ static answer *answer_of(uint64_t request) {
     return a;
 }
 
-/* An event brings text that is certain to belong to the answer; the last one how it ended. */
+/* An event brings text that certainly belongs to the answer; the last event says how it ended. */
 static void take(const tern_event *event) {
     answer *a = answer_of(event->request);
     const size_t room = sizeof a->text - a->size;
@@ -95,7 +95,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < n; i++)
         answers[i].request = submit(engine, tokenizer, argv[2 + i]);
 
-    /* Each step is one pass, and allocates nothing. Others may submit and cancel meanwhile. */
+    /*
+     * Each step is one pass and allocates nothing. Other threads may submit and cancel meanwhile.
+     */
     while (tern_engine_now(engine).waiting + tern_engine_now(engine).running > 0) {
         const tern_event *events;
         size_t n_events;
@@ -103,7 +105,7 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < n_events; i++)
             take(&events[i]);
     }
-    /* The digest of an answer is what it is alone, whatever was answered beside it. */
+    /* The digest of an answer does not depend on what was answered beside it. */
     for (int i = 0; i < n; i++)
         printf("%s%.*s\n%s %s\n", argv[2 + i], (int)answers[i].size, answers[i].text,
                answers[i].end, answers[i].digest);

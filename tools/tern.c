@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: finds the command, reads its options, calls it. */
+/* The program: finds the command, reads its options and calls it. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +58,8 @@ static int help(const char *topic) {
 }
 
 /*
- * Whether the system lets a thread have as much stack as commands take: products of many tokens
- * keep up to 37 KiB of unpacked codes and sums there, their callers and the system as much again.
+ * True if the system gives a thread as much stack as commands need: products of many tokens keep up
+ * to 37 KiB of unpacked codes and sums there, and their callers and the system need as much again.
  */
 static bool has_stack(void) {
     const rlim_t least = 128 << 10;
@@ -89,8 +89,8 @@ static int run_command(const options *o) {
 }
 
 /*
- * Whether the program was called by the name `inference-engine` (or `inference-engine.cuda`), with
- * options and no command: a harness does so.
+ * True if the program was called by the name `inference-engine` (or `inference-engine.cuda`) with
+ * options and no command, as a harness does.
  */
 static bool is_engine(int argc, char *const *argv) {
     const char *name = argc > 0 ? file_base_name(argv[0]) : "";
@@ -99,7 +99,7 @@ static bool is_engine(int argc, char *const *argv) {
     return argc < 2 || (argv[1][0] == '-' && strcmp(argv[1], "--version") != 0);
 }
 
-/* `tern run` for a harness: one line of JSON, with figures of all answers. */
+/* Runs `tern run` for a harness: prints one line of JSON, with figures of all answers. */
 static int run_engine(int argc, char *const *argv) {
     options o;
     tern_error err = {0};
@@ -140,7 +140,7 @@ static int dispatch(int argc, char *const *argv) {
     return run_command(&o);
 }
 
-/* Without /sys hwloc would print a complaint of its own; tern runs on, with what is known. */
+/* Without /sys hwloc would complain; tern continues with what is known. */
 static void quieten_hwloc(void) {
     if (access("/sys/bus/cpu/devices/cpu0/topology", F_OK) != 0 &&
         access("/sys/devices/system/cpu/cpu0/topology", F_OK) != 0)
@@ -149,7 +149,7 @@ static void quieten_hwloc(void) {
 
 int main(int argc, char **argv) {
     if (!streams_take())
-        return EXIT_FAILED; /* there is no place to say it */
+        return EXIT_FAILED; /* the error cannot be reported */
     signals_install();
     quieten_hwloc();
     return out_finish(dispatch(argc, argv));

@@ -43,7 +43,8 @@ static tern_format embedding_format(tern_format body, tern_format source) {
     return kept ? source : TERN_FORMAT_Q8_0;
 }
 
-/* What chooses experts: an error there is another expert, not a slightly other number. */
+/* True for tensors that choose experts: an error there picks another expert, not a slightly other
+ * number. */
 static bool is_router(const char *name) {
     return text_ends_with(name, ".ffn_gate_inp.weight");
 }
@@ -82,7 +83,7 @@ tern_status convert_int4_choose(const convert_formats *asked, const char *name, 
     return TERN_OK;
 }
 
-/* Of an entry that does not fit. */
+/* Reports an entry of the importance file that does not fit the tensor. */
 static tern_status refuse_importance(const char *name, size_t matrices, size_t cols,
                                      const tern_importance_entry *e, tern_error *err) {
     if (matrices == 1 && e->matrices == 1)

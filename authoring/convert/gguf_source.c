@@ -12,8 +12,8 @@
 
 struct convert_gguf_tensor {
     const tern_gguf_tensor *tensor;
-    const uint8_t *bytes; /* those of the tensor, or `imported` */
-    uint8_t *imported;    /* ternary weights as I2_S of the published files; owned */
+    const uint8_t *bytes; /* of the tensor in the file, or `imported` */
+    uint8_t *imported;    /* ternary weights converted to I2_S as in published files; owned */
     tern_format format;
     float scale;
 };
@@ -40,7 +40,7 @@ static void drop_source(const convert_tensor *t, void *user) {
     tern_gguf_drop_pages(g->file, s->tensor);
 }
 
-/* Ternary weights that the file holds in another way are brought into the usual one first. */
+/* Converts ternary weights that the file stores in another layout to the usual one. */
 static tern_status import_ternary(convert_gguf_tensor *s, const tern_reading *reading, size_t rows,
                                   tern_error *err) {
     const size_t cols = (size_t)s->tensor->ne[0];
@@ -59,7 +59,7 @@ static tern_status import_ternary(convert_gguf_tensor *s, const tern_reading *re
     return tern_import_tensor(&how, s->tensor->data, rows, cols, s->imported, err);
 }
 
-/* Sparse blocks are written dense, unless they are chosen to be sparse again. */
+/* Sparse blocks are written dense unless they are to become sparse again. */
 static tern_status check_blocks(const convert_gguf *g, const convert_tensor *t,
                                 const tern_gguf_tensor *from, tern_error *err) {
     tern_error why = {.status = TERN_OK};
@@ -121,7 +121,7 @@ tern_status convert_gguf_open(convert_gguf *g, const tern_gguf *file,
     if (status != TERN_OK)
         return status;
     *g = (convert_gguf){.file = file, .tensors = calloc(n + 1, sizeof *g->tensors), .n = n};
-    if (g->tensors == NULL) /* + 1: never of size 0 */
+    if (g->tensors == NULL) /* + 1: never 0 bytes */
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", n);
     for (size_t i = 0; status == TERN_OK && i < n; i++)
         status = add_tensor(g, &how, job, i, err);
@@ -144,7 +144,7 @@ bool convert_is_model(const char *path) {
     tern_gguf *file = NULL;
     const tern_status status = tern_iebin_open(path, NULL, &file, NULL);
     const bool keys =
-        status != TERN_OK || tern_gguf_value_count(file) > 0; /* or opening tells why */
+        status != TERN_OK || tern_gguf_value_count(file) > 0; /* otherwise opening explains why */
     tern_gguf_close(&file);
     return keys;
 }

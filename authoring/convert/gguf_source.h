@@ -2,8 +2,8 @@
 #ifndef TERN_AUTHORING_CONVERT_GGUF_SOURCE_H
 #define TERN_AUTHORING_CONVERT_GGUF_SOURCE_H
 
-/* A GGUF file, or an IEBIN folder with keys, as what a conversion reads: all of its tensors, in its
- * order, and its metadata. */
+/* A GGUF file, or an IEBIN folder with keys, as the source of a conversion: all of its tensors in
+ * their order, and its metadata. */
 
 #include "authoring/convert/job.h"
 #include "tern/gguf.h"
@@ -19,8 +19,8 @@ typedef struct convert_gguf {
 } convert_gguf;
 
 /*
- * Adds all tensors of the file to an empty job, whose `done` and `user` it sets; both must stay
- * where they are. Ternary tensors are read as i2s_order, i2s_map and tl_tiles of `reading` say.
+ * Adds all tensors of the file to an empty job and sets its `done` and `user`; neither struct may
+ * move afterwards. i2s_order, i2s_map and tl_tiles of `reading` say how ternary tensors are read.
  * TERN_ERR_TENSOR_TYPE: a tensor that cannot be read; TERN_ERR_NOMEM; errors of importing, which
  * name the tensor.
  */
@@ -29,10 +29,10 @@ TERN_MUST_CHECK tern_status convert_gguf_open(convert_gguf *g, const tern_gguf *
                                               tern_error *err);
 void convert_gguf_free(convert_gguf *g);
 
-/* Whether tern_gguf_open takes the path: a file, or a folder with a list of tensors and keys. */
+/* True if tern_gguf_open takes the path: a file, or a folder with a list of tensors and keys. */
 bool convert_is_model(const char *path);
 
-/* Everything but how the file is cut and what its weights are. */
+/* Copies all keys but those that describe how the file is split and what its weights are. */
 void convert_gguf_copy_metadata(const convert_gguf *g, tern_gguf_writer *w);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 
-/* A config.json while it is read; the first thing wrong with it stays in *err. */
+/* A config.json while it is read; *err keeps the first error. */
 typedef struct reading {
     const char *path;
     const tern_json_value *root;
@@ -28,7 +28,7 @@ static void fail_key(reading *r, tern_status status, const char *key, const char
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* fallback > 0 stands in for a missing key. */
+/* A fallback > 0 replaces a missing key. */
 static uint32_t read_count(reading *r, const char *key, uint32_t fallback) {
     const tern_json_value *v = tern_json_get(r->root, key);
     int64_t value = fallback;
@@ -43,7 +43,7 @@ static uint32_t read_count(reading *r, const char *key, uint32_t fallback) {
     return (uint32_t)value;
 }
 
-/* A number of an object; fallback, if it is not NAN, stands in for a missing one. */
+/* A number of an object. A fallback that is not NAN replaces a missing one. */
 static double read_real(reading *r, const tern_json_value *object, const char *key,
                         double fallback) {
     const tern_json_value *v = tern_json_get(object, key);
@@ -65,7 +65,7 @@ static double read_real(reading *r, const tern_json_value *object, const char *k
     return value;
 }
 
-/* A value as it may be shown. */
+/* A value as text for messages. */
 static void show(const tern_json_value *v, char *text, size_t size) {
     const bool shown = v->type == TERN_JSON_STRING || v->type == TERN_JSON_NUMBER;
     (void)snprintf(text, size, shown ? "is '%.*s'" : "is neither text nor number",
@@ -82,7 +82,7 @@ static void refuse_value(reading *r, tern_status status, const char *key, const 
 
 /* ---- parts of the file ----------------------------------------------------------------------- */
 
-/* *other: the class is the second one of its architecture. */
+/* Sets *other if the class is the second one of its architecture. */
 static const tern_arch *find_class(const tern_json_value *name, bool *other) {
     size_t n;
     const tern_arch *archs = tern_archs(&n);
@@ -136,7 +136,7 @@ static bool has_experts(const hf_config *c) {
     return (c->arch->has & TERN_HAS_EXPERTS) != 0;
 }
 
-/* Experts have a width of their own, but for classes that have no other. */
+/* Experts have a width key of their own, except in classes that have only one key. */
 static const char *width_key(const reading *r, const hf_config *c) {
     static const char of_experts[] = "moe_intermediate_size";
     return has_experts(c) && has_key(r, of_experts) ? of_experts : of_experts + strlen("moe_");
@@ -161,8 +161,8 @@ static void read_sizes(reading *r, hf_config *c) {
 }
 
 /*
- * What encoders have of their own. The second class has rows of positions for padding first: as
- * many as the id of its token, and one more.
+ * Reads the keys that only encoders have. The second class has rows of positions for padding first:
+ * as many as the id of the padding token, and one more.
  */
 static void read_encoder(reading *r, hf_config *c) {
     const tern_json_value *positions = tern_json_get(r->root, "position_embedding_type");
@@ -185,7 +185,7 @@ static void read_encoder(reading *r, hf_config *c) {
     c->n_ctx -= c->first_position;
 }
 
-/* What GGUF files can say of YaRN. The attention factor is the usual one. */
+/* Reads the parameters of YaRN that GGUF has keys for; the attention factor is the default. */
 static void read_yarn(reading *r, const tern_json_value *scaling, hf_config *c) {
     static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim",
                                          "truncate"};
@@ -202,12 +202,12 @@ static void read_yarn(reading *r, const tern_json_value *scaling, hf_config *c) 
         fail_key(r, TERN_ERR_KEY_RANGE, "rope_scaling", "has impossible factors");
 }
 
-/* What rope_parameters says of layers of a kind; NULL: it does not. */
+/* The member of rope_parameters for a kind of layers, or NULL. */
 static const tern_json_value *rope_of_kind(const reading *r, const char *kind) {
     return tern_json_get(tern_json_get(r->root, "rope_parameters"), kind);
 }
 
-/* Older files have rope_theta and rope_scaling, newer ones both in rope_parameters, perhaps for
+/* Older files have rope_theta and rope_scaling. Newer ones have both in rope_parameters, some for
  * each kind of layers. */
 static void read_rope(reading *r, hf_config *c) {
     const bool kinds = c->arch->second != NULL;
@@ -249,9 +249,10 @@ static void read_rope(reading *r, hf_config *c) {
 }
 
 /*
- * What embeddings and blocks are multiplied by, and logits divided by: under Granite's names, or
- * under MiniCPM's, where blocks have scale_depth / sqrt(layers), and logits the width beside the
- * base's. A key that is not there leaves a factor of 1 out, and says nothing else.
+ * Reads the factors of embeddings, blocks and attention scores, and the divisor of logits. They
+ * have Granite's names or MiniCPM's; with the latter the factor of blocks is scale_depth /
+ * sqrt(layers), the divisor is the width over the base model's width, and scores have no factor. In
+ * an architecture with such factors a missing key is an error.
  */
 static void read_factors(reading *r, hf_config *c) {
     const bool minicpm = has_key(r, "scale_emb") || has_key(r, "scale_depth");
@@ -276,7 +277,7 @@ static void read_factors(reading *r, hf_config *c) {
                  "and the other factors must be above 0");
 }
 
-/* A window that hides anything, where the class has windows. */
+/* Reads the window if the class has windows and this one hides anything. */
 static void read_window(reading *r, hf_config *c) {
     const tern_json_value *v = tern_json_get(r->root, "sliding_window");
     const tern_json_value *used = tern_json_get(r->root, "use_sliding_window");
@@ -287,7 +288,8 @@ static void read_window(reading *r, hf_config *c) {
     c->window = window < c->n_ctx ? window : 0;
 }
 
-/* As a list of the layers has it; `usual` stands in for a list where none sees all. */
+/* The period in a list of layers. If no layer of the list sees all, it is `usual`, or more than the
+ * number of layers. */
 static uint32_t listed_period(reading *r, const tern_json_value *list, uint32_t n_layer,
                               uint32_t usual) {
     uint32_t period = 0, n = 0;
@@ -306,7 +308,7 @@ static uint32_t listed_period(reading *r, const tern_json_value *list, uint32_t 
     return period != 0 ? period : usual > n ? usual : n + 1;
 }
 
-/* Which layers see all: a list counts more than a number. */
+/* The period of layers that see everything; a list takes precedence over a number. */
 static uint32_t read_period(reading *r, const hf_config *c) {
     static const char newer[] = "_sliding_window_pattern";
     const tern_json_value *list = tern_json_get(r->root, "layer_types");
@@ -315,7 +317,7 @@ static uint32_t read_period(reading *r, const hf_config *c) {
     return list != NULL ? listed_period(r, list, c->n_layer, period) : period;
 }
 
-/* Layers of two kinds: which see a window, how wide it is, by what base these turn. */
+/* Layers of two kinds: which ones have a window, its width, and the base of their rope. */
 static void read_kinds(reading *r, hf_config *c) {
     const tern_json_value *rope = rope_of_kind(r, "sliding_attention");
     const tern_json_value *type = rope != NULL ? tern_json_get(rope, "rope_type") : NULL;
@@ -333,7 +335,7 @@ static void read_kinds(reading *r, hf_config *c) {
                  "of windowed layers is below 1");
 }
 
-/* Scores are divided by the root of a number that is not always the width of a head. */
+/* Scores are divided by the root of a number, which is not always the width of a head. */
 static void read_score_divisor(reading *r, hf_config *c) {
     if (!c->arch->gemma_folders)
         return;
@@ -343,13 +345,13 @@ static void read_score_divisor(reading *r, hf_config *c) {
     c->attention_scale = 1.0f / sqrtf((float)divisor);
 }
 
-/* The number of experts has another name in newer folders. */
+/* The key for the number of experts, which has another name in newer folders. */
 static const char *count_key(const reading *r) {
     static const char newer[] = "num_local_experts";
     return has_key(r, newer) ? newer : "num_experts";
 }
 
-/* Weights of the experts that a token takes are as they are, unless norm_topk_prob is true. */
+/* Weights of the chosen experts are not normalized unless norm_topk_prob is true. */
 static void read_experts(reading *r, hf_config *c) {
     const tern_json_value *norm = tern_json_get(r->root, "norm_topk_prob");
     char what[48];
@@ -370,7 +372,7 @@ static void read_experts(reading *r, hf_config *c) {
         fail_key(r, TERN_ERR_KEY_TYPE, "norm_topk_prob", "is neither true nor false");
 }
 
-/* Whether weight_scale multiplies or divides is said by the class of the layers. */
+/* The class of the layers says whether weight_scale multiplies or divides. */
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
     c->weights = c->arch->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
@@ -397,7 +399,7 @@ static void read_quantization(reading *r, hf_config *c) {
     c->scale = automatic ? HF_SCALE_MULTIPLIES : HF_SCALE_DIVIDES;
 }
 
-/* Whether config.json means the function of a gate; of encoders' GELU by either of its forms. */
+/* True if config.json names the gate's function. Encoders' GELU may be either of its two forms. */
 static bool is_activation(const tern_json_value *act, const tern_arch *arch) {
     const bool gelu = arch->gate == TERN_OP_GATE_GELU;
     if (gelu && arch->encodes &&

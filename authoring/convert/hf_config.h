@@ -2,7 +2,7 @@
 #ifndef TERN_AUTHORING_CONVERT_HF_CONFIG_H
 #define TERN_AUTHORING_CONVERT_HF_CONFIG_H
 
-/* What the config.json of a Hugging Face model says, checked, in the terms of GGUF. */
+/* The config.json of a Hugging Face model, checked, in the terms of GGUF. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,11 +12,11 @@
 #include "tern/embed.h"
 #include "tern/status.h"
 
-/* What the matrices of the blocks are, besides what their own type says. */
+/* Kinds of weights in the matrices of the blocks, beyond the tensors' own types. */
 typedef enum hf_weights {
     HF_WEIGHTS_PLAIN,
-    HF_WEIGHTS_MASTER, /* floats that the model makes ternary when it runs */
-    HF_WEIGHTS_TERNARY /* two bits in uint8, a weight_scale beside them */
+    HF_WEIGHTS_MASTER, /* floats that the model rounds to ternary values when it runs */
+    HF_WEIGHTS_TERNARY /* two-bit codes in uint8, with a weight_scale tensor */
 } hf_weights;
 
 typedef enum hf_scale {
@@ -28,32 +28,32 @@ typedef enum hf_scale {
 typedef struct hf_config {
     const tern_arch *arch; /* static storage */
     bool tied;             /* the embedding is the output head */
-    bool must_tie;         /* because the architecture knows no other; the folder does not say so */
+    bool must_tie;         /* the architecture always ties; the folder does not say so */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     float norm_eps, rope_base;
-    float embedding_scale, block_scale, logit_divisor; /* of architectures with such factors */
-    float attention_scale;                             /* of scores; 0: the usual one */
-    bool other_class;                                  /* it is the architecture's second one */
+    float embedding_scale, block_scale, logit_divisor; /* of architectures that have them */
+    float attention_scale;                             /* of scores; 0: the default */
+    bool other_class;                                  /* the class is the architecture's second */
     bool windowed;                                     /* the class has windows */
-    uint32_t n_expert, n_used; /* of width n_ff, and how many a token takes; 0: none */
-    bool expert_norm;          /* weights of those that it takes are divided by their sum */
-    uint32_t window;           /* that all layers see, or those of the second kind; 0: none */
-    uint32_t period;   /* layers period - 1, 2 * period - 1 ... see all; 0: there is one kind */
+    uint32_t n_expert, n_used; /* experts of width n_ff, and how many a token uses; 0: none */
+    bool expert_norm;          /* weights of the chosen experts are divided by their sum */
+    uint32_t window;           /* of all layers, or of the second kind; 0: none */
+    uint32_t period;   /* layers period - 1, 2 * period - 1 ... see all; 0: all layers are alike */
     float window_base; /* of the rope of the second kind */
     float rope_linear; /* factor of linear scaling; 1: none */
     tern_rope_llama3 llama3;          /* factor 0: none */
     tern_rope_yarn yarn;              /* factor 0: none */
-    uint32_t n_types, first_position; /* of encoders: kinds of tokens, the row of position 0 */
-    tern_pooling pooling;             /* that the folder says; NONE: it does not */
+    uint32_t n_types, first_position; /* of encoders: kinds of tokens, and the row of position 0 */
+    tern_pooling pooling;             /* as the folder says; NONE: it does not say */
     hf_weights weights;
     hf_scale scale;
-    char unknown[400]; /* keys that tern has not heard of, with commas; "": none */
+    char unknown[400]; /* keys that tern does not know, separated by commas; "": none */
 } hf_config;
 
 /*
- * Reads FOLDER/config.json, and beside it how vectors are made of hidden states (hf_pooling.h).
- * What a GGUF file of these architectures cannot say is refused rather than left out. TERN_ERR_IO,
- * TERN_ERR_JSON, TERN_ERR_ARCH, TERN_ERR_KEY_MISSING, TERN_ERR_KEY_RANGE, TERN_ERR_CONFIG.
+ * Reads FOLDER/config.json and the pooling files beside it (hf_pooling.h). Settings that a GGUF
+ * file of these architectures cannot express are refused, not dropped. TERN_ERR_IO, TERN_ERR_JSON,
+ * TERN_ERR_ARCH, TERN_ERR_KEY_MISSING, TERN_ERR_KEY_RANGE, TERN_ERR_CONFIG.
  */
 TERN_MUST_CHECK tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err);
 

@@ -30,7 +30,7 @@ static tern_status add_file(hf_files *f, const char *path, tern_error *err) {
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
-/* Opens the file unless it is open already; *out is its number. */
+/* Opens the file unless it is open already; *out is its index. */
 static tern_status open_named(hf_files *f, const char *folder, const char *index, tern_span name,
                               size_t *out, tern_error *err) {
     char plain[FILE_NAME_BYTES], path[PATH_BYTES];
@@ -99,7 +99,7 @@ static safetensors_type type_of(uint32_t type) {
     }
 }
 
-/* A list has the sizes of a shape in the order of GGUF. */
+/* A list has the dimensions of a shape in GGUF's order, so they are reversed. */
 static tern_status name_tensor(const tern_gguf *list, const tern_gguf_tensor *t,
                                safetensors_tensor *out, tern_error *err) {
     *out = (safetensors_tensor){.name = strndup(t->name.data, t->name.size),
@@ -120,7 +120,7 @@ static tern_status open_list(hf_files *f, const char *path, tern_error *err) {
     if (status != TERN_OK)
         return status;
     const size_t n = tern_gguf_tensor_count(f->list);
-    f->named = calloc(n + 1, sizeof *f->named); /* + 1: never of size 0 */
+    f->named = calloc(n + 1, sizeof *f->named); /* + 1: never 0 bytes */
     if (f->named == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %zu tensors", path, n);
     for (; status == TERN_OK && f->n_named < n; f->n_named += status == TERN_OK)
@@ -140,7 +140,7 @@ static tern_status list_tensors(hf_files *f, tern_error *err) {
     size_t total = f->n_named;
     for (size_t i = 0; i < f->n_files; i++)
         total += safetensors_count(f->files[i]);
-    f->tensors = calloc(total + 1, sizeof(safetensors_tensor *)); /* + 1: never of size 0 */
+    f->tensors = calloc(total + 1, sizeof(safetensors_tensor *)); /* + 1: never 0 bytes */
     f->used = calloc(total + 1, sizeof *f->used);
     if (f->tensors == NULL || f->used == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", total);
@@ -159,7 +159,7 @@ static tern_status list_tensors(hf_files *f, tern_error *err) {
     return TERN_OK;
 }
 
-/* The one file of a folder without an index. */
+/* Opens the only file of a folder without an index. */
 static tern_status open_one(const char *folder, hf_files *f, char path[PATH_BYTES],
                             tern_error *err) {
     char list[PATH_BYTES];

@@ -3,9 +3,8 @@
 #define TERN_AUTHORING_CONVERT_HF_FILES_H
 
 /*
- * The files of weights in a folder as one: model.safetensors, or those that an index names, or
- * where there is none of them model.ie.json with the files that it names
- * (runtime/files/gguf/iebin.h).
+ * All weight files of a folder: model.safetensors, or the files that an index names; without
+ * either, model.ie.json and the files that it names (runtime/files/gguf/iebin.h).
  */
 
 #include <stdbool.h>
@@ -17,23 +16,24 @@ typedef struct hf_files {
     safetensors **files; /* [n_files] owned */
     size_t n_files;
     tern_gguf *list;           /* model.ie.json; owned, or NULL */
-    safetensors_tensor *named; /* its tensors as those of another file; their names too are owned */
+    safetensors_tensor *named; /* its tensors as safetensors; their names are owned, too */
     size_t n_named;
-    const safetensors_tensor **tensors; /* [n] sorted by name; owned, what they point to is not */
+    const safetensors_tensor **tensors; /* [n] sorted by name; the list is owned, the tensors are
+                                           not */
     bool *used;                         /* [n] found so far */
     size_t n;
 } hf_files;
 
 /*
- * Opens FOLDER/model.safetensors.index.json with the files beside it, or without one
- * FOLDER/model.safetensors, or FOLDER/model.ie.json. A file may only be named by its bare name.
- * What the index says must be so, and no tensor may be in two files.
+ * Opens the files that FOLDER/model.safetensors.index.json names; without it
+ * FOLDER/model.safetensors, or FOLDER/model.ie.json. The index may only contain bare file names.
+ * What it says must be true, and no tensor may be in two files.
  */
 TERN_MUST_CHECK tern_status hf_files_open(const char *folder, hf_files *out, tern_error *err);
 
 void hf_files_close(hf_files *f); /* zero-initialised or opened */
 
-/* The tensor of that name, which counts as used, or NULL. */
+/* The tensor with that name, or NULL. Marks it as used. */
 const safetensors_tensor *hf_files_find(hf_files *f, const char *name);
 
 #endif

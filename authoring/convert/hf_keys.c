@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a value must be; null always says that there is none. */
+/* The values that are allowed for a key; null is always allowed and means "none". */
 typedef enum allowed {
     ANYTHING, /* hf_config.c reads it, or no weight and no product depends on it */
     OFF,      /* false or 0 */
@@ -13,7 +13,7 @@ typedef enum allowed {
     ONE,      /* 1 */
     WINDOW,   /* 0, or at least the context, or switched off by use_sliding_window */
     LAYERS,   /* a list of "full_attention" */
-    EMPTY,    /* a list of nothing */
+    EMPTY,    /* an empty list */
     NULL_ONLY
 } allowed;
 
@@ -21,7 +21,7 @@ static const struct rule {
     const char *name;
     allowed value;
 } rules[] = {
-    /* read */
+    /* keys that are read */
     {"architectures", ANYTHING},
     {"num_hidden_layers", ANYTHING},
     {"hidden_size", ANYTHING},
@@ -47,11 +47,11 @@ static const struct rule {
     {"hidden_activation", ANYTHING},
     {"tie_word_embeddings", ANYTHING},
     {"use_sliding_window", ANYTHING},
-    /* tensors decide: a bias or a norm without a place is refused */
+    /* the tensors decide: a bias or a norm without a place is refused */
     {"attention_bias", ANYTHING},
     {"mlp_bias", ANYTHING},
     {"qkv_bias", ANYTHING},
-    /* of training, of the program that wrote the file, of sampling */
+    /* keys about training, sampling and the program that wrote the file */
     {"model_type", ANYTHING},
     {"torch_dtype", ANYTHING},
     {"dtype", ANYTHING},
@@ -92,7 +92,7 @@ static const struct rule {
     {"is_decoder", ANYTHING},
     {"chunk_size_feed_forward", ANYTHING},
     {"output_past", ANYTHING},
-    {"directionality", ANYTHING}, /* of what BERT's authors had behind the encoder */
+    {"directionality", ANYTHING}, /* belongs to what BERT's authors put behind the encoder */
     {"pooler_fc_size", ANYTHING},
     {"pooler_num_attention_heads", ANYTHING},
     {"pooler_num_fc_layers", ANYTHING},
@@ -104,7 +104,7 @@ static const struct rule {
     {"max_length", ANYTHING},
     {"unsloth_version", ANYTHING},
     {"unsloth_fixed", ANYTHING},
-    /* other graphs */
+    /* keys that would change the graph */
     {"sliding_window", WINDOW},
     {"attention_chunk_size", WINDOW},
     {"layer_types", LAYERS},
@@ -139,7 +139,7 @@ static const struct rule {
     {"query_pre_attn_scalar", NULL_ONLY},
     {"rope_local_base_freq", NULL_ONLY},
     {"no_rope_layers", NULL_ONLY},
-    {"hadamard_config", NULL_ONLY}, /* weights that were turned */
+    {"hadamard_config", NULL_ONLY}, /* rotated weights */
 };
 
 static bool is_named(const tern_json_value *key, const char *name) {
@@ -148,14 +148,14 @@ static bool is_named(const tern_json_value *key, const char *name) {
 
 static const struct rule *find_rule(const tern_json_value *key) {
     static const struct rule private = {"_",
-                                        ANYTHING}; /* what transformers notes down for itself */
+                                        ANYTHING}; /* transformers writes such keys for itself */
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (is_named(key, rules[i].name))
             return &rules[i];
     return key->text.size > 0 && key->text.data[0] == '_' ? &private : NULL;
 }
 
-/* A number, or a boolean as 0 and 1. */
+/* A number, or a boolean as 0 or 1. */
 static bool read_number(const tern_json_value *v, double *out) {
     char text[64];
     if (v->type == TERN_JSON_TRUE || v->type == TERN_JSON_FALSE) {
@@ -170,7 +170,7 @@ static bool read_number(const tern_json_value *v, double *out) {
     return true;
 }
 
-/* Whether every layer attends to everything. */
+/* True if every layer attends to everything. */
 static bool is_full_attention(const tern_json_value *v) {
     if (v->type != TERN_JSON_ARRAY)
         return false;
@@ -218,7 +218,7 @@ static tern_status refuse(const char *path, const tern_json_value *key, const te
                                                   : "is set");
 }
 
-/* Keys that hf_config.c reads for architectures that have what they say. */
+/* True for keys that hf_config.c reads, if the architecture has what they describe. */
 static bool is_read(const hf_config *c, const char *name) {
     static const char *const factors[] = {
         "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier",

@@ -11,10 +11,10 @@ enum { CONFIG_BYTES = 1 << 20, PATH_BYTES = 4096, MODULE_BYTES = 128 };
 
 static const char usual_folder[] = "1_Pooling";
 
-/* A key of the configuration that is true for one way of pooling. */
+/* A key of the configuration that is true for one kind of pooling. */
 static const struct way {
     const char *key;
-    tern_pooling pooling; /* NONE: tern does not do it */
+    tern_pooling pooling; /* NONE: tern does not support it */
 } ways[] = {
     {"pooling_mode_mean_tokens", TERN_POOLING_MEAN},
     {"pooling_mode_cls_token", TERN_POOLING_CLS},
@@ -31,7 +31,7 @@ static tern_status join(const char *folder, const char *name, char path[PATH_BYT
                : tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
 }
 
-/* Exactly one way is true, and it is one that tern has. */
+/* Exactly one kind must be true, and tern must support it. */
 static tern_status choose(const char *path, const tern_json_value *root, tern_pooling *out,
                           tern_error *err) {
     const struct way *chosen = NULL;
@@ -66,14 +66,14 @@ static tern_status read_config(const char *folder, const char *module, tern_pool
     return status;
 }
 
-/* Whether a module is of that kind, whatever package its class lies in. */
+/* True if a module is of that kind, whatever package its class is in. */
 static bool is_kind(const tern_json_value *type, const char *kind) {
     const size_t n = strlen(kind);
     return type != NULL && type->type == TERN_JSON_STRING && type->text.size >= n &&
            memcmp(type->text.data + type->text.size - n, kind, n) == 0;
 }
 
-/* The folder of a module: a bare name beside modules.json. */
+/* The folder of a module, which must be a bare name beside modules.json. */
 static tern_status module_folder(const char *list, const tern_json_value *module,
                                  char out[MODULE_BYTES], tern_error *err) {
     const tern_json_value *name = tern_json_get(module, "path");
@@ -88,7 +88,7 @@ static tern_status module_folder(const char *list, const tern_json_value *module
     return TERN_OK;
 }
 
-/* Writes where the pooling is described; "": no module pools. */
+/* Writes the path of the pooling's description; "": no module pools. */
 static tern_status find_module(const char *path, const tern_json_value *root,
                                char out[MODULE_BYTES], tern_error *err) {
     tern_status status = TERN_OK;

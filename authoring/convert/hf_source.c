@@ -22,8 +22,8 @@ static float load(const safetensors_tensor *t, size_t index) {
 }
 
 /*
- * Where element r of a list of heads comes from. GGUF's llama turns neighbours (2i, 2i + 1),
- * Hugging Face's halves (i, i + d/2): place 2i + j of a head has what was at j * d/2 + i.
+ * The source of element r of a list of heads. GGUF's llama rotates neighbours (2i, 2i + 1), Hugging
+ * Face's rotates halves (i, i + d/2): element 2i + j of a head comes from j * d/2 + i.
  */
 static size_t origin_of(size_t r, size_t head_dim) {
     if (head_dim == 0)
@@ -32,13 +32,15 @@ static size_t origin_of(size_t r, size_t head_dim) {
     return r - in_head + in_head % 2 * (head_dim / 2) + in_head / 2;
 }
 
-/* rne(w * scale) cut to -1 .. 1, over the scale. */
+/* rne(w * scale) clamped to -1 .. 1, divided by the scale. */
 static float make_ternary(float w, float scale) {
     const float code = nearbyintf(w * scale);
     return (code > 1.0f ? 1.0f : code < -1.0f ? -1.0f : code) / scale;
 }
 
-/* Row r = i * rows/4 + p is in bits 2i + 1 : 2i of byte [p][column]; 0, 1, 2 are -1, 0, 1. */
+/*
+ * Row r = i * rows/4 + p is in bits 2i + 1 : 2i of byte [p][column]; codes 0, 1, 2 mean -1, 0, 1.
+ */
 static void unpack_row(const hf_source *s, size_t row, float *out) {
     const size_t quarter = s->rows / 4;
     const uint8_t *bytes = s->tensor->data + row % quarter * s->cols;
@@ -53,7 +55,7 @@ void hf_source_row(const void *source, size_t row, float *out) {
         memcpy(out, s->made + row * s->cols, s->cols * sizeof *out);
         return;
     }
-    if (s->vector) { /* perhaps of heads */
+    if (s->vector) { /* may consist of heads */
         for (size_t k = 0; k < s->cols; k++) {
             const float w = load(s->tensor, origin_of(k, s->head_dim));
             out[k] = s->less_one ? 1.0f + w : w;

@@ -13,14 +13,14 @@
 #include "runtime/model/config/rope_scaling.h"
 #include "runtime/model/parts/block.h"
 
-/* A tensor that the file needs. */
+/* A tensor that the written file needs. */
 typedef struct wanted {
-    const char *name; /* in the file */
+    const char *name; /* in the written file */
     size_t rows, cols;
-    size_t first; /* rows of the folder's tensor before them */
+    size_t first; /* rows of the folder's tensor before the first one */
     bool vector;
     bool ternary; /* a matrix that may be ternary */
-    bool turned;  /* its rows, or elements, are heads that RoPE turns */
+    bool turned;  /* its rows, or elements, are heads that RoPE rotates */
     bool norm;    /* gains of a norm */
 } wanted;
 
@@ -57,7 +57,7 @@ static tern_status check_shape(const adding *a, const safetensors_tensor *t, siz
                      t->n_dims > 1 ? t->shape[1] : 1, rows, cols);
 }
 
-/* The scale beside packed weights: model.layers.0.mlp.up_proj.weight_scale. */
+/* Finds the scale of packed weights: model.layers.0.mlp.up_proj.weight_scale. */
 static tern_status find_scale(const adding *a, hf_source *s) {
     char name[CONVERT_NAME_BYTES];
     (void)snprintf(name, sizeof name, "%.200s_scale", s->tensor->name);
@@ -101,12 +101,12 @@ static convert_tensor *add_source(adding *a, const wanted *w, hf_source **source
     return t;
 }
 
-/* Whether rows of q and k change their order: folders pair the halves of a head. */
+/* True if rows of q and k change their order: folders pair the halves of a head. */
 static bool pairs_neighbours(const hf_config *c) {
     return c->arch->rope == TERN_OP_ROPE_NORM;
 }
 
-/* What kind of thing a tensor of the folder is, and so the one that is written. */
+/* Describes the source of a tensor of the folder, and from that the tensor that is written. */
 static tern_status describe(const adding *a, const safetensors_tensor *from, const wanted *w,
                             hf_source *s, convert_tensor *t) {
     s->tensor = from;
@@ -149,7 +149,7 @@ static tern_status add_tensor(adding *a, const safetensors_tensor *from, const w
     return status == TERN_OK && s->packed ? find_scale(a, s) : status;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all tensors ----------------------------------------------------------------------------- */
 
 static tern_status missing(const adding *a, const char *name) {
     return tern_fail(a->err, TERN_ERR_TENSOR_MISSING, "tensor %s is missing in the model's files",
@@ -176,7 +176,7 @@ static tern_status missing_in_layer(const adding *a, uint32_t layer, const char 
     return missing(a, text);
 }
 
-/* Several matrices as one, in folder and file. */
+/* Adds several matrices that are joined to one, both in the folder and in the file. */
 static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor *t,
                               const tern_joined *joined, const tern_block_sizes *sizes) {
     char name[CONVERT_NAME_BYTES];
@@ -191,7 +191,7 @@ static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor
     return add_tensor(a, from, &w);
 }
 
-/* Number `expert` of a tensor of the table that is routed; all have one shape and one type. */
+/* Finds the matrix of one expert of a routed tensor; all experts have one shape and one type. */
 static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tensor *t,
                                uint32_t expert, const wanted *one, hf_source *s) {
     char name[CONVERT_NAME_BYTES];
@@ -209,7 +209,7 @@ static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tenso
     return check_shape(a, from, one->rows, one->cols, false);
 }
 
-/* The matrices of all experts as one tensor; its rows are read where they are. */
+/* Adds the matrices of all experts as one tensor, whose rows are read from where they are. */
 static tern_status add_experts(adding *a, uint32_t layer, const tern_block_tensor *t,
                                const wanted *one) {
     const uint32_t n = a->c->n_expert;
@@ -286,7 +286,7 @@ static tern_status add_block(adding *a, uint32_t layer) {
     return status;
 }
 
-/* A tensor outside blocks, but for its first rows; rows 0: a norm or its bias. */
+/* Adds a tensor outside the blocks without its first rows; rows 0: a norm or its bias. */
 static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_t first,
                               size_t rows) {
     const safetensors_tensor *from = hf_files_find(a->files, hf);
@@ -304,8 +304,8 @@ static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t
 }
 
 /*
- * Llama 3's scaling as divisors of the angles: 1 for wavelengths that fit often into the context of
- * training, `factor` for those that hardly do, and between them a weighted harmonic mean.
+ * Llama 3's scaling as divisors of the angles: 1 for wavelengths that fit into the training context
+ * many times, `factor` for those that hardly fit, and in between a weighted harmonic mean.
  */
 static tern_status add_rope_factors(adding *a) {
     const tern_rope_llama3 *r = &a->c->llama3;
@@ -336,7 +336,7 @@ static bool same_tensor(const safetensors_tensor *a, const safetensors_tensor *b
            memcmp(a->data, b->data, (size_t)a->bytes) == 0;
 }
 
-/* A head of its own is dropped only where the folder says so, or where it is the embedding. */
+/* A separate output head may be dropped only if the folder says so or it equals the embedding. */
 static tern_status check_head(const adding *a) {
     const safetensors_tensor *head = a->c->tied ? hf_files_find(a->files, "lm_head.weight") : NULL;
     const safetensors_tensor *embedding = hf_files_find(a->files, "model.embed_tokens.weight");
@@ -347,13 +347,14 @@ static tern_status check_head(const adding *a) {
                      head->file, head->name, a->c->arch->name);
 }
 
-/* The numbers of positions, and what makes a vector of the first state for other tasks. */
+/* True for position numbers, and for the pooler, which turns the first state into a vector for
+ * other tasks. */
 static bool is_beside_encoder(const char *name) {
     return strcmp(name, "embeddings.position_ids") == 0 ||
            strcmp(name, "pooler.dense.weight") == 0 || strcmp(name, "pooler.dense.bias") == 0;
 }
 
-/* Tensors that nothing asked for: tables that repeat the configuration are fine. */
+/* Checks the tensors that nothing has used: tables that repeat the configuration are fine. */
 static tern_status check_rest(const adding *a, void (*skipped)(const safetensors_tensor *t)) {
     for (size_t i = 0; i < a->files->n; i++) {
         const safetensors_tensor *t = a->files->tensors[i];
@@ -403,7 +404,7 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
                            void (*skipped)(const safetensors_tensor *t), tern_error *err) {
     adding a = {.c = c, .files = files, .out = out, .job = job, .err = err};
     out->scale = c->scale;
-    out->capacity = files->n + 1; /* each tensor is used once, and one may be made */
+    out->capacity = files->n + 1; /* each tensor is used once, and one may be computed */
     out->sources = calloc(out->capacity, sizeof *out->sources);
     out->experts = calloc(out->capacity, sizeof *out->experts);
     if (out->sources == NULL || out->experts == NULL)

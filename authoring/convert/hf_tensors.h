@@ -3,29 +3,29 @@
 #define TERN_AUTHORING_CONVERT_HF_TENSORS_H
 
 /*
- * The tensors of a Hugging Face model as those of a GGUF file: other names, rows of q and k in
- * another order for the llama architecture, norms with the 1 that folders leave out, ternary
- * weights taken out of their bytes or made.
+ * Maps the tensors of a Hugging Face model to those of a GGUF file: other names, another order of
+ * the rows of q and k for the llama architecture, norms plus the 1 that folders omit, ternary
+ * weights unpacked or rounded.
  */
 
 #include "authoring/convert/hf_config.h"
 #include "authoring/convert/hf_files.h"
 #include "authoring/convert/job.h"
 
-/* Where a tensor of the file that is written comes from: the context of its rows. */
+/* The source of a tensor of the written file: the context of its rows. */
 typedef struct hf_source {
     const safetensors_tensor *tensor;
     const safetensors_tensor *scale_tensor; /* weight_scale of packed weights, or NULL */
-    const safetensors_tensor **experts; /* [rows / tensor's rows] one after the other; NULL: one */
-    size_t rows, cols;                  /* of the weights */
-    size_t first;                       /* rows of the tensor before the first that is taken */
-    uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: as it is */
+    const safetensors_tensor **experts;     /* [rows / tensor's rows] consecutive; NULL: only one */
+    size_t rows, cols;                      /* of the weights */
+    size_t first;                           /* rows of the tensor before the first that is taken */
+    uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: none are */
     bool vector;       /* rows is 1 */
-    bool less_one;     /* a vector whose file has what is above 1 */
+    bool less_one;     /* a vector whose file stores values minus 1 */
     bool packed;       /* two bits a weight, four rows to a byte */
-    bool ternarized;   /* made ternary: scale is 1 / the mean magnitude */
-    float scale;       /* of packed and ternarized ones, known once it is prepared */
-    const float *made; /* values of a tensor that is in no file, else NULL */
+    bool ternarized;   /* rounded to ternary values: scale is 1 / the mean magnitude */
+    float scale;       /* of packed and ternarized ones, set by hf_source_prepare */
+    const float *made; /* values of a computed tensor, which is in no file; otherwise NULL */
 } hf_source;
 
 typedef struct hf_tensors {
@@ -34,13 +34,13 @@ typedef struct hf_tensors {
     const safetensors_tensor **experts; /* [capacity] of all sources that have some; owned */
     size_t n_experts;
     float *rope_factors; /* [head_dim / 2] owned, or NULL */
-    hf_scale scale;      /* what weight_scale does */
+    hf_scale scale;      /* the meaning of weight_scale */
 } hf_tensors;
 
 /*
- * Adds all tensors of the model to the job. TERN_ERR_TENSOR_MISSING, _SHAPE, _TYPE; TERN_ERR_ARCH
- * for a tensor of numbers that has no place in the architecture. Others without a place are passed
- * to `skipped` (a warning).
+ * Adds all tensors of the model to the job. TERN_ERR_TENSOR_MISSING, _SHAPE, _TYPE; TERN_ERR_ARCH:
+ * a tensor of numbers that has no place in the architecture. Other tensors without a place are
+ * passed to `skipped` (a warning).
  */
 TERN_MUST_CHECK tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
                                            convert_job *job,
@@ -49,16 +49,16 @@ TERN_MUST_CHECK tern_status hf_tensors_add(const hf_config *c, hf_files *files, 
 
 void hf_tensors_free(hf_tensors *t);
 
-/* Reads through a source once, before its rows are asked for: scales, codes that mean nothing. */
+/* Reads a source once before its rows are read: computes scales and rejects invalid codes. */
 TERN_MUST_CHECK tern_status hf_source_prepare(hf_source *s, hf_scale scale, tern_error *err);
 
-/* A row of a source (convert_row_fn). */
+/* Writes a row of a source (convert_row_fn). */
 void hf_source_row(const void *source, size_t row, float *out);
 
-/* Experts of which the last row was written leave memory (convert_written_fn). */
+/* Releases the memory of experts whose last row was written (convert_written_fn). */
 void hf_source_written(const void *source, size_t first, size_t n);
 
-/* The pages of a source that was written need not count as this process's memory. */
+/* Releases the pages of a source that was written. */
 void hf_source_drop(const hf_source *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys tokenizer.* of a GGUF file from tokenizer.json and what lies beside it. */
+/* Writes the keys tokenizer.* of a GGUF file, from tokenizer.json and the files beside it. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 
 enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */ };
 
-/* Arrays as GGUF has them, of n tokens. */
+/* Arrays in GGUF's form, of n tokens. */
 typedef struct arrays {
     size_t n;
     tern_span *tokens;
     int32_t *types;
     float *scores;
     char *fillers;     /* [n][FILLER_BYTES] names of unused ids */
-    char *marked;      /* texts of words with their marks */
+    char *marked;      /* texts of words with their word marks */
     tern_span *merges; /* [n_merges] "left right" */
     char *merge_text;
 } arrays;
@@ -38,7 +38,7 @@ static tern_status no_memory(const tern_vocabulary *v, tern_error *err) {
     return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its tokens", v->file);
 }
 
-/* GGUF wants a text of its own for every id. */
+/* GGUF needs a distinct text for every id. */
 static tern_status fill_tokens(const tern_vocabulary *v, size_t n, arrays *a, tern_error *err) {
     a->n = n;
     a->tokens = calloc(n, sizeof *a->tokens);
@@ -97,7 +97,8 @@ static void put_id(tern_gguf_writer *w, const char *key, int32_t id) {
         tern_gguf_put_u32(w, key, (uint32_t)id);
 }
 
-/* End, end of a turn, end of a message: what the file has names for. */
+/* Writes the special tokens and how texts begin and end. GGUF has names for two more ends: of a
+ * turn and of a message. */
 static void put_special(tern_gguf_writer *w, const tern_vocabulary *v) {
     static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
                                        "tokenizer.ggml.eom_token_id"};
@@ -129,7 +130,7 @@ static const char *model_name(const tern_vocabulary *v) {
     }
 }
 
-/* Merges, scores or marks of words. */
+/* Fills in merges, scores or word marks. */
 static tern_status fill_rest(const tern_vocabulary *v, arrays *a, tern_error *err) {
     if (v->kind == TERN_VOCABULARY_BYTE_BPE)
         return fill_merges(v, a, err);
@@ -168,7 +169,7 @@ static tern_status put_template(tern_gguf_writer *w, const tern_vocabulary *v, t
     return TERN_OK;
 }
 
-/* Whether texts are brought into a normal form of Unicode first, which GGUF has no key for. */
+/* True if texts are normalized to a Unicode form first, for which GGUF has no key. */
 static bool normalizes(const tern_vocabulary *v) {
     for (size_t i = 0; i < v->n_steps; i++)
         if (v->steps[i].kind == TERN_STEP_NORMALIZE && v->kind != TERN_VOCABULARY_WORDPIECE)
@@ -176,7 +177,7 @@ static bool normalizes(const tern_vocabulary *v) {
     return false;
 }
 
-/* Whether no id that means an end, a beginning and so on is n or above. */
+/* True if all ids that mean an end, a beginning and so on are below n. */
 static bool has_special_below(const tern_vocabulary *v, size_t n) {
     const int32_t ids[] = {v->bos, v->eos, v->unknown, v->padding};
     bool below = true;
@@ -188,8 +189,9 @@ static bool has_special_below(const tern_vocabulary *v, size_t n) {
 }
 
 /*
- * Whether tokens from n on can be left out, because no text has them: control tokens without a task
- * here. Gemma 3 has one for pictures, and its models of texts no row of the embedding for it.
+ * True if the tokens from n on can be left out because they never occur in texts: control tokens
+ * that have no function here. Gemma 3 has one for images, and its text-only models have no row of
+ * the embedding for it.
  */
 static bool can_leave_out(const tern_vocabulary *v, size_t n) {
     for (size_t i = n; i < v->n_tokens; i++)

@@ -64,7 +64,7 @@ tern_status hf_mark_words(const tern_vocabulary *v, tern_span *texts, size_t n, 
 static void put_unigram(tern_gguf_writer *w, const tern_vocabulary *v) {
     static const char key[] = "tokenizer.ggml.precompiled_charsmap";
     tern_unigram_rules rules;
-    (void)tern_unigram_recognise(v, &rules); /* it is: hf_check_model */
+    (void)tern_unigram_recognise(v, &rules); /* always succeeds after hf_check_model */
     tern_gguf_put_bool(w, "tokenizer.ggml.add_space_prefix", rules.prefix);
     tern_gguf_put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", rules.fewer_spaces);
     if (rules.charsmap.size > 0)

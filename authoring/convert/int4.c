@@ -10,9 +10,9 @@
 
 enum { MIDDLE = 8, GREATEST = 15 };
 
-/* What the codes of a group mean: (code - zero) * scale. */
+/* The mapping of a group's codes: (code - zero) * scale. */
 typedef struct group_scale {
-    float scale; /* as f16 holds it */
+    float scale; /* rounded to f16 */
     unsigned zero;
 } group_scale;
 
@@ -24,7 +24,8 @@ static float inverse(float x) {
     return x != 0.0f ? 1.0f / x : 0.0f;
 }
 
-/* Affine: the range with 0 in it. Symmetric: the first value of the largest magnitude is code 0. */
+/* Affine: the range, extended to contain 0. Symmetric: the first value of the largest magnitude
+ * gets code 0. */
 static group_scale find_scale(const tern_int4_rows *form, const float *x, size_t n,
                               uint8_t half[2]) {
     float least = 0.0f, greatest = 0.0f, farthest = 0.0f;
@@ -42,7 +43,7 @@ static group_scale find_scale(const tern_int4_rows *form, const float *x, size_t
     };
 }
 
-/* The same where columns do not count alike: of least error. */
+/* The same for columns with weights: the scale of least weighted error. */
 static group_scale search_scale(const tern_int4_rows *form, const float *x, const float *w,
                                 size_t n, uint8_t half[2]) {
     const tern_search_run run = {.x = x, .w = w, .n = n, .levels = GREATEST + 1};

@@ -36,7 +36,7 @@ void convert_job_free(convert_job *job) {
     *job = (convert_job){.n = 0};
 }
 
-/* Tile sizes of a tensor that is written in tiles, and the bytes that it then takes. */
+/* Sets the tile sizes of a tensor that is written in tiles, and its size in bytes. */
 static tern_status plan_tiles(const convert_formats *formats, convert_tensor *t, tern_error *err) {
     size_t bytes;
     tern_error why = {.status = TERN_OK};
@@ -51,7 +51,7 @@ static tern_status plan_tiles(const convert_formats *formats, convert_tensor *t,
     return TERN_OK;
 }
 
-/* Other than INT4 has no rows of that kind, neither before nor after. */
+/* Compares the forms of INT4 rows. For other formats both are zero, before and after. */
 static bool same_rows(const tern_int4_rows *a, const tern_int4_rows *b) {
     return a->group == b->group && a->zero_points == b->zero_points &&
            a->twos_complement == b->twos_complement && a->high_first == b->high_first;
@@ -80,7 +80,7 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
                : tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
 }
 
-/* What is known of columns must be of use to a tensor. */
+/* The importance file must be used by some tensor. */
 static tern_status check_importance(const convert_job *job, const convert_formats *formats,
                                     tern_error *err) {
     bool used = formats->importance == NULL;
@@ -101,7 +101,7 @@ tern_status convert_job_plan(convert_job *job, const convert_formats *formats, t
     return status == TERN_OK ? convert_q4_map_check(formats->map, err) : status;
 }
 
-/* The number of the type in the file. */
+/* The type's number in the file. */
 static uint32_t type_of(const convert_tensor *t) {
     if (t->sparse != NULL)
         return TERN_GGUF_SPARSE_TYPE;
@@ -142,7 +142,7 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, const co
     return status;
 }
 
-/* What the search for entries of IQ2_S's grid needs, where a tensor becomes that. */
+/* Makes the tables for the search in IQ2_S's grid if a tensor becomes that format. */
 static tern_status make_search(const convert_job *job, tern_iq2s_search **out, tern_error *err) {
     size_t i = 0;
     while (i < job->n &&
@@ -161,7 +161,7 @@ tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const conv
                               tern_error *err) {
     tern_team *team = NULL;
     tern_iq2s_search *search = NULL;
-    job->results = calloc(job->n + 1, sizeof *job->results); /* + 1: never of size 0 */
+    job->results = calloc(job->n + 1, sizeof *job->results); /* + 1: never 0 bytes */
     if (job->results == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the results of %zu tensors", job->n);
     describe(job, *w);

@@ -2,7 +2,7 @@
 #ifndef TERN_AUTHORING_CONVERT_JOB_H
 #define TERN_AUTHORING_CONVERT_JOB_H
 
-/* All tensors of a file that is written, and what became of them: quantize and convert share it. */
+/* All tensors of a file that is written, and their results; shared by quantize and convert. */
 
 #include "authoring/convert/formats.h"
 #include "authoring/convert/recode.h"
@@ -11,9 +11,9 @@
 typedef struct convert_job {
     convert_tensor *tensors; /* [n] in the order of the file; owned */
     size_t n, capacity;
-    convert_result *results; /* [n] of those that are written; owned */
-    bool beside; /* they stand for tensors of the file that they come from (convert_sparse_alone) */
-    /* Called before each tensor, whose rows will be asked for; may be NULL. */
+    convert_result *results; /* [n] of the tensors that are written; owned */
+    bool beside; /* they replace tensors of the file that they come from (convert_sparse_alone) */
+    /* Called before the rows of a tensor are read; may be NULL. */
     tern_status (*begin)(const convert_tensor *t, void *user, tern_error *err);
     /* Called after each tensor, when its source is no longer needed; may be NULL. */
     void (*done)(const convert_tensor *t, void *user);
@@ -26,22 +26,22 @@ convert_tensor *convert_job_add(convert_job *job);
 void convert_job_free(convert_job *job);
 
 /*
- * Sets target and bytes of every tensor; those whose format does not change keep as_is, the others
- * lose it. TERN_ERR_TILES, TERN_ERR_TENSOR_SHAPE: a matrix cannot be written in tiles.
+ * Sets target and bytes of every tensor. Tensors whose format does not change keep as_is, the
+ * others lose it. TERN_ERR_TILES, TERN_ERR_TENSOR_SHAPE: a matrix cannot be written in tiles.
  */
 TERN_MUST_CHECK tern_status convert_job_plan(convert_job *job, const convert_formats *formats,
                                              tern_error *err);
 
-/* How convert_job_write does its work. */
+/* Options of convert_job_write. */
 typedef struct convert_how {
-    uint32_t threads;   /* 0: one a processor */
-    bool force_ternary; /* also weights that are not */
+    uint32_t threads;   /* 0: one per processor */
+    bool force_ternary; /* also weights that are not ternary */
     /* Called after each tensor; both in bytes of the file. */
     void (*progress)(uint64_t done, uint64_t total, void *user);
     void *user;
 } convert_how;
 
-/* Describes the tensors to the writer, which has all metadata, writes and finishes it. */
+/* Describes the tensors to the writer, which has all metadata already; writes and finishes it. */
 TERN_MUST_CHECK tern_status convert_job_write(convert_job *job, tern_gguf_writer **w,
                                               const convert_how *how, tern_error *err);
 

@@ -19,7 +19,7 @@ static tern_status wrong(const convert_q4_map *map, tern_span name, const char *
                      (int)(name.size < 96 ? name.size : 96), name.data, what);
 }
 
-/* A field that may be missing, and else has one of these texts. */
+/* True for a field that is missing or has one of these texts. */
 static bool is_one_of(const tern_json_value *v, const char *a, const char *b) {
     return v == NULL || tern_json_is_string(v, a) || tern_json_is_string(v, b);
 }
@@ -29,7 +29,7 @@ static bool is_absent_or(const tern_json_value *v, int64_t wanted) {
     return v == NULL || (tern_json_integer(v, &number) && number == wanted);
 }
 
-/* "per": "row", or "group" with a "group". */
+/* Reads "per": "row", or "per": "group" with a "group". */
 static bool read_group(const tern_json_value *v, tern_int4_rows *form) {
     const tern_json_value *per = tern_json_get(v, "per"), *group = tern_json_get(v, "group");
     int64_t number = 0;
@@ -74,7 +74,7 @@ static tern_status read_root(convert_q4_map *map, const tern_json_value *root, t
     if (root->type != TERN_JSON_OBJECT)
         return tern_fail(err, TERN_ERR_JSON,
                          "%s: must be a JSON object that maps tensor names to settings", map->path);
-    map->entries = calloc((size_t)root->count + 1, sizeof *map->entries); /* + 1: never of size 0 */
+    map->entries = calloc((size_t)root->count + 1, sizeof *map->entries); /* + 1: never 0 bytes */
     if (map->entries == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its entries", map->path);
     tern_status status = TERN_OK;
@@ -114,7 +114,7 @@ void convert_q4_map_free(convert_q4_map *map) {
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* What Hugging Face calls a tensor of a block; false for others. */
+/* Writes Hugging Face's name of a tensor of a block; false for other tensors. */
 static bool name_by_hf(const char *name, char hf[NAME_BYTES]) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
@@ -129,7 +129,7 @@ static bool name_by_hf(const char *name, char hf[NAME_BYTES]) {
     return false;
 }
 
-/* Whether a name is that of an entry, in which '*' stands for digits. */
+/* True if a name matches an entry, in which '*' stands for digits. */
 static bool fits(const char *pattern, const char *name) {
     const char *star = strchr(pattern, '*');
     if (star == NULL)

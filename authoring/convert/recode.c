@@ -13,13 +13,14 @@
 
 enum {
     PIECE_FLOATS = 1 << 21,  /* values that are held as floats at a time */
-    COPIED_AT_ONCE = 1 << 24 /* bytes; so that progress is seen */
+    COPIED_AT_ONCE = 1 << 24 /* bytes; small enough to show progress */
 };
 
-/* Half a step of f16: what an exactly ternary matrix may lose when its scale becomes f16. */
+/* Half a step of f16: the error that an exactly ternary matrix may have after its scale is rounded
+ * to f16. */
 static const double SCALE_ROUNDING = 0x1p-11;
 
-/* What a row contributes. */
+/* The contribution of a row to the error of its tensor. */
 typedef struct row_sums {
     double difference, values; /* sums of squares */
     bool same, failed;
@@ -31,10 +32,10 @@ typedef struct piece {
     size_t first, rows;
     size_t row_bytes; /* 0: the format is made from the whole matrix */
     float scale;      /* I2_S, once its codes are made */
-    float *w;         /* [matrices][cols] how much each column counts; NULL: all alike */
+    float *w;         /* [matrices][cols] weights of the columns; NULL: all weigh the same */
     const tern_iq2s_search *search;
     float *x;    /* [rows][cols] */
-    float *back; /* [workers][cols] what a worker's row has become */
+    float *back; /* [workers][cols] a worker's row, decoded again */
     uint8_t *out;
     row_sums *sums; /* [rows] */
 } piece;
@@ -46,13 +47,13 @@ static bool all_finite(const float *x, size_t n) {
     return true;
 }
 
-/* How much the columns of row r count: those of its matrix. */
+/* The column weights of row r: those of its matrix. */
 static const float *weights_of(const piece *p, size_t r) {
     const size_t rows = p->t->rows / convert_matrices(p->t);
     return p->w != NULL ? p->w + (p->first + r) / rows * p->t->cols : NULL;
 }
 
-/* Row r in the target's format; false: it has values that the format cannot hold. */
+/* Encodes row r in the target's format; false: it has values that the format cannot hold. */
 static bool encode_row(const piece *p, size_t r, const float *x, uint8_t *out) {
     const convert_tensor *t = p->t;
     const float *w = weights_of(p, r);
@@ -62,7 +63,7 @@ static bool encode_row(const piece *p, size_t r, const float *x, uint8_t *out) {
                      : tern_quantize_weights(t->target, x, 1, t->cols, out, NULL, NULL) == TERN_OK;
 }
 
-/* What row r of a piece has become. */
+/* Decodes row r of a piece. */
 static void decode_row(const piece *p, size_t r, float *back) {
     const convert_tensor *t = p->t;
     if (t->target == TERN_FORMAT_INT4)
@@ -126,7 +127,7 @@ static tern_status recode_piece(piece *p, tern_team *team, row_sums *total, tern
     if (status != TERN_OK)
         return status;
     tern_team_run(team, measure_rows, p);
-    for (size_t r = 0; r < p->rows; r++) { /* in order: the same sum for every team */
+    for (size_t r = 0; r < p->rows; r++) { /* in order, so the sum does not depend on the team */
         total->same = total->same && p->sums[r].same;
         total->difference += p->sums[r].difference;
         total->values += p->sums[r].values;
@@ -134,7 +135,7 @@ static tern_status recode_piece(piece *p, tern_team *team, row_sums *total, tern
     return TERN_OK;
 }
 
-/* A whole I2_S tensor to the file, in tiles where it is to be. */
+/* Writes a whole I2_S tensor, in tiles if it is planned so. */
 static tern_status write_tiles(const convert_tensor *t, const uint8_t *i2s, tern_gguf_writer *w,
                                tern_error *err) {
     tern_error why = {.status = TERN_OK};
@@ -158,7 +159,7 @@ static tern_status copy_bytes(const convert_tensor *t, tern_gguf_writer *w, tern
     return status;
 }
 
-/* What weights must be that keep their values in a coarse format. */
+/* The kind of weights that a coarse format stores exactly. */
 static const char *coarse_kind(tern_format format) {
     switch (format) {
     case TERN_FORMAT_Q1_0:
@@ -190,7 +191,8 @@ static tern_status judge(const convert_tensor *t, const row_sums *total, bool fo
     return TERN_OK;
 }
 
-/* Rows in a piece: all where the format needs them, else as many as fit, at least one. */
+/* Rows in a piece: all of them if the format needs them together, otherwise as many as fit, at
+ * least one. */
 static size_t rows_of_piece(const convert_tensor *t) {
     const size_t fit = PIECE_FLOATS / t->cols > 0 ? PIECE_FLOATS / t->cols : 1;
     return t->target == TERN_FORMAT_I2_S || fit > t->rows ? t->rows : fit;
@@ -205,7 +207,7 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
         p->rows = t->rows - first < step ? t->rows - first : step;
         status = recode_piece(p, team, total, err);
         if (status == TERN_OK && t->tiled != 0) {
-            status = write_tiles(t, p->out, w, err); /* all rows are one piece */
+            status = write_tiles(t, p->out, w, err); /* the piece holds all rows */
         } else if (status == TERN_OK) {
             const size_t bytes = p->row_bytes > 0 ? p->rows * p->row_bytes : (size_t)t->bytes;
             status = tern_gguf_writer_data(w, p->out, bytes, err);
@@ -216,7 +218,7 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
     return status;
 }
 
-/* How much the columns count, in memory of its own; true where they count alike. */
+/* Allocates and fills the weights of the columns; true also if there are none. */
 static bool weigh_columns(piece *p) {
     if (p->t->importance == NULL)
         return true;
@@ -247,7 +249,7 @@ tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, 
                          t->cols, tern_format_describe(t->target)->name);
     }
     if (row_bytes == 0)
-        (void)!tern_format_bytes(t->target, t->rows, t->cols, &all_bytes); /* was planned */
+        (void)!tern_format_bytes(t->target, t->rows, t->cols, &all_bytes); /* cannot fail */
     row_sums total = {.same = true};
     piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f, .search = tools->search};
     p.x = calloc(step * t->cols, sizeof *p.x);

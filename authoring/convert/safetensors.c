@@ -115,7 +115,7 @@ static tern_status read_tensor(const safetensors *file, const tern_json_value *e
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Metadata is text by name, nothing else. */
+/* Metadata must be an object whose values are texts. */
 static tern_status check_metadata(const safetensors *file, const tern_json_value *metadata,
                                   tern_error *err) {
     const tern_json_value *v = metadata + 1;
@@ -152,7 +152,7 @@ static tern_status read_tensors(safetensors *file, const tern_json_value *root, 
         return tern_fail(err, TERN_ERR_COUNT, "%s: %" PRIu32 " tensors, at most %d", file->name,
                          root->count, SAFETENSORS_MAX_TENSORS);
     }
-    file->tensors = calloc((size_t)root->count + 1, sizeof *file->tensors); /* + 1: never empty */
+    file->tensors = calloc((size_t)root->count + 1, sizeof *file->tensors); /* + 1: never 0 bytes */
     if (file->tensors == NULL) {
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for %" PRIu32 " tensors", file->name,
                          root->count);
@@ -188,7 +188,7 @@ static int compare_places(const void *a, const void *b) {
     return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* empty ones first */
 }
 
-/* One after the other, from the first byte of the data to the last. */
+/* Tensors must follow each other without gaps, from the first byte of the data to the last. */
 static tern_status check_places(safetensors *file, tern_error *err) {
     uint64_t end = 0;
     qsort(file->tensors, file->n, sizeof *file->tensors, compare_places);
@@ -246,7 +246,7 @@ static tern_status read_header(safetensors *file, const uint8_t *bytes, size_t s
                          "%s: a header of %" PRIu64 " bytes in a file of %zu", file->name, length,
                          size);
     }
-    char *text = malloc((size_t)length + 1); /* + 1: never of size 0 */
+    char *text = malloc((size_t)length + 1); /* + 1: never 0 bytes */
     if (text == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its header", file->name);
     memcpy(text, bytes + LENGTH_BYTES, (size_t)length);
@@ -255,7 +255,7 @@ static tern_status read_header(safetensors *file, const uint8_t *bytes, size_t s
     return tern_json_parse(text, (size_t)length, file->name, json, err);
 }
 
-/* Takes over the map, if there is one, whether it succeeds or not. */
+/* Takes ownership of the map, if there is one, also on failure. */
 static tern_status parse(tern_file_map *map, const uint8_t *bytes, size_t size, const char *name,
                          safetensors **out, tern_error *err) {
     tern_json json = {.bytes = NULL};

@@ -4,8 +4,8 @@
 
 /*
  * Reader for safetensors files: a JSON header that names tensors, then their data. A file is mapped
- * and checked completely when it is opened: every tensor lies inside the data, none overlaps
- * another, nothing is left over, and its bytes are those that type and shape ask for.
+ * and checked completely when it is opened: every tensor lies inside the data and has the size that
+ * its type and shape require, no two tensors overlap, and no bytes are left over.
  */
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "tern/status.h"
 
-/* X(NAME, bytes of an element): the names are those of the format. */
+/* X(NAME, bytes of an element), with the names of the format. */
 #define SAFETENSORS_TYPE_LIST(X)                                                                   \
     X(F64, 8)                                                                                      \
     X(F32, 4)                                                                                      \
@@ -35,7 +35,7 @@ typedef enum safetensors_type {
 #define SAFETENSORS_TYPE_ENUM(name, bytes) SAFETENSORS_##name,
     SAFETENSORS_TYPE_LIST(SAFETENSORS_TYPE_ENUM)
 #undef SAFETENSORS_TYPE_ENUM
-        SAFETENSORS_UNKNOWN, /* its bytes cannot be checked against its shape */
+        SAFETENSORS_UNKNOWN, /* the size cannot be checked against the shape */
     SAFETENSORS_TYPE_COUNT
 } safetensors_type;
 
@@ -62,7 +62,7 @@ const char *safetensors_type_name(safetensors_type type);
 
 /*
  * Maps and checks a file. TERN_ERR_IO, TERN_ERR_TRUNCATED (header or data), TERN_ERR_COUNT (header
- * or tensors), TERN_ERR_JSON (what the header is not), TERN_ERR_TENSOR_SHAPE, _RANGE, _OVERLAP,
+ * or tensors), TERN_ERR_JSON (the header is malformed), TERN_ERR_TENSOR_SHAPE, _RANGE, _OVERLAP,
  * _DUPLICATE.
  */
 TERN_MUST_CHECK tern_status safetensors_open(const char *path, safetensors **out, tern_error *err);

@@ -8,7 +8,7 @@
 #include "base/file_map.h"
 #include "runtime/model/load/dense_blocks.h"
 
-/* A place for a block, while blocks are chosen. */
+/* A candidate block while blocks are chosen. */
 typedef struct place {
     double energy;
     float largest;
@@ -29,7 +29,7 @@ static place measure(const tern_iebs *m, const float *weights, size_t index) {
     return p;
 }
 
-/* Most energy first, then the first place. */
+/* Orders by falling energy, then by rising place. */
 static int compare_places(const void *a, const void *b) {
     const place *x = a, *y = b;
     if (x->energy != y->energy)
@@ -37,7 +37,7 @@ static int compare_places(const void *a, const void *b) {
     return x->index < y->index ? -1 : 1;
 }
 
-/* Of places, which are sorted, the first ones that are large enough. */
+/* Stores the first of the sorted blocks that are large enough. */
 static void take_places(const convert_sparse_rule *rule, const place *places, convert_sparse *s) {
     const double most = rule->keep / 100.0 * (double)s->places;
     double energy = 0.0, lost = 0.0;
@@ -58,7 +58,7 @@ static void take_places(const convert_sparse_rule *rule, const place *places, co
     s->lost = energy > 0.0 ? lost / energy : 0.0;
 }
 
-/* Ternary weights are 0 and the scale, of either sign. */
+/* Ternary weights are 0 and plus or minus the scale. */
 static float scale_of(const float *weights, size_t n) {
     float scale = 0.0f;
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts that are equal, or nearly so, by content. */
+/* Finds parts that are equal, or nearly so, by content. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +9,19 @@
 #include "runtime/files/gguf/internal.h"
 
 enum {
-    WINDOWS = 8,       /* places of a block that are looked up */
-    WINDOW_BYTES = 32, /* there */
-    NAMING_BYTES = 256 /* what an entry of the index takes, at most */
+    WINDOWS = 8,       /* positions in a block that are hashed */
+    WINDOW_BYTES = 32, /* bytes that are hashed at each */
+    NAMING_BYTES = 256 /* the largest size of an entry of the index */
 };
 
-/* A block that others may be like: of the base, or a literal part. */
+/* A block that others may be like: in the base, or a literal part. */
 typedef struct candidate {
     const uint8_t *data;
     uint64_t bytes;
-    size_t part; /* DEDUP_NONE: of the base */
+    size_t part; /* DEDUP_NONE: a block of the base */
 } candidate;
 
-/* Blocks by what stands in one of their windows; the first one of each kind. */
+/* A hash table of blocks by the contents of their windows; it keeps the first block of each key. */
 typedef struct table {
     uint64_t *keys; /* 0: free */
     candidate *blocks;
@@ -48,7 +48,8 @@ static uint64_t count_differing(const uint8_t *a, const uint8_t *b, uint64_t byt
     return n;
 }
 
-/* Whether a mask and so many exceptions are worth their place. */
+/* True if a mask, so many exceptions and an entry of the index take at most three quarters of the
+ * bytes. */
 static bool pays(uint64_t bytes, uint64_t differing) {
     const uint64_t mask = differing > 0 ? bytes / 8 + 1 : 0;
     return mask + differing + NAMING_BYTES <= bytes / 4 * 3;
@@ -62,16 +63,17 @@ static uint64_t tensor_bytes(const tern_gguf *file, size_t i) {
     return tern_gguf_tensor_at(file, i)->bytes;
 }
 
-/* Whether the bytes lie in the file of the base that is used. */
+/* True if the bytes lie in the file of the base that is used. */
 static bool in_base(const dedup_plan *plan, const uint8_t *data, uint64_t bytes) {
     const uintptr_t at = (uintptr_t)data, begin = (uintptr_t)plan->base;
     return plan->base != NULL && at >= begin && at - begin <= plan->base_bytes &&
            bytes <= plan->base_bytes - (at - begin);
 }
 
-/* ---- blocks that are known ------------------------------------------------------------------- */
+/* ---- known blocks ---------------------------------------------------------------------------- */
 
-/* Of blocks of one length; it has DEDUP_LEAST_BYTES at least. */
+/* The key of a window of a block. Blocks of different sizes have different keys; a block has at
+ * least DEDUP_LEAST_BYTES. */
 static uint64_t window_key(const uint8_t *block, uint64_t bytes, uint64_t window) {
     const uint64_t place[2] = {window, bytes};
     tern_hash64 h;
@@ -100,7 +102,7 @@ static void remember(table *t, candidate block) {
     }
 }
 
-/* Of the block that begins there. */
+/* The size of the block that begins at `at`. */
 static uint64_t block_bytes(uint64_t bytes, uint64_t at) {
     return bytes - at < DEDUP_BLOCK_BYTES ? bytes - at : DEDUP_BLOCK_BYTES;
 }
@@ -112,7 +114,7 @@ static uint64_t count_blocks(const tern_gguf *file) {
     return n;
 }
 
-/* Half of the slots stay free, whatever the blocks are. */
+/* Makes a table in which at least half of the slots stay free. */
 static bool table_new(table *t, uint64_t blocks) {
     size_t slots = 64;
     while (slots < 2 * WINDOWS * blocks)
@@ -136,7 +138,7 @@ static void remember_base(search *s) {
 
 /* ---- one tensor ------------------------------------------------------------------------------ */
 
-/* The tensor of the base with that name and size; NULL: none that can be used. */
+/* The tensor of the base with that name and size, or NULL. */
 static const uint8_t *same_in_base(const search *s, const tern_gguf_tensor *t) {
     char name[TERN_GGUF_MAX_NAME_BYTES + 1];
     if (s->base == NULL || t->name.size > TERN_GGUF_MAX_NAME_BYTES)
@@ -160,7 +162,7 @@ static void consider(const uint8_t *block, uint64_t bytes, candidate c, candidat
     }
 }
 
-/* The part that a block continues: both are like bytes of the base side by side. */
+/* True if a block continues the part before it: both are like adjacent bytes of the base. */
 static bool continues(const dedup_plan *plan, const dedup_part *before, size_t tensor,
                       const uint8_t *base, uint64_t differing) {
     return plan->n > 0 && before->tensor == tensor && before->base != NULL &&
@@ -200,8 +202,8 @@ static bool add_block(search *s, size_t tensor, uint64_t offset, uint64_t bytes,
     return true;
 }
 
-/* The tensor as one part: all of a tensor of the base, or like an equal one, or the default of
- * equal ones. False: it is not one of these. */
+/* Describes the tensor as one part if it equals a tensor of the base or an earlier tensor, or if a
+ * later tensor equals it. False: none of these. */
 static bool is_whole(const search *s, size_t tensor, const uint8_t *same, dedup_part *out) {
     const dedup_plan *plan = s->plan;
     const uint64_t bytes = tensor_bytes(plan->model, tensor);
@@ -241,9 +243,9 @@ static bool add_tensor(search *s, size_t tensor) {
     return true;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all tensors ----------------------------------------------------------------------------- */
 
-/* Tensors that are equal to an earlier one, found by their hashes and compared. */
+/* Finds tensors that equal an earlier one: compares the hashes, then the bytes. */
 static void find_twins(search *s) {
     const tern_gguf *model = s->plan->model;
     const size_t n = tern_gguf_tensor_count(model);
@@ -264,7 +266,7 @@ static void find_twins(search *s) {
     }
 }
 
-/* The largest file of the base: of a whole model in one file, that one. */
+/* Chooses the largest file of the base. */
 static void choose_base(dedup_plan *plan, const tern_gguf *base) {
     const tern_gguf *largest = base;
     for (size_t i = 0; i < base->n_others; i++)
@@ -289,7 +291,7 @@ tern_status dedup_find(const tern_gguf *model, const tern_gguf *base, dedup_plan
     const size_t n = tern_gguf_tensor_count(model);
     search s = {.plan = plan,
                 .base = base,
-                .hashes = calloc(n + 1, sizeof *s.hashes), /* + 1: never of size 0 */
+                .hashes = calloc(n + 1, sizeof *s.hashes), /* + 1: never 0 bytes */
                 .twins = calloc(n + 1, sizeof *s.twins),
                 .has_twin = calloc(n + 1, sizeof *s.has_twin),
                 .whole = calloc(n + 1, sizeof *s.whole),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model without its shared bytes. */
+/* Writes the model without its shared bytes. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,9 @@ static void copy_keys(const tern_gguf *model, tern_gguf_writer *w) {
     }
 }
 
-/* What shape and type ask for: the last I2_S tensor of a file may lack bytes that mean nothing. */
+/*
+ * The size by shape and type: the last I2_S tensor of a file may lack meaningless trailing bytes.
+ */
 static uint64_t full_bytes(const tern_gguf_tensor *t) {
     uint64_t bytes = 0;
     if (t->type >= TERN_GGUF_FIRST_OWN_TYPE ||
@@ -54,7 +56,8 @@ static tern_status write_tensor(const tern_gguf_tensor *t, tern_gguf_writer *w, 
     return status;
 }
 
-/* A list that is replaced goes first: no list ever tells about the bytes of another. */
+/* Removes a list that will be replaced before anything else, so no list ever describes the bytes of
+ * another one. */
 static tern_status remove_list(const char *folder, tern_error *err) {
     char *path = NULL;
     tern_status status = TERN_OK;
@@ -97,7 +100,7 @@ tern_status dedup_write_folder(const dedup_plan *plan, const char *folder, tern_
     }
     tern_gguf_writer_abort(&w);
     if (status != TERN_OK && made)
-        (void)rmdir(folder); /* the writer could not while shared bytes lay there */
+        (void)rmdir(folder); /* the writer could not remove it while shared bytes lay there */
     free(prefix);
     return status;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of whole tensors, as a file lists them by numbers that another file gives to names. */
+/*
+ * Groups of whole tensors: a file lists them by numbers, and another file assigns numbers to names.
+ */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,14 +61,14 @@ static tern_status read_map(groups_reading *g, const tern_json_value *root) {
     tern_status status = TERN_OK;
     if (tensors == NULL || tensors->type != TERN_JSON_ARRAY)
         return tern_fail(g->err, TERN_ERR_JSON, "%s: 'tensors' is not a list", g->map);
-    g->numbers = calloc((size_t)tensors->count + 1, sizeof *g->numbers); /* + 1: never of size 0 */
+    g->numbers = calloc((size_t)tensors->count + 1, sizeof *g->numbers); /* + 1: never 0 bytes */
     if (g->numbers == NULL)
         return tern_fail(g->err, TERN_ERR_NOMEM, "%s: no memory for %" PRIu32 " tensors", g->map,
                          tensors->count);
     const tern_json_value *v = tensors + 1;
     for (; status == TERN_OK && g->n < tensors->count; v += v->size) {
         numbering *number = &g->numbers[g->n];
-        number->index = (int64_t)g->n; /* where the entry does not say */
+        number->index = (int64_t)g->n; /* if the entry has no index */
         const tern_json_value *index = tern_json_get(v, "index");
         if (index != NULL && !tern_json_integer(index, &number->index))
             return tern_fail(g->err, TERN_ERR_JSON, "%s: line %" PRIu32 ": 'index' is not a number",
@@ -84,7 +86,7 @@ static tern_status read_map(groups_reading *g, const tern_json_value *root) {
 
 /* ---- the groups ------------------------------------------------------------------------------ */
 
-/* The tensor of a number, which must be in no group yet. */
+/* The tensor with a number; it must not be in a group yet. */
 static tern_status take_tensor(groups_reading *g, const tern_json_value *group,
                                const tern_json_value *v, size_t *out) {
     numbering key = {.index = -1};
@@ -157,7 +159,7 @@ static tern_status read_groups(groups_reading *g, const tern_json_value *root) {
     tern_status status = TERN_OK;
     if (groups->type != TERN_JSON_ARRAY)
         return tern_fail(g->err, TERN_ERR_JSON, "%s: is not a list of groups", g->groups);
-    g->taken = calloc(n + 1, sizeof *g->taken); /* + 1: never of size 0 */
+    g->taken = calloc(n + 1, sizeof *g->taken); /* + 1: never 0 bytes */
     if (g->taken == NULL)
         return tern_fail(g->err, TERN_ERR_NOMEM, "%s: no memory for its groups", g->groups);
     const tern_json_value *v = groups + 1;

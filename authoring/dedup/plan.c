@@ -40,7 +40,8 @@ void dedup_make_like(dedup_plan *plan, size_t part, size_t literal) {
     plan->parts[literal].first_user = part;
 }
 
-/* The parts of a tensor that stays as it is are nobody's default, so only numbers move. */
+/* Drops the parts of tensors that stay as they are. No other part refers to them, so only indices
+ * change. */
 static void drop_parts(dedup_plan *plan, size_t *moved) {
     size_t n = 0;
     for (size_t i = 0; i < plan->n; i++) {
@@ -60,7 +61,7 @@ static void drop_parts(dedup_plan *plan, size_t *moved) {
 
 tern_status dedup_finish(dedup_plan *plan, tern_error *err) {
     const size_t n = tern_gguf_tensor_count(plan->model);
-    size_t *moved = calloc(plan->n + 1, sizeof *moved); /* + 1: never of size 0 */
+    size_t *moved = calloc(plan->n + 1, sizeof *moved); /* + 1: never 0 bytes */
     plan->shared = calloc(n + 1, sizeof *plan->shared);
     if (moved == NULL || plan->shared == NULL) {
         free(moved);

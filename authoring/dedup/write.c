@@ -16,11 +16,11 @@ enum { PATH_BYTES = 4096, INDEX = TERN_DEDUP_BASE + 1, TARGETS };
 static const char *const endings[TARGETS] = {".defaults.bin", ".masks.bin", ".exceptions.bin",
                                              ".base.bin", ".dedup.json"};
 
-/* The files while they are written, or counted. */
+/* The state while the files are written, or only measured. */
 typedef struct writing {
     const dedup_plan *plan;
     char *paths[TARGETS];
-    tern_out_file *files[TARGETS]; /* NULL: counted only; the base is a link */
+    tern_out_file *files[TARGETS]; /* NULL: only counted; the base is a link */
     uint64_t sizes[TERN_DEDUP_FILES];
     dedup_sizes *totals;
     bool uses_base;
@@ -42,7 +42,8 @@ static const uint8_t *part_data(const dedup_plan *plan, const dedup_part *p) {
     return tern_gguf_tensor_at(plan->model, p->tensor)->data + p->offset;
 }
 
-/* Mask and exceptions of some bytes of a part; a multiple of 8 but at its end. */
+/* Writes mask and exceptions for some bytes of a part; their number is a multiple of 8 except at
+ * the part's end. */
 static void put_differing(writing *w, const uint8_t *data, const uint8_t *defaults,
                           uint64_t bytes) {
     uint8_t *mask = w->scratch, *exceptions = mask + DEDUP_BLOCK_BYTES / 8;
@@ -83,7 +84,7 @@ static void put_target(writing *w, const dedup_part *p, const uint8_t *defaults)
     *(p->differing > 0 ? &w->totals->near : &w->totals->equal) += p->bytes;
 }
 
-/* A literal part with those that are like it. */
+/* Writes a literal part and all parts like it. */
 static void put_literal(writing *w, const dedup_part *p, uint64_t bytes) {
     const uint8_t *data = part_data(w->plan, p);
     text_print(&w->index, "{\"default\":{");
@@ -108,7 +109,7 @@ static void put_based(writing *w, const dedup_part *p) {
     w->uses_base = true;
 }
 
-/* Literal parts of a tensor in a row that nothing is like are one. */
+/* Joins consecutive literal parts of a tensor that no other part is like; returns their bytes. */
 static uint64_t literal_bytes(const dedup_plan *plan, size_t *i) {
     const dedup_part *first = &plan->parts[*i];
     uint64_t bytes = first->bytes;
@@ -217,7 +218,8 @@ static void open_files(writing *w, const char *prefix, tern_out_mode mode) {
     }
 }
 
-/* A link by the whole path, in place of an older one: it holds when the folder is moved. */
+/* Makes a link with an absolute path, which still holds when the folder is moved; replaces an older
+ * one. */
 static tern_status link_base(writing *w, tern_out_mode mode) {
     const char *path = w->paths[TERN_DEDUP_BASE];
     char *whole = realpath(w->plan->base_path, NULL);
@@ -233,7 +235,7 @@ static tern_status link_base(writing *w, tern_out_mode mode) {
     return status;
 }
 
-/* All get their names, the index last; or none keeps one. */
+/* Gives all files their names, the index last. On failure none keeps its name. */
 static void commit_files(writing *w, tern_out_mode mode) {
     int done = 0;
     if (w->status == TERN_OK && mode == TERN_OUT_REPLACE && unlink(w->paths[INDEX]) != 0 &&

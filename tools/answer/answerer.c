@@ -20,14 +20,14 @@ void answerer_close(answerer *a) {
     *a = (answerer){0};
 }
 
-/* ---- an answer in work ----------------------------------------------------------------------- */
+/* ---- one answer ------------------------------------------------------------------------------ */
 
 typedef struct asking {
     answerer *a;
     const tern_request *request;
     answer_sink *sink;
     void *user;
-    bool ended;     /* by the sink */
+    bool ended;     /* the sink ended it */
     double touched; /* seconds of work-touch before the last pass */
 } asking;
 
@@ -67,7 +67,7 @@ static void say(void *user, size_t number, const char *bytes, size_t size) {
     give(user, bytes, size);
 }
 
-/* A copy of bytes[size], to be freed, in place of the one before; NULL: no memory. */
+/* Replaces `before` by a copy of bytes[size], to be freed; NULL: no memory. */
 static void *keep(void *before, const void *bytes, size_t size) {
     void *copy = realloc(before, size + 1);
     if (copy == NULL)

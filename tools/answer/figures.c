@@ -22,7 +22,7 @@ double figures_decode_seconds(const together_answer *a) {
     return f->prompt_seconds > 0.0 ? f->seconds - f->prompt_seconds : 0.0;
 }
 
-/* Tokens of the prompt that were computed, in a second. */
+/* Tokens of the prompt that were computed, per second. */
 static double prefill_rate(const together_answer *a) {
     return rate(a->figures.n_prompt - a->figures.n_shared, figures_prompt_seconds(a));
 }

@@ -17,9 +17,9 @@
 #include "tools/touch/touch_options.h"
 
 enum {
-    MOST_AT_ONCE = 64, /* unless --parallel says more: from there on a pass gains little */
+    MOST_AT_ONCE = 64, /* without --parallel: beyond it a pass gains little */
     MORE_LIVE = 2,     /* answers that wait in the engine, so that a pass is never short of them */
-    AHEAD = 4          /* times as many may be complete and wait for the first one to be told */
+    AHEAD = 4          /* times as many may be complete and wait until the first is printed */
 };
 
 typedef struct many {
@@ -31,12 +31,12 @@ typedef struct many {
     form form;
     uint64_t rounds;
     uint32_t n_ctx, at_once;
-    uint8_t space[TERN_SPACE_BYTES]; /* of the request that is asked for */
+    uint8_t space[TERN_SPACE_BYTES]; /* of the next request */
     size_t answers, failures, tokens;
     size_t begun;                                          /* answers whose text has begun */
-    size_t prompt_tokens, generated_tokens, shared_tokens; /* of what was told */
-    uint64_t kv_hits, kv_misses;                           /* the same */
-    tern_latencies *latencies;                             /* from token to token of an answer */
+    size_t prompt_tokens, generated_tokens, shared_tokens; /* of the printed answers */
+    uint64_t kv_hits, kv_misses;                           /* of the same answers */
+    tern_latencies *latencies;                             /* between the tokens of an answer */
     double begin, shown;                                   /* seconds */
     bool json, progress, broken;
 } many;
@@ -45,13 +45,13 @@ bool many_wanted(const options *o) {
     return options_given(o, OPT_PROMPTS_FILE) || options_integer(o, OPT_ROUNDS) > 1;
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static const prompt *prompt_of(const many *m, size_t number) {
     return &m->prompts->items[number / m->rounds];
 }
 
-/* Tokens that the context has room for after a prompt; 0 also for one that is too long. */
+/* Tokens that the context has room for after a prompt; also 0 for a prompt that is too long. */
 static size_t room_after(const many *m, const prompt *p) {
     return p->n < m->n_ctx ? m->n_ctx - p->n : 0;
 }
@@ -68,7 +68,7 @@ static void ask(void *user, size_t number, tern_request *request) {
 
 /* ---- how many at once ------------------------------------------------------------------------ */
 
-/* Positions of the largest answer, at most. */
+/* An upper bound on the positions of any answer. */
 static uint32_t largest_answer(const many *m) {
     uint32_t largest = 1;
     for (size_t i = 0; i < m->prompts->n; i++) {
@@ -81,9 +81,11 @@ static uint32_t largest_answer(const many *m) {
     return largest;
 }
 
-/* Memory for as many of the largest answers as are wanted at once, and as many again so that what
- * they begin with is still there for later ones, within --kv-memory or half of what is free; for
- * one of them in any case. */
+/*
+ * Memory for as many of the largest answers as run at once, and for as many again so that later
+ * answers still find the beginnings that they share; at most --kv-memory, or half of the free
+ * memory, but enough for one answer in any case.
+ */
 static uint64_t pool_bytes(const many *m, const tern_engine_params *params) {
     const uint32_t largest = largest_answer(m);
     const uint64_t given = options_integer(m->o, OPT_KV_MEMORY) << 20;
@@ -110,9 +112,9 @@ static int open_engine(many *m) {
     return loader_open_engine(&params, m->l);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
-/* A line that is written over on a terminal which no text goes to. */
+/* Shows a line that overwrites itself, on a terminal that does not get the text. */
 static void show_progress(many *m, bool last) {
     const double now = tern_clock_seconds();
     if (!m->progress || (now - m->shown < 0.1 && !last))
@@ -141,7 +143,7 @@ static void on_token(void *user, int32_t token, double seconds) {
         touch_token(m->touch);
 }
 
-/* Before the first byte of an answer's text. */
+/* Called before the first byte of an answer's text. */
 static void begin_text(many *m, size_t number) {
     const prompt *p = prompt_of(m, number);
     if (m->begun > number)
@@ -217,7 +219,7 @@ static void tell(void *user, const together_answer *told) {
     form_end(&m->form, a->number);
 }
 
-/* The last line: the run. */
+/* Prints the last line, which describes the run. */
 static int print_run(const many *m, double seconds) {
     const tern_engine_state s = tern_engine_now(m->l->engine);
     const double read = (double)s.passes * (double)m->l->info.weight_bytes;
@@ -276,7 +278,7 @@ static int answer_all(many *m) {
     return m->failures > 0 ? EXIT_FAILED : interrupt_status(EXIT_DONE);
 }
 
-/* The ids of those prompts that are texts. */
+/* Tokenizes the prompts that are texts. */
 static int tokenize_all(const options *o, const loaded *l, const prompts *p) {
     int status = EXIT_DONE;
     for (size_t i = 0; status == EXIT_DONE && i < p->n; i++)

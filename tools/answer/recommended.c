@@ -13,7 +13,7 @@
 
 enum { CONFIG_LIMIT = 1 << 20, NUMBER_BYTES = 64 };
 
-/* How the two kinds of files call the parameters; NULL: not at all. */
+/* Names of the parameters in the two kinds of files; NULL: it has no name there. */
 static const struct {
     option_id option;
     const char *json, *key;
@@ -33,7 +33,7 @@ option_id sampling_option(sampling_parameter p) {
     return parameters[p].option;
 }
 
-/* Whether a parameter can have the value: what its option accepts as a text. */
+/* True if the parameter's option accepts the value. */
 static bool in_range(sampling_parameter p, double value) {
     const option_spec *spec = option_describe(parameters[p].option);
     return spec->type == OPTION_INTEGER
@@ -86,7 +86,7 @@ static tern_status read_number(const tern_json_value *v, sampling_parameter p, c
     return set(out, p, strtod(text, NULL), path, name, TERN_ERR_CONFIG, err);
 }
 
-/* The likeliest token: what cuts off tokens at random does nothing. */
+/* Selects greedy sampling: parameters that cut off tokens get neutral values. */
 static void make_greedy(recommended *out) {
     static const double nothing[] = {[SAMPLING_TEMPERATURE] = 0.0,
                                      [SAMPLING_TOP_K] = 0.0,
@@ -141,7 +141,7 @@ tern_status recommended_in_metadata(const tern_gguf *file, recommended *out, ter
         if (tern_gguf_find(file, key) == NULL)
             continue;
         uint32_t whole;
-        float real = NAN; /* what is not a number is not a value */
+        float real = NAN; /* stays NAN, which is refused, if the key is not a number */
         if (tern_gguf_u32(file, key, &whole, NULL) == TERN_OK)
             real = (float)whole;
         else

@@ -10,7 +10,7 @@
 
 #include "tools/cli/output.h"
 
-/* An id in decimal, or a text that is one token of the model; -1 after a complaint. */
+/* A decimal id, or a text that is one token of the model; -1 after a complaint. */
 static int32_t bias_token(const loaded *l, const char *text, size_t size) {
     char *end;
     errno = 0;
@@ -39,7 +39,7 @@ static int32_t bias_token(const loaded *l, const char *text, size_t size) {
     return token;
 }
 
-/* TOKEN=X; the last '=' counts, so that a text may hold others. */
+/* Reads TOKEN=X. The last '=' separates, so TOKEN may contain others. */
 static int read_bias(const loaded *l, const char *text, tern_logit_bias *bias) {
     const char *equals = strrchr(text, '=');
     char *end = NULL;
@@ -86,12 +86,13 @@ static int read_lists(const options *o, const loaded *l, answer_options *a) {
             return EXIT_USAGE;
         }
     }
-    r->n_stop_texts = l->tokenizer != NULL ? r->n_stop_texts : 0; /* else there is no text */
+    r->n_stop_texts = l->tokenizer != NULL ? r->n_stop_texts : 0; /* no tokenizer: no text */
     r->stop_texts = a->stop_texts;
     return EXIT_DONE;
 }
 
-/* A receipt tells of passes and kernels, which are then the same at every run. */
+/* Drafts are off with a receipt, because it records passes and kernels, which must not vary between
+ * runs. */
 static tern_draft_mode draft_mode(const options *o) {
     const bool receipt = o->command == COMMAND_RUN && options_given(o, OPT_RECEIPT);
     return receipt || options_switch(o, OPT_NO_DRAFT) ? TERN_DRAFT_NEVER : TERN_DRAFT_WHERE_IT_PAYS;
@@ -128,7 +129,7 @@ tern_request answer_options_request(const answer_options *a, const options *o, c
     request.tokens = p->ids;
     request.n_tokens = p->n;
     request.sampling = &a->sampling;
-    request.no_digest = !options_switch(o, OPT_JSON);          /* nobody is shown it */
+    request.no_digest = !options_switch(o, OPT_JSON);          /* it is not shown */
     request.drop_space = options_switch(o, OPT_CHAT) && !echo; /* an echoed prompt needs it */
     return request;
 }

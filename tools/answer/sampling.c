@@ -27,13 +27,13 @@ static const char *const sources[] = {
     [SAMPLING_BY_FLAG] = "flag",
 };
 
-/* Of a conversation with a model that recommends nothing. */
+/* Defaults for a conversation if the model recommends nothing. */
 static const recommended usual = {
     .has = {[SAMPLING_TEMPERATURE] = true, [SAMPLING_TOP_P] = true},
     .values = {[SAMPLING_TEMPERATURE] = 0.7, [SAMPLING_TOP_P] = 0.95},
 };
 
-/* The value with which a parameter does nothing. */
+/* The value at which a parameter has no effect. */
 static double neutral(int p) {
     return strtod(option_describe(sampling_option((sampling_parameter)p))->fallback, NULL);
 }
@@ -47,8 +47,8 @@ static void take(sampling *s, const recommended *r, sampling_source source) {
     }
 }
 
-/* One line about what cannot be used. What could not be read for now is no such thing: the answers
- * would be others the next time. */
+/* Reports an unusable recommendation in one line and ignores it. A file that could not be read now
+ * is an error, because a later run might read it and give other answers. */
 static int leave_out(const options *o, const tern_error *err) {
     if (err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_IO)
         return complain_error(err);
@@ -90,7 +90,7 @@ static void take_options(const options *o, sampling *s) {
     }
 }
 
-/* --greedy, where no --temp says otherwise nearer by. */
+/* Applies --greedy unless --temp comes from a source of higher precedence. */
 static int take_greedy(const options *o, sampling *s) {
     const option_source greedy = o->values[OPT_GREEDY].source;
     const option_source given = o->values[OPT_TEMPERATURE].source;
@@ -126,7 +126,7 @@ void sampling_apply(const sampling *s, tern_sampler_params *params) {
     params->repeat_last_n = (uint32_t)s->values[SAMPLING_LAST_N];
 }
 
-/* Whether a parameter decides anything: at temperature 0 none that cuts off tokens does. */
+/* True if a parameter has an effect: at temperature 0 those that cut off tokens have none. */
 static bool counts(const sampling *s, int p) {
     const bool greedy = s->values[SAMPLING_TEMPERATURE] == 0.0;
     return p != SAMPLING_LAST_N && s->values[p] != neutral(p) &&

@@ -3,7 +3,7 @@
 #define TERN_TOOLS_ANSWER_SAMPLING_H
 
 /*
- * How tokens are picked, and who says so. Each parameter comes from the first of: its flag, its
+ * Sampling parameters and their sources. Each parameter comes from the first of: its flag, its
  * variable, generation_config.json beside the model, the model's own metadata, a default.
  */
 
@@ -24,21 +24,21 @@ typedef struct sampling {
 } sampling;
 
 /*
- * as_recommended: of a conversation, where what the model recommends counts, and without it
- * temperature 0.7 and top-p 0.95; otherwise only flags and variables do, and the default is the
- * likeliest token. What makes no sense is told in one line and left out; with --strict, and
- * when it cannot be read, that fails.
- * EXIT_DONE, or the exit status after a complaint.
+ * as_recommended is for conversations: the model's recommendations apply, and without them
+ * temperature 0.7 and top-p 0.95. Otherwise only flags and variables apply, and the default is
+ * greedy. Unusable recommendations are reported in one line and ignored; with --strict, or if they
+ * cannot be read, this fails. EXIT_DONE, or the exit status after a complaint.
  */
 int sampling_read(const options *o, const loaded *l, bool as_recommended, sampling *out);
 
-/* Puts the values into *params; its seed and bias stay. */
+/* Puts the values into *params; its seed and bias do not change. */
 void sampling_apply(const sampling *s, tern_sampler_params *params);
 
-/* "temperature 0.7 (default), top-p 0.95 (default)": those that do something, or "greedy". */
+/* "temperature 0.7 (default), top-p 0.95 (default)": the parameters that have an effect, or
+ * "greedy". */
 void sampling_describe(const sampling *s, char *text, size_t size);
 
-/* A line for each: name, value, source. */
+/* Prints a line for each parameter: name, value, source. */
 void sampling_print(const sampling *s, FILE *out);
 
 #endif

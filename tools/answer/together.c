@@ -7,14 +7,14 @@
 #include "base/json_tree/text.h"
 #include "base/metrics.h"
 
-/* An answer that is under way, or waits until those before it are told. */
+/* An answer that is in progress, or waits until those before it are told. */
 typedef struct slot {
     uint64_t request; /* 0: the engine does not have it */
     bool is_over;
     text tokens; /* int32_t each */
     text words;
     text pooled; /* floats */
-    size_t said; /* of the words */
+    size_t said; /* bytes of `words` that were said */
     double last; /* seconds of the last token */
     tern_latencies latencies;
     tern_end end;
@@ -27,9 +27,9 @@ typedef struct slot {
 typedef struct together {
     tern_engine *engine;
     const together_task *task;
-    slot *slots;        /* [ahead] answer i in slot i % ahead */
+    slot *slots;        /* [ahead] answer i is in slot i % ahead */
     size_t first, next; /* answers that are not told yet: first .. next - 1 */
-    size_t live;        /* of these the engine has */
+    size_t live;        /* of these, the number that the engine has */
     bool cancelled;
     tern_status status;
     tern_error *err;
@@ -85,7 +85,7 @@ static void cancel_all(together *t) {
     t->cancelled = true;
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void take_text(together *t, slot *s, const tern_event *e) {
     text_add(&s->words, e->text, e->size);
@@ -130,7 +130,7 @@ static void take(together *t, const tern_event *e) {
     for (size_t i = t->first; i < t->next && s == NULL; i++)
         s = slot_of(t, i)->request == e->request ? slot_of(t, i) : NULL;
     if (s == NULL)
-        return; /* not of this task */
+        return; /* another task's */
     take_text(t, s, e);
     if (e->kind == TERN_EVENT_TOKEN)
         take_token(t, s, e);
@@ -138,7 +138,7 @@ static void take(together *t, const tern_event *e) {
         take_end(t, s, e);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static void tell(const together *t, size_t number, slot *s) {
     tern_latencies_sort(&s->latencies);
@@ -159,7 +159,7 @@ static void tell(const together *t, size_t number, slot *s) {
     t->task->tell(t->task->user, &answer);
 }
 
-/* Text of the first answer, and all of those that are complete after it. */
+/* Tells the new text of the first answer, and each complete answer from there on. */
 static void tell_in_order(together *t) {
     for (bool more = true; more && t->first < t->next;) {
         slot *s = slot_of(t, t->first);

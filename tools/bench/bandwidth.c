@@ -15,15 +15,15 @@
 #include "tern/team.h"
 
 enum { PASSES = 6, LINE_WORDS = 8, PREFETCH_WORDS = 512 }; /* 64 bytes; 4 KiB ahead */
-enum { COLS = 4096 };                                      /* of the matrix that a piece is */
-static const size_t pass_bytes = (size_t)256 << 20;        /* 10 ms or more */
+enum { COLS = 4096 };                                      /* of a piece as a matrix */
+static const size_t pass_bytes = (size_t)256 << 20;        /* takes 10 ms or more */
 static const size_t most_bytes = (size_t)2 << 30;
 
-/* The buffer: passes follow each other through it, so that none finds in a cache what an earlier
- * one left there. */
+/* The buffer. Consecutive passes read consecutive pieces, so no pass finds data in a cache that an
+ * earlier one has read. */
 typedef struct ring {
     uint64_t *words; /* [pieces][piece]; NULL: no memory */
-    float *y;        /* [rows of a piece] what products write; NULL: no memory */
+    float *y;        /* [rows of a piece] output of products; NULL: no memory */
     size_t piece, pieces;
     size_t next; /* piece of the next pass */
     bool filled;
@@ -31,18 +31,19 @@ typedef struct ring {
 
 typedef struct measurement {
     ring *ring;
-    const tern_kernel_row *product; /* NULL: this machine has none */
+    const tern_kernel_row *product; /* NULL: this machine has no such kernel */
     double best;                    /* seconds of the fastest pass */
     uint64_t checksum;              /* keeps the loads from being optimised away */
 } measurement;
 
 /*
- * There are two ways to read, and the faster one counts. Sums of words are bound by the core where
- * it loads 64 bytes at once for vectors and eight for words: an AMD EPYC of Zen 5 reads 21 GB/s
- * that way, and 37 by the product of int8 codes, which does little more than load.
+ * There are two ways to read; the faster one counts. Summing words is limited by the core rather
+ * than the memory if a vector load takes 64 bytes and a word load only eight: an AMD EPYC of Zen 5
+ * reads 21 GB/s that way, and 37 GB/s by the product of int8 codes, which does little more than
+ * load.
  */
 
-/* Adds up words[0, n), n a multiple of LINE_WORDS, with eight sums so that loads need not wait. */
+/* Sums words[0, n), n a multiple of LINE_WORDS. Eight separate sums keep loads from waiting. */
 static uint64_t read_words(const uint64_t *words, size_t n) {
     uint64_t s[LINE_WORDS] = {0};
     for (size_t i = 0; i < n; i += LINE_WORDS) {
@@ -80,8 +81,8 @@ static void read_rows(const measurement *m, const uint64_t *words, tern_part par
     m->product->fn.matmul(&w, &x, &tile, m->ring->y, w.rows);
 }
 
-/* Each worker writes the parts that it is going to read: so the pages are near it. All pieces
- * before the first one is read, which then is in no cache any more. */
+/* Each worker writes the parts that it will read, so their pages are on its NUMA node. All pieces
+ * are filled before the first one is read, which is no longer in a cache then. */
 static void fill(const ring *r, tern_part part) {
     for (size_t piece = 0; piece < r->pieces; piece++)
         for (size_t i = part.begin; i < part.end; i++)
@@ -113,7 +114,7 @@ static void measure_body(tern_worker worker, void *argument) {
     }
 }
 
-/* Pieces that are together more than four last-level caches; at least two passes' worth. */
+/* Makes pieces that together exceed four last-level caches, and hold at least two passes. */
 static ring ring_open(void) {
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     const size_t wanted = cache > 0 ? 5 * (size_t)cache : 0;
@@ -125,13 +126,13 @@ static ring ring_open(void) {
     r.words = r.words == MAP_FAILED ? NULL : r.words;
     if (r.words != NULL) {
         (void)madvise(r.words, pieces * pass_bytes,
-                      MADV_HUGEPAGE); /* fewer faults; no matter else */
+                      MADV_HUGEPAGE); /* fewer page faults; failure does not matter */
     }
     r.y = malloc(piece_rows(&r) * sizeof *r.y);
     return r;
 }
 
-/* The product that reads a piece of memory as a matrix of so many bytes; NULL: none. */
+/* The kernel that can read a piece as a matrix of exactly its size; NULL: none. */
 static const tern_kernel_row *product_of(const ring *r) {
     uint64_t mask;
     if (r->y == NULL || tern_cpu_mask(NULL, NULL, &mask, NULL) != TERN_OK)
@@ -157,7 +158,7 @@ static double measure_here(ring *r, uint32_t threads) {
     return gbs;
 }
 
-/* The child: answers until the other end is closed. */
+/* The child process: answers until the other end is closed. */
 static void serve(int end) {
     ring r = ring_open();
     uint32_t threads;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from measured times: bytes, bandwidth, weights a second. */
+/* Quantities derived from measured times: bytes, bandwidth, weights per second. */
 
 #include "tern/inspect.h"
 #include "tools/bench/bench.h"
@@ -11,7 +11,9 @@ double bench_ratio(double x, double y) {
 uint64_t bench_cache_bytes(const bench *b, const bench_point *p) {
     if (p->n_decode == 0)
         return 0;
-    /* Token i of n sees the context (at least one token), itself, and the i before it. */
+    /*
+     * Token i of n attends to the context (at least one token), itself, and the i tokens before it.
+     */
     const uint64_t context = p->depth > 0 ? p->depth : 1;
     const uint64_t twice = 2 * context + p->n_decode + 1;
     return tern_model_kv_bytes(b->l.model, 1, loader_kv_format(b->o)) * twice / 2;
@@ -21,7 +23,8 @@ uint64_t bench_token_bytes(const bench *b, const bench_point *p) {
     return b->l.info.weight_bytes + bench_cache_bytes(b, p);
 }
 
-/* What n tokens read of experts at most, more than one: each takes others while there are some. */
+/* Bytes of experts that n tokens read beyond those of one, at most: each token is assumed to choose
+ * other experts as long as there are any. */
 static double more_experts_bytes(const tern_model *m, size_t n) {
     const tern_linear *linear;
     double bytes = 0.0;

@@ -8,7 +8,7 @@
 
 enum { PATH_BYTES = 256, NAME_BYTES = 64 };
 
-/* The first line of folder/file into text, without its newline. */
+/* Reads the first line of folder/file into text, without its newline. */
 static bool read_line(const char *folder, const char *file, char *text, size_t size) {
     char path[PATH_BYTES];
     const int n = snprintf(path, sizeof path, "%s/%s", folder, file);
@@ -18,7 +18,7 @@ static bool read_line(const char *folder, const char *file, char *text, size_t s
     if (f == NULL)
         return false;
     const bool read = fgets(text, (int)size, f) != NULL;
-    (void)fclose(f); /* read only: nothing can be lost */
+    (void)fclose(f); /* read only: no data can be lost */
     if (read)
         text[strcspn(text, "\n")] = '\0';
     return read;
@@ -29,14 +29,14 @@ static bool read_count(const char *folder, const char *file, uint64_t *count) {
     return read_line(folder, file, text, sizeof text) && sscanf(text, "%" SCNu64, count) == 1;
 }
 
-/* Whether a folder holds the counters of a package. A domain inside a package counts what the
- * package counts too, so only packages are added up. */
+/* True if a folder holds the counters of a package. Only packages are summed, because a package's
+ * counter includes the domains inside it. */
 static bool is_package(const char *folder) {
     char name[NAME_BYTES];
     return read_line(folder, "name", name, sizeof name) && strncmp(name, "package", 7) == 0;
 }
 
-/* Adds a package; false when it cannot be read. */
+/* Adds a package; false if it cannot be read. */
 static bool add_package(energy_meter *m, const char *path) {
     const size_t i = m->n;
     if (i == ENERGY_PACKAGES || !read_count(path, "energy_uj", &m->last[i]) ||

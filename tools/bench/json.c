@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tern bench says to programs. */
+/* The output of tern bench for programs. */
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ static json_t *list_of(const series *s) {
     return list;
 }
 
-/* Every sample: value i of each list is of round i. */
+/* All samples: value i of each list belongs to round i. */
 static json_t *rounds(const bench_point *p) {
     json_t *root = json_object();
     json_object_set_new(root, "prefill_tps", list_of(&p->prefill_tps));
@@ -38,7 +38,7 @@ static json_t *rounds(const bench_point *p) {
     return root;
 }
 
-/* What every point has. */
+/* Sets the figures that every point has. */
 static void set_point(json_t *root, const bench *b, const bench_point *p) {
     set_count(root, "threads", p->threads);
     set_count(root, "prompt_tokens", p->n_prompt);
@@ -90,7 +90,7 @@ static json_t *batches(const bench *b) {
     return root;
 }
 
-/* A figure with its samples in `rounds`. */
+/* Sets a figure, and its samples in `rounds`. */
 static void set_series(json_t *root, json_t *rounds, const char *key, const series *s) {
     set_number(root, key, series_median(s));
     json_object_set_new(rounds, key, list_of(s));
@@ -194,7 +194,7 @@ static json_t *stages_json(const bench_stages *s, size_t depth) {
     return root;
 }
 
-/* The kinds of passes that were measured. */
+/* Sets the kinds of passes that were measured. */
 static void set_stages(json_t *root, const bench *b) {
     json_t *kinds = json_object();
     if (b->stages->prefill.tokens > 0)
@@ -204,7 +204,7 @@ static void set_stages(json_t *root, const bench *b) {
     json_object_set_new(root, "stages", kinds);
 }
 
-/* Bytes and weights by component, and the limits of the processor. */
+/* Sets bytes and weights by component, and the limits of the processor. */
 static void set_work(json_t *root, const bench *b) {
     const tern_model_info *i = &b->l.info;
     const bench_point *p = &b->main;
@@ -245,7 +245,7 @@ json_t *bench_figures(const bench *b) {
     return root;
 }
 
-/* What was asked of memory ahead, if anything. */
+/* Sets the parameters of prefetching, if it was used. */
 static void set_fetch(json_t *root, const tern_model *model) {
     const tern_fetch f = tern_model_fetch(model);
     const bool passing = f.hint == TERN_FETCH_PASSING;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of numbers on the command line of tern bench. */
+/* Reads lists of numbers from the command line of tern bench. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,11 +7,11 @@
 
 #include "tools/bench/bench.h"
 
-/* One number in decimal digits at *text, which moves after it. */
+/* Reads one decimal number at *text and advances *text past it. */
 static bool read_number(const char **text, uint64_t *number) {
     char *end;
     if (**text < '0' || **text > '9')
-        return false; /* strtoull takes signs and blanks */
+        return false; /* strtoull would accept signs and blanks */
     errno = 0;
     *number = strtoull(*text, &end, 10);
     *text = end;

@@ -9,7 +9,7 @@
 #include "tern/team.h"
 #include "tools/bench/bench.h"
 
-enum { BATCH_ROUNDS = 5 }; /* passes of each size in one of the --repeat rounds */
+enum { BATCH_ROUNDS = 5 }; /* passes of each size in each of the --repeat rounds */
 
 tern_status bench_fill(bench *b, size_t depth, tern_error *err) {
     tern_session *s = b->l.session;
@@ -22,7 +22,7 @@ tern_status bench_fill(bench *b, size_t depth, tern_error *err) {
 
 /* ---- a round -------------------------------------------------------------------------------- */
 
-/* Within the timed window of decoding. */
+/* Runs inside the timed window of decoding. */
 static bool touch_with_token(int32_t token, double seconds, void *user) {
     (void)token;
     (void)seconds;
@@ -30,7 +30,7 @@ static bool touch_with_token(int32_t token, double seconds, void *user) {
     return true;
 }
 
-/* tern_generate of random tokens, however the text would end. */
+/* Calls tern_generate with the benchmark's tokens; the end of a text does not stop it. */
 static tern_status generate(bench *b, const int32_t *tokens, size_t n_tokens, size_t n_decode,
                             tern_generation *g, tern_error *err) {
     const tern_generate_params params = {.max_tokens = n_decode, .ignore_end = true};
@@ -47,14 +47,15 @@ static tern_status prefill(bench *b, bench_point *p, tern_error *err) {
     if (status == TERN_OK) {
         series_add(&p->prefill_tps, bench_ratio((double)p->n_prompt, g.prefill_seconds));
         const double evaluated = tern_clock_seconds();
-        int32_t first; /* decided by the head, which the prompt does not need */
+        int32_t first; /* needs the head, which the prompt itself does not */
         status = tern_session_pick(b->l.session, b->sampler, &first, err);
         series_add(&p->first_ms, 1e3 * (g.prefill_seconds + tern_clock_seconds() - evaluated));
     }
     return status;
 }
 
-/* The last token of the context gives the first logits; an empty context takes one all the same. */
+/* Evaluating the last token of the context gives the first logits. An empty context is treated as
+ * one token. */
 static tern_status decode(bench *b, bench_point *p, tern_error *err) {
     tern_generation g;
     const size_t start = p->depth > 0 ? p->depth - 1 : 0;
@@ -63,7 +64,7 @@ static tern_status decode(bench *b, bench_point *p, tern_error *err) {
         return status;
     const double before = bandwidth_measure(&b->memory, p->threads);
     const tern_session_work work = tern_session_work_done(b->l.session);
-    (void)energy_joules(&b->energy); /* from here on */
+    (void)energy_joules(&b->energy); /* measures from here on */
     status = generate(b, b->tokens + start, 1, p->n_decode, &g, err);
     const double joules = energy_joules(&b->energy);
     if (status != TERN_OK)
@@ -94,8 +95,8 @@ int bench_measure(bench *b, bench_point *p) {
 /* ---- passes of several tokens -----------------------------------------------------------------
  */
 
-/* Milliseconds of one pass after the main point's depth, with logits of all of its tokens or,
- * NULL, with a token picked after the last one; the session is left after it. */
+/* Milliseconds of one pass after the main point's depth, with logits of all its tokens, or if
+ * `logits` is NULL with a token picked after the last one. The session keeps the pass's tokens. */
 static tern_status time_pass(bench *b, size_t n, float *logits, double *ms, tern_error *err) {
     tern_session *s = b->l.session;
     const size_t depth = b->main.depth;
@@ -112,7 +113,8 @@ static tern_status time_pass(bench *b, size_t n, float *logits, double *ms, tern
     return status;
 }
 
-/* All sizes once, one right after the other, each against the pass of one token before it. */
+/* Measures all sizes once, one after the other, each relative to the first pass, which has one
+ * token. */
 static tern_status batch_round(bench *b, float *logits, tern_error *err) {
     double one_all = 0.0;
     double one_pick = 0.0;
@@ -158,7 +160,7 @@ int bench_measure_batches(bench *b) {
 /* ---- the processor ----------------------------------------------------------------------------
  */
 
-enum { PEAK_ROUNDS = 20 }; /* so that all threads are at it at the same time */
+enum { PEAK_ROUNDS = 20 }; /* enough that all threads run at the same time */
 
 typedef struct peak_call {
     const tern_kernel_row *row;
@@ -176,7 +178,7 @@ static void peak_body(tern_worker worker, void *argument) {
     call->rates[worker.index] = best;
 }
 
-/* The row that multiplies the matrices of several tokens; NULL without one. */
+/* The kernel that multiplies matrices by several tokens; NULL: none. */
 static const tern_kernel_row *gemm_row(const loaded *l) {
     for (size_t i = 0; i < l->n_kernels; i++)
         if (l->kernels[i]->op == TERN_OP_GEMM)

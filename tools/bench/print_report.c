@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tern bench says to people. */
+/* The output of tern bench for people. */
 
 #include <inttypes.h>
 
@@ -66,7 +66,7 @@ static void print_decode(const bench *b) {
     out_print("\n");
 }
 
-/* How much of the peak, where one was measured. */
+/* Prints the fraction of the peak, if the peak was measured. */
 static void print_of_peak(const bench *b, double gweights, const char *of) {
     if (b->peak_gmacs > 0.0)
         out_print(", %.1f %%%s", percent(bench_ratio(gweights, b->peak_gmacs)), of);
@@ -177,7 +177,7 @@ static void print_arrivals(const bench *b) {
     }
 }
 
-/* A figure and its share of the whole. */
+/* Prints a figure and its share of the whole. */
 static void print_share(double ms, double whole) {
     out_print(" %10.4f %6.2f %%", ms, percent(bench_ratio(ms, whole)));
 }
@@ -197,7 +197,7 @@ static void print_stage(tern_stage which, const bench_stage *s, double whole) {
     out_print("  %s\n", tern_stage_what(which));
 }
 
-/* Milliseconds are of a token, the mean of the threads. */
+/* Milliseconds are per token, averaged over the threads. */
 static void print_stages(const char *title, size_t depth, const bench_stages *s) {
     const double whole = series_median(&s->whole_ms);
     if (s->tokens == 0)
@@ -277,7 +277,7 @@ int bench_print_text(const bench *b) {
     return EXIT_DONE;
 }
 
-/* A row such as docs/performance.md has. */
+/* Prints a table row in the form of docs/performance.md. */
 int bench_print_markdown(const bench *b) {
     const bench_point *p = &b->main;
     out_print(

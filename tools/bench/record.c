@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The receipt of tern bench: one more run, watched and not part of the figures. */
+/* The receipt of tern bench: one additional run, which is watched and not part of the figures. */
 
 #include "tools/bench/bench.h"
 #include "tools/receipt/receipt.h"
@@ -46,7 +46,7 @@ static int record(const bench *b, recording *r, const tern_sampler_params *sampl
     return status;
 }
 
-/* In a session of its own: what it executes is all that it has executed. */
+/* Uses a separate session, so that the receipt covers everything the session has executed. */
 int bench_write_receipt(bench *b) {
     const tern_sampler_params sampling = tern_sampler_params_default();
     recording r = {.watch = {.n = 0}};

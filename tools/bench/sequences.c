@@ -8,20 +8,20 @@
 #include "tern/engine.h"
 #include "tools/bench/bench.h"
 
-enum { DIGEST_BYTES = 65 }; /* as tern/engine.h has it */
+enum { DIGEST_BYTES = 65 }; /* as in tern/engine.h */
 
-/* An engine and its sequences. The prompt of sequence i is the benchmark's tokens from token i on;
- * the last one is the prompt that arrives, if there is one. */
+/* An engine and its sequences. The prompt of sequence i is the benchmark's tokens from token i on.
+ * The last sequence is the prompt that arrives, if there is one. */
 typedef struct crowd {
     bench *b;
     tern_engine *engine;
     size_t n;                    /* sequences */
-    uint64_t *ids;               /* [n] requests; 0: it does not run */
-    char (*alone)[DIGEST_BYTES]; /* [n] what each gives alone; "": not known yet */
+    uint64_t *ids;               /* [n] requests; 0: not running */
+    char (*alone)[DIGEST_BYTES]; /* [n] digest of each sequence alone; "": not known yet */
     int32_t *prompt;             /* [b->n_tokens] */
-    size_t got;                  /* tokens of all sequences in the last pass, */
-    double ended;                /* when that ended, */
-    double took;                 /* and how long after the pass before it */
+    size_t got;                  /* tokens of all sequences in the last pass */
+    double ended;                /* the time when that pass ended */
+    double took;                 /* seconds from the end of the pass before it */
 } crowd;
 
 /* Times between tokens. */
@@ -30,7 +30,7 @@ typedef struct gaps {
     double sum;
 } gaps;
 
-/* ---- what it takes --------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 static size_t most_of(const bench *b) {
     size_t most = 1;
@@ -48,9 +48,11 @@ static size_t depth_of(const bench *b) {
     return b->main.depth > 0 ? b->main.depth : 1;
 }
 
-/* Tokens of a sequence. Sequences do not begin in the same pass: the last page of each prompt is
- * not shared, so it is computed first. Each gets so many tokens more that all of them decode
- * together in as many passes as were asked for. */
+/*
+ * Tokens that a sequence generates. Sequences do not begin in the same pass, because the last page
+ * of each prompt is not shared and is computed first. Each gets enough additional tokens that all
+ * of them decode together in as many passes as were asked for.
+ */
 static size_t tokens_of(const bench *b) {
     const size_t most = most_of(b);
     return b->main.n_decode + most * TERN_ATTEND_CHUNK / (rows_of_pass(b) - most) + 2;
@@ -62,7 +64,7 @@ size_t bench_sequence_end(const bench *b) {
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-/* For n sequences, with cache memory for that many positions. */
+/* Opens an engine for n sequences, with cache memory for so many positions. */
 static tern_status open_crowd(crowd *c, bench *b, size_t n, uint64_t positions, double gap,
                               tern_error *err) {
     tern_engine_params p = tern_engine_params_default();
@@ -90,7 +92,9 @@ static void close_crowd(crowd *c) {
     free(c->prompt);
 }
 
-/* Lets sequence i begin with a prompt of that many tokens. max_tokens 0: until it is cancelled. */
+/*
+ * Submits sequence i with a prompt of so many tokens. max_tokens 0: it runs until it is cancelled.
+ */
 static tern_status begin(crowd *c, size_t i, size_t n_prompt, size_t max_tokens, tern_error *err) {
     const bench *b = c->b;
     for (size_t t = 0; t < n_prompt; t++)
@@ -100,7 +104,9 @@ static tern_status begin(crowd *c, size_t i, size_t n_prompt, size_t max_tokens,
     return tern_engine_submit(c->engine, &request, &c->ids[i], err);
 }
 
-/* Sequence i has ended: with the digest that it has alone, if its length is the same. */
+/*
+ * Checks that sequence i, which has ended, has the same digest as alone, if its length is the same.
+ */
 static tern_status check_end(crowd *c, size_t i, const tern_event *e, tern_error *err) {
     c->ids[i] = 0;
     if (e->end == TERN_END_ERROR)
@@ -124,7 +130,7 @@ static size_t sequence_of(const crowd *c, uint64_t id) {
     return i;
 }
 
-/* A pass. */
+/* Runs one pass. */
 static tern_status step(crowd *c, tern_error *err) {
     const tern_event *events;
     size_t n;
@@ -166,7 +172,8 @@ static void add_gap(gaps *g, const crowd *c) {
     g->sum += c->took;
 }
 
-/* Passes that give a token of each of n sequences, at most `most` of them, after the first. */
+/* Times passes that give each of n sequences a token, at most `most` of them, not counting the
+ * first. */
 static tern_status watch(crowd *c, size_t n, size_t most, gaps *g, tern_error *err) {
     tern_status status = TERN_OK;
     bool together = false;
@@ -201,7 +208,9 @@ static tern_status together(crowd *c, bench_sequences *s, tern_error *err) {
     return status;
 }
 
-/* Each sequence alone: its digest, and pages of its prompt that later rounds find again. */
+/*
+ * Runs each sequence alone, for its digest and so that later rounds find the pages of its prompt.
+ */
 static tern_status all_alone(crowd *c, tern_error *err) {
     tern_status status = TERN_OK;
     for (size_t i = 0; i < c->n && status == TERN_OK; i++) {
@@ -229,7 +238,9 @@ static tern_status measure_together(bench *b, tern_error *err) {
 
 /* ---- a prompt that arrives ------------------------------------------------------------------- */
 
-/* Passes until the last sequence, which arrives, has its token: all others get one in each. */
+/*
+ * Runs passes until the last sequence, which arrives, has a token; all others get one in each pass.
+ */
 static tern_status watch_arrival(crowd *c, size_t n, gaps *g, tern_error *err) {
     const size_t last = c->n - 1;
     tern_status status = begin(c, last, c->b->n_arriving, 1, err);
@@ -264,7 +275,7 @@ static tern_status arrive(crowd *c, bench_arrival *a, tern_error *err) {
     return status == TERN_OK ? cancel_all(c, err) : status;
 }
 
-/* The digest of the prompt that arrives, alone. */
+/* Computes the digest of the arriving prompt alone. */
 static tern_status read_alone(crowd *c, tern_error *err) {
     tern_status status = begin(c, c->n - 1, c->b->n_arriving, 1, err);
     if (status == TERN_OK)

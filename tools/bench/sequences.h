@@ -3,8 +3,8 @@
 #define TERN_TOOLS_BENCH_SEQUENCES_H
 
 /*
- * Many sequences at once, through the engine: how fast they decode together, and what a long prompt
- * does to them that arrives meanwhile. Value i of each series is of round i.
+ * Many sequences at once on an engine: their speed when they decode together, and the effect of a
+ * long prompt that arrives meanwhile. Value i of each series belongs to round i.
  */
 
 #include "tools/bench/series.h"
@@ -12,28 +12,28 @@
 /* n sequences after the main point's depth. Every pass picks a token for each of them. */
 typedef struct bench_sequences {
     size_t n;
-    series tps;            /* tokens a second, of all of them together */
+    series tps;            /* tokens per second of all of them together */
     series p50_ms, p95_ms; /* between two tokens of a sequence */
 } bench_sequences;
 
-/* What n sequences notice of a prompt that arrives while they decode. */
+/* The effect on n decoding sequences of a prompt that arrives. */
 typedef struct bench_arrival {
     size_t n;
-    series before_p50_ms, before_p95_ms; /* between two tokens of a sequence, before it arrives, */
-    series during_p50_ms, during_p95_ms; /* and until it is read */
+    series before_p50_ms, before_p95_ms; /* between two tokens of a sequence before it arrives */
+    series during_p50_ms, during_p95_ms; /* the same until it is read */
     series first_ms;                     /* from its arrival to its first token */
 } bench_arrival;
 
 struct bench;
 
 /*
- * Measures b->sequences in --repeat rounds, and, if one is asked for, the arrival of a prompt at
- * each of them. Every sequence must give the digest that it gives alone. EXIT_DONE, or the exit
- * status after a complaint.
+ * Measures b->sequences in --repeat rounds, and the arrival of a prompt at each of them if that is
+ * asked for. Every sequence must give the same digest as alone. EXIT_DONE, or the exit status after
+ * a complaint.
  */
 int bench_measure_sequences(struct bench *b);
 
-/* Positions that each of b->sequences takes. */
+/* Positions that each sequence of b->sequences needs. */
 size_t bench_sequence_end(const struct bench *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds of a prompt and of decoding with a mark at the end of every stage. */
+/* Rounds of prefill and decoding that mark the end of every stage. */
 
 #include "tools/bench/stages.h"
 
@@ -13,7 +13,7 @@ bool bench_stage_ran(const bench_stage *s) {
     return series_high(&s->work_ms) + series_high(&s->wait_ms) > 0.0;
 }
 
-/* x a token in 1e9 a second of work. */
+/* x per token as 1e9 per second of work. */
 static double rate(const bench_stage *s, double x) {
     return bench_ratio(1e-6 * x, series_median(&s->work_ms));
 }
@@ -26,10 +26,10 @@ double bench_stage_gweights(const bench_stage *s) {
     return rate(s, s->weights);
 }
 
-/* ---- what is read ---------------------------------------------------------------------------- */
+/* ---- bytes read ------------------------------------------------------------------------------ */
 
-/* A matrix of which `times` passes read everything and `tokens` tokens are multiplied. Of experts a
- * pass reads at most what each of its tokens takes. */
+/* Adds a matrix that passes read completely `times` times per token, and that `tokens` tokens
+ * multiply. Of experts, a pass reads at most those that its tokens choose. */
 static void add_matrix(bench_stage *s, const tern_linear_info *matrix, double times,
                        double tokens) {
     const double share =
@@ -54,15 +54,17 @@ static uint64_t matrices_in_layers(const tern_model *m) {
     return n;
 }
 
-/* How often a token makes the passes read each matrix, and rows of the head beside its scan. Only
- * tokens with results are multiplied in the last layer, but for keys and values. */
+/* Per token: how often passes read each matrix, and rows of the head read after its scan. In the
+ * last layer only tokens with results are multiplied, except for keys and values. */
 typedef struct readings {
     double passes, heads, scans, rows;
     double results;
     uint32_t last_layer;
 } readings;
 
-/* Whether it makes keys or values: tokens without results need it in the last layer, too. */
+/*
+ * True for matrices of keys and values: in the last layer tokens without results need these, too.
+ */
 static bool is_for_cache(const tern_linear_info *matrix) {
     static const char *const ends[] = {"attn_k.weight", "attn_v.weight"};
     const tern_span name = matrix->tensor;
@@ -104,7 +106,7 @@ static void add_matrices(bench_stages *s, const tern_model *m, const readings *r
 }
 
 /* Positions of the cache that attention reads for tokens [first, end) in passes of n_batch: a block
- * of tokens reads what its last one sees. */
+ * of tokens reads the positions that its last token attends to. */
 static double positions_read(size_t first, size_t end, size_t n_batch) {
     double sum = 0.0;
     for (size_t pass = first; pass < end; pass += n_batch) {
@@ -117,7 +119,8 @@ static double positions_read(size_t first, size_t end, size_t n_batch) {
     return sum;
 }
 
-/* The mean over the layers: the last one reads only for tokens with results, all or the last. */
+/* The mean over the layers. The last layer reads only for tokens with results: all, or the last
+ * one. */
 static double positions_of_layer(const tern_model_info *m, size_t first, size_t end, size_t n_batch,
                                  bool all_have_results) {
     const double all = positions_read(first, end, n_batch);
@@ -125,8 +128,8 @@ static double positions_of_layer(const tern_model_info *m, size_t first, size_t 
     return (all * (m->n_layer - 1) + last) / m->n_layer;
 }
 
-/* Fills in bytes and weights of a token from the work of a round, the tokens from `first` on in
- * passes of n_batch; all of them have results, or the last one. */
+/* Fills in bytes and weights per token from the work of a round. Its tokens begin at `first`, in
+ * passes of n_batch; all of them have results, or only the last one. */
 static void count(const bench *b, bench_stages *s, tern_session_work before, size_t first,
                   size_t n_batch, bool all_have_results) {
     const tern_model *m = b->l.model;
@@ -158,7 +161,7 @@ static uint64_t now_ns(void *user) {
     return tern_clock_nanoseconds();
 }
 
-/* Keeps what a round of `whole` nanoseconds came to. */
+/* Adds the results of a round that took `whole` nanoseconds. */
 static void keep(bench_stages *s, const tern_stages *found, uint64_t whole) {
     const double to_ms = 1e-6 / (double)s->tokens;
     double work = 0.0;
@@ -175,7 +178,7 @@ static void keep(bench_stages *s, const tern_stages *found, uint64_t whole) {
     series_add(&s->outside_ms, to_ms * (double)whole - work - wait);
 }
 
-/* The prompt as one evaluation, or tokens picked and evaluated one by one. */
+/* Evaluates the prompt in one call. */
 static tern_status prefill(bench *b, tern_error *err) {
     return tern_session_eval(b->l.session, b->tokens, b->main.n_prompt, TERN_LOGITS_NONE, NULL,
                              err);
@@ -192,7 +195,7 @@ static tern_status decode(bench *b, tern_error *err) {
     return status;
 }
 
-/* Watches one of the two, in passes of at most n_batch tokens. */
+/* Watches one of the two bodies, in passes of at most n_batch tokens. */
 static tern_status watch(bench *b, bench_stages *s, tern_stages *found,
                          tern_status (*body)(bench *b, tern_error *err), size_t n_batch,
                          tern_error *err) {
@@ -213,7 +216,7 @@ static tern_status watch(bench *b, bench_stages *s, tern_stages *found,
 }
 
 static tern_status stages_round(bench *b, tern_stages *found, tern_error *err) {
-    const size_t start = b->main.depth > 0 ? b->main.depth - 1 : 0; /* as bench_measure does */
+    const size_t start = b->main.depth > 0 ? b->main.depth - 1 : 0; /* like bench_measure */
     tern_status status = TERN_OK;
     if (b->stages->prefill.tokens > 0) {
         status = tern_session_rewind(b->l.session, 0, err);

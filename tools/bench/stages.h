@@ -3,9 +3,9 @@
 #define TERN_TOOLS_BENCH_STAGES_H
 
 /*
- * Where the time of a token goes, and what each stage reads for it. Value i of each series is of
- * round i, in milliseconds a token: of a round, work and wait of all stages and what is outside of
- * them are its whole.
+ * The time of a token by stages, and the bytes that each stage reads for it. Value i of each series
+ * belongs to round i, in milliseconds per token. In a round, work and wait of all stages plus the
+ * time outside add up to the whole.
  */
 
 #include <stddef.h>
@@ -14,15 +14,15 @@
 #include "tools/bench/series.h"
 
 typedef struct bench_stage {
-    series work_ms, wait_ms; /* the mean of the threads */
-    double bytes;            /* of weights or of the cache, read for a token */
-    double weights;          /* multiplied for a token */
+    series work_ms, wait_ms; /* averaged over the threads */
+    double bytes;            /* of weights or of the cache, read per token */
+    double weights;          /* multiplied per token */
 } bench_stage;
 
 typedef struct bench_stages {
-    size_t tokens;           /* of a round; 0: not measured */
+    size_t tokens;           /* per round; 0: not measured */
     uint32_t threads;        /* of the team */
-    series whole_ms;         /* around it all, by the caller */
+    series whole_ms;         /* of the whole call, measured by the caller */
     series work_ms, wait_ms; /* of all stages */
     series outside_ms;       /* whole - work - wait */
     bench_stage stage[TERN_STAGE_COUNT];
@@ -33,10 +33,10 @@ typedef struct bench_all_stages {
     bench_stages prefill, decode;
 } bench_all_stages;
 
-/* Whether anything was seen of a stage: models and passes have not all of them. */
+/* True if a stage was seen: not all models and passes have all stages. */
 bool bench_stage_ran(const bench_stage *s);
 
-/* 1e9 bytes, and weights, a second of the stage's work. */
+/* 1e9 bytes, and 1e9 weights, per second of the stage's work. */
 double bench_stage_gbs(const bench_stage *s);
 double bench_stage_gweights(const bench_stage *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lines that begin with '/' do. */
+/* The commands of a chat, which begin with '/'. */
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,10 +14,13 @@
 #include "tools/cli/near_word.h"
 #include "tools/cli/output.h"
 
-/* help NULL: another name of a command. Each returns false to end the program; argument: what
- * stands after the name, "" for nothing. One in brackets may be left out. */
+/*
+ * A command. Its function gets the text after the name, which may be "", and returns false to end
+ * the program. An argument in brackets is optional. Commands without help are other names of the
+ * ones above.
+ */
 typedef struct chat_command_spec {
-    const char *name, *argument, *help; /* argument "": takes none */
+    const char *name, *argument, *help; /* argument "": it takes none */
     bool (*run)(chat *c, const char *argument);
 } chat_command_spec;
 
@@ -31,7 +34,7 @@ static bool clear(chat *c, const char *argument) {
     return true;
 }
 
-/* The older half of the conversation; of one question, that one. */
+/* Forgets the older half of the conversation, rounded up. */
 static bool trim(chat *c, const char *argument) {
     (void)argument;
     const size_t gone = (dialogue_exchanges(&c->dialogue) + 1) / 2;
@@ -43,8 +46,8 @@ static bool trim(chat *c, const char *argument) {
 }
 
 /*
- * The file that an argument names, to be freed: as a shell would take it, without the quotes around
- * it, and with the home folder for a ~ that is not quoted. NULL after a complaint.
+ * The file that an argument names, to be freed. Like a shell it removes surrounding quotes and
+ * replaces an unquoted ~ by the home folder. NULL after a complaint.
  */
 static char *file_argument(const char *argument) {
     const char *home = getenv("HOME");
@@ -109,7 +112,8 @@ static bool stats(chat *c, const char *argument) {
     return true;
 }
 
-/* At a temperature of 0 the seed decides nothing, and another answer would be no other. */
+/* Answers again with the next seed. At temperature 0 the seed has no effect, so the answer will be
+ * the same. */
 static bool regen(chat *c, const char *argument) {
     (void)argument;
     if (!dialogue_drop(&c->dialogue, "assistant")) {
@@ -194,7 +198,7 @@ static bool help(chat *c, const char *argument) {
 
 static void complain_unknown(const char *name) {
     const char *nearest = NULL;
-    size_t best = 3; /* two mistakes are near */
+    size_t best = 3; /* up to two mistakes */
     for (int i = 0; i < COMMANDS; i++) {
         const size_t distance = word_distance(name, commands[i].name);
         if (distance < best) {

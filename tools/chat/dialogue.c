@@ -18,7 +18,7 @@ bool dialogue_may_add(const dialogue *d, const char *role) {
     return d->n == 0 || (strcmp(role, "user") == 0 && !last_is(d, "user"));
 }
 
-/* The static string of a role. */
+/* The static string for a role. */
 static const char *own_role(const char *role) {
     size_t i = 0;
     while (strcmp(roles[i], role) != 0)
@@ -55,7 +55,7 @@ static bool has_system(const dialogue *d) {
 }
 
 size_t dialogue_exchanges(const dialogue *d) {
-    return (d->n - has_system(d)) / 2; /* a question that waits for its answer is half a pair */
+    return (d->n - has_system(d)) / 2; /* a question without an answer is half a pair */
 }
 
 void dialogue_forget(dialogue *d, size_t n) {

@@ -3,8 +3,8 @@
 #define TERN_TOOLS_CHAT_DIALOGUE_H
 
 /*
- * The messages of a conversation: perhaps one of the system, then the user's and the assistant's in
- * turn. The texts are all that a conversation is: tokens and cache follow from them.
+ * The messages of a conversation: perhaps a system message, then alternating messages of user and
+ * assistant. The texts define the conversation; tokens and cache follow from them.
  */
 
 #include <stdbool.h>
@@ -13,27 +13,27 @@
 #include "tern/tern.h"
 
 typedef struct dialogue {
-    tern_chat_message *messages; /* [n]; contents are owned, roles are static */
+    tern_chat_message *messages; /* [n]; contents are owned, roles are static strings */
     size_t n, capacity;
 } dialogue;
 
-/* Whether a message of this role may come next. */
+/* True if a message of this role may come next. */
 bool dialogue_may_add(const dialogue *d, const char *role);
 
-/* Adds a copy of content[size], which holds no NUL; what is not UTF-8 becomes U+FFFD. role:
- * "system", "user" or "assistant". False without memory. */
+/* Appends a copy of content[size], which contains no NUL; bytes that are not UTF-8 become U+FFFD.
+ * role: "system", "user" or "assistant". False without memory. */
 bool dialogue_add(dialogue *d, const char *role, const char *content, size_t size);
 
-/* Takes the last message away, when it is of this role; whether it was. */
+/* Removes the last message if it has this role; returns whether it did. */
 bool dialogue_drop(dialogue *d, const char *role);
 
-/* How many questions have been answered. */
+/* The number of questions that were answered. */
 size_t dialogue_exchanges(const dialogue *d);
 
-/* Forgets the oldest n of them, at most all, with their answers. The system's message stays. */
+/* Removes the oldest n questions, at most all, with their answers. The system message stays. */
 void dialogue_forget(dialogue *d, size_t n);
 
-/* All but what the system said, if keep_system. */
+/* Removes all messages, except the system message if keep_system. */
 void dialogue_clear(dialogue *d, bool keep_system);
 void dialogue_free(dialogue *d);
 

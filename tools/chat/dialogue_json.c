@@ -8,7 +8,7 @@
 
 enum { VERSION = 1 };
 
-/* All of them, or NULL without memory. */
+/* All messages as a list, or NULL without memory. */
 static json_t *messages_json(const dialogue *d) {
     json_t *list = json_array();
     for (size_t i = 0; i < d->n; i++) {
@@ -49,7 +49,7 @@ static tern_status read_message(const char *path, size_t i, const json_t *messag
     return TERN_OK;
 }
 
-/* Conversations are saved between turns, so that none ends with a question. */
+/* Conversations are saved between turns, so a saved one must not end with a question. */
 static tern_status read_messages(const char *path, const json_t *root, dialogue *d,
                                  tern_error *err) {
     const json_t *list = json_object_get(root, "messages");

@@ -10,10 +10,12 @@
 
 #include "tools/chat/dialogue.h"
 
-/* The text, to be freed, or NULL with the error set. `name` is the file's, for messages. */
+/*
+ * The dialogue as text, to be freed, or NULL with the error set. Messages mention the file `name`.
+ */
 char *dialogue_to_json(const char *name, const dialogue *d, uint64_t attempts, tern_error *err);
 
-/* Reads text[size], anybody's, into *d, which must be empty and is to be freed in any case. */
+/* Reads text[size], which is not trusted, into *d, which must be empty. Free *d in any case. */
 TERN_MUST_CHECK tern_status dialogue_from_json(const char *name, const char *text, size_t size,
                                                dialogue *d, uint64_t *attempts, tern_error *err);
 

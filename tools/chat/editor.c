@@ -22,7 +22,7 @@ enum { HISTORY_LINES = 1000 };
 struct editor {
     EditLine *line;
     History *history;
-    char *path; /* of the history; NULL: it is not kept */
+    char *path; /* of the history; NULL: it is not saved */
     const char *prompt;
     bool cancelled;
 };
@@ -37,15 +37,14 @@ static char *show_prompt(EditLine *line) {
     return (char *)(uintptr_t)of(line)->prompt;
 }
 
-/* What Ctrl-C does: leaves the line. */
+/* Ctrl-C leaves the line. */
 static unsigned char cancel(EditLine *line, int key) {
     (void)key;
     of(line)->cancelled = true;
     return CC_NEWLINE;
 }
 
-/* Letters are more than a byte: in a locale without them, as a container may have, UTF-8 is meant.
- */
+/* Selects UTF-8 in a locale with single-byte characters, which containers often have. */
 static void choose_letters(void) {
     (void)setlocale(LC_CTYPE, "");
     if (MB_CUR_MAX == 1)
@@ -60,7 +59,7 @@ static void bind_keys(EditLine *line) {
     (void)el_wset(line, EL_ADDFN, L"tern-cancel", L"leave the line", cancel);
     (void)el_set(line, EL_BIND, "^C", "tern-cancel", NULL);
     (void)el_set(line, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    (void)el_source(line, NULL); /* what the user's ~/.editrc says comes last */
+    (void)el_source(line, NULL); /* the user's ~/.editrc comes last */
 }
 
 static bool open_history(editor *e, const char *path) {
@@ -120,13 +119,13 @@ line_kind editor_read(editor *e, const char *prompt, const char **line, size_t *
     return LINE_READ;
 }
 
-/* Written beside its name first: two chats that end at once leave one whole file. */
+/* Writes a temporary file first, so that two chats that end at once leave one complete file. */
 static void save_history(const editor *e) {
     char temporary[4096];
     const int n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", e->path);
     if (n < 0 || (size_t)n >= sizeof temporary)
         return;
-    const int fd = mkstemp(temporary); /* of mode 0600 */
+    const int fd = mkstemp(temporary); /* with mode 0600 */
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL) {
         complain("%s: the history cannot be saved: %s", e->path, strerror(errno));

@@ -2,13 +2,13 @@
 #ifndef TERN_TOOLS_CHAT_EDITOR_H
 #define TERN_TOOLS_CHAT_EDITOR_H
 
-/* libedit, for tools/chat/line.h; in builds without it nothing can be opened. */
+/* The libedit part of tools/chat/line.h; without libedit nothing can be opened. */
 
 #include "tools/chat/line.h"
 
 typedef struct editor editor;
 
-/* For the terminal on standard input; NULL when there is no editing. */
+/* Opens an editor for the terminal on standard input; NULL: editing is not available. */
 editor *editor_open(const char *history);
 line_kind editor_read(editor *e, const char *prompt, const char **line, size_t *size);
 void editor_close(editor **e);

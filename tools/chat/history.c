@@ -9,7 +9,7 @@ bool history_path(char *path, size_t size) {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int n = -1;
-    if (state != NULL && state[0] == '/') /* others are to be ignored, says the specification */
+    if (state != NULL && state[0] == '/') /* the XDG specification ignores relative paths */
         n = snprintf(path, size, "%s/tern/history", state);
     else if (home != NULL && home[0] == '/')
         n = snprintf(path, size, "%s/.local/state/tern/history", home);

@@ -12,7 +12,7 @@
 
 struct line_reader {
     bool terminal;
-    editor *editor; /* NULL: lines come as they are */
+    editor *editor; /* NULL: lines are read without editing */
     char *line;
     size_t capacity;
 };
@@ -26,7 +26,7 @@ line_reader *line_reader_open(bool terminal, const char *history) {
     return r;
 }
 
-/* From standard input as it comes. */
+/* Reads a line of standard input without editing. */
 static line_kind read_plain(line_reader *r, const char *prompt, const char **line, size_t *size) {
     if (r->terminal)
         (void)fputs(prompt, stderr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message of one line or of several: "\" at a line's end goes on, """ lines stand around a block.
- */
+/* Reads a message of one or several lines: "\" at a line's end continues it, """ lines surround a
+ * block. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool is_fence(const char *line, size_t size) {
     return size == sizeof fence - 1 && memcmp(line, fence, size) == 0;
 }
 
-/* What stands between two fences. Input that ends inside ends the block as well. */
+/* Reads the lines between two fences. The end of input also ends the block. */
 static line_kind read_block(chat *c) {
     for (bool first = true;; first = false) {
         const char *line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One turn of a conversation with a model that a server has. */
+/* One turn of a conversation with a model on a server. */
 
 #include "tools/chat/chat.h"
 #include "tools/cli/interrupt.h"

@@ -11,9 +11,9 @@
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 
-enum { FILE_LIMIT = 1 << 28 }; /* bytes; more is not a conversation */
+enum { FILE_LIMIT = 1 << 28 }; /* bytes; a larger file is not a conversation */
 
-/* Path of the keys and values beside the conversation's; NULL after a complaint. */
+/* Path of the file with keys and values beside the conversation; NULL after a complaint. */
 static char *session_path(const char *path) {
     char *name;
     if (asprintf(&name, "%s.session", path) < 0) {
@@ -60,7 +60,7 @@ bool chat_save(const chat *c, const char *path, tern_out_mode mode) {
     return status == TERN_OK;
 }
 
-/* Puts a session that fits in place; another one, or none, only costs time. */
+/* Loads the session if it fits; otherwise everything is evaluated again, which only costs time. */
 static void restore_session(const chat *c, const char *path) {
     char *session = session_path(path);
     tern_error why = {0};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One turn: tokens of the whole dialogue, what the session lacks of them, the answer. */
+/*
+ * One turn: tokenizes the whole dialogue, evaluates the tokens that the session lacks, and answers.
+ */
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -50,7 +52,7 @@ bool chat_tokenize(chat *c) {
     return true;
 }
 
-/* What is forgotten is told, in a pipe too. */
+/* Reports forgotten questions, also when nobody types. */
 static void tell_forgotten(const chat *c, size_t forgotten) {
     if (c->terminal)
         chat_remark(c, "the context was full: the oldest %zu questions are forgotten", forgotten);
@@ -59,9 +61,9 @@ static void tell_forgotten(const chat *c, size_t forgotten) {
 }
 
 /*
- * With --on-full drop: when less than a quarter of the context is left for an answer, the oldest
- * questions go until half of it is free, so that not every turn has to forget and to evaluate the
- * rest again. False after a complaint.
+ * Makes room for --on-full drop: if less than a quarter of the context is left for an answer,
+ * removes the oldest questions until half of it is free. So not every turn has to forget, and to
+ * evaluate the rest again. False after a complaint.
  */
 static bool make_room(chat *c) {
     const size_t context = tern_session_context(c->l.session);
@@ -79,7 +81,7 @@ static bool make_room(chat *c) {
     return true;
 }
 
-/* Whether the tokens fit with room for an answer; false after a complaint. */
+/* True if the tokens leave room for an answer; false after a complaint. */
 static bool fits(const chat *c) {
     const uint32_t context = tern_session_context(c->l.session);
     if (c->n_ids < context)
@@ -110,7 +112,7 @@ static void remark_end(const chat *c) {
         chat_remark(c, a->n_tokens > 0 ? "stopped" : "stopped; the question is forgotten");
 }
 
-/* Asks for the tokens of the dialogue; the answer is the answerer's latest. */
+/* Answers the tokens of the dialogue; the answer is the answerer's latest. */
 static tern_status ask(chat *c, tern_error *err) {
     tern_sampler_params how = c->options.sampling;
     tern_request request = c->options.request;

@@ -37,17 +37,17 @@ const environment_name *environment_other(size_t i) {
     return i < sizeof others / sizeof *others ? &others[i] : NULL;
 }
 
-/* What tests and tools of the source tree read. */
+/* Prefixes of variables that tests and tools of the source tree read. */
 static const char *const prefixes[] = {"TERN_TEST_", "TERN_FUZZ_", "TERN_FAULTS_", "TERN_EMULATE"};
 
-/* ---- names of a container platform ----------------------------------------------------------- */
+/* ---- variables of a container platform ------------------------------------------------------- */
 
 static bool ends_in(const char *text, const char *ending) {
     const size_t n = strlen(text), m = strlen(ending);
     return n >= m && strcmp(text + n - m, ending) == 0;
 }
 
-/* "_PORT_8080_TCP", and _PROTO, _PORT or _ADDR after it. */
+/* True for "_PORT_8080_TCP", and for the same with _PROTO, _PORT or _ADDR after it. */
 static bool is_port_of_protocol(const char *name) {
     static const char *const protocols[] = {"_TCP", "_UDP", "_SCTP"};
     static const char *const parts[] = {"", "_PROTO", "_PORT", "_ADDR"};
@@ -69,9 +69,11 @@ static bool is_service_link(const char *name, const char *value) {
            (ends_in(name, "_PORT") && strstr(value, "://") != NULL) || is_port_of_protocol(name);
 }
 
-/* ---- names of tern --------------------------------------------------------------------------- */
+/* ---- names that tern reads ------------------------------------------------------------------- */
 
-/* Calls visit with each name that begins with TERN_, until it returns true; whether it did. */
+/*
+ * Calls visit with each name that begins with TERN_ until it returns true; returns whether it did.
+ */
 static bool each_name(bool (*visit)(const char *name, void *user), void *user) {
     char name[WORD_BYTES];
     for (int id = 0; id < OPT_COUNT; id++) {
@@ -99,7 +101,7 @@ typedef struct search {
     char nearest[WORD_BYTES];
 } search;
 
-/* Compares what stands after TERN_. */
+/* Compares the parts after TERN_. */
 static bool is_nearer(const char *name, void *user) {
     search *s = user;
     if (strncmp(name, "TERN_", 5) == 0) {
@@ -112,7 +114,7 @@ static bool is_nearer(const char *name, void *user) {
     return false;
 }
 
-/* The flag of one call that a name stands for; NULL: none. */
+/* The flag without a variable (one_call) whose variable would have this name; NULL: none. */
 static const char *flag_of_one_call(const char *name) {
     for (int id = 0; id < OPT_COUNT; id++) {
         option_spec spec = *option_describe((option_id)id);
@@ -152,7 +154,7 @@ tern_status environment_check(tern_error *err) {
         const size_t n = strcspn(*entry, "=");
         if (strncmp(*entry, "TERN_", 5) != 0 || (*entry)[n] == '\0' || (*entry)[n + 1] == '\0')
             continue;
-        char name[4 * WORD_BYTES]; /* nothing reads a longer name, whatever its end */
+        char name[4 * WORD_BYTES]; /* longer names are unknown in any case */
         (void)snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), *entry);
         if (!each_name(is_same, name) && !has_prefix(name) &&
             !is_service_link(name, *entry + n + 1))

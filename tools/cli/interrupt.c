@@ -8,8 +8,8 @@ typedef enum mode { MODE_END, MODE_NOTE_ONE, MODE_NOTE_SIGINT } mode;
 
 static volatile sig_atomic_t current = MODE_END;
 static volatile sig_atomic_t seen;          /* the signal, or 0 */
-static volatile sig_atomic_t reloads;       /* SIGHUP does not end */
-static volatile sig_atomic_t reload_wanted; /* one came */
+static volatile sig_atomic_t reloads;       /* SIGHUP does not end the process */
+static volatile sig_atomic_t reload_wanted; /* SIGHUP came */
 
 void interrupt_catch(void) {
     seen = 0;

@@ -8,13 +8,13 @@
 #include "base/word_list.h"
 
 /*
- * Distance of two words: the fewest insertions, deletions, replacements and swaps of neighbours,
- * none of which touches a letter twice. Only the first WORD_BYTES bytes count.
+ * Edit distance of two words: the fewest insertions, deletions, replacements and swaps of
+ * neighbours that touch no letter twice. Only the first WORD_BYTES bytes count.
  */
 size_t word_distance(const char *a, const char *b);
 
-/* Whether a word so far away may have been meant: one mistake, and one more for every four letters.
- */
+/* True if a word at this distance may have been meant: one mistake, plus one for every four
+ * letters. */
 bool word_is_near(size_t distance, const char *word);
 
 #endif

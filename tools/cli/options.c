@@ -88,7 +88,7 @@ static bool parse_choice(const option_spec *spec, const char *text) {
     return false;
 }
 
-/* Reads text as a value of the option; false when it is none. */
+/* Reads text as a value of the option; false if it is not one. */
 static bool parse_value(const option_spec *spec, const char *text, option_value *v) {
     v->text = text;
     switch (spec->type) {
@@ -124,7 +124,7 @@ void option_expectation(const option_spec *spec, char *text, size_t size) {
         (void)snprintf(text, size, "a text");
 }
 
-/* Sets an option from a flag or variable, called `origin` in the message. */
+/* Sets an option from a flag or variable, which messages call `origin`. */
 static tern_status set_value(options *o, option_id id, option_source source, const char *origin,
                              const char *text, tern_error *err) {
     const option_spec *spec = option_describe(id);
@@ -215,7 +215,7 @@ static tern_status unknown_flag(const arguments *a, const char *flag) {
                      command);
 }
 
-/* Handles one flag; attached is the value after '=' or a short flag's letter, or NULL. */
+/* Handles one flag; `attached` is the value after '=' or after a short flag's letter, or NULL. */
 static tern_status take_flag(arguments *a, option_id id, const char *flag, const char *attached) {
     const option_spec *spec = option_describe(id);
     if (spec->type == OPTION_SWITCH && attached == NULL)
@@ -255,14 +255,14 @@ static tern_status take_short(arguments *a, const char *flag) {
     if (find_word(a->o->command, flag + 1, &id))
         return take_flag(a, id, flag, NULL);
     const size_t n = strcspn(flag + 1, "=");
-    if (n > 1 && option_find(a->o->command, flag + 1, n, &id)) { /* "-temp" is not -t emp */
+    if (n > 1 && option_find(a->o->command, flag + 1, n, &id)) { /* "-temp" does not mean -t emp */
         return tern_fail(a->err, TERN_ERR_ARG, "unknown option '-%.*s', did you mean --%.*s?",
                          (int)n, flag + 1, (int)n, flag + 1);
     }
     if (!find_short(a->o->command, flag[1], &id))
         return unknown_flag(a, flag);
     if (flag[2] != '\0' && option_describe(id)->type == OPTION_SWITCH)
-        return unknown_flag(a, flag); /* switches are not combined */
+        return unknown_flag(a, flag); /* switches cannot be combined */
     const char name[3] = {'-', flag[1], '\0'};
     return take_flag(a, id, name, flag[2] != '\0' ? flag + 2 : NULL);
 }
@@ -280,12 +280,12 @@ static tern_status take_operand(arguments *a, const char *text) {
     return TERN_OK;
 }
 
-/* Whether a flag gave the option's only value. */
+/* True if a flag gave the option its only value. */
 static bool is_taken(const options *o, option_id id) {
     return o->values[id].source == OPTION_FLAG && !option_describe(id)->repeats;
 }
 
-/* Gives operands that stand for options to those that no flag has set, in the command's order. */
+/* Assigns operands that stand for options to those that no flag has set, in the command's order. */
 static tern_status place_operands(options *o, tern_error *err) {
     const command_spec *spec = command_describe(o->command);
     const option_id last = spec->n_places > 0 ? spec->places[spec->n_places - 1] : OPT_MODEL;
@@ -342,7 +342,7 @@ static tern_status fill_in(options *o, option_id id, tern_error *err) {
     return TERN_OK;
 }
 
-/* --precision fp32 is --activation-precision fp32, unless that says something else. */
+/* --precision fp32 means --activation-precision fp32 unless that option is given. */
 static void settle_precision(options *o) {
     const option_value *asked = &o->values[OPT_PRECISION];
     if (options_given(o, OPT_PRECISION) && strcmp(asked->text, "fp32") == 0 &&

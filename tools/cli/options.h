@@ -3,9 +3,9 @@
 #define TERN_TOOLS_CLI_OPTIONS_H
 
 /*
- * The command line: one table of commands (commands_table.c) and one of options (options_table.c),
- * from which parsing, the environment, the help texts and the hints all come. A flag wins over the
- * environment, and that over the default.
+ * The command line. Parsing, environment variables, help texts and hints all come from one table of
+ * commands (commands_table.c) and one of options (options_table.c). A flag takes precedence over
+ * the environment, and the environment over the default.
  */
 
 #include <stdbool.h>
@@ -224,7 +224,7 @@ typedef enum option_id {
     OPT_SUMMARY,
     OPT_VERBOSE,
     OPT_HELP,
-    OPT_PRECISION, /* from here on: accepted, and without effect */
+    OPT_PRECISION, /* from here on: accepted without effect */
     OPT_GPU_LAYERS,
     OPT_FLASH_ATTENTION,
     OPT_NO_MMAP,
@@ -239,23 +239,24 @@ typedef enum option_id {
 
 enum {
     OPTIONS_MAX_PLACES = 2,
-    OPTIONS_MAX_OPERANDS = 100 /* of a command whose last place repeats */
+    OPTIONS_MAX_OPERANDS = 100 /* for a command whose last place repeats */
 };
 
-/* What becomes of a file that an option or operand names (tools/cli/targets.h). */
+/* The use of a file that an option or operand names (tools/cli/targets.h). */
 typedef enum file_use { FILE_NONE, FILE_READ, FILE_WRITTEN, FILE_APPENDED } file_use;
 
 typedef struct command_spec {
     const char *name;
-    const char *operands; /* as usage shows them; "" for none */
+    const char *operands; /* as usage shows them; "" if there are none */
     unsigned min_operands, max_operands;
     const char *summary;  /* one line, for `tern help` */
-    const char *details;  /* paragraphs after it, lines of at most 100 columns; may be "" */
+    const char *details;  /* paragraphs that follow, in lines of at most 100 columns; may be "" */
     const char *examples; /* lines */
-    const char *alias;    /* what other programs call it; NULL: nothing else */
-    unsigned n_places;    /* operands stand for these options, in this order, but for those that */
-    option_id places[OPTIONS_MAX_PLACES]; /* a flag gave, unless it repeats; 0: the command's own */
-    file_use files[OPTIONS_MAX_PLACES];   /* of operands that are the command's own */
+    const char *alias;    /* name of the command in other programs; NULL: none */
+    unsigned n_places;    /* options that operands stand for; 0: operands are the command's own */
+    option_id places[OPTIONS_MAX_PLACES]; /* in this order, without those that a flag has set and
+                                             that do not repeat */
+    file_use files[OPTIONS_MAX_PLACES];   /* use of operands that are the command's own */
 } command_spec;
 
 typedef enum option_type {
@@ -266,7 +267,7 @@ typedef enum option_type {
     OPTION_CHOICE   /* one word of choices */
 } option_type;
 
-/* X(ID, title): the groups of options, in the order in which help texts and pages show them. */
+/* X(ID, title): the groups of options, in the order of help texts and pages. */
 #define OPTION_GROUP_LIST(X)                                                                       \
     X(MODEL, "model")                                                                              \
     X(PROMPT, "prompt and conversation")                                                           \
@@ -288,7 +289,7 @@ typedef enum option_type {
     X(OTHERS, "options of other programs")
 
 typedef enum option_group {
-    GROUP_NONE, /* of no row: a test fails */
+    GROUP_NONE, /* no option has it: a test fails */
 #define GROUP_ENUM(id, title) GROUP_##id,
     OPTION_GROUP_LIST(GROUP_ENUM)
 #undef GROUP_ENUM
@@ -296,7 +297,7 @@ typedef enum option_group {
 } option_group;
 
 typedef struct option_spec {
-    const char *name;     /* long flag without its dashes */
+    const char *name;     /* long flag without dashes */
     char letter;          /* short flag, or 0 */
     const char *aliases;  /* other long flags, separated by spaces; NULL: none */
     const char *argument; /* name of the value in help; NULL for switches */
@@ -306,19 +307,18 @@ typedef struct option_spec {
     double low, high;      /* REAL */
     const char *choices;   /* CHOICE: words separated by spaces */
     const char *variables; /* older environment variables, separated by spaces; NULL: none */
-    file_use file;         /* TEXT: the value is the name of a file; a folder's is none */
+    file_use file;         /* TEXT: the value names a file; FILE_NONE for folders */
     bool one_call;         /* belongs to one call: no TERN_ variable */
-    bool repeats;          /* may be given several times: each counts */
-    const char *fallback;  /* value when nothing is given; NULL: unset */
-    const char *shown;     /* the default as pages show it, where that is not fallback; NULL: it is
-                            */
+    bool repeats;          /* may be given several times, and each value counts */
+    const char *fallback;  /* value if none is given; NULL: unset */
+    const char *shown;     /* the default on pages if it is not fallback; NULL: it is */
     unsigned commands;     /* bit 1 << command_id for each command that takes it */
-    unsigned often;        /* the same of those whose long help names it among the most used */
+    unsigned often;        /* the same for commands whose long help lists it among the most used */
     const char *help;
-    const char *word;   /* a flag of several letters after one dash ("ngl"); NULL: none */
-    const char *remark; /* why an option of other programs, accepted so that scripts go on working,
-                           has no effect here; NULL: the option has one */
-    const char *works;  /* with a remark: the one value that has an effect; NULL: none has */
+    const char *word;   /* flag of several letters with one dash ("ngl"); NULL: none */
+    const char *remark; /* why an option of another program has no effect here (it is accepted so
+                           that scripts keep working); NULL: it has one */
+    const char *works;  /* with a remark: the only value that has an effect; NULL: none */
 } option_spec;
 
 typedef enum option_source {
@@ -337,7 +337,7 @@ typedef struct option_value {
 
 enum { OPTIONS_MAX_REPEATED = 128 };
 
-/* One of the values of an option that repeats. */
+/* One value of an option that repeats. */
 typedef struct option_repeated {
     option_id id;
     option_value value;
@@ -345,84 +345,85 @@ typedef struct option_repeated {
 
 typedef struct options {
     command_id command;
-    option_value values[OPT_COUNT];                 /* the last one of each */
+    option_value values[OPT_COUNT];                 /* the last value of each */
     option_repeated repeated[OPTIONS_MAX_REPEATED]; /* in the order given */
     unsigned n_repeated;
     const char *operands[OPTIONS_MAX_OPERANDS];
     unsigned n_operands;
-    bool model_may_be_prompt; /* it was named without -m, where a prompt could stand after it */
+    bool model_may_be_prompt; /* it was named without -m, in a place where a prompt could follow */
 } options;
 
 const command_spec *command_describe(command_id command);
 bool command_find(const char *name, command_id *command);
 const char *command_nearest(const char *name); /* for a hint; NULL when nothing is near */
 
-/* Whether an option has no effect, whatever its value. */
+/* True if an option has no effect, whatever its value. */
 static inline bool option_is_idle(const option_spec *spec) {
     return spec->remark != NULL && spec->works == NULL;
 }
 
-/* Rows of the table. */
+/* The row of an option in the table. */
 const option_spec *option_describe(option_id id);
 bool option_applies(option_id id, command_id command);
 
 /* The heading of a group. */
 const char *option_group_title(option_group group);
 
-/* The option of a command whose long flag or one of its aliases is name[n]. */
+/* Finds the option of a command that has the long flag or alias name[n]. */
 bool option_find(command_id command, const char *name, size_t n, option_id *id);
 
 /*
- * Writes a line for each option that was given and has no effect: its flag or variable, and why.
- * With --verbose also for variables of other programs that are set and not taken.
+ * Writes a line for each option that was given and has no effect: its flag or variable, and the
+ * reason. With --verbose also for set variables of other programs that are ignored.
  */
 void options_print_remarks(const options *o, FILE *out);
 
-/* TERN_ variable of an option into name; false when it has none. */
+/* Writes the name of an option's TERN_ variable; false if it has none. */
 bool option_variable(const option_spec *spec, char *name, size_t size);
 
 /*
- * The value of the first of the option's variables that is set and not empty, and its name; NULL
- * when there is none. Names that other programs use for other things (PRECISION, AFFINITY: those
- * without TERN_, BITNET_ or IE_) only count with a value that the option accepts.
+ * The value of the first of the option's variables that is set and not empty, and its name; NULL if
+ * there is none. Names that other programs also use (PRECISION, AFFINITY: those without TERN_,
+ * BITNET_ or IE_) count only with a value that the option accepts.
  */
 const char *option_environment(const option_spec *spec, char name[WORD_BYTES]);
 
-/* The default as pages show it; NULL: there is none. */
+/* The default as pages show it; NULL: none. */
 const char *option_default(const option_spec *spec);
 
-/* Whether an earlier row of the table has the same long flag, and so the same variable. */
+/* True if an earlier row of the table has the same long flag, and so the same variable. */
 bool option_is_repeated(option_id id);
 
-/* Its help with the choices, whether it repeats, and the default: what every page says of it.
- * Returns the length, less than size. */
+/* The help text with choices, repetition and default, as all pages show it. Returns the length,
+ * less than size. */
 size_t option_help(const option_spec *spec, char *text, size_t size);
 
-/* Whether a text is a value of the option. */
+/* True if a text is a valid value of the option. */
 bool option_accepts(const option_spec *spec, const char *text);
 
-/* Which flags a command's arguments stand for, as a sentence; "" where they are its own. Returns
- * the length. */
+/* A sentence that says which flags a command's arguments stand for; "" if they are the command's
+ * own. Returns the length. */
 size_t help_places(const command_spec *spec, char *text, size_t size);
 
-/* What a value of the option must be ("an integer from 0 to 1024"). */
+/* Describes the valid values of the option ("an integer from 0 to 1024"). */
 void option_expectation(const option_spec *spec, char *text, size_t size);
 
 /*
  * Reads the arguments after the command's name, then the environment, then the defaults.
- * TERN_ERR_ARG with a message of one line (without the program's name) on anything wrong. With
- * --help anywhere the rest is not checked and OPT_HELP is set. Strings point into argv and the
+ * TERN_ERR_ARG with a message of one line (without the program's name) on any error. With --help
+ * anywhere the rest is not checked and OPT_HELP is set. Strings point into argv and the
  * environment.
  */
 TERN_MUST_CHECK tern_status options_parse(options *o, command_id command, int argc,
                                           char *const *argv, tern_error *err);
 
-/* Makes a text the value of an option that neither a flag nor a variable has set. */
+/* Sets an option that neither a flag nor a variable has set. */
 void options_default(options *o, option_id id, const char *text);
 
 /*
- * With --strict: the name of an option of other programs that was given on the command line, asks
- * for another way of computing and has no effect here; NULL: none. In the environment it is a hint.
+ * The option that --strict refuses: one of another program that was given as a flag, asks for
+ * another way of computing and is ignored here. Returns its name; NULL: none. As an environment
+ * variable it is only a hint.
  */
 const char *options_ignored_strictly(const options *o);
 
@@ -432,8 +433,7 @@ uint64_t options_integer(const options *o, option_id id);
 double options_real(const options *o, option_id id);
 const char *options_text(const options *o, option_id id); /* NULL when unset */
 
-/* All values of an option that repeats, in the order given: value number i, NULL after the last.
- */
+/* Value i of an option that repeats, in the order given; NULL after the last. */
 const option_value *options_nth(const options *o, option_id id, size_t i);
 size_t options_count(const options *o, option_id id);
 

@@ -23,7 +23,7 @@ enum {
     QUANTIZE = 1 << COMMAND_QUANTIZE,
     CROSSVAL = 1 << COMMAND_CROSSVAL,
     ANSWERS = RUN | CHAT,      /* commands that generate text */
-    SAMPLES = ANSWERS | SERVE, /* commands that pick tokens, for themselves or for others */
+    SAMPLES = ANSWERS | SERVE, /* commands that pick tokens, for themselves or for clients */
     RECEIPTS = 1 << COMMAND_VERIFY,
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
@@ -37,13 +37,13 @@ enum {
     EVALUATES = SAMPLES | EMBED | LOGITS | BENCH | PERPLEXITY | CROSSVAL |
                 IMATRIX, /* commands that run a model */
     FALLS_BACK =
-        EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* to the small model, without -m */
+        EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* use the small model without -m */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 
 /* ---- options_table_writing.c: measuring, and writing files ---- */
 
-/* The row of an option from OPT_ALL on, before OPT_THREADS. */
+/* The row of an option from OPT_ALL up to, but without, OPT_THREADS. */
 const option_spec *option_describe_writing(option_id id);
 
 /* ---- options_table_others.c: options that have no effect ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the table says of environment variables. */
+/* Environment variables of the options. */
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "tools/cli/environment_names.h"
 #include "tools/cli/options.h"
 
-enum { COLUMNS = 98, FLAGS = 26 }; /* of a line, and up to where the flags reach */
+enum { COLUMNS = 98, FLAGS = 26 }; /* width of a line and of the column of flags */
 
 bool option_variable(const option_spec *spec, char *name, size_t size) {
     if (spec->one_call)
@@ -19,7 +19,7 @@ bool option_variable(const option_spec *spec, char *name, size_t size) {
     return true;
 }
 
-/* Names that others use too. */
+/* True for names that other programs use, too. */
 static bool is_common(const char *name) {
     return strncmp(name, "TERN_", 5) != 0 && strncmp(name, "BITNET_", 7) != 0 &&
            strncmp(name, "IE_", 3) != 0;
@@ -40,7 +40,7 @@ const char *option_environment(const option_spec *spec, char name[WORD_BYTES]) {
     return NULL;
 }
 
-/* A common name whose value the option does not know. */
+/* Reports variables with such names whose values the option does not accept. */
 static void remark_ignored(const option_spec *spec, FILE *out) {
     char name[WORD_BYTES];
     const char *list = spec->variables;
@@ -51,14 +51,14 @@ static void remark_ignored(const option_spec *spec, FILE *out) {
     }
 }
 
-/* What is said with --verbose: variables of other programs that are set and change nothing. */
+/* Prints for --verbose which set variables of other programs are ignored. */
 static void remark_variables(const options *o, FILE *out) {
     for (int id = 0; id < OPT_COUNT; id++)
         if (option_applies((option_id)id, o->command))
             remark_ignored(option_describe((option_id)id), out);
 }
 
-/* Whether an option of other programs was given, with a value that changes nothing. */
+/* True if an option of another program was given with a value that has no effect. */
 static bool is_without_effect(const options *o, option_id id) {
     const option_spec *spec = option_describe(id);
     return spec->remark != NULL && options_given(o, id) &&

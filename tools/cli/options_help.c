@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help texts, all from the tables. */
+/* Help texts, generated from the tables. */
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum {
     COLUMNS = 98,
     INDENT = 30,
     IGNORED_INDENT = 6,
-    GROUPED_FROM = 20 /* options of a command: fewer stand in one list */
+    GROUPED_FROM = 20 /* number of options from which on they are grouped */
 };
 
 /* Prints words from column `indent` on, breaking lines at COLUMNS and indenting new ones. */
@@ -32,8 +32,8 @@ static void print_wrapped(FILE *out, const char *text, int indent) {
     fputc('\n', out);
 }
 
-/* Left column of an option, e.g. "  -n, --max-tokens N", padded to INDENT, on a line of its own if
- * it is longer. */
+/* Prints the left column of an option, e.g. "  -n, --max-tokens N", padded to INDENT, or on its own
+ * line if it is longer. */
 static void print_flag(FILE *out, const option_spec *spec) {
     int at = spec->letter != 0 ? fprintf(out, "  -%c, --%s", spec->letter, spec->name)
                                : fprintf(out, "      --%s", spec->name);
@@ -78,7 +78,7 @@ static void print_option(FILE *out, const option_spec *spec) {
     print_wrapped(out, text, INDENT);
 }
 
-/* Flags that have no effect, one after the other. */
+/* Prints the flags that have no effect, one after the other. */
 static void print_ignored(FILE *out, command_id command) {
     char text[1024] = "";
     size_t n = 0;
@@ -131,7 +131,7 @@ static void print_often_used(FILE *out, command_id command) {
             print_option(out, option_describe((option_id)id));
 }
 
-/* The options of a group that are not among the most used. */
+/* Prints the options of a group except the most used ones. */
 static void print_group(FILE *out, command_id command, option_group group) {
     bool first = true;
     for (int id = 0; id < OPT_COUNT; id++) {
@@ -146,7 +146,7 @@ static void print_group(FILE *out, command_id command, option_group group) {
     }
 }
 
-/* One list of few options; of many the most used ones first, then the others by their groups. */
+/* Prints few options as one list; many as the most used ones first, then the others by group. */
 static void print_options(FILE *out, command_id command) {
     if (count_listed(command) >= GROUPED_FROM) {
         print_often_used(out, command);

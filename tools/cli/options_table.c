@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of options that commands which run a model share; options_commands.h has the others. */
+/* The options shared by commands that run a model; options_commands.h names the other tables. */
 
 #include "tern/kernels.h"
 #include "tools/cli/options_commands.h"
@@ -76,7 +76,7 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_HOST] = {"host", 0, NULL, "ADDRESS", OPTION_TEXT, GROUP_LISTEN, .fallback = "127.0.0.1",
                   .commands = SERVE, .often = EVERY,
                   .help = "address or name to listen on; 0.0.0.0 listens on every interface"},
-    /* No variable: in containers TERN_PORT is the address of a service whose name is tern. */
+    /* No variable: in containers TERN_PORT is the address of a service named tern. */
     [OPT_PORT] = {"port", 0, NULL, "N", OPTION_INTEGER, GROUP_LISTEN, .max = 65535,
                   .fallback = "8080", .one_call = true, .commands = SERVE, .often = EVERY,
                   .help = "port to listen on; 0: any free port"},

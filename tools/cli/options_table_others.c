@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of options of other programs, which are accepted and have no effect, or hardly any. */
+/* Options of other programs, which are accepted and have little or no effect. */
 
 #include "tools/cli/options_commands.h"
 

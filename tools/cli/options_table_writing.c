@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of options of commands that measure, or that write models or what a model computes. */
+/* Options of commands that measure, or that write models or their results. */
 
 #include "tern/kernels.h"
 #include "tools/cli/options_commands.h"

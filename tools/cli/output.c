@@ -15,7 +15,7 @@ enum { PIECE_BYTES = 4096 };
 
 static int write_error; /* errno of the first failed write to standard output, or 0 */
 
-/* Nothing is written after a gap, so what was kept for a later try is dropped. */
+/* Notes a failed write. Nothing is written after a gap, so buffered output is dropped. */
 static bool note(bool written) {
     if (!written && write_error == 0) {
         write_error = errno != 0 ? errno : EIO;
@@ -36,7 +36,7 @@ static bool is_terminal(void) {
     return known == 1;
 }
 
-/* In pieces that end after a whole character. */
+/* Writes in pieces that end at character boundaries. */
 static bool write_visible(const char *bytes, size_t size) {
     char piece[PIECE_BYTES];
     bool good = true;

@@ -15,29 +15,29 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /*
- * Standard output. False once any write has failed; callers may ignore it. out_write gives a file
- * or pipe exactly these bytes, a terminal what can be seen of them (tools/cli/visible.h); out_print
- * writes lines for people, of which only that remains everywhere.
+ * Standard output. Returns false once any write has failed; callers may ignore it. out_write gives
+ * a file or pipe exactly these bytes, and a terminal only their visible form (tools/cli/visible.h).
+ * out_print writes lines for people, always in visible form.
  */
 bool out_write(const char *bytes, size_t size);
 bool out_print(const char *format, ...) TERN_PRINTF(1, 2);
 bool out_flush(void);
 
-/* Flushes and reports a write error, silently when the reader has gone (EPIPE). Returns `status`,
- * or EXIT_FAILED where that was EXIT_DONE and something could not be written. */
+/* Flushes and reports a write error, silently if the reader has gone (EPIPE). Returns `status`, or
+ * EXIT_FAILED if that was EXIT_DONE and something could not be written. */
 int out_finish(int status);
 
-/* "tern: " and a line on standard error, of what can be seen. */
+/* Prints "tern: " and a line on standard error, in visible form. */
 void complain(const char *format, ...) TERN_PRINTF(1, 2);
 
-/* A text on standard error, of what can be seen. */
+/* Prints a text on standard error, in visible form. */
 void remark(const char *format, ...) TERN_PRINTF(1, 2);
 
-/* Complains about a failed call; the exit status: EXIT_USAGE for a wrong instruction set, and for a
- * file that is not replaced. */
+/* Complains about a failed call. Returns the exit status: EXIT_USAGE for a wrong instruction set or
+ * a file that may not be replaced, otherwise EXIT_FAILED. */
 int complain_error(const tern_error *err);
 
-/* Whether remarks (metrics, progress) are wanted on standard error. */
+/* True if remarks (metrics, progress) are wanted on standard error. */
 bool wants_remarks(bool verbose);
 
 #endif

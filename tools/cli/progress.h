@@ -12,10 +12,11 @@ typedef struct progress {
     bool shown;
 } progress;
 
-/* Shown where remarks are wanted (tools/cli/output.h). */
+/* Shows progress if remarks are wanted (tools/cli/output.h). */
 progress progress_start(bool verbose);
 
-/* Ten times a second at most; in bytes. `user` is a progress: fits tern_synth_progress. */
+/* Updates the line at most ten times per second; in bytes. `user` is a progress, so this can be a
+ * tern_synth_progress. */
 void progress_update(uint64_t done, uint64_t total, void *user);
 
 /* Ends the line. */

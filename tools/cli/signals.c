@@ -15,7 +15,7 @@
 
 enum { STACK_BYTES = 1 << 16 };
 
-/* Nothing but async-signal-safe functions below. */
+/* The functions below use only async-signal-safe functions. */
 
 static void restore(int number) {
     const struct sigaction action = {.sa_handler = SIG_DFL};
@@ -33,7 +33,7 @@ static void on_end(int number) {
 
 static void say(const char *text, size_t size) {
     if (write(STDERR_FILENO, text, size) < 0)
-        return; /* there is no way to tell */
+        return; /* the error cannot be reported */
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context) {
@@ -42,19 +42,19 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     const char *path = tern_mapped_file(info->si_addr);
     if (path == NULL) {
         tern_temporary_files_remove();
-        restore(number); /* not ours: the access faults again, or the signal was sent */
+        restore(number); /* not a mapped file: the access faults again, or the signal was sent */
         (void)raise(number);
         return;
     }
     while (atomic_flag_test_and_set(&told))
-        (void)pause(); /* another thread met the same and ends the process */
+        (void)pause(); /* another thread had the same fault and ends the process */
     static const char head[] = "tern: ";
     static const char tail[] = ": cannot be read any more: it became shorter while it was in use, "
                                "or its disk failed\n";
-    char line[1024]; /* a longer path is cut */
+    char line[1024]; /* longer paths are cut */
     size_t n = strnlen(path, sizeof line - sizeof head - sizeof tail);
     memcpy(line, head, sizeof head - 1);
-    for (size_t i = 0; i < n; i++) { /* control characters as in complain() */
+    for (size_t i = 0; i < n; i++) { /* replaces control characters like complain() */
         const unsigned char c = (unsigned char)path[i];
         line[sizeof head - 1 + i] = c < ' ' || c == 0x7f ? '?' : path[i];
     }
@@ -65,8 +65,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     _exit(EXIT_FAILED);
 }
 
-/* Only where it has the default action: what was ignored at the start (nohup) stays so, and a
- * sanitizer keeps its handlers. */
+/* Installs a handler only for signals with the default action: those that were ignored at the start
+ * (nohup) stay ignored, and sanitizers keep their handlers. */
 static void install(int number) {
     struct sigaction action;
     if (sigaction(number, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
@@ -76,7 +76,9 @@ static void install(int number) {
     (void)sigaction(number, &action, NULL);
 }
 
-/* Handlers have a stack of their own on this thread: its own may be what ran out. */
+/*
+ * Gives handlers on this thread a separate stack: the fault may be that the thread's stack is full.
+ */
 static void take_stack(void) {
     static _Alignas(16) char bytes[STACK_BYTES];
     const stack_t stack = {.ss_sp = bytes, .ss_size = sizeof bytes};
@@ -85,7 +87,8 @@ static void take_stack(void) {
         (void)sigaltstack(&stack, NULL);
 }
 
-/* A write beyond `ulimit -f` fails with EFBIG, which is told, in place of ending the process. */
+/* Makes a write beyond `ulimit -f` fail with EFBIG, which is reported, instead of ending the
+ * process. */
 static void ignore_file_limit(void) {
     struct sigaction action;
     if (sigaction(SIGXFSZ, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {

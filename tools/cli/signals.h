@@ -3,18 +3,18 @@
 #define TERN_TOOLS_CLI_SIGNALS_H
 
 /*
- * How the program ends when it is told to, or when a file fails under its map.
+ * Orderly ends of the program: by a signal, or when a mapped file fails.
  *
- * Every signal that would end the process, but SIGKILL: temporary files are removed, then the
- * signal ends the process, so a shell sees 128 and its number. A command that would rather end in
+ * For every signal that would end the process except SIGKILL, temporary files are removed; then the
+ * signal ends the process, so a shell sees 128 plus its number. A command that wants to finish in
  * order catches SIGINT, SIGTERM and SIGHUP (tools/cli/interrupt.h). A signal that was ignored when
- * the program began (nohup) stays ignored. SIGXFSZ is ignored: the write fails, and that is told.
+ * the program began (nohup) stays ignored. SIGXFSZ is ignored: the write fails, which is reported.
  *
- * SIGBUS of a mapped file that was shortened: temporary files are removed, one line names the file,
- * the exit status is 1.
+ * For SIGBUS from a mapped file that was shortened, temporary files are removed, one line names the
+ * file, and the exit status is 1.
  */
 
-/* Once, at the program's start. */
+/* Call it once, at the program's start. */
 void signals_install(void);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "tools/cli/streams.h"
 
-/* The lowest number that is free is the one that open gives. A path alone (O_PATH) is neither
- * readable nor writable, and / is there without /dev too. */
+/* open returns the lowest free descriptor. A descriptor of a path alone (O_PATH) can be neither
+ * read nor written, and / exists even without /dev. */
 bool streams_take(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/", O_PATH) != fd)

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Takes the descriptors 0, 1 and 2 where the caller closed them, so that no file which is opened
- * later becomes standard input or output: reading and writing them fails. Once, at the program's
- * start, before anything is opened. False: there is one that cannot be taken.
+ * Occupies the descriptors 0, 1 and 2 if the caller closed them, so that no file opened later
+ * becomes standard input or output; reading and writing them fails. Call it once at the program's
+ * start, before anything is opened. False: one of them cannot be occupied.
  */
 bool streams_take(void);
 

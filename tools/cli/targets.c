@@ -11,10 +11,10 @@
 #include "tern/gguf.h"
 #include "tools/cli/output.h"
 
-/* A file of the command line. */
+/* A file that the command line names. */
 typedef struct named_file {
     const char *path;
-    char origin[WORD_BYTES + 2]; /* "--output", or what usage calls an operand */
+    char origin[WORD_BYTES + 2]; /* "--output", or the operand's name in the usage line */
     file_use use;
 } named_file;
 
@@ -53,14 +53,14 @@ static size_t list_files(const options *o, named_file files[FILES_MAX], char out
     return n;
 }
 
-/* Whether both names lead to one file. */
+/* True if both paths lead to the same file. */
 static bool same_file(const char *a, const char *b) {
     struct stat x, y;
     return strcmp(a, b) == 0 ||
            (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* Whether `path` is a part of a model's folder: a file right in it, and no GGUF file. */
+/* True if `path` is part of a model's folder: a file directly in it that is not a GGUF file. */
 static bool is_part(const char *path, const char *folder) {
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(path, '.');
@@ -70,13 +70,13 @@ static bool is_part(const char *path, const char *folder) {
         (dot != NULL && strcmp(dot, ".gguf") == 0))
         return false;
     if (slash != NULL && (size_t)(slash - path) + 2 > sizeof parent)
-        return false; /* no file can have such a name */
+        return false; /* no file can have such a long name */
     if (slash != NULL)
         (void)stpcpy(mempcpy(parent, path, (size_t)(slash - path) + 1), "");
     return same_file(parent, folder);
 }
 
-/* Whether the command reads what stands at files[at].path; false after a complaint. */
+/* True if the command does not read the file at files[at].path; false after a complaint. */
 static bool check_inputs(const named_file *files, size_t n, size_t at) {
     const named_file *target = &files[at];
     struct stat info;
@@ -111,13 +111,13 @@ static int check_target(const options *o, const char *path) {
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
-/* Whether what the command writes is a folder, of which only known files are replaced. */
+/* True if the command writes a folder, in which only known files are replaced. */
 static bool is_folder(const options *o) {
     const char *to = option_applies(OPT_TO, o->command) ? options_text(o, OPT_TO) : NULL;
     return o->command == COMMAND_DEDUP || (to != NULL && strcmp(to, "gguf") != 0);
 }
 
-/* The files in a folder that exists; one that does not is made later. */
+/* Checks the files in an existing folder; a missing folder is made later. */
 static int check_folder(const options *o, const char *folder) {
     struct stat info;
     int status = EXIT_DONE;

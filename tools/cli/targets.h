@@ -3,9 +3,9 @@
 #define TERN_TOOLS_CLI_TARGETS_H
 
 /*
- * The files that a command line asks for, as the tables of options and commands mark them: what is
- * written never replaces a file without --force, and never one that the same command reads,
- * whatever name, link or second name of it is given. What is only added to may be there already.
+ * The files that a command line names, as the tables of options and commands mark them. A written
+ * file never replaces another without --force, and never one that the same command reads, whatever
+ * name or link is used for it. Files that are appended to may exist.
  */
 
 #include <limits.h>
@@ -14,19 +14,19 @@
 #include "tools/cli/options.h"
 
 /*
- * Looks at every file that is to be written, before the command begins and again when a model is
- * open, whose file the command line may name by half. EXIT_USAGE for one that may not be replaced,
- * EXIT_FAILED for one that cannot be written; after a complaint.
+ * Checks every file that will be written: before the command begins, and again when a model is
+ * open, because the command line may name the model's file only in part. EXIT_USAGE: a file may not
+ * be replaced; EXIT_FAILED: it cannot be written; both after a complaint.
  */
 int targets_check(const options *o);
 
 /*
- * What a command that rewrites a model writes: its second operand; for a sidecar without one the
- * folder that belongs to the first, in `path`. NULL: neither.
+ * The output of a command that rewrites a model: its second operand. For a sidecar without one it
+ * is the folder that belongs to the first operand, in `path`. NULL: neither.
  */
 const char *targets_out(const options *o, char path[PATH_MAX]);
 
-/* With --force: TERN_OUT_REPLACE. */
+/* TERN_OUT_REPLACE with --force, otherwise TERN_OUT_NEW. */
 tern_out_mode targets_mode(const options *o);
 
 #endif

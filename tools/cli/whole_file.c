@@ -10,7 +10,7 @@
 #include "base/sha256.h"
 #include "tools/cli/output.h"
 
-enum { STEP = 1 << 16 }; /* bytes asked for at a time */
+enum { STEP = 1 << 16 }; /* bytes read at a time */
 
 const char *file_shown(const char *path) {
     return strcmp(path, "-") == 0 ? "standard input" : path;
@@ -37,7 +37,7 @@ static int close_file(FILE *file, const char *path) {
     return EXIT_DONE;
 }
 
-/* Room for STEP more bytes and the terminator; false without memory. */
+/* Makes room for STEP more bytes and the terminator; false without memory. */
 static bool grow(char **bytes, size_t *capacity, size_t size) {
     if (*capacity - size > STEP)
         return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern bench: prefill and decode against the speed of this machine's memory and of its arithmetic.
+/*
+ * tern bench: prefill and decode compared with the speed of this machine's memory and arithmetic.
  */
 
 #include <inttypes.h>
@@ -19,13 +20,12 @@ enum {
     MAX_BATCH = 4096,
     MAX_DEPTH = 10000000,
     MAX_SEQUENCES = 1024
-}; /* as in the option table */
+}; /* also limits of the option table */
 
 /* ---- what to measure --------------------------------------------------------------------------
  */
 
-/* Unless they were asked for, the prompt is what the context has room for: a small model has less.
- */
+/* Limits the default prompt to the room in the context: a small model has less. */
 static void plan_main(bench *b) {
     bench_point *p = &b->main;
     const size_t room = b->context > p->n_decode ? b->context - p->n_decode : 0;
@@ -35,7 +35,7 @@ static void plan_main(bench *b) {
     p->depth = options_given(b->o, OPT_DEPTH) ? options_integer(b->o, OPT_DEPTH) : p->n_prompt;
 }
 
-/* The points and passes of the sweeps: as the main point but for what the lists say. */
+/* Plans the points and passes of the sweeps: like the main point except for what the lists say. */
 static int plan_sweeps(bench *b) {
     uint64_t depths[BENCH_LIST_MAX], threads[BENCH_LIST_MAX], sizes[BENCH_LIST_MAX];
     size_t n_sizes;
@@ -43,7 +43,7 @@ static int plan_sweeps(bench *b) {
         bench_list(b->o, OPT_THREAD_COUNTS, 1, MAX_THREADS, threads, &b->n_threads) != EXIT_DONE ||
         bench_list(b->o, OPT_BATCH_SIZES, 1, MAX_BATCH, sizes, &n_sizes) != EXIT_DONE)
         return EXIT_USAGE;
-    const bool one_first = n_sizes == 0 || sizes[0] == 1; /* else passes of one go in front */
+    const bool one_first = n_sizes == 0 || sizes[0] == 1; /* otherwise one is added in front */
     b->n_batches = n_sizes + (one_first ? 0 : 1);
     b->depths = calloc(b->n_depths + 1, sizeof *b->depths);
     b->threads = calloc(b->n_threads + 1, sizeof *b->threads);
@@ -66,7 +66,7 @@ static int plan_sweeps(bench *b) {
     return EXIT_DONE;
 }
 
-/* How many sequences at once, and the prompt that arrives while they decode. */
+/* Plans how many sequences run at once, and the prompt that arrives while they decode. */
 static int plan_sequences(bench *b) {
     uint64_t counts[BENCH_LIST_MAX];
     const int status = bench_list(b->o, OPT_SEQUENCES, 1, MAX_SEQUENCES, counts, &b->n_sequences);
@@ -94,7 +94,7 @@ static int plan_sequences(bench *b) {
     return EXIT_DONE;
 }
 
-/* Whether `n` positions are there; the most that anything needs is kept in *most. */
+/* Checks that the context has `n` positions; *most keeps the largest number that was needed. */
 static int check_room(const bench *b, size_t n, size_t *most) {
     if (n > b->context) {
         complain("%zu tokens do not fit into a context of %u; see --ctx", n, b->context);
@@ -135,10 +135,9 @@ static int plan(bench *b) {
     return status == EXIT_DONE ? plan_tokens(b) : status;
 }
 
-/* ---- what to measure with ---------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* The text of --file, again and again if it is too short. */
+/* Takes the text of --file, repeated if it is too short. */
 static int take_text(bench *b) {
     text_file text = {0};
     const int status = text_file_read(b->o, &b->l, &text);
@@ -153,7 +152,7 @@ static int take_text(bench *b) {
     return status;
 }
 
-/* Random tokens of the whole vocabulary. */
+/* Takes random tokens of the whole vocabulary. */
 static void take_random(bench *b) {
     tern_chacha random;
     tern_chacha_seed(&random, options_integer(b->o, OPT_SEED));
@@ -180,7 +179,7 @@ static int prepare(bench *b) {
     return touch_open_as_asked(b->o, &b->touch);
 }
 
-/* Model and session, with the time that they take; the child that measures memory comes first. */
+/* Opens model and session and measures the time; starts the child that measures memory first. */
 static int open_all(bench *b) {
     b->memory = bandwidth_open();
     const double begin = tern_clock_seconds();
@@ -188,7 +187,7 @@ static int open_all(bench *b) {
     b->load_seconds = tern_clock_seconds() - begin;
     if (status != EXIT_DONE || tern_model_device(b->l.model) == NULL)
         return status;
-    bandwidth_close(&b->memory); /* the processor's is not what passes there are bound by */
+    bandwidth_close(&b->memory); /* the processor's memory does not limit passes on a device */
     if (!options_switch(b->o, OPT_STAGES))
         return EXIT_DONE;
     complain("--stages is of passes on the processor: leave --device out");
@@ -209,7 +208,7 @@ static int measure_main(bench *b) {
     return status;
 }
 
-/* What the down projections multiply while the prompt is evaluated and tokens are decoded. */
+/* Counts zeros in the inputs of the down projections, in the prompt and in decoded tokens. */
 static int measure_sparsity(bench *b) {
     tern_error err = {0};
     const tern_generate_params params = {.max_tokens = b->main.n_decode, .ignore_end = true};
@@ -228,7 +227,7 @@ static int measure_sparsity(bench *b) {
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
-/* Each number of threads has a session of its own; the last one stays open. */
+/* Opens a session for each number of threads; the last one stays open. */
 static int measure_threads(bench *b) {
     int status = EXIT_DONE;
     for (size_t i = 0; i < b->n_threads && status == EXIT_DONE; i++) {

@@ -15,9 +15,9 @@
 #include "tools/commands/commands.h"
 #include "tools/model/late_tuning.h"
 
-enum { TINY_MILLIONS = 500 }; /* of parameters: below, facts and sums are mostly guessed */
+enum { TINY_MILLIONS = 500 }; /* of parameters: smaller models mostly guess facts and sums */
 
-/* A system message comes first; formats without a place for one leave it out, which is said. */
+/* Warns if the chat format has no place for the system message, which is then left out. */
 static void tell_dropped(const chat *c) {
     const tern_chat_message messages[] = {c->dialogue.messages[0],
                                           {.role = "user", .content = "?"}};
@@ -99,20 +99,20 @@ static void ask(chat *c) {
     (void)chat_answer(c);
 }
 
-/* Whether the user has something to say meanwhile. */
+/* True if the user has typed something, or a signal came. */
 static bool is_wanted(void *user) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     (void)user;
     return interrupt_seen() || poll(&in, 1, 0) != 0;
 }
 
-/* While the user reads the answer; `last`: there is no further question. */
+/* Tunes while the user reads the answer; `last`: there is no further question. */
 static void tune_late(chat *c, bool last) {
     if (c->server == NULL && c->answered && (last || c->terminal))
         late_tuning_run(c->o, &c->l, last ? NULL : is_wanted);
 }
 
-/* Whether a message is a command: one line that begins with one '/'. */
+/* True for a command: one line that begins with a single '/'. */
 static bool is_command(const char *message) {
     return message[0] == '/' && message[1] != '/' && strchr(message, '\n') == NULL;
 }
@@ -159,7 +159,7 @@ static int open_model(chat *c) {
 
 int cmd_chat(const options *o) {
     chat c = {.o = o, .terminal = isatty(STDIN_FILENO) == 1};
-    (void)umask(S_IRWXG | S_IRWXO); /* what is saved is the user's alone */
+    (void)umask(S_IRWXG | S_IRWXO); /* saved files are for the user alone */
     int status = options_given(o, OPT_SERVER) ? chat_open_server(&c) : open_model(&c);
     if (status == EXIT_DONE)
         status = begin_dialogue(&c);

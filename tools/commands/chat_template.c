@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern chat-template: what a model would see of a conversation. */
+/* tern chat-template: shows what a model would see of a conversation. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 
 static const size_t input_limit = (size_t)1 << 26; /* bytes */
 
-/* A conversation as a file has it. */
+/* A conversation, as read from a file. */
 typedef struct talk {
     const char *path;
     json_t *root;
-    tern_chat_message *messages; /* texts lie in root and calls */
+    tern_chat_message *messages; /* texts are in root and calls */
     char **calls;                /* [n] tool calls as JSON, or NULL */
     char *tools, *variables;
     tern_conversation c;
@@ -27,7 +27,7 @@ typedef struct talk {
 
 /* ---- input ----------------------------------------------------------------------------------- */
 
-/* A text of a message; false after a complaint about something else in its place. */
+/* Reads a text of a message; false after a complaint if the member is not a text. */
 static bool read_text(const talk *t, size_t i, const json_t *message, const char *name,
                       const char **out) {
     const json_t *text = json_object_get(message, name);
@@ -53,7 +53,7 @@ static bool read_message(talk *t, size_t i, const json_t *message) {
     return true;
 }
 
-/* A member as JSON text, NULL when there is none; false after a complaint. */
+/* Reads a member as JSON text, NULL if it is missing; false after a complaint. */
 static bool read_json(const talk *t, const char *name, char **out) {
     const json_t *v = json_object_get(t->root, name);
     *out = v != NULL && !json_is_null(v) ? json_dump(v, (json_style){0}) : NULL;
@@ -119,7 +119,7 @@ static void close_talk(talk *t) {
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* Runs of bytes of one origin: the text and, as "from", a message's number, "template" or
+/* Pieces with the same origin: the text, and as "from" a message's number, "template" or
  * "variables". */
 static json_t *parts_json(const tern_rendering *r) {
     json_t *parts = json_array();

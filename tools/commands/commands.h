@@ -4,7 +4,7 @@
 
 #include "tools/cli/options.h"
 
-/* One function a command, in <name>.c; each returns the exit status. */
+/* One function per command, in <name>.c; each returns the exit status. */
 #define COMMAND_PROTOTYPE(id, name) int cmd_##name(const options *o);
 COMMAND_LIST(COMMAND_PROTOTYPE)
 #undef COMMAND_PROTOTYPE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern completion: what a shell has to read to complete tern's commands and options. */
+/* tern completion: the script that a shell reads to complete tern's commands and options. */
 
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern convert: a Hugging Face model's folder as a GGUF file, any model as an IEBIN folder. */
+/*
+ * tern convert: the folder of a Hugging Face model as a GGUF file, or any model as an IEBIN folder.
+ */
 
 #include <errno.h>
 #include <stdbool.h>
@@ -22,7 +24,7 @@ typedef struct conversion {
     convert_formats formats;
     convert_q4_map map;
     tern_importance importance;
-    const char *remark; /* on the tokenizer, or NULL */
+    const char *remark; /* about the tokenizer, or NULL */
 } conversion;
 
 static void warn_skipped(const safetensors_tensor *t) {
@@ -32,7 +34,7 @@ static void warn_skipped(const safetensors_tensor *t) {
 
 static tern_status prepare(const convert_tensor *t, void *user, tern_error *err) {
     const conversion *c = user;
-    hf_source *s = &c->tensors.sources[t - c->job.tensors]; /* one for each tensor, in order */
+    hf_source *s = &c->tensors.sources[t - c->job.tensors]; /* one per tensor, in order */
     return hf_source_prepare(s, c->config.scale, err);
 }
 
@@ -41,7 +43,7 @@ static void drop_source(const convert_tensor *t, void *user) {
     hf_source_drop(t->context);
 }
 
-/* The last part of the folder's path. */
+/* Copies the last part of the folder's path. */
 static void folder_name(const char *path, char *name, size_t size) {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/')
@@ -86,7 +88,9 @@ static tern_status read_folder(conversion *c, const options *o, tern_error *err)
     return status == TERN_OK ? convert_job_plan(&c->job, &c->formats, err) : status;
 }
 
-/* How to sample, for tern chat; what makes no sense is told and left out. */
+/*
+ * Puts the recommended sampling for tern chat; an unusable recommendation is reported and left out.
+ */
 static tern_status put_recommended(tern_gguf_writer *w, const char *folder, tern_error *err) {
     recommended found;
     tern_error problem = {0};
@@ -125,7 +129,7 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
     return status;
 }
 
-/* Whether there is something that can be converted; a complaint says what to use for a file. */
+/* True if the source can be converted; for a file a complaint says which command to use. */
 static bool check_source(const char *path, bool to_folder) {
     struct stat info;
     if (stat(path, &info) != 0) {

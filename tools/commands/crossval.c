@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern crossval: tern beside what another engine answered. */
+/* tern crossval: compares tern with the recorded results of another engine. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tools/crossval/report.h"
 #include "tools/model/loader.h"
 
-/* What to compare with: --reference, or what an engine that is installed says to --prompt. */
+/* Reads the reference: --reference, or the answer of an installed engine to --prompt. */
 static int read_reference(const options *o, reference **r) {
     const char *path = options_text(o, OPT_REFERENCE);
     if (path != NULL)
@@ -39,7 +39,7 @@ static int check_model(const reference *r, const char *path) {
     return status;
 }
 
-/* The cases to compare: all, or those whose text is --prompt. */
+/* Chooses the cases to compare: all, or those whose text is --prompt. */
 static int choose_cases(const options *o, const reference *r, crossval *x) {
     const char *text = options_text(o, OPT_PROMPT);
     x->cases = calloc(r->n_cases, sizeof *x->cases); /* at least one */
@@ -60,8 +60,8 @@ static int choose_cases(const options *o, const reference *r, crossval *x) {
     return EXIT_DONE;
 }
 
-/* An engine with room for every case, unless --ctx says how much, and where keys and values are
- * compared a session. */
+/* Opens an engine with room for every case, unless --ctx sets the room, and also a session if keys
+ * and values are compared. */
 static int open_both(const options *o, const crossval *x, loaded *l) {
     size_t positions = options_integer(o, OPT_CONTEXT); /* lists have at most 2^20 tokens */
     bool cache = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern dedup: a model without the bytes that it holds twice, or that another model holds. */
+/* tern dedup: writes a model without bytes that it holds twice, or that another model holds. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 typedef struct deduplication {
     const options *o;
-    const char *out, *prefix; /* what is written: a folder, or files alone; both NULL: nothing */
+    const char *out, *prefix; /* the output: a folder, or files only; both NULL: none */
     tern_gguf *model, *base;
     dedup_plan plan;
     dedup_sizes sizes;
@@ -22,7 +22,7 @@ static bool finds_groups(const options *o) {
     return strcmp(options_text(o, OPT_GROUPS), "auto") == 0;
 }
 
-/* Which of the ways it is; false after a complaint. */
+/* Reads what to write and how to find groups; false after a complaint. */
 static bool read_options(deduplication *d) {
     const options *o = d->o;
     const bool plan = options_switch(o, OPT_PLAN), found = finds_groups(o);
@@ -55,7 +55,7 @@ static tern_status make_plan(deduplication *d, tern_error *err) {
                                                options_text(o, OPT_GROUPS), &d->plan, err);
 }
 
-/* What was written is read again: it must give the model that it was made of. */
+/* Reads the output again: it must give the model that it was made of. */
 static tern_status check_folder(const deduplication *d, tern_error *err) {
     const tern_dedup_params params = {.use = TERN_DEDUP_STRICT, .cache_bytes = 1};
     tern_gguf *again = NULL;

@@ -67,7 +67,7 @@ void record_hash(const record *r, char hex[65]) {
     tern_sha256_finish(&hash, hex);
 }
 
-/* A difference within one layer's keys or values; part RECORD_SAME if there is none. */
+/* Finds a difference in one layer's keys or values; part is RECORD_SAME if there is none. */
 static record_difference compare_layer(const record *a, const record *b, uint32_t layer,
                                        bool value) {
     for (uint32_t i = 0; i < a->positions; i++) {

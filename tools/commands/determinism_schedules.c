@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern verify-determinism --schedules N: random schedules of many sequences against each alone. */
+/* tern verify-determinism --schedules N: random schedules of many sequences, each compared with the
+ * sequence alone. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ typedef struct trial {
     const char *path;
     const char *isas[ISAS];
     opened models[OPEN]; /* the latest one first */
-    int status;          /* of the last model that did not open */
+    int status;          /* of the last model that failed to open */
 } trial;
 
 static void swap(trial *t) {
@@ -30,7 +31,7 @@ static void swap(trial *t) {
     t->models[1] = first;
 }
 
-/* The model for an instruction set, in place of the one that was used before the latest one. */
+/* The model for an instruction set. It replaces the less recently used of the two models. */
 static const tern_model *model_of(void *user, uint64_t number, size_t isa, tern_error *err) {
     trial *t = user;
     (void)number; /* one model for all */
@@ -72,7 +73,7 @@ static void print_totals(const schedules_totals *t, uint64_t asked) {
               t->set_aside, t->guesses_right);
 }
 
-/* Until one differs or a signal comes. */
+/* Runs schedules until one differs or a signal comes. */
 static int run_all(const options *o, schedules *s) {
     const uint64_t first = options_integer(o, OPT_SEED);
     const uint64_t n = options_integer(o, OPT_SCHEDULES);

@@ -24,7 +24,7 @@ typedef struct embedding {
     tern_pooling pooling;
     float *vector; /* [width] */
     vector_file out;
-    int status; /* of what was told so far */
+    int status; /* of the vectors written so far */
 } embedding;
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -56,7 +56,8 @@ static int read_texts(embedding *e) {
     return status;
 }
 
-/* A text without tokens has no vector, and of one that is too long a part would be left out. */
+/* Refuses a text without tokens, which has no vector, and one that is too long, because a part
+ * would be left out. */
 static int check_length(const embedding *e, size_t i, uint32_t n_ctx) {
     const size_t n = e->texts.items[i].n;
     if (n == 0)
@@ -69,7 +70,7 @@ static int check_length(const embedding *e, size_t i, uint32_t n_ctx) {
     return EXIT_FAILED;
 }
 
-/* Tokens of all texts, and in *longest how many the longest has. */
+/* Tokenizes all texts; *longest is the largest number of tokens. */
 static int tokenize(embedding *e, uint32_t *longest) {
     const uint32_t n_ctx = loader_engine_params(e->o, &e->l).n_ctx;
     *longest = 1;
@@ -85,7 +86,7 @@ static int tokenize(embedding *e, uint32_t *longest) {
     return EXIT_DONE;
 }
 
-/* ---- what the vectors are -------------------------------------------------------------------- */
+/* ---- the form of vectors --------------------------------------------------------------------- */
 
 static int choose_pooling(embedding *e) {
     e->pooling = pooling_read(e->o, e->l.model);
@@ -103,7 +104,7 @@ static int choose_pooling(embedding *e) {
     return EXIT_DONE;
 }
 
-/* How many numbers a vector has, in *width. */
+/* Sets *width to the length of the vectors. */
 static int choose_width(const embedding *e, size_t *width) {
     const uint32_t asked = (uint32_t)options_integer(e->o, OPT_DIMENSIONS);
     *width = asked > 0 ? asked : e->l.info.n_embd;
@@ -115,7 +116,7 @@ static int choose_width(const embedding *e, size_t *width) {
     return EXIT_USAGE;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all texts ------------------------------------------------------------------------------- */
 
 static void ask(void *user, size_t number, tern_request *request) {
     const embedding *e = user;
@@ -139,7 +140,7 @@ static void tell(void *user, const together_answer *a) {
         return;
     }
     if (a->pooled == NULL)
-        return; /* it was ended */
+        return; /* it was cancelled */
     const vector_row row = {.number = a->number,
                             .n_tokens = e->texts.items[a->number].n,
                             .x = e->vector,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern imatrix: which columns of a model's matrices matter, from a text. */
+/* tern imatrix: finds which columns of a model's matrices matter, from a text. */
 
 #include <stdio.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "tools/model/loader.h"
 #include "tools/model/text_file.h"
 
-/* One line that is written over on a terminal, a line a window elsewhere (--verbose). */
+/* Shows one line that overwrites itself on a terminal, elsewhere a line per window (--verbose). */
 static void show_progress(size_t done, size_t windows, void *user) {
     (void)user;
     const bool terminal = isatty(STDERR_FILENO) == 1;
@@ -21,7 +21,7 @@ static void show_progress(size_t done, size_t windows, void *user) {
             terminal && done < windows ? "" : "\n");
 }
 
-/* Matrices of experts that no row of the text reached. */
+/* The number of experts' matrices that no row of the text reached. */
 static size_t unseen(const tern_importance *m) {
     size_t n = 0;
     for (size_t i = 0; i < m->n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern inspect: what is in a model file, what memory it would take, whether and how it runs here.
- */
+/* tern inspect: contents of a model file, the memory that it would take, and whether and how it
+ * runs here. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum { MAX_TYPES = 64 };
 
 /* Tensors of one type. */
 typedef struct type_sum {
-    const char *name; /* of the type; static storage */
+    const char *name; /* name of the type; static storage */
     tern_format format;
     uint64_t tensors, elements, bytes;
 } type_sum;
@@ -35,9 +35,9 @@ typedef struct inspection {
     type_sum types[MAX_TYPES]; /* in the order of first use */
     size_t n_types;
     tern_status status; /* of opening the model without its weights */
-    tern_error why;     /* when that failed */
-    loaded l;           /* model NULL when it failed */
-    memory_plan plan;   /* when it succeeded */
+    tern_error why;     /* the reason if that failed */
+    loaded l;           /* model is NULL if it failed */
+    memory_plan plan;   /* valid if it succeeded */
 } inspection;
 
 static void count_types(inspection *n) {
@@ -48,7 +48,7 @@ static void count_types(inspection *n) {
         while (k < n->n_types && n->types[k].name != name)
             k++;
         if (k == MAX_TYPES)
-            k--; /* more types than formats exist: the last entry takes the rest */
+            k--; /* more types than known formats: the last entry collects the rest */
         else if (k == n->n_types)
             n->types[n->n_types++] = (type_sum){.name = name, .format = tern_gguf_format(t)};
         n->types[k].tensors++;
@@ -57,7 +57,7 @@ static void count_types(inspection *n) {
     }
 }
 
-/* Everything that can be said about running the model, without reading its weights. */
+/* Finds out everything about running the model that does not need its weights. */
 static void try_model(inspection *n) {
     tern_model_params params = n->params;
     params.no_weights = true;
@@ -77,7 +77,7 @@ static void try_model(inspection *n) {
     n->plan.no_replicas = n->params.replicate ? tern_model_no_replicas(l->model) : NULL;
 }
 
-/* What went wrong with this moment or with the options, not with the model. */
+/* True for errors of the moment or of the options, which say nothing about the model. */
 static bool says_nothing(tern_status status) {
     return status == TERN_ERR_ISA || status == TERN_ERR_NOMEM || status == TERN_ERR_IO ||
            status == TERN_ERR_CHANGED;
@@ -106,7 +106,7 @@ static void print_metadata(const inspection *n) {
     }
 }
 
-/* The files of a model that has several. */
+/* Prints the files of a model that has several. */
 static void print_parts(const inspection *n) {
     const size_t count = tern_gguf_part_count(n->file);
     for (size_t i = 0; count > 1 && i < count; i++) {
@@ -220,7 +220,7 @@ static json_t *parts_json(const inspection *n) {
     return list;
 }
 
-/* The list of sparse layers beside the file; null: none. */
+/* The list of sparse layers beside the file; JSON null if there is none. */
 static json_t *sidecar_json(const inspection *n) {
     size_t count;
     const char *list = tern_gguf_sidecar(n->file, &count);
@@ -301,7 +301,7 @@ static int print_json(const inspection *n) {
     return status == EXIT_DONE && !runs_here(n) ? EXIT_FAILED : status;
 }
 
-/* The file, and what a model takes from beside it. */
+/* Opens the file, and the files beside it that belong to the model. */
 static tern_status open_file(inspection *n, tern_error *err) {
     tern_status status = tern_gguf_open_shared(n->path, &n->params.dedup, &n->file, err);
     if (status == TERN_OK && !n->params.no_sidecar)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern kernels: every kernel of the table, whether it runs here, which is chosen and why. */
+/* tern kernels: all kernels of the table: whether each runs here, and which are chosen and why. */
 
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +16,9 @@ typedef struct listing {
     const tern_kernel_row *rows;
     size_t n;
     uint64_t machine;                    /* features of this processor */
-    uint64_t mask;                       /* those that --isa leaves */
-    bool has_cuda;                       /* a device can be opened */
-    char cuda[TERN_ERROR_MESSAGE_BYTES]; /* its name, or why not */
+    uint64_t mask;                       /* the features that --isa allows */
+    bool has_cuda;                       /* a device could be opened */
+    char cuda[TERN_ERROR_MESSAGE_BYTES]; /* name of the device, or why there is none */
 } listing;
 
 static bool is_cuda(const tern_kernel_row *row) {
@@ -31,7 +31,7 @@ static bool is_runnable(const listing *l, const tern_kernel_row *row) {
     return row->fn.any != NULL && (row->needs & ~l->machine) == 0;
 }
 
-/* The row that runs for what this one is for. */
+/* The kernel that is chosen for the purpose of this one. */
 static const tern_kernel_row *chosen_for(const listing *l, const tern_kernel_row *row) {
     return tern_kernel_select_layout(l->mask, row->op, row->format, row->layout);
 }
@@ -45,7 +45,7 @@ static const char *format_name(const tern_kernel_row *row) {
     return info != NULL ? info->name : "-";
 }
 
-/* Names of the features in mask, e.g. "AVX512F AVX512BW". */
+/* Writes the names of the features in mask, e.g. "AVX512F AVX512BW". */
 static void feature_names(uint64_t mask, char *text, size_t size) {
     const char *name;
     size_t used = 0;
@@ -55,7 +55,7 @@ static void feature_names(uint64_t mask, char *text, size_t size) {
             used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", name);
 }
 
-/* What the processor lacks: the first feature stands for all, a line has to fit. */
+/* Writes what the processor lacks. The first feature represents all, so that a line fits. */
 static void missing_features(const listing *l, const tern_kernel_row *row, char *text,
                              size_t size) {
     const uint64_t missing = row->needs & ~l->machine;
@@ -107,7 +107,7 @@ static void print_markdown(const listing *l) {
     }
 }
 
-/* Formats whose matrices the row multiplies, or the one that it reads. */
+/* Formats of the matrices that the kernel multiplies, or the format that it reads. */
 static json_t *formats_of(const tern_kernel_row *row) {
     json_t *list = json_array();
     const bool packed = row->layout != TERN_LAYOUT_ROWS && row->layout != TERN_LAYOUT_NONE &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern list: models of the Hugging Face Hub that are on this machine. */
+/* tern list: the models of the Hugging Face Hub that are on this machine. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tools/hub/hub_cache.h"
 #include "tools/model/json.h"
 
-/* Weights in a form that tern runs or converts. */
+/* True for files with weights in a form that tern runs or converts. */
 static bool is_weights(const char *file) {
     const size_t n = strlen(file);
     static const char other[] = ".safetensors";

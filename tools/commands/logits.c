@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern logits: the logits of a prompt, printed, hashed or saved. */
+/* tern logits: prints, hashes or saves the logits of a prompt. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { TOP = 10, CHUNK = 4096 };
 
-/* Where the bytes go: a hash, a file, both, or neither. */
+/* The destination of the bytes: a hash, a file, both, or neither. */
 typedef struct sink {
     bool hashed;
     tern_sha256 hash;
@@ -30,7 +30,7 @@ static int sink_open(sink *s, bool hashed, const char *path, tern_out_mode mode)
     return EXIT_DONE;
 }
 
-/* Adds n floats as little-endian bytes. */
+/* Appends n floats as little-endian bytes. */
 static bool sink_add(sink *s, const float *x, size_t n) {
     uint8_t bytes[4 * CHUNK];
     for (size_t at = 0; at < n;) {
@@ -53,7 +53,7 @@ static bool sink_add(sink *s, const float *x, size_t n) {
     return true;
 }
 
-/* Gives the complete file its name. */
+/* Completes the file, which gives it its name. */
 static int sink_commit(sink *s) {
     tern_error err = {0};
     if (s->file != NULL && tern_out_file_commit(&s->file, &err) != TERN_OK)
@@ -64,8 +64,8 @@ static int sink_commit(sink *s) {
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 /*
- * Feeds the prompt in pieces; with --all every piece's logits go to the sink, otherwise the last
- * position's. The last position's logits end up in `last` [n_vocab].
+ * Evaluates the prompt in pieces. With --all every piece's logits go to the sink, otherwise those
+ * of the last position, which are also in `last` [n_vocab] at the end.
  */
 static int evaluate(const options *o, const loaded *l, const prompt *p, float *buffer, sink *s,
                     float *last) {
@@ -91,8 +91,8 @@ static int evaluate(const options *o, const loaded *l, const prompt *p, float *b
     return EXIT_DONE;
 }
 
-/* With --recompute: each position from the first token on, so that nothing in the cache was there
- * before. Logits go where those of evaluate go. */
+/* For --recompute: evaluates each position again from the first token on, so that nothing comes
+ * from the cache. Logits go to the same places as in evaluate. */
 static int recompute(const options *o, const loaded *l, const prompt *p, float *buffer, sink *s,
                      float *last) {
     const size_t n_vocab = l->info.n_vocab;
@@ -108,7 +108,7 @@ static int recompute(const options *o, const loaded *l, const prompt *p, float *
     return EXIT_DONE;
 }
 
-/* The largest piece's logits, 64-byte aligned; NULL after a complaint. */
+/* A buffer for the logits of the largest piece, 64-byte aligned; NULL after a complaint. */
 static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt) {
     const size_t split = options_integer(o, OPT_SPLIT);
     const size_t piece = split > 0 && split < n_prompt ? split : n_prompt;
@@ -128,7 +128,7 @@ static float *allocate_logits(const options *o, const loaded *l, size_t n_prompt
 /* ---- keys and values --------------------------------------------------------------------------
  */
 
-/* All rows of the cache as floats: [layer][keys, values][kv head][position][head dim]. */
+/* Writes the whole cache as floats: [layer][keys, values][kv head][position][head dim]. */
 static int add_cache(const loaded *l, sink *s, float *row) {
     const tern_model_info *m = &l->info;
     const uint32_t positions = tern_session_position(l->session);
@@ -143,7 +143,7 @@ static int add_cache(const loaded *l, sink *s, float *row) {
     return sink_commit(s);
 }
 
-/* What --dump-kv asks for. */
+/* Writes the file of --dump-kv. */
 static int dump_cache(const options *o, const loaded *l) {
     const char *path = options_text(o, OPT_DUMP_KV);
     if (path == NULL)
@@ -162,9 +162,9 @@ static int dump_cache(const options *o, const loaded *l) {
     return status;
 }
 
-/* ---- the ten best ---------------------------------------------------------------------------- */
+/* ---- the ten best tokens --------------------------------------------------------------------- */
 
-/* A token as one line of text: control characters and broken UTF-8 as \xNN. */
+/* Prints a token on one line: control characters and invalid UTF-8 as \xNN. */
 static void print_piece(const tern_tokenizer *t, int32_t id) {
     size_t size = 0;
     const char *bytes = t != NULL ? tern_token_bytes(t, id, true, &size) : "";
@@ -182,7 +182,7 @@ static void print_piece(const tern_tokenizer *t, int32_t id) {
     out_print("\"\n");
 }
 
-/* Prints the best tokens in order; logits are spoilt on the way. */
+/* Prints the best tokens in order; this overwrites logits. */
 static void print_top(const loaded *l, float *logits) {
     out_print("%-5s %8s %12s  %s\n", "RANK", "TOKEN", "LOGIT", "TEXT");
     for (int rank = 1; rank <= TOP && (uint32_t)rank <= l->info.n_vocab; rank++) {

@@ -16,7 +16,7 @@
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* One line that is written over on a terminal, a line a window elsewhere (--verbose). */
+/* Shows one line that overwrites itself on a terminal, elsewhere a line per window (--verbose). */
 static void show_progress(const perplexity_result *r, size_t windows, void *user) {
     (void)user;
     const bool terminal = isatty(STDERR_FILENO) == 1;
@@ -56,7 +56,7 @@ static void print_result(const perplexity_params *p, const perplexity_result *r,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* What was measured, in words or JSON, and as a document where that is asked for. */
+/* Reports the measurement as text or JSON, and as a document if that is asked for. */
 static int report(const options *o, const loaded *l, const perplexity_params *p,
                   const perplexity_result *r, const text_file *t) {
     const perplexity_record record = {.o = o, .l = l, .text = t, .params = p, .result = r};
@@ -92,7 +92,7 @@ static int measure(const options *o, loaded *l, const text_file *t) {
     int status = loader_open_engine_of(o, (uint32_t)ctx, l);
     if (status != EXIT_DONE)
         return status;
-    p.means = calloc(perplexity_windows(&p, t->n) + 1, sizeof *p.means); /* + 1: never of size 0 */
+    p.means = calloc(perplexity_windows(&p, t->n) + 1, sizeof *p.means); /* + 1: never 0 bytes */
     if (p.means != NULL) {
         status = run(o, l, &p, t);
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern quantize: a model file with its weights in other formats. */
+/* tern quantize: rewrites a model file with its weights in other formats. */
 
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"

@@ -8,7 +8,8 @@
 #include "tools/commands/commands.h"
 #include "tools/hub/hub_cache.h"
 
-/* All parts of the one model that is meant, in all snapshots; *n: how many files. */
+/* Removes all parts of the one model that the name means, from all snapshots; *n: the number of
+ * files. */
 static tern_status remove_file(const hub_name *name, const hub_list *list, size_t *n,
                                uint64_t *freed, tern_error *err) {
     const char *wanted = NULL;

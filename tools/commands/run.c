@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern run: a prompt in, text out while it is made, figures at the end. */
+/* tern run: answers a prompt, prints text as it is generated, and figures at the end. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,21 +24,20 @@ typedef struct run {
     loaded l;
     prompt prompt;
     answer_options options;
-    tern_request request; /* of one answer */
-    form form;            /* that it is held to, if any */
+    tern_request request; /* of a single answer */
+    form form;            /* that the answer must have, if any */
     answerer answerer;
     receipt_watch watch; /* with --receipt */
     touch touch;         /* with --touch-bytes */
     bool json;
 } run;
 
-/* What is told last: a failure before anything else. */
+/* The final status: an earlier failure takes precedence. */
 static int worse(int first, int second) {
     return first != EXIT_DONE ? first : second;
 }
 
-/* ---- one answer: what is asked ----------------------------------------------------------------
- */
+/* ---- one answer: request --------------------------------------------------------------------- */
 
 static bool write_text(const char *bytes, size_t size, void *user) {
     const run *r = user;
@@ -62,13 +61,13 @@ static touch *touch_of(run *r) {
     return r->touch.words != NULL ? &r->touch : NULL;
 }
 
-/* Options and --touch-bytes; the model is open. */
+/* Reads the options of the answer and of --touch-bytes; the model must be open. */
 static int prepare(run *r) {
     const int status = answer_options_read(r->o, &r->l, &r->options);
     return status == EXIT_DONE ? touch_open_as_asked(r->o, &r->touch) : status;
 }
 
-/* The request of the prompt, in its form. */
+/* Makes the request of the prompt, with its form. */
 static int make_request(run *r) {
     const int status = form_open(r->o, &r->l, 1, &r->form);
     if (status != EXIT_DONE)
@@ -86,7 +85,7 @@ static int make_request(run *r) {
     return EXIT_DONE;
 }
 
-/* All that an answer needs, and the session as --prompt-cache has it. */
+/* Opens everything that an answer needs, and restores the session of --prompt-cache. */
 static int open_one(run *r) {
     int status = loader_open(r->o, true, &r->l);
     if (status == EXIT_DONE)
@@ -123,8 +122,7 @@ static int answer(run *r) {
     return EXIT_DONE;
 }
 
-/* ---- one answer: what is told -----------------------------------------------------------------
- */
+/* ---- one answer: output ---------------------------------------------------------------------- */
 
 static int print_json(const run *r, bool whole) {
     json_t *root = json_object();
@@ -155,7 +153,7 @@ static void print_end(const run *r) {
                  tern_session_context(r->l.session), r->l.info.n_ctx_train);
 }
 
-/* The end of what is printed; an answer that was cut off is no text of its form. */
+/* Prints the end. An answer that was cut off is not a complete text of its form. */
 static int tell(run *r) {
     const together_answer *a = &r->answerer.latest;
     const bool whole = form_is_whole(&r->form, a);
@@ -171,7 +169,7 @@ static int tell(run *r) {
     return worse(status, EXIT_FAILED);
 }
 
-/* With --receipt: the run's tests and its receipt. */
+/* Runs the tests of --receipt and writes the receipt, if it is asked for. */
 static int write_receipt(run *r) {
     const receipt_run finished = {.o = r->o,
                                   .l = &r->l,
@@ -221,15 +219,15 @@ static int run_many(run *r) {
 /* ---- the command ------------------------------------------------------------------------------
  */
 
-/* When all is written that was asked for. A signal ends it, and then the program. */
+/* Tunes after all output is written. A signal ends the tuning, and then the program. */
 static int tune_late(run *r) {
     if (!out_flush())
-        return EXIT_DONE; /* told at the end */
+        return EXIT_DONE; /* the failed write is reported at the end */
     late_tuning_run(r->o, &r->l, NULL);
     return interrupt_status(EXIT_DONE);
 }
 
-/* Whether prompts come from one place; false after a complaint. */
+/* Refuses prompts from more than one place; false after a complaint. */
 static bool check_prompts(const options *o) {
     if (options_text(o, OPT_PROMPTS_FILE) == NULL ||
         !(options_given(o, OPT_PROMPT) || options_given(o, OPT_TOKENS) ||
@@ -239,7 +237,7 @@ static bool check_prompts(const options *o) {
     return false;
 }
 
-/* Options that exclude each other; false after a complaint. */
+/* Refuses options that exclude each other; false after a complaint. */
 static bool check_options(const options *o) {
     const bool receipt = options_given(o, OPT_RECEIPT);
     const bool cache = options_given(o, OPT_PROMPT_CACHE);

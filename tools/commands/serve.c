@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern serve: a model that other programs ask over HTTP. */
+/* tern serve: a model that other programs use over HTTP. */
 
 #include <inttypes.h>
 #include <poll.h>
@@ -20,13 +20,13 @@
 #include "tools/model/loader.h"
 #include "tools/receipt/served_answer.h"
 
-enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* of cache memory, unless --kv-memory says more or less */
+enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* default of --kv-memory, in contexts; bytes of a name */
 
 typedef struct serving {
     const options *o;
     loaded l;
     keys keys;
-    text allowed_hosts; /* of all options, separated by commas */
+    text allowed_hosts; /* from all options, separated by commas */
     char name[NAME_BYTES];
     bool needs_key;
     answer_receipts receipts;
@@ -61,7 +61,7 @@ static int read_allowed_hosts(const options *o, text *all) {
     return all->failed ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* The certificate and its key, if any. */
+/* Reads the certificate and its key, if given. */
 static int read_certificate(const options *o) {
     const char *certificate = options_text(o, OPT_TLS_CERT),
                *key_path = options_text(o, OPT_TLS_KEY);
@@ -79,7 +79,7 @@ static int read_certificate(const options *o) {
     return EXIT_DONE;
 }
 
-/* --alias, or the file's name without folder and ending. */
+/* Sets the name: --alias, or the file's name without folder and ending. */
 static void set_name(serving *s) {
     const char *alias = options_text(s->o, OPT_ALIAS);
     const char *slash = strrchr(s->l.info.path, '/');
@@ -165,7 +165,7 @@ static void greet(const serving *s) {
     out_flush();
 }
 
-/* What was changed outside counts from now on; what cannot be read leaves what was there before. */
+/* Reads keys and certificate again. If one cannot be read, the server keeps what it had. */
 static void reload(serving *s) {
     keys fresh = {0};
     tern_error err = {0};
@@ -185,7 +185,7 @@ static void reload(serving *s) {
         complain("SIGHUP: %s; the log stays in the old file", err.message);
 }
 
-/* Until a signal asks for the end; EXIT_FAILED when the model's file is another. */
+/* Serves until a signal asks for the end; EXIT_FAILED if the model's file has changed. */
 static int serve(serving *s) {
     while (!interrupt_seen()) {
         (void)poll(NULL, 0, 1000);
@@ -199,7 +199,7 @@ static int serve(serving *s) {
     return EXIT_DONE;
 }
 
-/* Answers that are under way end by themselves, or are ended after a while. */
+/* Waits until answers in progress end, and cancels them after a while. */
 static void drain(serving *s) {
     const double until = tern_clock_seconds() + (double)options_integer(s->o, OPT_DRAIN);
     server_drain(s->server);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern synth: a model file with random weights in a real model's geometry. */
+/* tern synth: writes a model file with random weights and the geometry of a real model. */
 
 #include "authoring/synth.h"
 #include "tools/cli/output.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern tokenize: text to token ids, and back, without a model's weights. */
+/* tern tokenize: converts text to token ids and back, without a model's weights. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "tools/model/json.h"
 #include "tools/model/loader.h"
 
-static const size_t input_limit = (size_t)1 << 28; /* bytes; what a tokenizer takes */
+static const size_t input_limit = (size_t)1 << 28; /* bytes; the limit of a tokenizer */
 
-/* One text, and its tokens: one of them is given, the other is made of it. */
+/* A text and its tokens: one is given, the other is computed. */
 typedef struct conversion {
     const options *o;
     const tern_tokenizer *t;
@@ -61,7 +61,7 @@ static int make_ids(conversion *c) {
     const unsigned flags =
         (options_switch(c->o, OPT_ADD_SPECIAL) ? (unsigned)TERN_TOKENIZE_SPECIAL : 0) |
         (options_switch(c->o, OPT_SPECIAL) ? (unsigned)TERN_TOKENIZE_PARSE : 0);
-    size_t capacity = c->size / 2 + 16; /* most texts have fewer; the others are done twice */
+    size_t capacity = c->size / 2 + 16; /* most texts have fewer; others are tokenized twice */
     for (;;) {
         tern_error err = {0};
         c->ids = malloc(capacity * sizeof *c->ids);
@@ -78,7 +78,7 @@ static int make_ids(conversion *c) {
     }
 }
 
-/* Numbers with anything but letters between them: 1 2 3, 1,2,3, [1, 2, 3]. */
+/* Reads numbers separated by anything but letters: 1 2 3, 1,2,3, [1, 2, 3]. */
 static int parse_ids(conversion *c) {
     c->ids = malloc((c->size / 2 + 1) * sizeof *c->ids);
     if (c->ids == NULL)
@@ -143,7 +143,7 @@ static int print_json(const conversion *c) {
     return json_print(root);
 }
 
-/* A piece on one line: newlines, backslashes and control characters are escaped. */
+/* Prints a piece on one line: newlines, backslashes and control characters are escaped. */
 static void print_piece(const char *piece, size_t size) {
     for (size_t i = 0; i < size; i++) {
         const unsigned char byte = (unsigned char)piece[i];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern tune: the kernels and layouts that are fastest here, measured at leisure and kept. */
+/*
+ * tern tune: measures thoroughly which kernels and layouts are fastest here, and saves the choices.
+ */
 
 #include <string.h>
 
@@ -17,13 +19,13 @@ typedef struct tuning_run {
     tern_model *model;
     tern_tune_run *run;
     bool json;
-    json_t *list; /* of all kinds of matrices */
+    json_t *list; /* for all kinds of matrices */
 } tuning_run;
 
-/* What is said of one candidate. */
+/* The figures of one candidate. */
 typedef struct figure {
-    double gweights; /* G weights/s, times tokens */
-    double gbs;      /* of weights, read once for each sample; gemv only */
+    double gweights; /* 1e9 weights per second, counted once per token */
+    double gbs;      /* of weights, read once per sample; gemv only */
 } figure;
 
 static figure figure_of(const tern_tune_result *r, const tern_tune_candidate *c) {
@@ -42,7 +44,7 @@ static figure figure_of(const tern_tune_result *r, const tern_tune_candidate *c)
 
 static void print_candidate(const tern_tune_candidate *c, const figure *f) {
     if (c->seconds <= 0.0)
-        return; /* ruled out before it was measured as the others were */
+        return; /* excluded before it was measured as often as the others */
     if (f->gbs > 0.0) {
         out_print("  %-36s %7.1f us %12.1f %8.1f%s\n", c->row->name, 1e6 * c->seconds, f->gweights,
                   f->gbs, c->chosen ? "  chosen" : "");
@@ -81,7 +83,7 @@ static json_t *result_json(const tern_tune_result *r) {
                      r->gemv->name, "gemm", r->gemm->name, "candidates", list);
 }
 
-/* Prints or collects what was found for one kind of matrices. */
+/* Prints or collects the result for one kind of matrices. */
 static void report(const tern_tune_result *r, void *user) {
     const tuning_run *t = user;
     if (r->gemv == NULL)
@@ -106,7 +108,7 @@ static int tune_all(tuning_run *t) {
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
-/* The folder to keep choices in; EXIT_DONE, or the exit status after a complaint. */
+/* Opens the folder for the choices; EXIT_DONE, or the exit status after a complaint. */
 static int open_folder(tuning_run *t) {
     char path[PATH_MAX];
     const char *where = params_cache(t->o, path);

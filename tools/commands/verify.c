@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern verify: is a receipt what a real run wrote, and does it run again. tern keygen: the keys. */
+/* tern verify: checks that a real run wrote a receipt, and replays it. tern keygen: makes keys. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ typedef struct verification {
     const options *o;
     const char *path;
     json_t *receipt;
-    const document_type *type; /* NULL: of no known kind, which `found` says */
+    const document_type *type; /* NULL: unknown kind, which is in `found` */
     receipt_findings found;
     bool replayed;
     replay_report replay;
@@ -74,7 +74,7 @@ static void print_replay(const verification *v) {
               v->replay.threads, v->replay.seconds);
 }
 
-/* What the answer yes rests on, in a few lines. */
+/* Prints in a few lines why the receipt is good. */
 static void print_proven(const verification *v) {
     const json_t *r = v->receipt;
     out_print("%s: good\n", v->path);
@@ -118,7 +118,7 @@ static int report(const verification *v) {
     return refused;
 }
 
-/* A build that cannot check signatures says so, and goes on unless a key was asked for. */
+/* A build that cannot check signatures says so, and continues unless a key was given. */
 static int check_signature(verification *v) {
     const char *key = options_text(v->o, OPT_PUBLIC_KEY);
     tern_error err = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tern verify-determinism: the same tokens through every instruction set, packed layout, thread
- * count and way of cutting the prompt; all must give the keys, values and logits of the first run.
+ * tern verify-determinism: the same tokens through every instruction set, packed layout, number of
+ * threads and division of the prompt. All must give the keys, values and logits of the first run.
  */
 
 #include <inttypes.h>
@@ -19,12 +19,12 @@
 
 enum { POSITIONS = 48 };
 
-/* How the tokens are fed. */
+/* The way in which the tokens are evaluated. */
 typedef struct feeding {
     uint32_t threads;
-    uint32_t split; /* tokens a call; 0: all at once */
-    uint32_t batch; /* tokens a pass; 0: the default */
-    bool beside;    /* another sequence of the same model advances in turn */
+    uint32_t split; /* tokens per call; 0: all at once */
+    uint32_t batch; /* tokens per pass; 0: the default */
+    bool beside;    /* another sequence of the same model advances alternately */
 } feeding;
 
 static const feeding feedings[] = {
@@ -33,7 +33,7 @@ static const feeding feedings[] = {
 };
 static const struct {
     const char *name;
-    bool on_devices; /* these have kernels for it */
+    bool on_devices; /* devices have kernels for it */
 } layouts[] = {
 #define LAYOUT(name, text, family, accuracy, devices) {text, devices},
     TERN_TERNARY_LAYOUT_LIST(LAYOUT)
@@ -48,7 +48,7 @@ typedef struct verification {
     tern_format kv;
     uint32_t positions;
     int32_t tokens[POSITIONS];
-    record first; /* of the first run; the others are compared with it */
+    record first; /* of the first run; all others are compared with it */
     bool have_first;
     unsigned runs;
 } verification;
@@ -65,8 +65,8 @@ static tern_status session_for(const verification *v, const tern_model *model, c
 }
 
 /*
- * The tokens through one session, while another one of other tokens keeps pace if there is one.
- * `logits` is aligned and takes those of all tokens.
+ * Evaluates the tokens in one session, while a second one, if there is one, evaluates other tokens
+ * at the same pace. `logits` is aligned and gets those of all tokens.
  */
 static tern_status feed(const verification *v, const feeding *f, tern_session *s,
                         tern_session *other, float *logits, record *r, tern_error *err) {
@@ -90,7 +90,7 @@ static tern_status feed(const verification *v, const feeding *f, tern_session *s
     return status;
 }
 
-/* How the tokens were fed, by what the sessions say. */
+/* Reports how the tokens were evaluated, from what the sessions say. */
 static void report(const verification *v, const feeding *f, const tern_session *s,
                    const tern_session *other) {
     const tern_session_work work = tern_session_work_done(s);
@@ -137,7 +137,7 @@ static int judge(const verification *v, const char *place, const char *layout, c
     return EXIT_FAILED;
 }
 
-/* Every way of feeding one opened model. */
+/* Evaluates the tokens on one opened model in every way. */
 static int check_model(verification *v, const tern_model *model, const char *where,
                        const char *layout) {
     record r = {0};
@@ -159,7 +159,7 @@ static int check_model(verification *v, const tern_model *model, const char *whe
     return status;
 }
 
-/* Tokens that differ from each other as far as the vocabulary allows. */
+/* Chooses tokens that are as different as the vocabulary allows. */
 static void choose_tokens(verification *v, const tern_model *model) {
     tern_model_info info;
     tern_model_describe(model, &info);
@@ -178,7 +178,7 @@ int determinism_open(const options *o, const char *path, const determinism_place
         return EXIT_USAGE;
     }
     params.isa = where->isa;
-    params.disable = NULL; /* the place is one of those that --disable leaves */
+    params.disable = NULL; /* the place is one of those that --disable allows */
     params.layout = where->layout;
     params.device = where->device;
     if (tern_model_open(path, &params, model, &err) != TERN_OK)
@@ -195,7 +195,7 @@ static bool is_ternary(const tern_model *model, tern_format kv) {
     return false;
 }
 
-/* An instruction set or a device, in every layout that matters to the model. */
+/* Checks an instruction set or a device, in every layout that matters for the model. */
 static int check_place(verification *v, determinism_place where) {
     const char *name = where.device != NULL ? where.device : where.isa;
     bool ternary = true;
@@ -218,7 +218,7 @@ static int check_place(verification *v, determinism_place where) {
     return EXIT_DONE;
 }
 
-/* The device that was asked for; with "auto" only where it works. */
+/* Checks the device that was asked for; "auto" only if it works. */
 static int check_device(verification *v) {
     const char *name = options_text(v->o, OPT_DEVICE);
     tern_device *device = NULL;

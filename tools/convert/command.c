@@ -11,7 +11,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/targets.h"
 
-/* Only lists of tensors have a name for int4; a plan is written nowhere. */
+/* Only lists of tensors have a name for int4. A plan is not written, so it may use int4 anyway. */
 static tern_status check_int4(const options *o, const char *type, tern_error *err) {
     const bool wanted = (type != NULL && strcmp(type, "int4") == 0) || options_given(o, OPT_Q4_MAP);
     return !wanted || (convert_to_folder(o) && !convert_to_sidecar(o)) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model file, or folder, written anew: other formats, or another container. */
+/* Rewrites a model file or folder in other formats or in another container. */
 
 #include <limits.h>
 
@@ -10,10 +10,10 @@
 #include "tools/model/loader.h"
 #include "tools/model/model_hint.h"
 
-/* A model that is written anew, and what that takes. */
+/* A model that is rewritten, with everything that this needs. */
 typedef struct quantization {
     const options *o;
-    tern_model_params reading; /* of the file's ternary tensors */
+    tern_model_params reading; /* how to read the file's ternary tensors */
     tern_gguf *file;
     convert_gguf source;
     convert_job job;
@@ -23,7 +23,7 @@ typedef struct quantization {
     convert_sparse_rule rule;
 } quantization;
 
-/* What is to be written, and how the file's ternary tensors are read. */
+/* Reads what to write, and how to read the file's ternary tensors. */
 static tern_status read_options(quantization *q, tern_error *err) {
     q->reading = tern_model_params_default();
     tern_status status = convert_read_formats(q->o, &q->formats, err);
@@ -74,7 +74,7 @@ static tern_status quantize(quantization *q, tern_error *err) {
     return status;
 }
 
-/* Other programs may run what tern does not: it is written, and said. */
+/* Warns if tern cannot run the output. It is written anyway: other programs may run it. */
 static void warn_unless_it_runs(const quantization *q) {
     char folder[PATH_MAX];
     const char *out = targets_out(q->o, folder);
@@ -83,7 +83,7 @@ static void warn_unless_it_runs(const quantization *q) {
     tern_model *model = NULL;
     tern_error why = {0};
     if (convert_to_sidecar(q->o) && q->o->n_operands > 1)
-        return; /* nobody looks for it there */
+        return; /* tern does not look for it there */
     params.no_weights = true;
     if (tern_model_open(path, &params, &model, &why) != TERN_OK)
         complain("%s: written, but tern does not run it: %s", out, why.message);

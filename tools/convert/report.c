@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What convert_write has done, for people and for programs. */
+/* Reports the results of convert_write as text and as JSON. */
 
 #include <inttypes.h>
 #include <limits.h>
@@ -35,7 +35,7 @@ static bool same_line(const convert_job *job, size_t i, size_t k) {
            strcmp(job->tensors[i].origin, job->tensors[k].origin) == 0;
 }
 
-/* Tensors of one kind, from the first one on. */
+/* Prints tensors of one kind, from the first one on. */
 static void print_kind(const convert_job *job, size_t first) {
     const convert_tensor *t = &job->tensors[first];
     const convert_outcome outcome = job->results[first].outcome;
@@ -113,7 +113,7 @@ static uint64_t bytes_before(const convert_job *job) {
     return bytes;
 }
 
-/* "int4, groups of 64 with zero points". */
+/* Writes "int4, groups of 64 with zero points". */
 static void describe_target(const convert_tensor *t, char *out, size_t size) {
     const char *points = t->int4.zero_points ? " with zero points" : "";
     if (t->sparse != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse blocks on the command line: the rule by which they are chosen, and what it has cost. */
+/* Sparse blocks on the command line: the rule that chooses them, and what it costs. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "tools/cli/targets.h"
 #include "tools/convert/command.h"
 
-/* "16,64": two sizes from 1 on. */
+/* Reads "16,64": two sizes of at least 1. */
 static tern_status read_pair(const char *text, const char *option, uint32_t pair[2],
                              tern_error *err) {
     char *end;
@@ -33,7 +33,7 @@ static tern_status read_choice(const options *o, convert_sparse_rule *rule, tern
     return status;
 }
 
-/* Everything else stays as it is in the model's file. */
+/* Options for other formats are refused, because all other tensors stay in the model's file. */
 static tern_status check_sidecar(const options *o, tern_error *err) {
     static const option_id others[] = {OPT_TYPE, OPT_EMBEDDING_TYPE, OPT_OUTPUT_TYPE, OPT_Q4_MAP,
                                        OPT_IMATRIX};

@@ -13,7 +13,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 
-enum { NOBODY_IS_INSTALLED = 3 }; /* exit status of the script */
+enum { NOBODY_IS_INSTALLED = 3 }; /* exit status of the script if no engine is installed */
 
 extern char **environ;
 
@@ -28,7 +28,7 @@ int crossval_read(const char *path, reference **out) {
     return status;
 }
 
-/* The exit status of the script; -1 when it could not be run or was killed. */
+/* The exit status of the script; -1 if it could not be run or was killed. */
 static int run_script(const char *model, const char *prompt, const char *file) {
     char *const words[] = {(char *)(uintptr_t) "python3",
                            (char *)(uintptr_t)TERN_CROSSVAL_REFERENCE,
@@ -63,7 +63,7 @@ int crossval_ask(const char *model, const char *prompt, reference **out) {
         complain("%s: cannot be created: %s", file, strerror(errno));
         return EXIT_FAILED;
     }
-    (void)close(made); /* empty: nothing can be lost */
+    (void)close(made); /* empty: no data can be lost */
     const int answer = run_script(model, prompt, file);
     int status = EXIT_FAILED;
     if (answer == EXIT_DONE) {

@@ -2,14 +2,13 @@
 #ifndef TERN_TOOLS_CROSSVAL_ASK_H
 #define TERN_TOOLS_CROSSVAL_ASK_H
 
-/* Another engine, asked by the script lab/crossval-reference where one is installed. */
+/* Asks another engine by the script lab/crossval-reference, if one is installed. */
 
 #include "tools/crossval/reference.h"
 
 /*
- * Asks for the answer to a prompt and reads it. EXIT_DONE, or after a complaint EXIT_USAGE where
- * there is no engine to ask, EXIT_FAILED where asking failed. Nothing is installed, and no file
- * stays.
+ * Asks for the answer to a prompt and reads it. EXIT_DONE, or after a complaint EXIT_USAGE if no
+ * engine is installed, EXIT_FAILED if asking failed. Nothing is installed, and no file is left.
  */
 int crossval_ask(const char *model, const char *prompt, reference **out);
 

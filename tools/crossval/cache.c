@@ -5,7 +5,7 @@
 
 #include "tools/crossval/floats.h"
 
-/* All rows of keys or of values, in the order of the file. */
+/* Compares all rows of keys or of values, in the order of the file. */
 static tern_status compare_file(const tern_session *session, bool value, float_file *f, float *rows,
                                 size_t n_tokens, sum_figures *layers, tern_error *err) {
     tern_model_info info;

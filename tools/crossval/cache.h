@@ -5,10 +5,9 @@
 #include "tools/crossval/run.h"
 
 /*
- * Compares keys and values of the case's tokens, which the session's cache holds,
- * with the reference's files, where it has both; fills n_layer, keys and values of *out. A file
- * whose size is not layers x key/value heads x tokens x head width floats is refused with these
- * numbers.
+ * Compares keys and values of the case's tokens, which the session's cache holds, with the
+ * reference's files, if it has both. Fills n_layer, keys and values of *out. A file whose size is
+ * not layers x key/value heads x tokens x head width floats is refused with these numbers.
  */
 TERN_MUST_CHECK tern_status crossval_compare_cache(const tern_session *session,
                                                    const reference *all, const reference_case *c,

@@ -24,7 +24,7 @@ pair_figures compare_vectors(const float *reference, const float *ours, size_t n
     }
     const double norms = sqrt(square_r) * sqrt(square_o);
     f.cosine = norms > 0.0 ? product / norms : square_r == square_o;
-    f.cosine = isfinite(f.cosine) ? f.cosine : 0.0; /* a NaN agrees with nothing */
+    f.cosine = isfinite(f.cosine) ? f.cosine : 0.0; /* a NaN is similar to nothing */
     const double mean = n > 0 ? sum / (double)n : 0.0;
     for (size_t i = 0; i < n; i++)
         f.deviation += ((double)reference[i] - mean) * ((double)reference[i] - mean);

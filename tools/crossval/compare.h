@@ -3,15 +3,15 @@
 #define TERN_TOOLS_CROSSVAL_COMPARE_H
 
 /*
- * How near one vector of numbers is to another's. All sums are made in double, in the order of the
- * elements; the reference comes first everywhere.
+ * Similarity of two vectors. All sums are computed in double, in the order of the elements. The
+ * reference is the first argument everywhere.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one pair of vectors. */
+/* Figures of one pair of vectors. */
 typedef struct pair_figures {
     double cosine;    /* 1 when both are zero, 0 when one is */
     double max_abs;   /* largest |difference| */
@@ -22,13 +22,14 @@ typedef struct pair_figures {
 
 pair_figures compare_vectors(const float *reference, const float *ours, size_t n);
 
-/* sum p (ln p - ln q) in nats, p and q the softmax of reference and ours. At least -1e-15 or so. */
+/* sum p (ln p - ln q) in nats; p and q are the softmax of reference and ours. Rounding may make it
+ * slightly negative, about -1e-15. */
 double compare_kl(const float *reference, const float *ours, size_t n);
 
-/* Best logit minus the second best, and the lowest id of the best. n >= 2. */
+/* Best logit minus second best; *best is the lowest id with the best logit. n >= 2. */
 double compare_margin(const float *logits, size_t n, int32_t *best);
 
-/* Figures of many pairs, added up one by one. Zero-initialise. */
+/* Accumulated figures of many pairs. Zero-initialise. */
 typedef struct sum_figures {
     size_t pairs, elements;
     double cosine_min, cosine_sum;

@@ -12,17 +12,17 @@
 typedef struct float_file {
     FILE *file;
     char *path;
-    size_t width; /* floats of a row */
+    size_t width; /* floats per row */
     size_t rows;
-    size_t read; /* rows so far */
+    size_t read; /* rows read so far */
 } float_file;
 
-/* Opens folder/name; its size must be whole rows of `width` floats, at least one. Close in any
- * case; zero-initialise *f. */
+/* Opens folder/name, whose size must be at least one whole row of `width` floats. Zero-initialise
+ * *f and close it in any case. */
 TERN_MUST_CHECK tern_status float_file_open(float_file *f, const char *folder, const char *name,
                                             size_t width, tern_error *err);
 
-/* The next row into row[width]; all its numbers are finite. */
+/* Reads the next row into row[width]; all its numbers are finite. */
 TERN_MUST_CHECK tern_status float_file_next(float_file *f, float *row, tern_error *err);
 
 void float_file_close(float_file *f);

@@ -37,10 +37,10 @@ void reference_free(reference **r) {
 
 #include "base/json_tree/read.h"
 
-/* Where the parser is, for messages. */
+/* The parser's position, for messages. */
 typedef struct place {
     const char *path;
-    const char *name; /* of the case, or "" */
+    const char *name; /* of the case, may be "" */
     char number[16];  /* "case 1", for cases without a name */
     tern_error *err;
 } place;
@@ -58,7 +58,7 @@ static tern_status no_memory(const place *p) {
 
 /* ---- single values --------------------------------------------------------------------------- */
 
-/* A copy of object[key]; missing: fallback, where NULL stays NULL. */
+/* A copy of object[key]; if it is missing, of fallback, and NULL stays NULL. */
 static tern_status read_text(const place *p, const json_t *object, const char *key,
                              const char *fallback, char **out) {
     const json_t *value = json_object_get(object, key);
@@ -70,7 +70,7 @@ static tern_status read_text(const place *p, const json_t *object, const char *k
     return TERN_OK;
 }
 
-/* The name of a file in the JSON file's own folder. */
+/* The name of a file in the JSON file's folder. */
 static tern_status read_file_name(const place *p, const json_t *object, const char *key,
                                   char **out) {
     const tern_status status = read_text(p, object, key, NULL, out);
@@ -98,8 +98,8 @@ static tern_status read_switch(const place *p, const json_t *object, const char 
     return TERN_OK;
 }
 
-/* Refuses members that are not in `known`, which NULL ends: a name with a slip of the pen would
- * leave out what it was to compare. `what` is the object's own name, "" for a case or the file. */
+/* Refuses members that are not in `known`, a list that NULL ends: a misspelt name would silently
+ * omit a comparison. `what` is the object's own name, "" for a case or the file. */
 static tern_status check_members(const place *p, const json_t *object, const char *what,
                                  const char *const *known) {
     const char *key;
@@ -120,7 +120,7 @@ static tern_status check_members(const place *p, const json_t *object, const cha
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* The list object[key], NULL when it is missing and may be. */
+/* The list object[key]; NULL if it is missing and optional. */
 static tern_status find_list(const place *p, const json_t *object, const char *key, bool needed,
                              const json_t **out) {
     const json_t *value = json_object_get(object, key);
@@ -154,7 +154,7 @@ static tern_status read_ids(const place *p, const json_t *object, const char *ke
     return TERN_OK;
 }
 
-/* object[key] as `count` finite numbers; missing: *out stays NULL unless needed. */
+/* object[key] as `count` finite numbers; if it is missing and optional *out stays NULL. */
 static tern_status read_numbers(const place *p, const json_t *object, const char *key, bool needed,
                                 size_t count, double **out) {
     const json_t *list;
@@ -210,7 +210,7 @@ static tern_status read_rows(const place *p, const json_t *object, reference_cas
     if ((c->rows = calloc(count + 1, sizeof *c->rows)) == NULL)
         return no_memory(p);
     for (size_t i = 0; status == TERN_OK && i < count; i++) {
-        c->n_rows = i + 1; /* what is to be freed */
+        c->n_rows = i + 1; /* rows to free */
         status = read_row(p, json_array_get(list, i), &c->rows[i]);
         if (status == TERN_OK && i > 0 && c->rows[i].position <= c->rows[i - 1].position)
             status = refuse_key(p, "some", "ordered by position");
@@ -238,7 +238,7 @@ static tern_status read_files(const place *p, const json_t *object, reference_ca
     return status == TERN_OK ? read_file_name(p, object, "values", &c->values) : status;
 }
 
-/* What is there says something only beside something else, or nothing at all is there. */
+/* Refuses members that mean nothing without another one, and cases that compare nothing. */
 static tern_status check_whole(const place *p, const json_t *object, const reference_case *c) {
     static const struct {
         const char *key, *needed;
@@ -290,7 +290,7 @@ static tern_status read_cases(place *p, const json_t *root, reference *r) {
         return no_memory(p);
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < n; i++) {
-        r->n_cases = i + 1; /* what is to be freed */
+        r->n_cases = i + 1; /* cases to free */
         (void)snprintf(p->number, sizeof p->number, "case %zu", i + 1);
         p->name = p->number;
         status = read_case(p, json_array_get(list, i), &r->cases[i]);

@@ -3,9 +3,9 @@
 #define TERN_TOOLS_CROSSVAL_REFERENCE_H
 
 /*
- * What another engine answered: a JSON file, and beside it files of little-endian 32-bit floats
- * (docs/validation.md describes both). The parser trusts nothing: counts, ranges and names are
- * checked before use. What only the model can tell (vocabulary, context) is checked by run.c.
+ * The recorded results of another engine: a JSON file and files of little-endian 32-bit floats
+ * beside it (docs/validation.md describes both). The parser trusts nothing: counts, ranges and
+ * names are checked before use. Checks that need the model (vocabulary, context) are in run.c.
  */
 
 #include <stddef.h>
@@ -20,7 +20,7 @@ enum {
     REFERENCE_MAX_BYTES = 1 << 28   /* of the JSON */
 };
 
-/* Some logits at one position, where a file of all of them would be too much. */
+/* Some logits at one position, if a file of all logits would be too large. */
 typedef struct reference_row {
     uint32_t position;
     size_t n; /* at least 1 */
@@ -28,16 +28,16 @@ typedef struct reference_row {
     float *logits;
 } reference_row;
 
-/* One sequence: tokens, then the tokens that the engine continued with. Strings are owned. */
+/* One sequence: tokens, and the tokens with which the engine continued. Strings are owned. */
 typedef struct reference_case {
     char *name;
-    char *text;  /* what the tokens are made of; NULL: not told */
+    char *text;  /* source of the tokens; NULL: not recorded */
     int special; /* whether control tokens written in the text were recognised */
     int32_t *tokens;
     size_t n_tokens; /* at least 1 */
-    int32_t *greedy; /* the best token after the tokens and the greedy tokens so far */
+    int32_t *greedy; /* the best token after the tokens and the greedy tokens before it */
     size_t n_greedy;
-    double *margins;     /* [n_greedy] best logit - second best; NULL: not told */
+    double *margins;     /* [n_greedy] best logit - second best; NULL: not recorded */
     char *logits;        /* file of [rows][vocabulary]; NULL: none */
     uint32_t first;      /* position of its first row */
     reference_row *rows; /* some logits, by increasing position */
@@ -46,9 +46,9 @@ typedef struct reference_case {
 } reference_case;
 
 typedef struct reference {
-    char *folder; /* of the JSON file; the other files lie there */
-    char *engine, *engine_version, *settings, *date; /* "" where not told */
-    char *model, *sha256;                            /* of the model file; "" where not told */
+    char *folder; /* of the JSON file; the other files are there, too */
+    char *engine, *engine_version, *settings, *date; /* "" if not recorded */
+    char *model, *sha256;                            /* of the model file; "" if not recorded */
     reference_case *cases;
     size_t n_cases; /* at least 1 */
 } reference;

@@ -107,7 +107,8 @@ static json_t *number_or_null(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-/* Keys that cases and the total share; nothing compared gives null, never a perfect figure. */
+/* Sets keys that cases and the total share. Without comparisons they are null, never a perfect
+ * figure. */
 static void set_logits(json_t *o, const sum_figures *f) {
     const bool any = f->pairs > 0;
     json_object_set_new(o, "positions", json_integer((json_int_t)f->pairs));

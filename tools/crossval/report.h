@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_CROSSVAL_REPORT_H
 #define TERN_TOOLS_CROSSVAL_REPORT_H
 
-/* What a cross-validation found, for people and for programs. */
+/* The results of a cross-validation, for people and for programs. */
 
 #include "tools/crossval/reference.h"
 #include "tools/crossval/run.h"
@@ -18,7 +18,7 @@ typedef struct crossval {
     double tolerance;
 } crossval;
 
-/* Everything that decides, of all cases together. */
+/* The deciding figures over all cases. */
 typedef struct crossval_total {
     sum_figures logits;
     size_t whole, top1, steps, equal, differences, near_ties, passed;
@@ -30,7 +30,7 @@ crossval_total crossval_add_up(const crossval *x);
 
 void crossval_print(const crossval *x, const tern_model_info *info);
 
-/* One line; the exit status of printing it. */
+/* Prints one line; returns the exit status of printing. */
 int crossval_print_json(const crossval *x, const loaded *l);
 
 #endif

@@ -12,18 +12,18 @@
 typedef struct runner {
     const tern_model *model;
     const reference_case *given;
-    const char *name; /* of the case, for messages */
+    const char *name; /* name of the case, for messages */
     case_result *out;
     tern_model_info info;
-    int32_t *sequence; /* tokens, then all greedy tokens but the last */
+    int32_t *sequence; /* tokens, and all greedy tokens but the last */
     size_t n;
-    float_file whole; /* rows of all logits; file NULL: none */
-    size_t next_row;  /* of given->rows */
+    float_file whole; /* file of all logits; its file is NULL if there is none */
+    size_t next_row;  /* next index into given->rows */
     float *row;       /* [n_vocab], the reference's */
     float *some;      /* [n_vocab], tern's logits of the ids that the reference names */
-    uint64_t id;      /* of the request; 0: there is none */
+    uint64_t id;      /* of the request; 0: none */
     tern_status status;
-    tern_error error; /* of status */
+    tern_error error; /* belongs to status */
 } runner;
 
 bool crossval_wants_cache(const reference_case *c) {
@@ -36,7 +36,7 @@ size_t crossval_positions(const reference_case *c) {
 
 /* ---- one position ---------------------------------------------------------------------------- */
 
-/* All logits at once; *margin is the reference's. */
+/* Compares all logits at once; *margin is the reference's. */
 static tern_status compare_whole(runner *r, const float *ours, double *margin, tern_error *err) {
     const tern_status status = float_file_next(&r->whole, r->row, err);
     if (status != TERN_OK)
@@ -61,10 +61,10 @@ static void compare_some(runner *r, const reference_row *row, const float *ours)
     sum_add(&r->out->logits, &f);
 }
 
-/* The token after `position`, where the reference continued. */
+/* Compares the token after `position`, if the reference continued there. */
 static void compare_choice(runner *r, size_t position, const float *ours, double margin) {
     const reference_case *c = r->given;
-    const size_t step = position + 1 - c->n_tokens; /* wraps in front of the last token */
+    const size_t step = position + 1 - c->n_tokens; /* wraps around before the last token */
     if (position + 1 < c->n_tokens || step >= c->n_greedy)
         return;
     const int32_t best = tern_argmax(ours, r->info.n_vocab);
@@ -104,7 +104,7 @@ static tern_status check_ids(const runner *r, const int32_t *ids, size_t n, cons
     return TERN_OK;
 }
 
-/* What could be checked only now that the model is known. */
+/* Checks what needs the model. */
 static tern_status check_case(runner *r, tern_error *err) {
     const reference_case *c = r->given;
     tern_status status = check_ids(r, c->tokens, c->n_tokens, "tokens", err);
@@ -148,7 +148,7 @@ static tern_status allocate(runner *r, tern_error *err) {
     return TERN_OK;
 }
 
-/* Whether tern makes the same tokens of the text. */
+/* Checks that tern's tokenizer gives the same tokens for the text. */
 static tern_status compare_text(runner *r, tern_error *err) {
     const reference_case *c = r->given;
     const tern_tokenizer *t;
@@ -171,7 +171,7 @@ static tern_status compare_text(runner *r, tern_error *err) {
     return status;
 }
 
-/* Decides which differences are near-ties, now that all logits are known. */
+/* Decides which differences are near-ties, after all logits were compared. */
 static void judge_differences(case_result *out) {
     out->tie_margin = out->logits.pairs > 0 ? 3.0 * sqrt(2.0) * sum_rms(&out->logits) : (double)NAN;
     for (size_t i = 0; i < out->n_differences; i++) {
@@ -180,7 +180,7 @@ static void judge_differences(case_result *out) {
     }
 }
 
-/* What is left to compare when all logits were. */
+/* Compares the rest, after all logits were compared. */
 static tern_status finish(runner *r, const reference *all, tern_session *session, tern_error *err) {
     const reference_case *c = r->given;
     tern_status status = compare_text(r, err);
@@ -211,7 +211,7 @@ typedef struct cases {
     tern_session *session;
     const reference *all;
     runner *runners;        /* [n] */
-    size_t n, asked, ended; /* of them; in any order */
+    size_t n, asked, ended; /* of them; they end in any order */
 } cases;
 
 static void on_logits(void *user, const tern_progress *progress, size_t position,
@@ -229,7 +229,7 @@ static tern_status open_case(const cases *x, runner *r, tern_error *err) {
     return status == TERN_OK ? allocate(r, err) : status;
 }
 
-/* As many as the engine lets wait; the next one stays open for the next time. */
+/* Submits as many as the engine's queue takes; the next one stays open until then. */
 static tern_status ask(cases *x, tern_error *err) {
     tern_status status = TERN_OK;
     while (status == TERN_OK && x->asked < x->n) {
@@ -248,7 +248,7 @@ static tern_status ask(cases *x, tern_error *err) {
     return status == TERN_ERR_QUEUE ? TERN_OK : status;
 }
 
-/* The end of a case. */
+/* Takes the end of a case. */
 static tern_status take(cases *x, const tern_event *e, tern_error *err) {
     runner *r = x->runners;
     while (r->id != e->request)
@@ -312,13 +312,13 @@ size_t crossval_equal_steps(const case_result *r) {
     return r->n_differences > 0 ? r->differences[0].step : r->steps;
 }
 
-/* The mean decides; a single pair may be off by ten times as much, not more. */
+/* The mean decides. A single pair may deviate ten times as much, but not more. */
 static bool is_near(const sum_figures *f, double tolerance) {
     return f->pairs == 0 || (sum_cosine_mean(f) >= tolerance &&
                              f->cosine_min >= 1.0 - CROSSVAL_SINGLE * (1.0 - tolerance));
 }
 
-/* Whether anything was held against the reference. */
+/* True if anything was compared with the reference. */
 static bool was_compared(const case_result *r) {
     return r->text_told || r->logits.pairs > 0 || r->steps > 0 || r->n_layer > 0;
 }

@@ -8,7 +8,7 @@
 #include "base/word_list.h"
 #include "tools/cli/output.h"
 
-/* What is in the line goes out; the line is empty then. */
+/* Writes the buffered line and empties it. */
 static int send_line(vector_file *v) {
     tern_error err = {0};
     int status = EXIT_DONE;
@@ -24,7 +24,7 @@ static int send_line(vector_file *v) {
     return status;
 }
 
-/* Magic, version, and a text of so many bytes that the numbers begin at a multiple of 64. */
+/* Writes magic, version, and a text whose length puts the numbers at a multiple of 64. */
 static int write_header(vector_file *v) {
     char words[192];
     const int size = snprintf(words, sizeof words,

@@ -3,9 +3,9 @@
 #define TERN_TOOLS_EMBED_VECTOR_FILE_H
 
 /*
- * Where vectors go, in the order of their texts: lines of JSON on standard output or in a file, or
- * an array of NumPy (format 1.0, little-endian float32, rows x width) in a file whose name ends
- * with .npy.
+ * Output of vectors in the order of their texts: lines of JSON on standard output or in a file, or
+ * a NumPy array (format 1.0, little-endian float32, rows x width) in a file whose name ends with
+ * .npy.
  */
 
 #include "base/json_tree/text.h"
@@ -18,23 +18,23 @@ typedef struct vector_file {
     text line;
 } vector_file;
 
-/* One vector, and what is told with it where there is room. */
+/* One vector, and facts that are written with it if the format has room. */
 typedef struct vector_row {
-    size_t number; /* of its text, from 0 */
+    size_t number; /* number of its text, from 0 */
     size_t n_tokens;
     const float *x; /* [width] */
     const char *digest;
 } vector_row;
 
-/* For so many rows; path NULL: standard output. The exit status, after a complaint; close it in any
- * case. *v must be zero-initialised. */
+/* Opens the output for `rows` rows; path NULL: standard output. Returns the exit status, after a
+ * complaint. *v must be zero-initialised; close it in any case. */
 int vector_file_open(vector_file *v, const char *path, tern_out_mode mode, size_t rows,
                      size_t width);
 
-/* The next row; the exit status. */
+/* Writes the next row; returns the exit status. */
 int vector_file_add(vector_file *v, const vector_row *row);
 
-/* All rows are there: gives a file its name. The exit status. */
+/* Completes the file after all rows, which gives it its name. Returns the exit status. */
 int vector_file_commit(vector_file *v);
 void vector_file_close(vector_file *v);
 

@@ -7,8 +7,8 @@
 
 #include "tern/inspect.h"
 
-/* Rows are added to the sums of a matrix one after the other, in the order of the text, so that no
- * batch changes a sum. */
+/* Adds a row to the sums of a matrix. Rows come in the order of the text, so that the batch size
+ * does not change a sum. */
 static void add_row(tern_input_form form, const tern_activations *x, size_t t, size_t matrix,
                     tern_importance_entry *e) {
     double *squares = e->squares + matrix * e->cols;
@@ -26,7 +26,7 @@ static void add_row(tern_input_form form, const tern_activations *x, size_t t, s
     e->rows[matrix] += 1.0;
 }
 
-/* What the observer of a session adds to. */
+/* The target of the session's observer. */
 typedef struct collector {
     const tern_model *model;
     tern_importance *importance;
@@ -40,7 +40,7 @@ static tern_importance_entry *entry_of(tern_importance *m, tern_span name) {
     return NULL;
 }
 
-/* Each expert's choices. */
+/* Adds the rows that were routed to each expert. */
 static void add_routed(tern_input_form form, const tern_activations *x,
                        const tern_product_routes *routes, tern_importance_entry *e) {
     for (uint32_t expert = 0; expert < routes->experts; expert++)
@@ -61,7 +61,7 @@ static void observe(void *user, const tern_linear *linear, const tern_activation
         add_row(form, x, t, 0, e);
 }
 
-/* An entry for each tensor of the blocks that is multiplied by. */
+/* Adds an entry for each matrix of the blocks. */
 static tern_status add_entries(const tern_model *model, tern_importance *m, tern_error *err) {
     const tern_linear *linear;
     for (size_t i = 0; (linear = tern_model_linear(model, i)) != NULL; i++) {

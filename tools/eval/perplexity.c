@@ -12,14 +12,14 @@ typedef struct scorer {
     const perplexity_params *params;
     const int32_t *tokens; /* of the text */
     size_t windows;
-    int32_t *window;        /* [ctx] tokens of the window that is asked for */
-    uint64_t *ids;          /* [windows] of their requests; 0: not asked for, or complete */
+    int32_t *window;        /* [ctx] tokens of the next window */
+    uint64_t *ids;          /* [windows] of their requests; 0: not submitted, or complete */
     double *nll;            /* [windows][scored tokens] */
-    size_t asked, complete; /* windows; of the latter all before are complete, too */
-    size_t n;               /* scored tokens of these */
+    size_t asked, complete; /* windows; all before `complete` are complete, too */
+    size_t n;               /* scored tokens in complete windows */
     perplexity_progress *progress;
     void *user;
-    perplexity_result result; /* of the complete ones */
+    perplexity_result result; /* of the complete windows */
 } scorer;
 
 size_t perplexity_scored(const perplexity_params *p) {
@@ -32,9 +32,11 @@ size_t perplexity_windows(const perplexity_params *p, size_t n) {
     return p->max_windows > 0 && p->max_windows < windows ? p->max_windows : windows;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/* Two passes in the order of the text: what one pass loses in squares, two keep. */
+/*
+ * Makes two passes in the order of the text: sums of squares in a single pass would lose precision.
+ */
 static perplexity_result summarize(const scorer *s, size_t windows) {
     const double n = (double)s->n;
     double sum = 0.0;
@@ -55,7 +57,7 @@ static perplexity_result summarize(const scorer *s, size_t windows) {
 
 /* ---- windows, several at once ---------------------------------------------------------------- */
 
-/* The position in a window whose successor is the first token that is scored. */
+/* The position in a window before the first scored token. */
 static size_t first_position(const perplexity_params *p) {
     return p->ctx - 1 - perplexity_scored(p);
 }
@@ -75,7 +77,7 @@ static tern_status ask_for_window(scorer *s, tern_error *err) {
     return status == TERN_ERR_QUEUE ? TERN_OK : status;
 }
 
-/* As many as the engine lets wait. */
+/* Submits as many windows as the engine's queue takes. */
 static tern_status ask(scorer *s, tern_error *err) {
     for (size_t before = SIZE_MAX; s->asked < s->windows && s->asked != before;) {
         before = s->asked;
@@ -110,7 +112,7 @@ static tern_status take(scorer *s, const tern_event *e, tern_error *err) {
     return TERN_OK;
 }
 
-/* The mean of a complete window. */
+/* Stores the mean of a complete window. */
 static void note_mean(const scorer *s, size_t window) {
     const size_t n = perplexity_scored(s->params);
     double sum = 0.0;
@@ -120,7 +122,7 @@ static void note_mean(const scorer *s, size_t window) {
         s->params->means[window] = sum / (double)n;
 }
 
-/* The result so far, of the windows before the first one that is not complete. */
+/* Reports the result so far: of the windows before the first incomplete one. */
 static void tell(scorer *s) {
     while (s->complete < s->asked && s->ids[s->complete] == 0) {
         note_mean(s, s->complete);
@@ -185,7 +187,7 @@ tern_status perplexity_run(tern_engine *engine, const perplexity_params *p, cons
                 .user = user};
     s.window = calloc(p->ctx, sizeof *s.window);
     s.ids = calloc(windows, sizeof *s.ids);
-    s.nll = calloc(windows * perplexity_scored(p), sizeof *s.nll); /* no more than tokens */
+    s.nll = calloc(windows * perplexity_scored(p), sizeof *s.nll); /* at most the tokens */
     if (s.window == NULL || s.ids == NULL || s.nll == NULL)
         status = tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu windows", windows);
     else

@@ -31,7 +31,7 @@ static json_t *settings(const perplexity_record *m) {
     return root;
 }
 
-/* The text by its name, without folders, and by its digest. */
+/* Sets the text's name without folders, and its digest. */
 static void set_text(json_t *root, const text_file *t) {
     char hex[RECEIPT_HEX];
     const char *name = file_base_name(t->path);
@@ -63,7 +63,7 @@ static json_t *figures(const perplexity_record *m) {
 }
 
 int perplexity_write_record(const perplexity_record *m) {
-    json_t *results = figures(m); /* before the hash reads the whole model */
+    json_t *results = figures(m); /* taken before the hash reads the whole model */
     double hash_seconds = 0.0;
     json_t *model = facts_model(m->l, m->o, &hash_seconds);
     if (model == NULL) {

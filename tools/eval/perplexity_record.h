@@ -8,7 +8,7 @@
 #include "tools/model/loader.h"
 #include "tools/model/text_file.h"
 
-/* A measurement that was made; everything is borrowed. */
+/* A finished measurement; everything is borrowed. */
 typedef struct perplexity_record {
     const options *o;
     const loaded *l;
@@ -17,7 +17,8 @@ typedef struct perplexity_record {
     const perplexity_result *result;
 } perplexity_record;
 
-/* Writes it under --record's name. The exit status, after a complaint where it is not EXIT_DONE. */
+/* Writes the document under --record's name. Returns the exit status, after a complaint unless it
+ * is EXIT_DONE. */
 int perplexity_write_record(const perplexity_record *m);
 
 #endif

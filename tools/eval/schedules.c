@@ -20,14 +20,14 @@ enum {
 
 static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32, TERN_FORMAT_Q8_0};
 
-/* What a branch gave. */
+/* The result of a branch. */
 typedef struct answer {
     int32_t tokens[MOST_TOKENS];
     size_t n;
     bool is_over;
     tern_end end;
     char digest[65];
-    char prompt[65]; /* SHA-256 of what it told of its prompt */
+    char prompt[65]; /* SHA-256 of the reported log-probabilities of its prompt */
     tern_sha256 telling;
     tern_branch_figures figures;
 } answer;
@@ -39,21 +39,21 @@ typedef struct wish {
     uint8_t space[TERN_SPACE_BYTES];
     int32_t stop_token;
     uint32_t n_vocab;
-    uint32_t forbidden;     /* tokens of this remainder by 5 may not follow; 5 and more: all may */
-    const answer *expected; /* [BRANCHES] for guesses, which are sometimes wrong */
-    uint32_t wrong;         /* one guess in so many */
+    uint32_t forbidden;     /* tokens with this remainder by 5 are masked; 5 and more: none are */
+    const answer *expected; /* [BRANCHES] source of guesses, which are sometimes wrong */
+    uint32_t wrong;         /* every how many guesses one is wrong */
     uint64_t id;
-    uint32_t arrives, cancelled; /* at which step; cancelled 0: never */
+    uint32_t arrives, cancelled; /* steps; cancelled 0: never */
 } wish;
 
 typedef struct schedule {
     schedules *all;
     uint64_t number;
     tern_chacha random;
-    const tern_model *model, *other; /* for another instruction set */
+    const tern_model *model, *other; /* other: for another instruction set */
     uint32_t n_vocab, n_ctx, longest;
     tern_format kv;
-    bool apart; /* every request has a name space of its own */
+    bool apart; /* every request has a separate name space */
     wish wishes[REQUESTS];
     answer alone[REQUESTS][BRANCHES], answers[REQUESTS][BRANCHES];
     size_t n;
@@ -65,7 +65,7 @@ static uint32_t below(schedule *s, uint32_t n) {
     return (uint32_t)((uint64_t)tern_chacha_next(&s->random) * n >> 32);
 }
 
-/* Takes note of the first thing that is wrong. */
+/* Records the first error. */
 static void fail(schedule *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void fail(schedule *s, const char *format, ...) {
     char text[SCHEDULES_MESSAGE_BYTES / 2];
@@ -89,7 +89,9 @@ static bool forbid(void *user, const tern_progress *progress, uint64_t *allowed,
     return true;
 }
 
-/* What the sequence gave alone, with a wrong token here and there; nothing where it ended. */
+/*
+ * Guesses what the sequence gave alone, with a wrong token here and there; nothing after its end.
+ */
 static size_t guess(void *user, const tern_progress *progress, int32_t *guesses, size_t most) {
     const wish *w = user;
     const answer *a = w->expected != NULL ? &w->expected[progress->branch] : NULL;
@@ -101,7 +103,7 @@ static size_t guess(void *user, const tern_progress *progress, int32_t *guesses,
     return n;
 }
 
-/* A clock that is as it likes to be: it decides about pieces of prompts, and about nothing else. */
+/* A random clock: time decides about pieces of prompts, and must not affect anything else. */
 static double any_time(void *user) {
     schedule *s = user;
     s->now += 1e-3 * below(s, 20);
@@ -110,7 +112,7 @@ static double any_time(void *user) {
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Prompts of few families, so that some begin alike. */
+/* Makes prompts from few families, so that some begin alike. */
 static void make_prompt(schedule *s, wish *w) {
     const uint32_t most = below(s, 3) == 0 || s->longest < 100 ? s->longest : 100;
     const uint32_t n = 1 + below(s, most);
@@ -134,7 +136,7 @@ static void make_sampling(schedule *s, wish *w) {
     w->request.sampling = &w->sampling;
 }
 
-/* What is told beside tokens. */
+/* Chooses what a request asks for besides tokens. */
 static void make_wishes(schedule *s, wish *w) {
     tern_request *r = &w->request;
     r->logprobs = below(s, 6) == 0;
@@ -180,7 +182,7 @@ static void begin(answer *a) {
     tern_sha256_start(&a->telling);
 }
 
-/* Everything of an event of a prompt's token counts. */
+/* Hashes everything in an event about a prompt's token. */
 static void note_prompt(answer *a, const tern_event *e) {
     tern_sha256_add(&a->telling, &e->position, sizeof e->position);
     tern_sha256_add(&a->telling, &e->token, sizeof e->token);
@@ -215,7 +217,7 @@ static void submit(schedule *s, tern_engine *e, wish *w) {
         fail(s, "%s", err.message);
 }
 
-/* A pass; answers[n][BRANCHES] of wishes[n]. */
+/* Makes a pass; answers[n][BRANCHES] belong to wishes[n]. */
 static void step(schedule *s, tern_engine *e, const wish *wishes, size_t n, answer *answers) {
     const tern_event *events;
     size_t n_events;
@@ -254,7 +256,7 @@ static tern_engine *open_engine(schedule *s, const tern_model *model,
     return e;
 }
 
-/* A wish by itself, one branch, without what must not matter. */
+/* Runs one branch of a wish alone, without the features that must not affect the result. */
 static void run_alone(schedule *s, const wish *w, size_t most, size_t branch, answer *out) {
     const tern_engine_params params = {
         .n_ctx = s->n_ctx, .n_sequences = 1, .n_batch = 33, .threads = 1, .kv = s->kv};
@@ -279,7 +281,7 @@ static void run_alone(schedule *s, const wish *w, size_t most, size_t branch, an
     tern_engine_free(&e);
 }
 
-/* The same by tern_generate, where a request asks for no more than that can do. */
+/* Does the same by tern_generate, if the request asks for nothing that it lacks. */
 static tern_status generate(const schedule *s, const wish *w, size_t branch, tern_session *session,
                             tern_sampler **sampler, tern_generation *result, tern_error *err) {
     tern_sampler_params sampling = w->sampling;
@@ -344,8 +346,8 @@ static void check_answer(schedule *s, size_t i, size_t branch) {
     if (s->apart && branch == 0 && got->figures.n_shared > 0)
         fail(s, "request %zu shares %zu tokens with another name space", i, got->figures.n_shared);
     if (got->end == TERN_END_CANCELLED && got->n == 0)
-        return;                           /* perhaps in the middle of its prompt */
-    if (got->end == TERN_END_CANCELLED) { /* perhaps before a last pick that ends the text */
+        return;                           /* perhaps cancelled within its prompt */
+    if (got->end == TERN_END_CANCELLED) { /* perhaps cancelled before the last token */
         run_alone(s, w, got->n, branch, &shorter);
         alone = &shorter;
     } else if (got->end != alone->end) {
@@ -398,7 +400,7 @@ static void run_together(schedule *s) {
     tern_engine_free(&e);
 }
 
-/* What runs, and what each sequence gives alone. */
+/* Makes the requests, and runs each sequence alone. */
 static void make_requests(schedule *s) {
     s->n = 2 + below(s, REQUESTS - 1);
     for (size_t i = 0; i < s->n && !s->failed; i++) {
@@ -413,7 +415,7 @@ static void make_requests(schedule *s) {
     }
 }
 
-/* Opens the models of a schedule, and says how long its sequences are. */
+/* Opens the models of a schedule, and sets the length of its sequences. */
 static void find_models(schedule *s) {
     const schedules *all = s->all;
     const size_t turn = (size_t)((s->number / 4 + s->number / 12) % all->n_isas);

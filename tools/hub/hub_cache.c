@@ -13,9 +13,9 @@
 #include "base/in_file.h"
 #include "base/out_file.h"
 
-enum { DEEPEST = 8 /* folders of a file in a repository */ };
+enum { DEEPEST = 8 /* nested folders of a file in a repository */ };
 
-/* ---- where it is ----------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 static tern_status join(char out[PATH_MAX], const char *folder, const char *rest, tern_error *err) {
     const int n = snprintf(out, PATH_MAX, "%s/%s", folder, rest);
@@ -56,7 +56,7 @@ tern_status hub_cache_repository(const char *repo, char out[PATH_MAX], tern_erro
 
 tern_status hub_make_folder(const char *path, tern_error *err) {
     char copy[PATH_MAX];
-    const tern_status status = join(copy, path, "", err); /* its parents are all of it */
+    const tern_status status = join(copy, path, "", err); /* its parents are the whole path */
     if (status != TERN_OK)
         return status;
     return tern_make_parents(copy) ? TERN_OK
@@ -65,7 +65,7 @@ tern_status hub_make_folder(const char *path, tern_error *err) {
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* What is being listed: entries are copies of `at` with a file each. */
+/* A listing: entries are copies of `at`, each with a file. */
 typedef struct listing {
     hub_list *list;
     size_t capacity;
@@ -87,7 +87,7 @@ static tern_status add(listing *l, const struct stat *info, tern_error *err) {
     return TERN_OK;
 }
 
-/* Calls enter for each name in the folder that does not begin with a dot. No folder: none. */
+/* Called for each name in the folder that does not begin with a dot. A missing folder has none. */
 typedef tern_status enter_hook(listing *l, const char *folder, const char *name, unsigned depth,
                                tern_error *err);
 
@@ -102,11 +102,12 @@ static tern_status each(listing *l, const char *folder, unsigned depth, enter_ho
     for (struct dirent *entry; status == TERN_OK && (entry = readdir(names)) != NULL;)
         if (entry->d_name[0] != '.')
             status = enter(l, folder, entry->d_name, depth, err);
-    (void)closedir(names); /* only read */
+    (void)closedir(names); /* was only read */
     return status;
 }
 
-/* A file of a snapshot, or a folder of it. What is neither, a link to nothing too, is passed by. */
+/* Adds a file of a snapshot, or the files of a folder in it. Skips anything else, including
+ * dangling links. */
 static tern_status enter_file(listing *l, const char *folder, const char *name, unsigned depth,
                               tern_error *err) {
     char path[PATH_MAX];
@@ -138,7 +139,7 @@ static tern_status enter_commit(listing *l, const char *folder, const char *name
     return each(l, path, 1, enter_file, err);
 }
 
-/* models--OWNER--NAME: neither has two dashes in a row. */
+/* models--OWNER--NAME; owner and name contain no two consecutive dashes. */
 static tern_status enter_repository(listing *l, const char *folder, const char *name,
                                     unsigned depth, tern_error *err) {
     char path[PATH_MAX], joined[PATH_MAX], repo[PATH_MAX];
@@ -186,9 +187,9 @@ void hub_list_free(hub_list *list) {
     *list = (hub_list){0};
 }
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- one model ------------------------------------------------------------------------------- */
 
-/* The commit that a revision is here; false: it is none, or not known. */
+/* The commit that a revision means on this machine; false: there is none. */
 static bool find_commit(const hub_name *name, char commit[41]) {
     char repository[PATH_MAX], path[PATH_MAX], said[64] = "";
     if (hub_is_commit(name->revision)) {
@@ -202,7 +203,7 @@ static bool find_commit(const hub_name *name, char commit[41]) {
     if (n <= 0 || n >= PATH_MAX || tern_in_file_open(path, TERN_IN_FILE, &file, NULL) != TERN_OK)
         return false;
     const bool read = fgets(said, sizeof said, file) != NULL;
-    (void)fclose(file); /* only read */
+    (void)fclose(file); /* was only read */
     said[strcspn(said, "\r\n")] = '\0';
     (void)snprintf(commit, 41, "%.40s", said);
     return read && hub_is_commit(said);
@@ -296,7 +297,8 @@ tern_status hub_cache_refer(const char *repository, const char *revision, const 
     return status;
 }
 
-/* Removes what is at a path, whole folders too; counts bytes of files. Links are not followed. */
+/* Removes the file or folder at a path, recursively; *freed counts bytes of files. Links are not
+ * followed. */
 static bool remove_tree(const char *path, unsigned depth, uint64_t *freed) {
     struct stat info;
     if (lstat(path, &info) != 0)
@@ -330,7 +332,7 @@ tern_status hub_cache_remove_repository(const char *repo, uint64_t *freed, tern_
     return tern_fail(err, TERN_ERR_IO, "%s: %s", repository, strerror(errno));
 }
 
-/* Whether another file of the repository has the contents at `blob`. */
+/* True if another file of the repository has the contents at `blob`. */
 static bool is_shared(const hub_list *list, const hub_entry *entry, const char *blob) {
     for (size_t i = 0; i < list->n; i++) {
         char other[PATH_MAX];

@@ -21,11 +21,11 @@
 #include "tern/status.h"
 #include "tools/hub/hub_name.h"
 
-/* A variable of the environment; NULL where it is not set or empty. */
+/* A variable of the environment; NULL if it is not set or empty. */
 const char *hub_variable(const char *name);
 
-/* The folder, or the folder of one repository in it. TERN_ERR_IO: no variable says where, or the
- * path is too long. */
+/* The cache folder, or the folder of one repository in it. TERN_ERR_IO: no variable says where it
+ * is, or the path is too long. */
 TERN_MUST_CHECK tern_status hub_cache_folder(char out[PATH_MAX], tern_error *err);
 TERN_MUST_CHECK tern_status hub_cache_repository(const char *repo, char out[PATH_MAX],
                                                  tern_error *err);
@@ -44,32 +44,32 @@ typedef struct hub_list {
     size_t n;
 } hub_list;
 
-/* All files of all snapshots, or of one repository (repo may be NULL). A folder that is not there
- * has none. TERN_ERR_NOMEM, TERN_ERR_IO. */
+/* Lists all files of all snapshots, or of one repository (repo may be NULL). A missing folder has
+ * none. TERN_ERR_NOMEM, TERN_ERR_IO. */
 TERN_MUST_CHECK tern_status hub_cache_list(const char *repo, hub_list *out, tern_error *err);
 void hub_list_free(hub_list *list);
 
 /*
- * The path of the model that a name means in the snapshot of its revision. TERN_ERR_IO: it is not
- * there; TERN_ERR_NAME: it means several, which the message names.
+ * The path of the model that a name means in the snapshot of its revision. TERN_ERR_IO: it is
+ * missing; TERN_ERR_NAME: the name means several, which the message lists.
  */
 TERN_MUST_CHECK tern_status hub_cache_find(const hub_name *name, char path[PATH_MAX],
                                            tern_error *err);
 
-/* Puts snapshots/COMMIT/FILE there, a link to the blob, and refs/REVISION. */
+/* Makes snapshots/COMMIT/FILE, a link to the blob, and refs/REVISION. */
 TERN_MUST_CHECK tern_status hub_cache_link(const char *repository, const char *commit,
                                            const char *file, const char *etag, tern_error *err);
 TERN_MUST_CHECK tern_status hub_cache_refer(const char *repository, const char *revision,
                                             const char *commit, tern_error *err);
 
-/* Removes a file of a snapshot, and its contents where no other file has them; or a whole
- * repository. *freed: bytes of contents that are gone. */
+/* Removes a file of a snapshot, and its contents if no other file has them; or a whole repository.
+ * *freed: bytes of contents that were removed. */
 TERN_MUST_CHECK tern_status hub_cache_remove(const hub_entry *entry, uint64_t *freed,
                                              tern_error *err);
 TERN_MUST_CHECK tern_status hub_cache_remove_repository(const char *repo, uint64_t *freed,
                                                         tern_error *err);
 
-/* Makes a folder and its parents that are missing. */
+/* Makes a folder and its missing parents. */
 TERN_MUST_CHECK tern_status hub_make_folder(const char *path, tern_error *err);
 
 #endif

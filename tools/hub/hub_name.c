@@ -12,7 +12,7 @@ static bool is_plain(char c) {
     return isalnum((unsigned char)c) != 0 || c == '-' || c == '_' || c == '.';
 }
 
-/* An owner or a name: begins with a letter or digit, has no two dots and no two dashes in a row. */
+/* An owner or a name: begins with a letter or digit, and has no two consecutive dots or dashes. */
 static bool is_word(const char *word, size_t size) {
     if (size == 0 || size > LONGEST_PART || isalnum((unsigned char)word[0]) == 0)
         return false;
@@ -24,7 +24,7 @@ static bool is_word(const char *word, size_t size) {
     return true;
 }
 
-/* A path below a folder, of at most `capacity` bytes with its end. */
+/* True for a path below a folder, of at most `capacity` bytes with the terminator. */
 static bool is_below(const char *path, size_t size, size_t capacity) {
     if (size == 0 || size >= capacity || memchr(path, '\\', size) != NULL)
         return false;
@@ -85,7 +85,7 @@ bool hub_is_commit(const char *text) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Which part of how many the name says; false where it says nothing. */
+/* Reads from a file's name which part of how many it is; false if the name does not say. */
 static bool is_part(const char *file, unsigned *part, unsigned *parts) {
     const size_t n = strlen(file);
     return n > PART_BYTES && sscanf(file + n - PART_BYTES, "-%5u-of-%5u.gguf", part, parts) == 2 &&

@@ -11,31 +11,31 @@ enum { HUB_REPO_BYTES = 200, HUB_REVISION_BYTES = 128, HUB_FILE_BYTES = 512 };
 
 typedef struct hub_name {
     char repo[HUB_REPO_BYTES];         /* OWNER/NAME */
-    char revision[HUB_REVISION_BYTES]; /* a branch, a tag or a commit; "main" unless it was said */
-    char file[HUB_FILE_BYTES];         /* a file, or a part of its name; "": none was said */
+    char revision[HUB_REVISION_BYTES]; /* a branch, a tag or a commit; "main" if none was given */
+    char file[HUB_FILE_BYTES];         /* a file, or a part of its name; "": none was given */
 } hub_name;
 
-/* False: the text has another form. No part of a sound name leaves a folder. */
+/* False: the text is not such a name. No part of a valid name leads out of a folder. */
 bool hub_name_read(const char *text, hub_name *out);
 
-/* Whether a file's name in a repository is a path below it: no "..", no control characters. */
+/* True if a file's name in a repository is a path below it: no "..", no control characters. */
 bool hub_file_is_sound(const char *file);
 
-/* Whether a text is 40 lower-case hexadecimal digits. */
+/* True if a text is 40 lower-case hexadecimal digits. */
 bool hub_is_commit(const char *text);
 
-/* Whether a file is a GGUF model, and of a split one the first part. */
+/* True for a GGUF model; of a split model only for the first part. */
 bool hub_is_model(const char *file);
 
-/* Of a first part "...-00001-of-0000N.gguf": N, and the name of part i of 1 .. N in out. A file
- * that is not split has one part, itself. */
+/* For a first part "...-00001-of-0000N.gguf": hub_parts returns N, and hub_part writes the name of
+ * part i of 1 .. N to out. An unsplit file has one part, itself. */
 unsigned hub_parts(const char *file);
 void hub_part(const char *file, unsigned i, char out[HUB_FILE_BYTES]);
 
 /*
- * Which of the files[n] are meant by `wanted`: the one of exactly that name, else all models whose
- * name has it as a part, in any case of letters; "" means all models. Returns how many, and the
- * first of them in *found.
+ * Finds which of files[n] `wanted` means: the file with exactly that name, otherwise all models
+ * whose names contain it, ignoring case; "" means all models. Returns how many, and the first of
+ * them in *found.
  */
 size_t hub_choose(const char *const *files, size_t n, const char *wanted, size_t *found);
 

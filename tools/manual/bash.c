@@ -3,7 +3,7 @@
 
 #include "tools/manual/manual.h"
 
-/* "  --kv)" and what follows it: the flags of an option as one pattern. */
+/* Prints the beginning of a case, "  --kv)": all flags of an option as one pattern. */
 static void print_case(FILE *out, const option_spec *spec) {
     char flag[WORD_BYTES + 2];
     page_flags flags = page_flags_of(spec);

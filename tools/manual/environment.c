@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/environment.md. */
+/* Generates docs/environment.md. */
 
 #include <string.h>
 
 #include "tools/cli/environment_names.h"
 #include "tools/manual/manual.h"
 
-/* Acceptance criteria that a variable bears on, by the number that docs/requirements.md has. */
+/* Acceptance criteria that a variable affects, by their numbers in docs/requirements.md. */
 static const struct {
     option_id id;
     const char *criteria;
@@ -36,7 +36,7 @@ static const char *criteria_of(const option_spec *spec) {
     return "";
 }
 
-/* Markdown of a cell: | would end it. */
+/* Prints a table cell in Markdown, where | must be escaped. */
 static void print_cell(FILE *out, const char *text) {
     page_print_escaped(out, text, "|");
     fputs(" | ", out);
@@ -48,13 +48,13 @@ static void print_names(FILE *out, const char *list) {
         fprintf(out, "%s`%s`", first ? "" : ", ", word);
 }
 
-/* Commands that take the option, or another row with the same flag. */
+/* Prints the commands that take the option, or another row with the same flag. */
 static void print_commands(FILE *out, const char *name) {
     bool first = true;
     for (int command = 0; command < COMMAND_COUNT; command++) {
         option_id id;
         if (option_find((command_id)command, name, strlen(name), &id) &&
-            strcmp(option_describe(id)->name, name) == 0) { /* no alias: its variable differs */
+            strcmp(option_describe(id)->name, name) == 0) { /* an alias has another variable */
             fprintf(out, "%s%s", first ? "" : ", ", command_describe((command_id)command)->name);
             first = false;
         }
@@ -75,7 +75,7 @@ static void print_row(FILE *out, const option_spec *spec, const char *variable) 
     print_commands(out, spec->name);
 }
 
-/* A table of the group's variables under its heading; nothing where it has none. */
+/* Prints a heading and a table of the group's variables; nothing if it has none. */
 static void print_group(FILE *out, option_group group) {
     const char *title = option_group_title(group);
     bool first = true;
@@ -97,7 +97,7 @@ static void print_group(FILE *out, option_group group) {
     }
 }
 
-/* What tern does not have. */
+/* Prints what the columns for defaults and acceptance criteria mean. */
 static void print_criteria(FILE *out) {
     fprintf(out,
             "\nDefaults in these tables are those of the first command named where they differ. "

@@ -6,11 +6,11 @@
 #include "tern/tern.h"
 #include "tools/manual/manual.h"
 
-enum { COLUMNS = 60 }; /* of a line of source, before escapes; 80 are a matter of style */
+enum { COLUMNS = 60 }; /* of a source line before escaping; 80 is only a matter of style */
 
-#define MANUAL_DATE "2026-11-27" /* of the latest change of this page's form */
+#define MANUAL_DATE "2026-11-27" /* date of the last change of this page's form */
 
-/* Text as roff takes it: no character is a command, "-" is one that can be copied. */
+/* Prints text so that roff takes no character as a command and "-" can be copied. */
 static void print_text(FILE *out, const char *text, size_t size) {
     for (size_t i = 0; i < size; i++)
         if (text[i] == '\\')
@@ -27,7 +27,7 @@ static void print_text(FILE *out, const char *text, size_t size) {
             fputc(text[i], out);
 }
 
-/* Words on lines of at most COLUMNS; line ends inside are spaces. */
+/* Prints words on lines of at most COLUMNS; a line end counts as a space. */
 static void print_words(FILE *out, const char *text) {
     size_t at = 0;
     text += strspn(text, " \n");
@@ -48,7 +48,7 @@ static void print_words(FILE *out, const char *text) {
     fputc('\n', out);
 }
 
-/* Lines as they are, without the indent that all of them have. */
+/* Prints lines unchanged, without their common indent. */
 static void print_lines(FILE *out, const char *text) {
     fputs(".PP\n.nf\n.RS 4\n", out);
     while (*text != '\0') {
@@ -114,7 +114,7 @@ static void print_option(FILE *out, const option_spec *spec) {
     print_words(out, text);
 }
 
-/* The options of a group under its heading, which begins with a capital. */
+/* Prints a group's options under its heading, which begins with a capital. */
 static void print_group(FILE *out, option_group group) {
     const char *title = option_group_title(group);
     fprintf(out, ".SS %c%s\n", title[0] - ('a' - 'A'), title + 1);

@@ -16,7 +16,7 @@ page_flags page_flags_of(const option_spec *spec) {
     return (page_flags){.spec = spec, .lists = {spec->name, spec->aliases}};
 }
 
-/* The long ones, then the letter, then the word after one dash. */
+/* Long flags first, then the letter, then the word with one dash. */
 bool page_flags_next(page_flags *f, char flag[WORD_BYTES + 2]) {
     char word[WORD_BYTES];
     for (; f->state < 2; f->state++) {

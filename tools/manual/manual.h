@@ -3,8 +3,8 @@
 #define TERN_TOOLS_MANUAL_MANUAL_H
 
 /*
- * What is made from the tables of commands and options beside the help texts: the manual page,
- * completion for shells, the page about the environment. All of it is the same on every machine.
+ * Output generated from the tables of commands and options besides the help texts: the manual page,
+ * completion for shells, the page about the environment. It is the same on every machine.
  */
 
 #include <stdio.h>
@@ -17,27 +17,26 @@ void page_print_bash(FILE *out);
 void page_print_zsh(FILE *out);
 void page_print_fish(FILE *out);
 
-/* The JSON Schema of a kind of document by its file's name, "receipt.schema.json"; false for other
- * names. */
+/* Prints the JSON Schema of a kind of document by its file name, "receipt.schema.json"; false for
+ * other names. */
 bool page_print_schema(FILE *out, const char *name);
 
-/* ---- of the pages alone ------------------------------------------------------------------------
- */
+/* ---- for the pages only ---------------------------------------------------------------------- */
 
-/* What the value of an option names, for completion. */
+/* The kind of an option's value, for completion. */
 typedef enum page_value { PAGE_NO_VALUE, PAGE_WORDS, PAGE_FILE, PAGE_OTHER } page_value;
 page_value page_value_of(const option_spec *spec);
 
-/* All flags of an option, "--" and "-" included, one after the other: the next one into flag[]. */
+/* Iterates over all flags of an option, including "--" and "-"; writes the next one to flag[]. */
 typedef struct page_flags {
     const option_spec *spec;
-    const char *lists[2]; /* what is left of the names */
+    const char *lists[2]; /* names that are left */
     int state;
 } page_flags;
 page_flags page_flags_of(const option_spec *spec);
 bool page_flags_next(page_flags *f, char flag[WORD_BYTES + 2]);
 
-/* Prints text with a backslash before each of `special`. */
+/* Prints text with a backslash before each character of `special`. */
 void page_print_escaped(FILE *out, const char *text, const char *special);
 
 #endif

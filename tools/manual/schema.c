@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON Schemas of receipts, from the tables of their fields. */
+/* JSON Schemas of receipts, generated from the tables of their fields. */
 
 #include <stdarg.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tools/cli/near_word.h"
 #include "tools/manual/manual.h"
 
-/* A schema in work: where it goes, and what of. */
+/* The state while a schema is written. */
 typedef struct schema {
     FILE *out;
     const document_type *type;
@@ -18,7 +18,7 @@ typedef struct schema {
 
 static void line(const schema *s, const char *format, ...) TERN_PRINTF(2, 3);
 
-/* A new line at the depth of what is being written. */
+/* Starts a new line at the current depth. */
 static void line(const schema *s, const char *format, ...) {
     va_list args;
     fprintf(s->out, "\n%*s", 2 * s->depth, "");
@@ -27,8 +27,8 @@ static void line(const schema *s, const char *format, ...) {
     va_end(args);
 }
 
-/* What a path adds to that of the object around it, or NULL where it is not a member of that: the
- * name of a member, "*" for any. */
+/* The name of a member ("*" for any) of the object at path `object`; NULL if `path` is not a member
+ * of it. */
 static const char *member_of(const char *path, const char *object) {
     const size_t n = strlen(object);
     if (strncmp(path, object, n) != 0 || (n > 0 && path[n] != '.'))
@@ -92,7 +92,9 @@ static void print_required(const schema *s, const char *object) {
     }
 }
 
-/* Members by name, and what else there may be: nothing, unless the table has a row for any name. */
+/*
+ * Prints members by name, and whether others are allowed: only if the table has a row for any name.
+ */
 static void print_object(schema *s, const char *path) {
     const receipt_field *any = find(s, path, ".*");
     line(s, "\"properties\": {");
@@ -118,7 +120,7 @@ static void print_limits(schema *s, const receipt_field *f) {
     case FIELD_LIST:
         fputs(",", s->out);
         line(s, "\"items\": ");
-        print_field(s, element); /* every list of the tables has a row for its elements */
+        print_field(s, element); /* the tables have a row for the elements of every list */
         break;
     case FIELD_TEXT:
         fputs(", ", s->out);
@@ -140,7 +142,7 @@ static void print_limits(schema *s, const receipt_field *f) {
     }
 }
 
-/* Everything that one field may be. */
+/* Prints what one field may be. */
 static void print_field(schema *s, const receipt_field *f) {
     const bool nested = f->type == FIELD_OBJECT || f->type == FIELD_LIST;
     if (strcmp(f->path, "$schema") == 0) {

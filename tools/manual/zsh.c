@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion for zsh: a function for its _arguments. */
+/* Completion for zsh: a function that calls its _arguments. */
 
 #include <string.h>
 
 #include "tools/manual/manual.h"
 
-/* Text inside '...' of zsh, where a quote has to leave them; `special` gets backslashes. */
+/* Prints text inside '...' of zsh, where a quote must be written outside of them; `special`
+ * characters get backslashes. */
 static void print_quoted(FILE *out, const char *text, const char *special) {
     for (const char *c = text; *c != '\0'; c++)
         if (*c == '\'')
@@ -32,7 +33,7 @@ static void print_value(FILE *out, const option_spec *spec) {
     }
 }
 
-/* One argument of _arguments a flag: '*--stop=[help]:TEXT: '. */
+/* Prints one argument of _arguments per flag: '*--stop=[help]:TEXT: '. */
 static void print_option(FILE *out, const option_spec *spec) {
     char flag[WORD_BYTES + 2];
     page_flags flags = page_flags_of(spec);

@@ -14,7 +14,7 @@ int json_print(json_t *root) {
         complain("no memory for JSON");
         return EXIT_FAILED;
     }
-    /* At once: what fails from here on must not leave half a line. */
+    /* Flushed at once, because a later failure must not leave half a line. */
     (void)(out_write(line, strlen(line)) && out_write("\n", 1) && out_flush());
     free(line);
     return EXIT_DONE;

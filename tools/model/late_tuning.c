@@ -9,7 +9,7 @@ bool late_tuning_wanted(const options *o) {
 }
 
 void late_tuning_note(const loaded *l, size_t n, double p50_ms, uint64_t n_drafted) {
-    if (n_drafted == 0) /* else passes had several tokens */
+    if (n_drafted == 0) /* otherwise passes had several tokens */
         tern_model_note_pace(l->model, n, tern_session_position(l->session), p50_ms * 1e-3);
 }
 

@@ -143,7 +143,7 @@ void loader_report_dedup(const options *o, const tern_model *model) {
                d.tensors, d.bytes, d.in_place, d.in_memory, d.in_file, d.exceptions);
 }
 
-/* The best instruction set below the one that a model uses; its own where there is none. */
+/* The best instruction set below the model's; the model's own if there is none. */
 static const char *other_isa(const tern_model *model) {
     const char *below = tern_model_isa(model);
     for (size_t i = 0; strcmp(tern_isa_name(i), tern_model_isa(model)) != 0; i++)
@@ -151,7 +151,7 @@ static const char *other_isa(const tern_model *model) {
     return below;
 }
 
-/* As params_read; what is wrong is reported. */
+/* Like params_read, but reports errors. */
 static int take_params(const options *o, char cache[PATH_MAX], tern_model_params *params) {
     tern_error err = {0};
     if (params_read(o, cache, params, &err) == TERN_OK)
@@ -168,7 +168,7 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out) {
         return EXIT_USAGE;
     params.isa = other_isa(l->model);
     params.tune = false;
-    params.device = NULL; /* a run elsewhere is compared with one on the processor */
+    params.device = NULL; /* a run on a device is compared with one on the processor */
     params.share = l->model;
     return tern_model_open(l->info.path, &params, out, &err) == TERN_OK ? EXIT_DONE
                                                                         : complain_error(&err);
@@ -195,7 +195,7 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
         complain("--receipt is of passes on the processor: leave --device out");
         return EXIT_USAGE;
     }
-    const int writable = targets_check(o); /* the model's file has its name only now */
+    const int writable = targets_check(o); /* the name of the model's file is known only now */
     if (writable != EXIT_DONE)
         return writable;
     loader_report_unused(l->model, path);
@@ -230,17 +230,17 @@ int loader_check_file(const loaded *l) {
 }
 
 tern_format loader_kv_format(const options *o) {
-    const char *name = options_text(o, OPT_KV); /* one of the option's choices */
+    const char *name = options_text(o, OPT_KV); /* always one of the option's choices */
     int format = 0;
     if (strcmp(name, "int8") == 0)
-        return TERN_FORMAT_Q8_0; /* not the weights' int8, which has one scale a row */
+        return TERN_FORMAT_Q8_0; /* not the weights' int8, which has one scale per row */
     while (strcmp(tern_format_describe((tern_format)format)->name, name) != 0)
         format++;
     return (tern_format)format;
 }
 
-/* Tells of threads that are fewer than asked for (0: as many as there are cores for), or that the
- * system did not bind. */
+/* Reports if fewer threads run than asked for (0: as many as there are cores for), or if the system
+ * did not bind one. */
 static void report_threads(const loaded *l, uint32_t asked, int refused) {
     const uint32_t wanted = tern_model_threads(l->model, asked);
     placement_report(refused);
@@ -296,7 +296,7 @@ uint64_t loader_pool_bytes(const loaded *l, const tern_engine_params *params, ui
 }
 
 int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l) {
-    enum { ROWS = 128, MOST = LOADER_PROMPTS_AT_ONCE }; /* of a pass; with their logits */
+    enum { ROWS = 128, MOST = LOADER_PROMPTS_AT_ONCE }; /* rows per pass; rows with logits */
     tern_engine_params params = loader_engine_params(o, l);
     const uint32_t rows = params.n_batch > 0 ? params.n_batch : ROWS;
     const uint32_t fill = 2 + 2 * rows / (n_ctx > 0 ? n_ctx : 1);

@@ -2,8 +2,8 @@
 #ifndef TERN_TOOLS_MODEL_LOADER_H
 #define TERN_TOOLS_MODEL_LOADER_H
 
-/* From the command line to a model, a session or an engine, and a prompt; shared by the commands
- * that run one. */
+/* Opens a model, a session or an engine, and a prompt as the command line says; shared by the
+ * commands that run a model. */
 
 #include "tern/engine.h"
 #include "tern/tune.h"
@@ -12,90 +12,97 @@
 
 typedef struct loaded {
     tern_model *model;
-    tern_session *session; /* or */
+    tern_session *session; /* either this, or */
     tern_engine *engine;
-    uint32_t threads;                /* of what is open of these two */
+    uint32_t threads;                /* of the session or engine that is open */
     const tern_tokenizer *tokenizer; /* NULL: the file has none, see tokenizer_error */
     tern_error tokenizer_error;
     tern_model_info info;
     tern_model_loading loading;
     const tern_kernel_row *kernels[64];
     size_t n_kernels;
-    bool tuned_late; /* there is nothing more to measure; late_tuning.h */
+    bool tuned_late; /* nothing is left to measure; late_tuning.h */
     bool keep_all;   /* set before a session is opened: it keeps keys and values of all positions */
 } loaded;
 
-/* The model's path: --model, else the shipped one; NULL (after a complaint) when there is none. */
+/* The model's path: --model, or the shipped model; NULL (after a complaint) if there is none. */
 const char *loader_model_path(const options *o, bool may_use_shipped);
 
-/* The path of the small model that comes with tern; NULL: it is not there. */
+/* The path of the small model that comes with tern; NULL: it is missing. */
 const char *loader_shipped_model(void);
 
 /*
  * Opens the model, then a session for it; loader_open does both. EXIT_DONE, or the exit status
- * after a complaint. Call loader_close in any case; *l must be zero-initialised.
+ * after a complaint. *l must be zero-initialised; call loader_close in any case.
  */
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l);
 int loader_open_session(const options *o, loaded *l);
-int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* in place of --ctx */
-int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* ... of --threads */
+int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* replaces --ctx */
+int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* replaces --threads */
 
-/* The same model once more, with kernels of another instruction set where there is a weaker one,
- * and matrices where they are in memory already. The caller frees it. The exit status. */
+/* Opens the same model again with the kernels of a weaker instruction set, if there is one; shares
+ * the matrices that are already in memory. The caller frees it. Returns the exit status. */
 int loader_open_other(const options *o, const loaded *l, tern_model **out);
 
-/* An engine for an open model. What the options say of it; the caller adds sizes of its own. */
+/*
+ * Parameters of an engine for an open model, as the options say. The caller sets sizes of its own.
+ */
 tern_engine_params loader_engine_params(const options *o, const loaded *l);
 int loader_open_engine(const tern_engine_params *params, loaded *l);
 
-/* The positions of the pages that n sequences of so many positions take. */
+/* The number of positions in the pages that n sequences of so many positions need. */
 uint64_t loader_positions(uint64_t n, uint32_t positions);
 
-/* tern_engine_pool_bytes; 0 for params that an engine refuses: opening it says why. */
+/* tern_engine_pool_bytes; 0 for parameters that an engine refuses: opening it reports why. */
 uint64_t loader_pool_bytes(const loaded *l, const tern_engine_params *params, uint64_t positions);
 
-/* Prompts that such an engine computes at once, and as many may wait. */
+/* The number of prompts that such an engine computes at once; as many may wait. */
 enum { LOADER_PROMPTS_AT_ONCE = 16 };
 
-/* One for prompts of up to n_ctx positions that nothing follows, as many at once as fill passes. */
+/* Opens an engine for prompts of up to n_ctx positions that nothing is generated for. It computes
+ * as many at once as fill its passes. */
 int loader_open_engine_of(const options *o, uint32_t n_ctx, loaded *l);
 
 int loader_open(const options *o, bool may_use_shipped, loaded *l);
 void loader_close(loaded *l);
 
-/* Complains of instruction sets that this machine announces but cannot execute. */
+/* Complains about instruction sets that this machine announces but cannot execute. */
 void loader_report_isas(void);
 
 /*
- * The same; then the features that --isa and --disable (or their variables) leave, or the exit
- * status of what is wrong with them. For what opens no model: tern_model_open looks itself.
+ * Does the same. Then returns the features that --isa and --disable (or their variables) allow, or
+ * the exit status of an error in them. For commands that open no model: tern_model_open checks by
+ * itself.
  */
 int loader_check_isa(const options *o, uint64_t *mask);
 
-/* Names, in one line on standard error, what the file holds and tern does not know; if anything. */
+/* Lists, in one line on standard error, what the file contains that tern does not know, if
+ * anything. */
 void loader_report_unused(const tern_model *model, const char *path);
 
-/* The same of what speaks against how codes are read. */
+/* Reports in the same way what casts doubt on how codes are read. */
 void loader_report_doubt(const tern_model *model, const char *path);
 
-/* The same of a precision of activations that was asked for and is not used. */
+/* Reports in the same way a precision of activations that was asked for but is not used. */
 void loader_report_activations(const tern_model *model, const char *path);
 
-/* Tells why shared bytes are not used, and with --dedup-debug or --verbose what came of them. */
+/*
+ * Reports why shared bytes are not used; with --dedup-debug or --verbose also figures about them.
+ */
 void loader_report_dedup(const options *o, const tern_model *model);
 
 /* Fills tokenizer, info and kernels of *l from its open model. */
 void loader_describe(const options *o, loaded *l);
 
-/* After the work: complains, and fails, when the model's file was changed meanwhile. */
+/* After the work: complains and fails if the model's file has changed meanwhile. */
 int loader_check_file(const loaded *l);
 
-/* Says on standard error which tokenizer is used, if it is not the model's own (NULL: in any case).
- */
+/* Reports on standard error which tokenizer is used, if it is not the model's own (model NULL: in
+ * any case). */
 void loader_report_tokenizer(const tern_tokenizer *t, const char *model);
 
-/* The tokenizer that --tokenizer, or else the model's file has, without the model; an exit status.
- */
+/* Opens the tokenizer of --tokenizer, or that of the model's file, without the model. Returns the
+ * exit status. */
 int loader_open_tokenizer(const options *o, tern_tokenizer **t);
 
 /* --kv as a format. */
@@ -108,22 +115,21 @@ typedef struct prompt {
     size_t n;
 } prompt;
 
-/* Reads what --prompt, --file, --tokens or standard input hold: its text, or its ids. Free in any
- * case. */
+/* Reads the text or ids of --prompt, --file, --tokens or standard input. Free it in any case. */
 int prompt_take(const options *o, prompt *p);
 
-/* Reads and tokenizes what --prompt, --file, --tokens or standard input hold, which must fit into
- * the session. Free in any case. */
+/* Reads and tokenizes --prompt, --file, --tokens or standard input, which must fit into the
+ * session. Free it in any case. */
 int prompt_read(const options *o, const loaded *l, prompt *p);
 void prompt_free(prompt *p);
 
-/* Says why a text has no tokens, and what would help; the exit status. */
+/* Reports why a text cannot be tokenized, and what would help; returns the exit status. */
 int prompt_complain(const tern_tokenizer *t, const tern_error *err);
 
-/* Says that the model's chat format leaves message i out; c->n: nothing is left out. */
+/* Reports that the model's chat format omits message i; i == c->n: nothing is omitted. */
 void prompt_tell_unseen(const tern_conversation *c, size_t i);
 
-/* Gives a prompt that has a text its tokens; EXIT_DONE, or the exit status after a complaint. */
+/* Tokenizes a prompt that has a text; EXIT_DONE, or the exit status after a complaint. */
 int prompt_tokenize(const options *o, const loaded *l, prompt *p);
 
 #endif

@@ -43,7 +43,7 @@ static void print_line(const char *title, uint64_t bytes, const char *what) {
     out_print("%-12s %10.1f MiB  %s\n", title, (double)bytes / 1048576.0, what);
 }
 
-/* A row of the cache, the keys or values of a head at one position: "128 x 2 bytes". */
+/* A row of the cache: the keys or values of a head at one position, as "128 x 2 bytes". */
 static void describe_row(const memory_plan *plan, uint32_t head_dim, char *text, size_t size) {
     const tern_format_info *f = tern_format_describe(plan->kv_format);
     const unsigned bytes = (unsigned)f->block_bytes;
@@ -56,7 +56,9 @@ static void describe_row(const memory_plan *plan, uint32_t head_dim, char *text,
                    bytes);
 }
 
-/* "30 layers x 5 heads x 4096 positions"; of layers with a window, positions that they keep. */
+/*
+ * "30 layers x 5 heads x 4096 positions"; for layers with a window, the positions that they keep.
+ */
 static void describe_positions(const tern_session_cache_size *c, uint32_t heads, char *text,
                                size_t size) {
     if (c->window_layers == 0)

@@ -7,33 +7,33 @@
 #include "tern/tern.h"
 #include "tools/model/json.h"
 
-/* Bytes. */
+/* Sizes in bytes. */
 typedef struct memory_plan {
     uint64_t file;     /* mapped while the model is loaded */
-    uint64_t in_place; /* of the file: matrices of floats, which are read where they are mapped */
+    uint64_t in_place; /* of the file: float matrices, which are read where they are mapped */
     uint64_t packed;
-    uint64_t replicas; /* of hot weights, on all nodes together */
-    uint64_t replica;  /* one of them */
+    uint64_t replicas; /* copies of hot weights on all nodes together */
+    uint64_t replica;  /* one of these copies */
     uint32_t n_replicas;
     const char *no_replicas; /* why there are none; NULL: there are, or none were asked for */
     uint64_t kv;             /* cache.bytes */
     tern_session_cache_size cache;
     uint64_t scratch;
-    uint64_t needed;    /* all but the file's other parts, which are dropped when they are packed */
-    uint64_t available; /* here and now; 0: not known */
+    uint64_t needed;    /* all but the file's other parts, which are dropped after packing */
+    uint64_t available; /* on this machine now; 0: unknown */
     uint32_t n_ctx;
     tern_format kv_format;
 } memory_plan;
 
-/* For an open model (without its weights, too) and the session that --ctx and --kv ask for. */
+/* For an open model, which may lack its weights, and the session that --ctx and --kv ask for. */
 TERN_MUST_CHECK tern_status memory_plan_make(const tern_model *model,
                                              const tern_session_params *params, uint64_t in_place,
                                              memory_plan *plan, tern_error *err);
 
-/* False only when it is known that it does not. */
+/* False only if it is known not to fit. */
 bool memory_plan_fits(const memory_plan *plan);
 
-/* Lines for people, with the formula of the cache and its numbers. */
+/* Prints lines for people, with the formula of the cache and its numbers. */
 void memory_plan_print(const memory_plan *plan, const tern_model_info *info);
 
 json_t *memory_plan_json(const memory_plan *plan);

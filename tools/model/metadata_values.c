@@ -8,7 +8,7 @@
 
 #include "tern/status.h"
 
-enum { FIRST = 6, TEXT_BYTES = 60 }; /* elements of an array and bytes of a text that are shown */
+enum { FIRST = 6, TEXT_BYTES = 60 }; /* elements and bytes of a text that are shown */
 
 typedef enum scalar_kind { SCALAR_SIGNED, SCALAR_UNSIGNED, SCALAR_REAL, SCALAR_TEXT } scalar_kind;
 
@@ -52,7 +52,7 @@ static scalar load_real(const uint8_t **cursor, size_t bytes) {
     return s;
 }
 
-/* Reads one value of a type that is not an array and moves the cursor after it. */
+/* Reads one value of a type other than array, and advances the cursor. */
 static scalar next_scalar(tern_gguf_type type, const uint8_t **cursor) {
     switch (type) {
     case TERN_GGUF_U8:
@@ -87,7 +87,7 @@ static scalar next_scalar(tern_gguf_type type, const uint8_t **cursor) {
 
 static uint64_t shown(const tern_gguf_value *value) {
     if (value->element == TERN_GGUF_ARRAY)
-        return 0; /* arrays of arrays: only their number */
+        return 0; /* for arrays of arrays only the number is shown */
     return value->count < FIRST ? value->count : FIRST;
 }
 

@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_MODEL_METADATA_VALUES_H
 #define TERN_TOOLS_MODEL_METADATA_VALUES_H
 
-/* Metadata values of a model file, for people and for JSON; long arrays and texts are cut. */
+/* Metadata values of a model file, for people and as JSON; long arrays and texts are cut. */
 
 #include <stddef.h>
 

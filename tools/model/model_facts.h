@@ -2,15 +2,15 @@
 #ifndef TERN_TOOLS_MODEL_MODEL_FACTS_H
 #define TERN_TOOLS_MODEL_MODEL_FACTS_H
 
-/* Activation, norms, rope and tokenizer of a model, and where each comes from, for people. */
+/* Activation, norms, rope and tokenizer of a model and the sources of these facts, for people. */
 
 #include "tern/tern.h"
 #include "tools/model/json.h"
 
-/* A line for each fact, to standard output. */
+/* Prints a line for each fact to standard output. */
 void model_facts_print(const tern_model *model);
 
-/* The same to standard error, after "model: ". */
+/* Prints the same to standard error, after "model: ". */
 void model_facts_remark(const tern_model *model);
 
 /* [{"name", "value", "from"}]; the caller owns it. */

@@ -15,14 +15,16 @@
 
 static char path[PATH_MAX];
 
-/* Writes folder/name and the suffix to path; false when that is too long. */
+/* Writes folder/name and the suffix to path; false if that is too long. */
 static bool join(const char *folder, const char *name, const char *suffix) {
     const int n = snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
     return n > 0 && (size_t)n < sizeof path;
 }
 
-/* A GGUF file, of a split one ("-00002-of-00003.gguf") the first part; or the list of an IEBIN
- * folder, whose GGUF file (".ie.gguf") holds its keys alone. */
+/*
+ * True for a GGUF file (of a split one, "-00002-of-00003.gguf", the first part) and for the list of
+ * an IEBIN folder. The folder's own GGUF file (".ie.gguf") is not a model: it holds only the keys.
+ */
 static bool is_model(const char *name) {
     const size_t n = strlen(name);
     if (text_ends_with(name, ".ie.json"))
@@ -45,7 +47,7 @@ static const char *only_model(const char *folder) {
     for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
         if (is_model(entry->d_name) && join(folder, entry->d_name, ""))
             found++;
-    (void)closedir(listing); /* only read */
+    (void)closedir(listing); /* was only read */
     if (found != 1) {
         complain("%s: it holds %u models (*.gguf, *.ie.json): use -m NAME", folder, found);
         return NULL;
@@ -78,7 +80,7 @@ const char *model_or_hub_name(const char *name) {
     if (status == TERN_OK)
         return path;
     if (status != TERN_ERR_NAME)
-        return name; /* opening it fails, and the message says what fetches it */
+        return name; /* opening it fails with a message that says how to fetch it */
     complain("%s", err.message);
     return NULL;
 }

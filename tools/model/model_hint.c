@@ -19,7 +19,7 @@ static const char cut_short[] = "if a download was cut short, get the file again
 /* Models that get-model fetches. */
 static const char *const fetched[] = {"smollm2", "gemma3-270m", "minilm"};
 
-/* The program that fetches models: beside the reader, in the source tree, or as installed. */
+/* The program that fetches models: in the source tree, or where it is installed. */
 static const char *get_model(void) {
     static const char *const places[] = {"scripts/get-model", TERN_GET_MODEL};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -33,7 +33,7 @@ static bool ends_in(const char *path, const char *ending) {
     return n >= m && strcasecmp(path + n - m, ending) == 0;
 }
 
-/* ---- what is not there ----------------------------------------------------------------------- */
+/* ---- missing files --------------------------------------------------------------------------- */
 
 static const char *fetched_name(const char *path) {
     for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++)
@@ -71,7 +71,7 @@ static bool has(const char *folder, const char *name) {
 
 static void hint_folder(const char *path, char *hint) {
     if (has(path, "model.ie.json"))
-        return; /* the message is about that */
+        return; /* the message is about its contents */
     if (has(path, "config.json")) {
         (void)snprintf(hint, HINT_BYTES,
                        "a Hugging Face folder becomes a model by `tern convert %.200s model.gguf`",
@@ -88,7 +88,7 @@ static bool begins(const char *bytes, const char *with) {
     return strncasecmp(bytes, with, strlen(with)) == 0;
 }
 
-/* The first bytes of a regular file, terminated; false when it is none. */
+/* Reads the first bytes of a regular file, terminated; false if it is not one. */
 static bool read_beginning(const char *path, char bytes[BEGINNING]) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -97,7 +97,7 @@ static bool read_beginning(const char *path, char bytes[BEGINNING]) {
     struct stat info;
     const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
     const bool done = regular && read(fd, bytes, BEGINNING - 1) > 0;
-    (void)close(fd); /* only read */
+    (void)close(fd); /* was only read */
     return done;
 }
 
@@ -144,7 +144,7 @@ int complain_of_model(const char *path, bool may_be_prompt, const tern_error *er
     char hint[HINT_BYTES] = "";
     struct stat info;
     if (err->status == TERN_ERR_ISA)
-        return complain_error(err); /* whatever the file is */
+        return complain_error(err); /* whatever the file contains */
     if (stat(path, &info) != 0) {
         if (errno == ENOENT || errno == ENAMETOOLONG)
             hint_missing(path, may_be_prompt, hint);

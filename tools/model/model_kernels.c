@@ -10,11 +10,11 @@
 #include "tools/model/loader.h"
 #include "tools/model/model_hint.h"
 
-/* Matrices that are alike: of one shape and format, multiplied by the same rows. */
+/* Matrices that are alike: same shape and format, multiplied by the same kernels. */
 typedef struct matrix_kind {
     tern_linear_info one;
     size_t n;
-    char tensors[160]; /* names without the number of the layer, separated by spaces */
+    char tensors[160]; /* names without the layer's number, separated by spaces */
 } matrix_kind;
 
 enum { MAX_KINDS = 64 };
@@ -23,7 +23,7 @@ typedef struct survey {
     const options *o;
     loaded l;
     uint32_t threads;
-    bool tunes; /* measurements may choose */
+    bool tunes; /* measurements may choose the kernels */
     matrix_kind kinds[MAX_KINDS];
     size_t n;
 } survey;
@@ -40,7 +40,7 @@ static tern_span short_name(tern_span name) {
     return name;
 }
 
-/* Appends the name, if it is not there and has room. */
+/* Appends the name if it is missing and there is room. */
 static void add_name(matrix_kind *kind, tern_span name) {
     const char *list = kind->tensors;
     const size_t used = strlen(list);
@@ -58,7 +58,7 @@ static void add_name(matrix_kind *kind, tern_span name) {
     }
 }
 
-/* The int8 image of the head is multiplied by one token at a time, never by several. */
+/* The head's int8 image is multiplied by one token at a time, never by several. */
 static bool is_scan(const tern_linear_info *matrix) {
     return matrix->stage == TERN_STAGE_SCAN;
 }
@@ -80,7 +80,7 @@ static void find_kinds(survey *s) {
         while (k < s->n && !is_alike(&s->kinds[k].one, &matrix))
             k++;
         if (k == MAX_KINDS)
-            continue; /* models have four to eight */
+            continue; /* full: models have four to eight kinds */
         if (k == s->n)
             s->kinds[s->n++] = (matrix_kind){.one = matrix};
         s->kinds[k].n++;
@@ -92,7 +92,7 @@ static bool is_product(const tern_kernel_row *row) {
     return row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM;
 }
 
-/* Whether a matrix has the table's rows only because it has not been measured yet. */
+/* True if a matrix has the table's kernels only because it has not been measured yet. */
 static bool lacks_measurement(const survey *s) {
     bool lacks = false;
     for (size_t i = 0; s->tunes && i < s->n; i++)

@@ -5,9 +5,9 @@
 #include "tools/cli/options.h"
 
 /*
- * tern kernels -m MODEL: the layouts and kernels of a model's matrices on this machine and who
- * chose them, then the kernels of everything else. Reads no weights, measures nothing. The exit
- * status.
+ * tern kernels -m MODEL: prints the layouts and kernels of a model's matrices on this machine and
+ * what chose them, then the kernels of all other operations. Reads no weights and measures nothing.
+ * Returns the exit status.
  */
 int model_kernels(const options *o);
 

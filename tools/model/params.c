@@ -12,7 +12,7 @@ static bool is_taken(const options *o, option_id id) {
     return option_applies(id, o->command);
 }
 
-/* The value of an option with a choice `auto`, which means none. */
+/* The value of an option; its choice `auto` gives NULL. */
 static const char *unless_auto(const options *o, option_id id) {
     const char *name = options_text(o, id);
     return name != NULL && strcmp(name, "auto") == 0 ? NULL : name;
@@ -41,7 +41,7 @@ bool params_tune(const options *o) {
 }
 
 tern_status params_read_codes(const options *o, tern_model_params *params, tern_error *err) {
-    if (is_taken(o, OPT_I2S_LAYOUT)) /* one of the letters a, b, ... */
+    if (is_taken(o, OPT_I2S_LAYOUT)) /* always a letter: a, b, ... */
         params->i2s_order = (tern_i2s_order)(options_text(o, OPT_I2S_LAYOUT)[0] - 'a');
     params->i2s_map = options_text(o, OPT_I2S_MAP);
     params->tl_tiles = options_text(o, OPT_TL_TILES);
@@ -52,7 +52,7 @@ static tern_image_use image_use(const options *o) {
     if (!is_taken(o, OPT_PRETRANSPOSE))
         return TERN_IMAGES_LARGE;
     const char *name = options_text(o, OPT_PRETRANSPOSE);
-    if (name[0] == 'w') /* woh, wxh: single matrices, in other programs */
+    if (name[0] == 'w') /* woh, wxh: single matrices in other programs */
         complain("--pretranspose %s: all matrices are packed, so all of them are kept", name);
     if (strcmp(name, "large") == 0)
         return TERN_IMAGES_LARGE;
@@ -86,17 +86,18 @@ static tern_fetch fetch_params(const options *o) {
                         .kept_percent = 100.0 - options_real(o, OPT_FETCH_NT_RATIO)};
 }
 
-/* The most answers that are computed at once. */
+/* The largest number of answers that are computed at once. */
 static uint32_t expected_together(const options *o) {
     if (o->command == COMMAND_SERVE)
         return (uint32_t)options_integer(o, OPT_PARALLEL);
     if (o->command != COMMAND_RUN || !options_given(o, OPT_PROMPTS_FILE))
         return 1;
     const uint64_t most = options_integer(o, OPT_RUN_PARALLEL);
-    return most > 0 ? (uint32_t)most : UINT32_MAX; /* 0: as many as memory allows */
+    return most > 0 ? (uint32_t)most : UINT32_MAX; /* 0: no limit but memory */
 }
 
-/* A flag states what is meant; a variable is a hint, which harnesses set for models of any kind. */
+/* A flag is an instruction. A variable is only a hint, because harnesses set it for models of any
+ * kind. */
 static void read_activations(const options *o, tern_model_params *params) {
     params->activations = options_text(o, OPT_ACTIVATION_PRECISION);
     params->activations_hint =

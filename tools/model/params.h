@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_MODEL_PARAMS_H
 #define TERN_TOOLS_MODEL_PARAMS_H
 
-/* The parameters with which commands open models: the one place that reads the options for them. */
+/* The parameters with which commands open models; all options for them are read here. */
 
 #include <limits.h>
 
@@ -10,27 +10,29 @@
 #include "tools/cli/options.h"
 
 /*
- * Reads every option that decides a parameter. What an option that the command does not take
- * decides stays at its default. The path of the cache may lie in `cache`, which must live until the
- * model is open. An error is one of usage.
+ * Reads every option that sets a parameter. Parameters of options that the command does not take
+ * keep their defaults. The path of the cache may be in `cache`, which must live until the model is
+ * open. Every error is one of usage.
  */
 TERN_MUST_CHECK tern_status params_read(const options *o, char cache[PATH_MAX],
                                         tern_model_params *params, tern_error *err);
 
-/* How ternary tensors are read: --i2s-layout, --i2s-map, --tl-tiles. TERN_ERR_ARG: wrong usage. */
+/* Reads how ternary tensors are stored: --i2s-layout, --i2s-map, --tl-tiles. TERN_ERR_ARG: wrong
+ * usage. */
 TERN_MUST_CHECK tern_status params_read_codes(const options *o, tern_model_params *params,
                                               tern_error *err);
 
 /* The layout that --layout names; NULL: none. */
 const char *params_layout(const options *o);
 
-/* The chat format that --chat-template names; NULL: that of the model's template. */
+/* The chat format that --chat-template names; NULL: the one of the model's template. */
 const char *params_chat_format(const options *o);
 
-/* The folder for files that can be made again, in the options or in path; NULL: there is none. */
+/* The folder for files that can be regenerated; it lies in the options or in path. NULL: there is
+ * none. */
 const char *params_cache(const options *o, char path[PATH_MAX]);
 
-/* True if measurements choose kernels: not with --no-tune, nor with --deterministic. */
+/* True if measurements choose kernels: neither with --no-tune nor with --deterministic. */
 bool params_tune(const options *o);
 
 #endif

@@ -9,9 +9,9 @@
 #include "tern/inspect.h"
 #include "tools/cli/output.h"
 
-/* IE_TP_USE_AFFINITY=0 is another program's way to say --affinity none. */
+/* IE_TP_USE_AFFINITY=0 is another program's spelling of --affinity none. */
 static tern_affinity read_affinity(const options *o) {
-    const char *name = options_text(o, OPT_AFFINITY); /* one of the option's choices */
+    const char *name = options_text(o, OPT_AFFINITY); /* always one of the option's choices */
     const bool off = options_given(o, OPT_USE_AFFINITY) && !options_switch(o, OPT_USE_AFFINITY);
     int affinity = TERN_AFFINITY_AUTO;
     if (off && !options_given(o, OPT_AFFINITY))
@@ -60,9 +60,9 @@ void placement_report_replicas(const tern_model_loading *loading) {
     }
 }
 
-/* ---- where threads would run ----------------------------------------------------------------- */
+/* ---- places of threads ----------------------------------------------------------------------- */
 
-/* The system's numbers of a place's processors: "0-3,8"; "any" where it is not bound. */
+/* Writes the system's numbers of a place's processors: "0-3,8"; "any" if it is not bound. */
 static void list_processors(const tern_topology *t, const tern_place *place, char *text,
                             size_t size) {
     size_t used = (size_t)snprintf(text, size, "%s", place->first < place->end ? "" : "any");
@@ -79,7 +79,8 @@ static void list_processors(const tern_topology *t, const tern_place *place, cha
     }
 }
 
-/* Places of as many threads as a session starts by itself, to be freed; NULL after a complaint. */
+/* The places of as many threads as a session starts by default, to be freed; NULL after a
+ * complaint. */
 static tern_place *plan(const tern_model *m, uint32_t *threads) {
     tern_error err = {0};
     const tern_topology *t = tern_model_topology(m);

@@ -23,7 +23,7 @@ static bool is_alike(const tern_planned_tensor *a, const tern_planned_tensor *b)
            a->gemm == b->gemm;
 }
 
-/* Whether an entry before number i becomes the same. */
+/* True if an entry before entry i becomes the same. */
 static bool was_shown(const tern_model *model, size_t i, const tern_planned_tensor *t) {
     tern_planned_tensor before;
     for (size_t k = 0; k < i && tern_model_planned(model, k, &before); k++)
@@ -32,7 +32,7 @@ static bool was_shown(const tern_model *model, size_t i, const tern_planned_tens
     return false;
 }
 
-/* One line for all that become what entry i does. */
+/* Prints one line for all entries that become the same as entry i. */
 static void print_group(const tern_model *model, size_t i, const tern_planned_tensor *t) {
     tern_planned_tensor one;
     uint64_t bytes = 0;

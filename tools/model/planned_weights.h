@@ -2,18 +2,18 @@
 #ifndef TERN_TOOLS_MODEL_PLANNED_WEIGHTS_H
 #define TERN_TOOLS_MODEL_PLANNED_WEIGHTS_H
 
-/* The list by which a model is loaded, as `tern inspect` shows it. */
+/* The plan for loading a model's weights, as `tern inspect` shows it. */
 
 #include "tern/tern.h"
 #include "tools/model/json.h"
 
-/* Bytes that stay in use where the file is mapped. */
+/* Bytes that are used in place, in the mapped file. */
 uint64_t planned_in_file(const tern_model *model);
 
-/* A line for all tensors that become the same. */
+/* Prints a line for each group of tensors that become the same. */
 void planned_print(const tern_model *model);
 
-/* Every tensor. */
+/* All tensors as a list. */
 json_t *planned_json(const tern_model *model);
 
 #endif

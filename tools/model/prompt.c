@@ -27,9 +27,9 @@ int loader_open_tokenizer(const options *o, tern_tokenizer **t) {
     return EXIT_DONE;
 }
 
-static const size_t prompt_limit = (size_t)1 << 28; /* bytes; more is a mistake, not a prompt */
+static const size_t prompt_limit = (size_t)1 << 28; /* bytes; a longer text is a mistake */
 
-/* A text of a file, or of standard input ("-"); one newline at the end is dropped. */
+/* Reads the text of a file, or of standard input ("-"); drops one newline at the end. */
 static int read_file(const char *path, prompt *p) {
     const int status = file_read(path, prompt_limit, &p->text, &p->size);
     if (status == EXIT_DONE && p->size > 0 && p->text[p->size - 1] == '\n')
@@ -41,7 +41,7 @@ static int read_text(const options *o, prompt *p) {
     const char *text = options_text(o, OPT_PROMPT);
     const char *file = options_text(o, OPT_FILE);
     if (text == NULL && file == NULL && options_given(o, OPT_SERVER) && o->model_may_be_prompt)
-        text = options_text(o, OPT_MODEL); /* a server's model is named by -m alone */
+        text = options_text(o, OPT_MODEL); /* -m alone names a server's model */
     if (text == NULL && file == NULL && isatty(STDIN_FILENO) == 1) {
         complain("no prompt: use -p TEXT, -f FILE, --tokens IDS or a pipe on standard input");
         return EXIT_USAGE;
@@ -57,7 +57,7 @@ static int read_text(const options *o, prompt *p) {
     return EXIT_DONE;
 }
 
-/* "1,2,3", spaces allowed around the numbers; the ids' range is the session's business. */
+/* Reads "1,2,3" with optional spaces; the session checks the range of ids. */
 static int parse_ids(const char *text, prompt *p) {
     p->ids = malloc((strlen(text) / 2 + 1) * sizeof *p->ids);
     if (p->ids == NULL) {
@@ -98,7 +98,7 @@ void prompt_tell_unseen(const tern_conversation *c, size_t i) {
                  i, c->messages[i].role);
 }
 
-/* With the chat format around the text. */
+/* Tokenizes the text with the chat format around it. */
 static int tokenize_chat(const options *o, const loaded *l, prompt *p) {
     const char *system = options_text(o, OPT_SYSTEM);
     const tern_chat_message messages[] = {{.role = "system", .content = system},
@@ -143,7 +143,9 @@ int prompt_tokenize(const options *o, const loaded *l, prompt *p) {
     return options_switch(o, OPT_CHAT) ? tokenize_chat(o, l, p) : tokenize_text(o, l, p);
 }
 
-/* Whether the session, if there is one, has room; a complaint says what would help. */
+/*
+ * Checks that the prompt fits into the session, if there is one; a complaint says what would help.
+ */
 static int check_length(const loaded *l, const prompt *p) {
     const uint32_t context = l->session != NULL ? tern_session_context(l->session) : UINT32_MAX;
     if (p->n <= context)

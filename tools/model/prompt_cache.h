@@ -7,12 +7,12 @@
 #include "tools/model/loader.h"
 
 /*
- * Gives the session what the file holds; nothing without the option, or where there is no file yet.
- * EXIT_DONE, or the exit status after a complaint.
+ * Loads the session from the file. Does nothing without the option, or if the file does not exist
+ * yet. EXIT_DONE, or the exit status after a complaint.
  */
 int prompt_cache_restore(const options *o, const loaded *l);
 
-/* Writes what the session holds, unless the file is only to be read. */
+/* Saves the session to the file, unless it is read-only. */
 int prompt_cache_save(const options *o, const loaded *l);
 
 #endif

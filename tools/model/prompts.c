@@ -8,9 +8,9 @@
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 
-static const size_t file_limit = (size_t)1 << 28; /* bytes; more are not prompts */
+static const size_t file_limit = (size_t)1 << 28; /* bytes; a larger file is a mistake */
 
-/* A place for one more; NULL after a complaint. */
+/* Appends an empty prompt; NULL after a complaint. */
 static prompt *next_item(prompts *p) {
     if (p->n == p->capacity) {
         const size_t capacity = 2 * p->capacity + 64;
@@ -41,7 +41,7 @@ int prompts_add(prompts *p, const char *text, size_t size) {
     return EXIT_DONE;
 }
 
-/* Ids in place of a text; their range is the engine's business. */
+/* Adds ids instead of a text; the engine checks their range. */
 static int add_ids(prompts *p, const json_t *ids, const char *path, size_t line) {
     const size_t n = json_array_size(ids);
     prompt *item = next_item(p);

@@ -3,9 +3,9 @@
 #define TERN_TOOLS_MODEL_PROMPTS_H
 
 /*
- * Prompts from a file: one a line, or JSON objects, one a line, with a text "prompt" or, where a
+ * Prompts from a file: one per line, or one JSON object per line with a text "prompt" or, if a
  * model is at hand, an array "tokens" of ids. Lines that begin with '{' are JSON; empty lines are
- * left out.
+ * skipped.
  */
 
 #include <stddef.h>
@@ -17,11 +17,11 @@ typedef struct prompts {
     size_t n, capacity;
 } prompts;
 
-/* Reads path, "-" for standard input; `ids`: they may be given. EXIT_DONE, or the exit status after
- * a complaint that names the line. Free in any case; *p must be zero-initialised. */
+/* Reads path, "-" for standard input; `ids`: ids are allowed. EXIT_DONE, or the exit status after a
+ * complaint that names the line. *p must be zero-initialised; free it in any case. */
 int prompts_read(const char *path, bool ids, prompts *p);
 
-/* Adds a copy of text[size]; the same. */
+/* Adds a copy of text[size]; the same results. */
 int prompts_add(prompts *p, const char *text, size_t size);
 void prompts_free(prompts *p);
 

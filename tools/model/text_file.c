@@ -6,9 +6,9 @@
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 
-static const size_t text_limit = (size_t)1 << 30; /* bytes; more is a mistake, not a text */
+static const size_t text_limit = (size_t)1 << 30; /* bytes; a longer text is a mistake */
 
-/* The first call says how many ids there are, the second one gives them. */
+/* The first call counts the ids, the second one writes them. */
 static int tokenize(const loaded *l, text_file *t) {
     tern_error err = {0};
     if (tern_tokenize(l->tokenizer, t->bytes, t->size, TERN_TOKENIZE_SPECIAL, NULL, 0, &t->n,

@@ -22,16 +22,16 @@
 
 enum { MOST_ATTEMPTS = 5, LONGEST_WAIT = 60 /* seconds */, BLOCK = 1 << 16 };
 
-/* A download under way. */
+/* A download in progress. */
 typedef struct fetching {
     const download *d;
-    char path[PATH_MAX]; /* of what has come */
+    char path[PATH_MAX]; /* of the incomplete file */
     int fd;
     uint64_t have; /* bytes in the file, all of which are in the sum */
     tern_sha256 sum;
     const exchange_reply *reply;
     progress shown;
-    bool asked_whole; /* the server has been heard in this request */
+    bool asked_whole; /* bytes of the reply to this request have come */
     int disk;         /* errno of a write that failed; 0: none did */
     bool too_long;
 } fetching;
@@ -52,7 +52,7 @@ bool download_again(const exchange_reply *reply, unsigned attempt, double *secon
     return busy && attempt + 1 < MOST_ATTEMPTS && *seconds <= LONGEST_WAIT;
 }
 
-/* ---- what came before ------------------------------------------------------------------------ */
+/* ---- earlier attempts ------------------------------------------------------------------------ */
 
 static bool start_again(fetching *f) {
     f->have = 0;
@@ -60,7 +60,7 @@ static bool start_again(fetching *f) {
     return ftruncate(f->fd, 0) == 0 && lseek(f->fd, 0, SEEK_SET) == 0;
 }
 
-/* Takes what an earlier time has left into the sum. */
+/* Adds what an earlier attempt has left to the sum. */
 static bool take_up(fetching *f) {
     uint8_t block[BLOCK];
     struct stat info;
@@ -83,12 +83,12 @@ static bool take_up(fetching *f) {
 static bool has_room(const fetching *f, uint64_t *room) {
     struct statvfs info;
     if (fstatvfs(f->fd, &info) != 0)
-        return true; /* writing will tell */
+        return true; /* unknown: writing will fail if there is none */
     *room = (uint64_t)info.f_bavail * info.f_frsize;
     return f->d->bytes - f->have <= *room;
 }
 
-/* ---- bytes as they come ---------------------------------------------------------------------- */
+/* ---- received bytes -------------------------------------------------------------------------- */
 
 static bool keep(fetching *f, const char *bytes, size_t size) {
     tern_sha256_add(&f->sum, bytes, size);
@@ -110,7 +110,7 @@ static bool keep(fetching *f, const char *bytes, size_t size) {
 static bool take(void *user, const char *bytes, size_t size) {
     fetching *f = user;
     if (!f->asked_whole && f->reply->status == 200 && f->have > 0 && !start_again(f)) {
-        f->disk = errno; /* the server sends all of it, whatever was asked for */
+        f->disk = errno; /* the server sends the whole file although a range was asked for */
         return false;
     }
     f->asked_whole = true;
@@ -134,7 +134,7 @@ static int tell(const fetching *f, const tern_error *err) {
     return EXIT_FAILED;
 }
 
-/* One request. *again: it is worth another one, after *seconds. */
+/* Makes one request. *again: another one may succeed, after *seconds. */
 static int ask(fetching *f, unsigned attempt, bool *again, double *seconds) {
     exchange_reply reply;
     tern_error err = {0};
@@ -238,6 +238,6 @@ int download_file(const download *d) {
     if (!regular)
         complain("%s: not a regular file", f.path);
     const int status = regular ? fetch_whole(&f) : EXIT_FAILED;
-    (void)close(f.fd); /* what counts was brought to the disk */
+    (void)close(f.fd); /* fsync has saved what matters */
     return status;
 }

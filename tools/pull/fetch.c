@@ -34,16 +34,16 @@ enum {
 
 static const char default_endpoint[] = "https://huggingface.co";
 
-/* A repository of the Hub that files are fetched from. */
+/* A repository of the Hub. */
 typedef struct hub {
     const options *o;
     const hub_name *name;
-    char endpoint[URL_BYTES]; /* without a slash at its end */
+    char endpoint[URL_BYTES]; /* without a trailing slash */
     char token[TOKEN_BYTES];  /* "": none */
     exchange *server;
-    char repository[PATH_MAX]; /* folder of what is kept of it */
-    json_t *listing;           /* what the Hub says of it */
-    const char **files;        /* [n_files], texts of the listing */
+    char repository[PATH_MAX]; /* the local folder for the repository */
+    json_t *listing;           /* the Hub's description of it */
+    const char **files;        /* [n_files] texts in the listing */
     size_t n_files;
     char commit[41];
 } hub;
@@ -56,7 +56,7 @@ static bool is_offline(void) {
                              strcasecmp(value, "yes") == 0 || strcasecmp(value, "on") == 0);
 }
 
-/* The first line of the file that other clients keep a token in, if it is there. */
+/* Reads the first line of the file in which other clients keep a token, if it exists. */
 static void read_token_file(hub *h) {
     char path[PATH_MAX];
     const char *said = hub_variable("HF_TOKEN_PATH"), *home = hub_variable("HF_HOME"),
@@ -79,7 +79,7 @@ static void read_token_file(hub *h) {
     }
     if (fgets(h->token, sizeof h->token, file) == NULL)
         h->token[0] = '\0';
-    (void)fclose(file); /* only read */
+    (void)fclose(file); /* was only read */
 }
 
 static int read_settings(hub *h) {
@@ -100,9 +100,9 @@ static int read_settings(hub *h) {
     return EXIT_USAGE;
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-/* A path of a URL: what is not a letter, digit or one of a few signs is written as %XX. */
+/* Appends a path to a URL; characters other than letters, digits and a few signs become %XX. */
 static void add_escaped(char *url, size_t size, const char *path) {
     size_t at = strlen(url);
     for (; *path != '\0' && at + 4 < size; path++) {
@@ -113,7 +113,7 @@ static void add_escaped(char *url, size_t size, const char *path) {
     }
 }
 
-/* What a refusal means to who asked for the model. */
+/* Explains a refusal to the user. */
 static int refuse(const hub *h, const exchange_reply *reply, const char *what) {
     tern_error err = {0};
     if (reply->status == 401 || reply->status == 403 || reply->status == 404)
@@ -126,8 +126,8 @@ static int refuse(const hub *h, const exchange_reply *reply, const char *what) {
     return EXIT_FAILED;
 }
 
-/* Asks until there is an answer below 400. The exit status, after a complaint unless a signal came.
- */
+/* Asks until there is an answer below 400. Returns the exit status, after a complaint unless a
+ * signal came. */
 static int question(const hub *h, const exchange_request *request, exchange_reply *reply,
                     const char *what) {
     for (unsigned attempt = 0;; attempt++) {
@@ -150,7 +150,7 @@ static int question(const hub *h, const exchange_request *request, exchange_repl
     }
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- the list of files ----------------------------------------------------------------------- */
 
 static bool keep_listing(void *user, const char *bytes, size_t size) {
     text *body = user;
@@ -158,7 +158,7 @@ static bool keep_listing(void *user, const char *bytes, size_t size) {
     return !body->failed && body->size <= LISTING_BYTES;
 }
 
-/* The names of files, those that are sound paths. */
+/* Reads the names of files, as far as they are valid paths. */
 static int read_listing(hub *h, const text *body) {
     tern_error err = {0};
     h->listing = json_read(body->bytes != NULL ? body->bytes : "", body->size, h->endpoint, &err);
@@ -201,15 +201,16 @@ static int list_files(hub *h) {
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-/* What the head of a reply says of a file. */
+/* Facts about a file from the headers of a reply. */
 typedef struct facts {
-    char etag[ETAG_BYTES]; /* of the contents: SHA-256 of large files, another hash of small ones */
-    bool linked;           /* large files have their own lines, of which the Hub itself speaks */
+    char etag[ETAG_BYTES]; /* of the contents: SHA-256 for large files, another hash for others */
+    bool linked;           /* headers of large files have other names (X-Linked-...) */
     uint64_t bytes;
     char size[24];
 } facts;
 
-/* "W/\"abc\"" and "\"abc\"" are abc; what is not a name of a file is none. */
+/* Reads "abc", or abc without quotes, or with W/ before it. The result is empty if it cannot be a
+ * file's name. */
 static void take_etag(facts *f, const char *value) {
     const char *begin = strchr(value, '"') != NULL ? strchr(value, '"') + 1 : value;
     const size_t size = strcspn(begin, "\"");
@@ -238,7 +239,7 @@ static bool none_wanted(void *user, const char *bytes, size_t size) {
     return false;
 }
 
-/* Asks for the head; a repository that was renamed is looked for where the Hub says it is now. */
+/* Asks for the headers. If the repository was renamed, follows the Hub's link to its new place. */
 static int ask_facts(const hub *h, char url[URL_BYTES], const char *file, facts *f) {
     for (unsigned moves = 0; moves < MOST_MOVES; moves++) {
         exchange_reply reply = {0};
@@ -263,7 +264,7 @@ static int ask_facts(const hub *h, char url[URL_BYTES], const char *file, facts 
     return EXIT_FAILED;
 }
 
-/* Whether the contents are there, whole. */
+/* True if the complete contents are there. */
 static bool is_there(const char *blob, uint64_t bytes) {
     struct stat info;
     return stat(blob, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size == bytes;
@@ -273,7 +274,8 @@ static bool is_sha256(const char *etag) {
     return strspn(etag, "0123456789abcdef") == 64 && etag[64] == '\0';
 }
 
-/* The lock of a file's contents, which other clients of the Hub hold too. -1 after a complaint. */
+/* Takes the lock of a file's contents, which other clients of the Hub respect, too. -1 after a
+ * complaint. */
 static int lock(const hub *h, const char *etag) {
     char path[PATH_MAX];
     const char *folder = strrchr(h->repository, '/');
@@ -294,7 +296,7 @@ static int lock(const hub *h, const char *etag) {
     bool told = false;
     while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && !interrupt_seen()) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            break; /* a file system without locks: another client may fetch the same, no more */
+            break; /* a file system without locks: at worst another client fetches the same file */
         if (!told)
             remark("%s: another program fetches it; waiting\n", path);
         told = true;
@@ -330,7 +332,7 @@ static int fetch_blob(const hub *h, const char *url, const char *file, const fac
     return status;
 }
 
-/* Only now that there is something to put there. */
+/* Makes the folder of the repository. It is called only when there is something to put there. */
 static int make_place(const hub *h) {
     char blobs[PATH_MAX + 8];
     tern_error err = {0};
@@ -381,7 +383,7 @@ static int fetch_parts(const hub *h, const char *file) {
     return status;
 }
 
-/* Weights and what `tern convert` reads beside them. */
+/* True for weights and the files that `tern convert` reads with them. */
 static bool belongs_to_weights(const char *file) {
     static const char *const endings[] = {".safetensors",
                                           ".safetensors.index.json",
@@ -395,7 +397,7 @@ static bool belongs_to_weights(const char *file) {
                                           "merges.txt"};
     const size_t size = strlen(file);
     if (strchr(file, '/') != NULL)
-        return false; /* other forms of the same model */
+        return false; /* folders hold other forms of the same model */
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t n = strlen(endings[i]);
         if (size >= n && strcmp(file + size - n, endings[i]) == 0)
@@ -446,9 +448,9 @@ static int fetch_chosen(const hub *h) {
     return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole model ------------------------------------------------------------------------- */
 
-/* What is there counts, and nobody is asked. */
+/* Finds the model among the local files, without asking the Hub. */
 static int find_offline(const hub_name *name) {
     char path[PATH_MAX];
     tern_error err = {0};

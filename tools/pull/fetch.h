@@ -4,7 +4,7 @@
 
 /*
  * Fetches files from the Hugging Face Hub, by its public HTTP interface, into the folder of
- * tools/hub/hub_cache.h. What clients of the Hub heed counts here too: HF_ENDPOINT, HF_TOKEN,
+ * tools/hub/hub_cache.h. It respects the variables of other clients: HF_ENDPOINT, HF_TOKEN,
  * HF_TOKEN_PATH, HF_HUB_OFFLINE.
  */
 
@@ -12,10 +12,11 @@
 #include "tools/hub/hub_name.h"
 
 /*
- * Fetches the model that a name means with all its parts; where a repository has no GGUF file, its
- * safetensors files and what belongs to them. What is there already is not fetched again. Prints
- * the path of the first file, or of the folder. The exit status, after a complaint unless it is
- * EXIT_DONE. A part of a file that has come stays for the next time, unless its hash is wrong.
+ * Fetches the model that a name means with all its parts. If a repository has no GGUF file, fetches
+ * its safetensors files and what belongs to them. Files that are there already are not fetched
+ * again. Prints the path of the first file, or of the folder. Returns the exit status, after a
+ * complaint unless it is EXIT_DONE. An incomplete file is kept for the next time, unless its hash
+ * is wrong.
  */
 int fetch_model(const options *o, const hub_name *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Receipts from and to files. */
+/* Reads and writes receipts as files. */
 
 #include "tools/receipt/receipt.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the files lie that a receipt names: it says what they are called, not where they are. */
+/* Finds the files that a receipt names: a receipt has their names, not their places. */
 
 #include "tools/receipt/locate.h"
 
@@ -15,7 +15,8 @@
 #include "tools/model/loader.h"
 #include "tools/model/model_folder.h"
 
-/* Whether it is a file, or a folder that may be a model. Devices, pipes and sockets never are. */
+/* True for a readable file, or folder, which may be a model. Devices, pipes and sockets are
+ * refused. */
 static bool may_be_opened(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) &&
@@ -26,9 +27,11 @@ static bool is_name(const char *name) {
     return name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* The file of that name in the folder of `neighbour`, "" for the working directory; false where
- * none can be read there. A receipt says what a file is called. Where files are looked for, it does
- * not say: whoever wrote it has no say in what is opened here. */
+/*
+ * Finds the file with that name in the folder of `neighbour`, "" for the working directory; false
+ * if none can be read there. A receipt gives only the name, not the folder: its author must not
+ * choose which files are opened here.
+ */
 static bool find_beside(const char *name, const char *neighbour, char path[PATH_MAX]) {
     const int folder = (int)(file_base_name(neighbour) - neighbour);
     const int n = snprintf(path, PATH_MAX, "%.*s%s", folder, neighbour, name);
@@ -62,5 +65,5 @@ const char *locate_tokenizer(const json_t *receipt, const options *o, const char
         return options_text(o, OPT_TOKENIZER);
     const bool found = find_beside(name, document, path) || find_beside(name, model, path) ||
                        find_beside(name, "", path);
-    return found ? path : name; /* which fails with the name of what is missing */
+    return found ? path : name; /* opening it fails with the name of the missing file */
 }

@@ -29,14 +29,14 @@
 
 struct form; /* tools/answer/form.h */
 
-/* A finished run. Everything is borrowed; the session in `l` still holds prompt and output, and
+/* A finished run. Everything is borrowed. The session in `l` still holds prompt and output, and
  * held nothing before. */
 typedef struct receipt_run {
     const options *o;
     const loaded *l;
     const prompt *prompt;
     const tern_request *request;
-    const struct form *form; /* that the answer was held to; NULL: none */
+    const struct form *form; /* the form of the answer; NULL: none */
     const answerer *answer;
     const receipt_watch *watch;
 } receipt_run;
@@ -44,27 +44,28 @@ typedef struct receipt_run {
 /* ---- documents ------------------------------------------------------------------------------- */
 
 /*
- * Builds the receipt of a run, testing as it goes, and saves it under --receipt's name, signed if
- * --sign-key is given. `benchmark` (may be NULL, is borrowed) goes in as it is. The exit status,
- * after a complaint where it is not EXIT_DONE: a receipt that would not pass is not written.
+ * Builds the receipt of a run, runs its tests, and saves it under --receipt's name, signed if
+ * --sign-key is given. `benchmark` (borrowed, may be NULL) is included unchanged. Returns the exit
+ * status, after a complaint unless it is EXIT_DONE. A receipt that would not pass the checks is not
+ * written.
  */
 int receipt_write(const receipt_run *run, const json_t *benchmark);
 
 /*
- * Seals a document with its digest, signs it if --sign-key is given, and saves it at `path`. The
- * exit status, after a complaint where it is not EXIT_DONE: a receipt that would not pass is not
- * written.
+ * Seals a document with its digest, signs it if --sign-key is given, and saves it at `path`.
+ * Returns the exit status, after a complaint unless it is EXIT_DONE. A receipt that would not pass
+ * the checks is not written.
  */
 int receipt_finish(json_t *receipt, const options *o, const char *path);
 
 /* The document in a file ("-": standard input); NULL after a complaint. The caller decrefs it. */
 json_t *receipt_read(const char *path);
 
-/* Before a run: whether --sign-key has something to sign, and a key to do it with. EXIT_DONE, or
- * after a complaint EXIT_USAGE or EXIT_FAILED. */
+/* Checks before a run that --sign-key has something to sign, and a key to sign it with. EXIT_DONE,
+ * or after a complaint EXIT_USAGE or EXIT_FAILED. */
 int receipt_check_key(const options *o);
 
-/* Saves a document as indented JSON. The exit status. */
+/* Saves a document as indented JSON. Returns the exit status. */
 int receipt_save(const json_t *receipt, const char *path, tern_out_mode mode);
 
 #endif

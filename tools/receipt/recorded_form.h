@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_RECEIPT_RECORDED_FORM_H
 #define TERN_TOOLS_RECEIPT_RECORDED_FORM_H
 
-/* The form that a receipt's answer was held to, while the answer is repeated. */
+/* The form of a receipt's answer, for a replay of the answer. */
 
 #include "base/json_tree/value.h"
 #include "tern/grammar.h"
@@ -13,7 +13,7 @@ typedef struct recorded_form {
     tern_grammar_state *state; /* for tern_grammar_mask; NULL: any text */
 } recorded_form;
 
-/* Compiles it for the model that answers again; *form is zero. Close it in any case. */
+/* Compiles the form for the model that answers again. *form must be zero; close it in any case. */
 TERN_MUST_CHECK tern_status recorded_form_open(const tern_model *model, const json_t *receipt,
                                                recorded_form *form, tern_error *err);
 void recorded_form_close(recorded_form *form);

@@ -19,11 +19,11 @@
 #include "tools/receipt/replay_answer.h"
 #include "tools/receipt/run_facts.h"
 
-/* A replay in work; everything is owned. */
+/* The state of a replay; everything is owned. */
 typedef struct replay {
     const json_t *receipt;
     const options *o;
-    const char *document;   /* where the receipt lies */
+    const char *document;   /* path of the receipt */
     const char *model_path; /* borrowed, or in `path` */
     char path[PATH_MAX];
     receipt_findings *found;
@@ -37,12 +37,12 @@ typedef struct replay {
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-/* Whether the opened model's files are those of the receipt; *status after a complaint. */
+/* True if the opened model has the receipt's files; *status is set after a complaint. */
 static bool check_files(const replay *p, int *status) {
     char hex[RECEIPT_HEX];
     json_t *files = facts_files(p->model, hex);
     if (files == NULL || json_memory_failed()) {
-        if (json_memory_failed()) /* other failures have been told */
+        if (json_memory_failed()) /* other failures were reported */
             complain("no memory for the list of the model's files");
         json_decref(files);
         *status = EXIT_FAILED;
@@ -64,7 +64,7 @@ static bool check_files(const replay *p, int *status) {
     return same;
 }
 
-/* The same for a tokenizer from a file of its own. */
+/* Does the same for a tokenizer from a separate file. */
 static bool check_tokenizer(const replay *p, int *status) {
     json_t *now;
     if (!facts_tokenizer(p->model, &now)) {
@@ -82,7 +82,7 @@ static bool check_tokenizer(const replay *p, int *status) {
     return same;
 }
 
-/* What the receipt says about a model that anybody can look up in the file. */
+/* Checks the facts about the model that its file contains. */
 static void check_geometry(const replay *p) {
     tern_model_info info;
     tern_model_describe(p->model, &info);
@@ -117,7 +117,7 @@ static void check_geometry(const replay *p) {
     }
 }
 
-/* Accuracy measured again: it does not depend on instruction set or layout either. */
+/* Measures accuracy again. It does not depend on instruction set or layout. */
 static tern_status check_accuracy(const replay *p, tern_error *err) {
     accuracy all[ACCURACY_MAX];
     size_t n;
@@ -141,7 +141,7 @@ static tern_status check_accuracy(const replay *p, tern_error *err) {
     return status;
 }
 
-/* What the weights are stored as, and what a token reads of them. */
+/* Checks the formats of the weights, and the bytes that a token reads. */
 static void check_weights(const replay *p) {
     char type[16];
     json_t *weights = facts_weights(p->model, type);
@@ -162,7 +162,8 @@ static const char *text_or_null(const replay *p, const char *path) {
     return receipt_at(p->receipt, path) == NULL ? NULL : rule_text(p->receipt, path);
 }
 
-/* How the model's texts are split: recorded, or as the model's file says now; NULL for the latter.
+/*
+ * The recorded way to split texts if it was asked for; NULL: the model's own, as its file says now.
  */
 static const char *pre_tokenizer(const replay *p) {
     const char *pre = rule_text(p->receipt, "model_info.pre_tokenizer");
@@ -203,14 +204,14 @@ static tern_format cache_format(const replay *p) {
     int format = 0;
     while (strcmp(tern_format_describe((tern_format)format)->name,
                   rule_text(p->receipt, "run.kv")) != 0)
-        format++; /* the receipt's is one of three that exist */
+        format++; /* the receipt has one of the three formats */
     return (tern_format)format;
 }
 
 static tern_status open_session(replay *p, tern_error *err) {
     tern_session_params params = tern_session_params_default();
     const int64_t context = rule_count(p->receipt, "run.context");
-    const int64_t more = (int64_t)(p->plan.n_prompt + p->plan.n_tokens) + 1; /* which ended it */
+    const int64_t more = (int64_t)(p->plan.n_prompt + p->plan.n_tokens) + 1; /* that ended it */
     params.n_ctx = (uint32_t)(more < context ? more : context);
     params.n_batch = (uint32_t)options_integer(p->o, OPT_BATCH);
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
@@ -275,7 +276,7 @@ static bool read_plan(replay *p) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* Whether generation would have stopped at the token that comes next, as the receipt says. */
+/* Checks that generation would have stopped at the token that comes next, as the receipt says. */
 static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t next) {
     const char *stop = rule_text(p->receipt, "output.stop");
     const json_t *ids = receipt_at(p->receipt, "output.stop_tokens");
@@ -304,7 +305,8 @@ static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t
     }
 }
 
-/* What the receipt says of the prompt's text: its digest may be that of what the ids say. */
+/* Checks that the receipt is right about whether the digest of the prompt's text is that of the
+ * text of the ids. */
 static void check_prompt_text(const replay *p, const tern_tokenizer *tokenizer) {
     const char *recorded = json_string_value(receipt_at(p->receipt, "prompt.text_sha256"));
     const json_t *from_ids = receipt_at(p->receipt, "prompt.text_from_ids");
@@ -332,7 +334,7 @@ static void check_pre_tokenizer(const replay *p, const tern_tokenizer *tokenizer
     }
 }
 
-/* What follows from equal tokens: where the text ended, and the text itself. */
+/* Checks the consequences of equal tokens: where the text ended, and the text itself. */
 static void check_text(const replay *p, const rerun_result *result) {
     const tern_tokenizer *tokenizer = NULL;
     const char *recorded = json_string_value(receipt_at(p->receipt, "output.text_sha256"));
@@ -358,7 +360,7 @@ static void report_kernels(const replay *p, replay_report *report) {
     report->tokens = p->plan.n_tokens;
 }
 
-/* An answer of a server is asked for again, and ends as it did. */
+/* Repeats the answer of a server, which must end in the same way. */
 static tern_status run_answer(replay *p, replay_report *report, tern_error *err) {
     const answer_plan plan = {.model = p->model,
                               .receipt = p->receipt,
@@ -375,7 +377,7 @@ static tern_status run_answer(replay *p, replay_report *report, tern_error *err)
     return replay_answer(&plan, p->found, &report->threads, err);
 }
 
-/* Whether an operation runs for the same weights on every instruction set, in every layout and
+/* True if an operation runs for the same weights on every instruction set, in every layout and
  * division of the prompt. */
 static bool is_everywhere(tern_op op) {
     return op != TERN_OP_GEMV && op != TERN_OP_GEMM && op != TERN_OP_QUANTIZE_TOKEN &&
@@ -386,9 +388,11 @@ static bool does_the_same(const tern_kernel_row *a, const tern_kernel_row *b) {
     return a != NULL && b != NULL && a->op == b->op && a->format == b->format;
 }
 
-enum { KERNELS = 64 }; /* of a session */
+enum { KERNELS = 64 }; /* in a session */
 
-/* What the receipt's kernels do is what this run's do, by other kernels perhaps. */
+/*
+ * Checks that the receipt's kernels perform the operations of this run, perhaps by other kernels.
+ */
 static void check_kernels(const replay *p) {
     const tern_kernel_row *ran[KERNELS];
     const json_t *names = receipt_at(p->receipt, "kernels");
@@ -397,7 +401,7 @@ static void check_kernels(const replay *p) {
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         const tern_kernel_row *row = tern_kernel_find(name);
-        bool found = row == NULL || !is_everywhere(row->op); /* a family, or of this machine */
+        bool found = row == NULL || !is_everywhere(row->op); /* a family, or machine-specific */
         for (size_t k = 0; k < n && k < KERNELS; k++)
             if (does_the_same(row, ran[k]))
                 found = known[k] = true;
@@ -438,7 +442,8 @@ static tern_status run(replay *p, replay_report *report, tern_error *err) {
     return TERN_OK;
 }
 
-/* Receipts say by which arithmetic they were computed since the second one. */
+/* Checks the version of the numerics. Receipts record it since version 2; without it they mean
+ * version 1. */
 static bool check_numerics(const replay *p) {
     const bool said = rule_known(p->receipt, "versions.numerics");
     const int64_t recorded = said ? rule_count(p->receipt, "versions.numerics") : 1;

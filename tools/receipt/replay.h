@@ -2,11 +2,11 @@
 #ifndef TERN_TOOLS_RECEIPT_REPLAY_H
 #define TERN_TOOLS_RECEIPT_REPLAY_H
 
-/* Running a receipt again. */
+/* Replays a receipt. */
 
 #include "tools/receipt/receipt.h"
 
-/* What a replay did, for the summary. */
+/* Facts about a replay, for the summary. */
 typedef struct replay_report {
     char isa[32], layout[16];
     uint32_t threads;
@@ -15,11 +15,11 @@ typedef struct replay_report {
 } replay_report;
 
 /*
- * Opens the model (locate.h; the receipt lies at `path`) if its bytes are those that the receipt
- * names, evaluates the prompt and picks the tokens again, on the instruction set, threads, batch
- * and layout of the options. Adds a finding for the first difference, and for facts about the model
- * that are not so. The receipt has passed receipt_check. The exit status; a finding alone is
- * EXIT_DONE.
+ * Opens the model (locate.h; the receipt is at `path`) if its bytes are those that the receipt
+ * names, evaluates the prompt and picks the tokens again, with the instruction set, threads, batch
+ * and layout of the options. Adds a finding for the first difference, and for each wrong fact about
+ * the model. The receipt must have passed receipt_check. Returns the exit status; findings alone
+ * give EXIT_DONE.
  */
 int receipt_replay(const json_t *receipt, const char *path, const options *o, receipt_findings *f,
                    replay_report *report);

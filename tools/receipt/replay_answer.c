@@ -10,18 +10,18 @@
 #include "receipts/rules.h"
 #include "tools/receipt/recorded_form.h"
 
-/* A replay in work. */
+/* The state of a replay. */
 typedef struct answer_run {
     const answer_plan *plan;
     receipt_findings *found;
     size_t n; /* tokens so far */
     bool differs, over;
-    tern_error error; /* of the sequence */
+    tern_error error; /* belongs to the sequence */
 } answer_run;
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-/* Copies of the stop texts' places; NULL: no memory. */
+/* An array of pointers to the stop texts; NULL: no memory. */
 static const char **read_stops(const json_t *list) {
     const char **stops = calloc(json_array_size(list) + 1, sizeof *stops);
     for (size_t i = 0; stops != NULL && i < json_array_size(list); i++)
@@ -50,7 +50,7 @@ static void take_end(answer_run *run, const tern_event *e) {
     if (e->end == TERN_END_ERROR) {
         run->error = *e->error;
     } else if (run->differs) {
-        return; /* what follows differs for that reason */
+        return; /* all other differences follow from this one */
     } else if (run->n < run->plan->n_tokens) {
         receipt_find(run->found, "output.ids: %zu were recorded, this run picks %zu",
                      run->plan->n_tokens, run->n);
@@ -127,7 +127,7 @@ static void check_text(const answer_plan *p, receipt_findings *f) {
     }
 }
 
-/* It is made of the model, the cache's precision and the arithmetic. */
+/* Checks the fingerprint, which is made of the model, the cache's precision and the arithmetic. */
 static void check_fingerprint(const answer_plan *p, receipt_findings *f) {
     char fingerprint[TERN_FINGERPRINT];
     tern_fingerprint(tern_model_identity(p->model), tern_format_describe(p->kv)->name, fingerprint);

@@ -19,8 +19,7 @@
 /* ---- files and model --------------------------------------------------------------------------
  */
 
-/* Where files lie stays private: receipts name them, and their digests say which they are.
- */
+/* Paths stay private: receipts contain only names, and digests identify the files. */
 static json_t *base_name(const char *path) {
     const char *name = file_base_name(path);
     return json_text(name, strlen(name));
@@ -53,7 +52,7 @@ static void set_count(json_t *object, const char *key, uint64_t value) {
     json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
-/* The text of an option, where it has one. */
+/* Sets a key to the text of an option, if it has one. */
 static void set_given(json_t *object, const char *key, const options *o, option_id id) {
     if (options_text(o, id) != NULL)
         json_object_set_new(object, key, json_string(options_text(o, id)));
@@ -129,7 +128,7 @@ static void operating_system(char *text, size_t size) {
         (void)snprintf(text, size, "unknown");
         return;
     }
-    /* The version alone: what a distributor appends says nothing that matters here. */
+    /* Only the version: the suffix of a distribution does not matter here. */
     (void)snprintf(text, size, "%s %.*s", name.sysname, (int)strspn(name.release, "0123456789."),
                    name.release);
 }
@@ -166,7 +165,7 @@ static const char *compiler(void) {
 #endif
 }
 
-/* Sets "kernels" and "refused_kernels" alone of what json_set_kernels has. */
+/* Sets only "kernels" and "refused_kernels" of json_set_kernels. */
 static void set_kernels(json_t *root, const loaded *l) {
     json_t *all = json_object();
     json_set_kernels(all, l);

@@ -23,9 +23,9 @@ static json_t *count(uint64_t n) {
     return json_integer((json_int_t)n);
 }
 
-/* ---- what all have in common ----------------------------------------------------------------- */
+/* ---- facts of all receipts ------------------------------------------------------------------- */
 
-/* NULL after a complaint. */
+/* Collects the facts that all receipts share; NULL after a complaint. */
 static json_t *make_common(const answer_receipts *a) {
     double seconds;
     json_t *model = facts_model(a->l, a->o, &seconds);
@@ -60,7 +60,7 @@ static bool prepare(void *user) {
     return made;
 }
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- one receipt ----------------------------------------------------------------------------- */
 
 static json_t *run_json(const answer_receipts *a, const receipt_answer *answer) {
     json_t *root = json_pack("{s:s, s:s, s:s, s:I, s:I}", "isa", tern_model_isa(a->l->model),
@@ -93,7 +93,7 @@ static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
     return root;
 }
 
-/* A document that breaks a rule is not given out. */
+/* The document as text; NULL if it breaks a rule. */
 static char *print_checked(const json_t *receipt) {
     receipt_findings found = {0};
     (void)receipt_check(receipt, &found);
@@ -144,11 +144,11 @@ void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l)
     (void)pthread_mutex_init(&a->lock, NULL);
 }
 
-/* Hashing a file takes seconds of a core that passes and replies may want: they go first. Where the
- * priority would be that of all threads it stays as it is. */
+/* Lowers this thread's priority: hashing a file keeps a core busy for seconds, and passes and
+ * replies go first. On systems where this would affect all threads it does nothing. */
 static void give_way(void) {
 #ifdef __linux__
-    enum { NICER = 10 }; /* still a tenth of a core that is wanted: receipts wait for it */
+    enum { NICER = 10 }; /* a busy core still gives it a tenth, and receipts wait for it */
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
 #endif
 }
@@ -161,7 +161,7 @@ static void *begin(void *user) {
 
 void answer_receipts_begin(answer_receipts *a) {
     sigset_t before;
-    tern_signals_block(&before); /* signals are for the thread that waits */
+    tern_signals_block(&before); /* signals go to the thread that waits for them */
     a->has_thread = pthread_create(&a->thread, NULL, begin, a) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -3,8 +3,8 @@
 #define TERN_TOOLS_RECEIPT_SERVED_ANSWER_H
 
 /*
- * Receipts of a server's answers. They have in common what is said of the model, the machine and
- * the accuracy of products. It is made once, beside the start of the server.
+ * Receipts of a server's answers. They share the facts about the model, the machine and the
+ * accuracy of products, which are collected once while the server starts.
  */
 
 #include <pthread.h>
@@ -15,24 +15,24 @@
 typedef struct answer_receipts {
     const options *o;
     const loaded *l;
-    pthread_mutex_t lock; /* of what follows */
-    json_t *common;       /* NULL: not made yet */
-    receipt_maker maker;  /* that uses this */
-    pthread_t thread;     /* that makes it */
+    pthread_mutex_t lock; /* protects the members below */
+    json_t *common;       /* NULL: not ready yet */
+    receipt_maker maker;  /* uses this struct */
+    pthread_t thread;     /* collects the facts */
     bool has_thread;
 } answer_receipts;
 
-/* For the model in `l`. Close it in any case, also one of zeros. */
+/* Receipts for the model in `l`. Close them in any case; a zeroed struct can be closed, too. */
 void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l);
 
-/* Makes what all have in common, in a thread of its own: the first receipt waits for it at most.
- * Where there is no thread or something fails, the next receipt that is wanted tries it again. */
+/* Collects the shared facts in a separate thread; only the first receipt may have to wait for it.
+ * If the thread cannot start or something fails, the next receipt tries again. */
 void answer_receipts_begin(answer_receipts *a);
 
 /* The receipt of an answer without its digest; NULL after a complaint, or without memory. */
 json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer);
 
-/* Waits for what was begun. */
+/* Waits for the thread, and frees everything. */
 void answer_receipts_close(answer_receipts *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A receipt from a finished run. */
+/* Makes a receipt from a finished run. */
 
 #include "tools/receipt/receipt.h"
 
@@ -36,7 +36,7 @@ static json_t *hash_of_ids(const int32_t *ids, size_t n) {
     return json_string(hex);
 }
 
-/* ---- what ran -------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static json_t *settings(const receipt_run *run) {
     const options *o = run->o;
@@ -110,7 +110,7 @@ static json_t *output_json(const receipt_run *run) {
     return root;
 }
 
-/* ---- how fast -------------------------------------------------------------------------------- */
+/* ---- speed ----------------------------------------------------------------------------------- */
 
 static json_t *cache_json(const receipt_run *run, double hit_rate) {
     const tern_session_work *before = &run->watch->before;
@@ -147,15 +147,15 @@ static json_t *performance(const receipt_run *run, double rss_mib, double hit_ra
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-/* A run compares with no other engine; `tern crossval` does. */
+/* A run is not compared with another engine; `tern crossval` does that. */
 static json_t *cross_validation(void) {
     return json_pack("{s:b, s:f, s:i}", "cpp_reference_available", 0, "tolerance", 0.0,
                      "parity_tests_passed", 0);
 }
 
-/* Without digest and signature; NULL after a complaint. */
+/* Builds the document without digest and signature; NULL after a complaint. */
 static json_t *build(const receipt_run *run, const json_t *benchmark) {
-    const double rss = tern_peak_rss_mib(); /* before the tests take memory of their own */
+    const double rss = tern_peak_rss_mib(); /* before the tests need memory of their own */
     const tern_session_work after = tern_session_work_done(run->l->session);
     const double hit_rate = selftest_hit_rate(&run->watch->before, &after);
     double hash_seconds = 0.0;
@@ -195,7 +195,7 @@ static json_t *build(const receipt_run *run, const json_t *benchmark) {
     return root;
 }
 
-/* Complains about each finding, and fails when there are any, or when memory was short. */
+/* Complains about each finding; fails if there are any, or if memory was short. */
 static int check(const json_t *receipt, const char *path) {
     receipt_findings f = {0};
     (void)receipt_check(receipt, &f);

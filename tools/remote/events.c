@@ -13,7 +13,7 @@ static bool add(event_reader *e, char c) {
 static bool dispatch(event_reader *e, event_hook *hook, void *user) {
     bool going = true;
     if (e->has_data) {
-        e->held.bytes[e->line] = '\0'; /* there is room: a line was there */
+        e->held.bytes[e->line] = '\0'; /* there is room: the line end was there */
         going = hook(user, e->held.bytes, e->line);
     }
     e->held.size = e->line = 0;
@@ -21,7 +21,7 @@ static bool dispatch(event_reader *e, event_hook *hook, void *user) {
     return going;
 }
 
-/* The line that is over becomes data, or nothing. */
+/* Ends a line: it becomes data, or is ignored. */
 static bool end_line(event_reader *e, event_hook *hook, void *user) {
     static const char name[] = "data";
     const size_t n = sizeof name - 1;
@@ -36,7 +36,7 @@ static bool end_line(event_reader *e, event_hook *hook, void *user) {
     size_t skip = size > n ? n + 1 : n;
     skip += skip < size && line[skip] == ' ';
     if (e->has_data) {
-        line[0] = '\n'; /* what is skipped has room for it */
+        line[0] = '\n'; /* there is room: the skipped field name was longer */
         line++;
         skip--;
         e->line++;

@@ -3,8 +3,8 @@
 #define TERN_TOOLS_REMOTE_EVENTS_H
 
 /*
- * Server-sent events out of bytes that come in any pieces: lines end with LF, CR LF or CR, comments
- * and fields other than data are passed over, data of several lines is joined by LF.
+ * Reads server-sent events from bytes that come in any pieces. Lines end with LF, CR LF or CR.
+ * Comments and fields other than data are ignored; data of several lines is joined by LF.
  */
 
 #include <stdbool.h>
@@ -13,21 +13,21 @@
 #include "base/json_tree/text.h"
 
 typedef struct event_reader {
-    text held;     /* data of the event so far, then the line that is not over yet */
+    text held;     /* data of the event so far, then the incomplete line */
     size_t line;   /* where that line begins */
     bool has_data; /* the event has a line of data */
-    bool after_cr; /* an LF that comes now belongs to the end before it */
+    bool after_cr; /* an LF that follows belongs to the previous line end */
 } event_reader;
 
 enum { EVENT_MOST_BYTES = 16 << 20 }; /* of one event */
 
-/* The data of an event, terminated; false ends the reading. */
+/* Gets the data of an event, terminated; false ends the reading. */
 typedef bool event_hook(void *user, char *data, size_t size);
 
-/* False: the hook wants no more, there is no memory, or an event is too long. */
+/* False: the hook ended it, there is no memory, or an event is too long. */
 bool events_feed(event_reader *e, const char *bytes, size_t n, event_hook *hook, void *user);
 
-/* The last event, where its empty line is missing. */
+/* Delivers the last event if its empty line is missing. */
 bool events_end(event_reader *e, event_hook *hook, void *user);
 
 void events_free(event_reader *e);

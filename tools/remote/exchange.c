@@ -4,7 +4,7 @@
 #ifdef TERN_HAVE_CURL
 
 #include <ctype.h>
-#define CURL_DISABLE_TYPECHECK /* its macros look at calls of the linked functions */
+#define CURL_DISABLE_TYPECHECK /* its macros refer to functions of the linked library */
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,15 +31,15 @@ struct exchange {
     exchange_config config;
     CURLM *multi;
     CURL *easy;
-    struct curl_slist *headers, *with_key; /* the same, and the key if there is one */
+    struct curl_slist *headers, *with_key; /* with_key: the same, and the key if there is one */
     char why[CURL_ERROR_SIZE];
 
-    /* of the exchange that is under way */
+    /* of the current exchange */
     const exchange_request *request;
     exchange_reply *reply;
-    double heard; /* when the last byte came */
+    double heard; /* the time of the last byte */
     bool failed;  /* no memory for a refusal */
-    bool secure;  /* it is made by https */
+    bool secure;  /* the current server was reached by https */
 };
 
 /* ---- libcurl, which is loaded for the first exchange ------------------------------------------
@@ -68,7 +68,7 @@ static struct { FUNCTIONS(FIELD) } curl;
 #define SYMBOL(name) {"curl_" #name, &curl.name},
 static const tern_late_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 
-/* ---- what the library calls ------------------------------------------------------------------ */
+/* ---- callbacks of the library ---------------------------------------------------------------- */
 
 static bool keep_refusal(exchange_reply *r, const char *bytes, size_t size) {
     const size_t room = REFUSAL_BYTES - r->refusal.size;
@@ -97,8 +97,7 @@ static size_t on_body(char *bytes, size_t one, size_t size, void *user) {
     return e->reply->unwanted ? 0 : size;
 }
 
-/* Name and value of a line "Name: value CR LF"; what is no such line, or a long one, is passed by.
- */
+/* Passes on name and value of a line "Name: value CR LF"; ignores other lines and long ones. */
 static void tell_header(const exchange_request *request, const char *bytes, size_t size) {
     char line[HEADER_BYTES];
     const char *colon = memchr(bytes, ':', size);
@@ -135,7 +134,7 @@ static bool add_header(struct curl_slist **list, const char *line) {
 static bool add_common(struct curl_slist **list) {
     return add_header(list, "Content-Type: application/json") &&
            add_header(list, "Accept: text/event-stream, application/json") &&
-           add_header(list, "Expect:"); /* bodies are sent at once */
+           add_header(list, "Expect:"); /* sends bodies at once */
 }
 
 static bool set_headers(exchange *e) {
@@ -150,7 +149,7 @@ static bool set_headers(exchange *e) {
     return made;
 }
 
-/* The library follows no redirection: where one leads is looked at first, see move. */
+/* The library follows no redirection: `move` checks the destination first. */
 static bool set_options(exchange *e) {
     CURLcode code = curl.easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->why);
     const struct {
@@ -215,10 +214,10 @@ bool exchange_is_own(const exchange *e, const char *url) {
     return tern_origin_is_same(url, e->config.base);
 }
 
-/* The key goes to the server that was named, and to no other: scheme, host and port are compared
- * whole, for each request anew. */
+/* The key goes only to the server that the user named: scheme, host and port are compared
+ * completely, for each request. */
 static bool aim_at(exchange *e, const char *url) {
-    CURLcode code = curl.easy_setopt(e->easy, CURLOPT_URL, url); /* libcurl has a copy */
+    CURLcode code = curl.easy_setopt(e->easy, CURLOPT_URL, url); /* libcurl copies it */
     code |= curl.easy_setopt(e->easy, CURLOPT_HTTPHEADER,
                              exchange_is_own(e, url) ? e->with_key : e->headers);
     return code == CURLE_OK;
@@ -246,14 +245,14 @@ static bool aim(exchange *e, const exchange_request *r) {
     return code == CURLE_OK;
 }
 
-/* Whether it took too long, or somebody wants no more. */
+/* True if the server was silent for too long, or a signal came. */
 static bool is_over(exchange *e, bool *late) {
     e->reply->interrupted = interrupt_seen();
     *late = tern_clock_seconds() - e->heard > e->config.idle_seconds;
     return e->reply->interrupted || *late;
 }
 
-/* What the library says of the transfer when nothing else ended it. */
+/* Runs the transfer. The result is the library's if nothing else ended the transfer. */
 static CURLcode transfer(exchange *e, bool *late) {
     int running = 1, left = 0;
     CURLcode code = CURLE_OUT_OF_MEMORY;
@@ -278,7 +277,7 @@ static tern_status explain(const exchange *e, CURLcode code, tern_error *err) {
                      e->reply->status > 0 ? "the reply broke off" : "cannot be asked", why);
 }
 
-/* When and where the server wants to be asked again. */
+/* Notes when and where the server wants to be asked again. */
 static tern_status note_wishes(const exchange *e, tern_error *err) {
     curl_off_t wait = 0;
     const char *to = NULL;
@@ -293,13 +292,13 @@ static tern_status note_wishes(const exchange *e, tern_error *err) {
     return TERN_OK;
 }
 
-/* Whether a reply is to be followed to the place that it names. */
+/* True if the reply redirects and the request follows redirections. */
 static bool points_on(const exchange *e) {
     return e->request->follow && e->reply->place[0] != '\0';
 }
 
-/* On to where the reply points, if that may be: another server gets no key, and what is asked for
- * by https is not taken from a server that nobody can know. */
+/* Goes to the place to which the reply redirects, if that is allowed: another server gets no key,
+ * and a request by https does not continue by http, where the server cannot be authenticated. */
 static tern_status move(exchange *e, unsigned moves, tern_error *err) {
     char url[sizeof e->reply->place];
     tern_origin to;
@@ -319,7 +318,7 @@ static tern_status move(exchange *e, unsigned moves, tern_error *err) {
     return aim_at(e, url) ? TERN_OK : tern_fail(err, TERN_ERR_NOMEM, "no memory to ask a server");
 }
 
-/* One question and its reply. */
+/* Makes one request and reads its reply. */
 static tern_status ask_once(exchange *e, tern_error *err) {
     bool late = false;
     e->heard = tern_clock_seconds();

@@ -17,16 +17,16 @@
 enum { MOST_KEY_BYTES = 4096, MOST_REPLY_BYTES = 256 << 20 };
 
 struct remote {
-    char *base; /* URL up to where routes begin */
+    char *base; /* URL up to the beginning of routes */
     char *key;  /* to be freed */
     exchange *exchange;
     exchange_config config;
     char model[REMOTE_NAME_BYTES];
 };
 
-/* A body as it comes. */
+/* A body while it is received. */
 typedef struct incoming {
-    text body; /* of what is not a stream */
+    text body; /* of a reply that is not a stream */
     const exchange_reply *reply;
     event_reader events;
     reply_reader *reader;
@@ -44,7 +44,7 @@ static int complain_of_memory(void) {
     return EXIT_FAILED;
 }
 
-/* http://HOST and http://HOST/ are meant with /v1; another path is taken as it is. */
+/* http://HOST and http://HOST/ mean http://HOST/v1; another path is used as it is. */
 static int read_url(remote *r, const char *url) {
     if (strncmp(url, "unix:", 5) == 0 && url[5] != '\0') {
         r->config.unix_path = url + 5;
@@ -67,7 +67,7 @@ static int read_url(remote *r, const char *url) {
     return EXIT_DONE;
 }
 
-/* The key of --api-key-file: its only word. Else that of the environment. */
+/* Reads the key of --api-key-file, its only word; without the option that of the environment. */
 static int read_key(remote *r, const options *o) {
     const char *path = options_text(o, OPT_API_KEY_FILE);
     const char *given = options_text(o, OPT_API_KEY);
@@ -99,7 +99,7 @@ static bool keep(void *user, const char *bytes, size_t size) {
     return !in->body.failed;
 }
 
-/* The first model that the server has; one without a list gets a name that means nothing. */
+/* Asks for the first model of the server. A server without a list gets the name "default". */
 static int ask_model(remote *r) {
     exchange_reply reply;
     incoming in = {0};
@@ -115,7 +115,7 @@ static int ask_model(remote *r) {
     if (status == TERN_OK && reply.status < 300 && in.body.size > 0) {
         json_t *root = json_read(in.body.bytes, in.body.size, remote_place(r), &err);
         status =
-            err.status == TERN_ERR_NOMEM ? err.status : TERN_OK; /* what is not JSON has none */
+            err.status == TERN_ERR_NOMEM ? err.status : TERN_OK; /* other replies have no model */
         const json_t *list = json_object_get(root, "data");
         const json_t *name = json_object_get(json_array_get(list, 0), "id");
         if (json_is_string(name))
@@ -140,7 +140,7 @@ static int open_parts(remote *r, const options *o) {
     tern_error err = {0};
     if (exchange_open(&r->config, &r->exchange, &err) != TERN_OK)
         return complain_error(&err);
-    /* A variable names a file of this machine, and `run PROMPT` no model at all. */
+    /* A variable names a local file, and the operand of `run PROMPT` is not a model. */
     if (o->values[OPT_MODEL].source == OPTION_FLAG && !o->model_may_be_prompt) {
         (void)snprintf(r->model, sizeof r->model, "%s", options_text(o, OPT_MODEL));
         return EXIT_DONE;
@@ -199,9 +199,9 @@ const char *remote_place(const remote *r) {
     return r->config.unix_path != NULL ? r->config.unix_path : r->base;
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-/* Sampling that somebody gave. */
+/* Sets the sampling parameters that were given. */
 static void set_sampling(json_t *fields, const sampling *s, bool likeliest) {
     static const char *const names[SAMPLING_COUNT] = {[SAMPLING_TEMPERATURE] = "temperature",
                                                       [SAMPLING_TOP_K] = "top_k",
@@ -223,7 +223,7 @@ static void set_sampling(json_t *fields, const sampling *s, bool likeliest) {
 
 json_t *remote_fields(const options *o, bool likeliest, int *status) {
     sampling s;
-    *status = sampling_read(o, NULL, false, &s); /* no model recommends anything here */
+    *status = sampling_read(o, NULL, false, &s); /* no model to recommend anything */
     if (*status != EXIT_DONE)
         return NULL;
     const option_id tokens = o->command == COMMAND_RUN ? OPT_MAX_TOKENS : OPT_CHAT_TOKENS;
@@ -248,7 +248,7 @@ static bool take_bytes(void *user, const char *bytes, size_t size) {
                              : keep(in, bytes, size);
 }
 
-/* What is left when the last byte has come, and whether it was all. */
+/* Handles what is left after the last byte, and checks that the reply is complete. */
 static tern_status finish(const remote *r, incoming *in, const exchange_reply *reply,
                           tern_error *err) {
     reply_reader *reader = in->reader;
@@ -276,7 +276,7 @@ static tern_status finish(const remote *r, incoming *in, const exchange_reply *r
                                     remote_place(r));
 }
 
-/* Takes `what` over. */
+/* Sends `what` and takes ownership of it. */
 static tern_status ask(remote *r, const char *path, const char *name, json_t *what,
                        const json_t *fields, remote_sink *sink, void *user, remote_answer *out,
                        tern_error *err) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tern run --server --prompts-file: many prompts, answered elsewhere. Each of some threads has a
- * connection of its own and asks for one answer after the other; this thread tells them in order.
+ * tern run --server --prompts-file: many prompts, answered by a server. Several threads, each with
+ * its own connection, ask for one answer after the other; this thread prints them in order.
  */
 
 #include <pthread.h>
@@ -17,16 +17,16 @@
 #include "tools/remote/remote.h"
 
 enum {
-    AT_ONCE = 8, /* unless --parallel says more */
-    AHEAD = 4,   /* times as many may be complete and wait for the first one to be told */
-    TRIES = 6,   /* for each, of a server that says when to ask again */
+    AT_ONCE = 8, /* without --parallel */
+    AHEAD = 4,   /* times as many may be complete and wait until the first is printed */
+    TRIES = 6,   /* per prompt, if the server says when to ask again */
     MOST_SECONDS = 60
 };
 
 typedef struct told {
     remote_answer answer;
     tern_status status;
-    tern_error error; /* where the status is not TERN_OK */
+    tern_error error; /* if the status is not TERN_OK */
     bool done;
 } told;
 
@@ -42,17 +42,17 @@ struct many {
     const options *o;
     const json_t *fields;
     prompts prompts;
-    asker *askers; /* [at_once], of which n_threads run */
+    asker *askers; /* [at_once], of which n_threads are running */
     size_t at_once, n_threads;
     bool json;
     size_t answers, failures;
     long long prompt_tokens, generated_tokens;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     told *answered;        /* [prompts.n] */
-    size_t begun, n_shown; /* the first that no thread has; the first that is not told */
-    bool broken;           /* nobody takes what is told */
+    size_t begun, n_shown; /* the first that no thread has; the first that is not printed */
+    bool broken;           /* the output cannot be written */
 };
 
 /* ---- threads that ask ------------------------------------------------------------------------ */
@@ -61,7 +61,7 @@ static bool is_over(const many *m) {
     return m->begun == m->prompts.n || m->broken || interrupt_seen();
 }
 
-/* The next prompt that is to be asked; false: there is none, any more. */
+/* Takes the next prompt; false: there are no more. */
 static bool take(many *m, size_t *i) {
     (void)pthread_mutex_lock(&m->lock);
     while (!is_over(m) && m->begun >= m->n_shown + AHEAD * m->at_once)
@@ -78,7 +78,7 @@ static bool go_on(void *user, const char *bytes, size_t size) {
     return !interrupt_seen();
 }
 
-/* Waits for a server that is full; false: somebody wants no more. */
+/* Waits for a busy server; false: a signal came. */
 static bool wait_seconds(long seconds) {
     const struct timespec pause = {.tv_nsec = 50000000};
     const double until =
@@ -123,7 +123,7 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void print_line(const many *m, size_t i, const told *t) {
     json_t *line = json_pack("{s:I, s:I}", "prompt", (json_int_t)i + 1, "round", (json_int_t)1);
@@ -166,7 +166,7 @@ static void tell(many *m, size_t i, told *t) {
     (void)pthread_mutex_unlock(&m->lock);
 }
 
-/* Whether an answer came; false: it never will. */
+/* Waits for an answer; false: it will never come. */
 static bool wait_for(many *m, size_t i) {
     (void)pthread_mutex_lock(&m->lock);
     while (!m->answered[i].done && (i < m->begun || !is_over(m)))

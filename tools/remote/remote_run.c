@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern run --server: one prompt, answered elsewhere; many are with remote_many.c. */
+/* tern run --server: one prompt, answered by a server; remote_many.c has many. */
 
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ typedef struct run {
     bool json;
 } run;
 
-/* What only a model in this process can do; false after a complaint. */
+/* Refuses options that need a model in this process; false after a complaint. */
 static bool check_options(const options *o) {
     static const option_id local[] = {OPT_RECEIPT,     OPT_PROMPT_CACHE, OPT_ROUNDS,
                                       OPT_LOGIT_BIAS,  OPT_STOP_TOKEN,   OPT_CHAT_TEMPLATE,

@@ -8,11 +8,11 @@
 #include "base/json_tree/read.h"
 #include "base/metrics.h"
 
-enum { SHOWN_BYTES = 300 }; /* of what a server says of an error */
+enum { SHOWN_BYTES = 300 }; /* limit for a server's error message */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* The text of a value that may be a text, or an object or list with one. */
+/* The text in a value, which may be a text, or an object or list that contains one. */
 static const char *find_message(const json_t *value) {
     static const char *const names[] = {"message", "error", "detail", "msg", "error_message"};
     for (unsigned depth = 0; depth < 4 && value != NULL; depth++) {
@@ -32,7 +32,7 @@ static const char *find_message(const json_t *value) {
     return NULL;
 }
 
-/* The first line that says something; of a page its title. */
+/* The first line that is not empty; the title if it is an HTML page. */
 static const char *first_line(const char *body, int *size) {
     const char *title = strstr(body, "<title>");
     const char *at = title != NULL ? title + strlen("<title>") : body;
@@ -100,7 +100,7 @@ static bool add_text(reply_reader *r, const char *bytes, size_t size) {
     return !r->stopped;
 }
 
-/* A text that may be null, or not be there. */
+/* Copies a text that may be null or missing. */
 static void note(char *out, size_t size, const json_t *value) {
     if (json_is_string(value))
         (void)snprintf(out, size, "%s", json_string_value(value));
@@ -116,7 +116,7 @@ static void note_usage(remote_answer *a, const json_t *usage) {
     }
 }
 
-/* A choice of a chunk or of a whole reply, of a chat or of a completion. */
+/* Takes a choice of a chunk or of a complete reply, of a chat or of a completion. */
 static bool take_choice(reply_reader *r, const json_t *choice) {
     const json_t *part = json_object_get(choice, "delta");
     part = json_is_object(part) ? part : json_object_get(choice, "message");

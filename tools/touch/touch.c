@@ -7,7 +7,7 @@
 
 enum { WORD = sizeof(uint64_t) };
 
-/* Word i of the ring: odd multiples, so that leaving one out changes the sum. */
+/* Word i of the ring: an odd multiple, so that skipping a word changes the sum. */
 static uint64_t word_at(size_t i) {
     return (2 * (uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
@@ -18,7 +18,8 @@ bool touch_open(touch *t, const touch_plan *plan) {
     const bool not_kept =
         plan->hint == TOUCH_HINT_ON || (plan->hint == TOUCH_HINT_AUTO && ring > plan->cache);
     const size_t ahead = plan->ahead_is_given ? plan->ahead : not_kept ? TOUCH_AHEAD : 0;
-    /* Whole strides, at least one: then a walk round the ring meets the same words again. */
+    /* A whole number of strides, at least one, so that each walk round the ring meets the same
+     * words. */
     const size_t strides = ring / WORD / step > 0 ? ring / WORD / step : 1;
     *t = (touch){.n_words = strides * step,
                  .stride = step,
@@ -40,9 +41,9 @@ void touch_free(touch *t) {
     t->words = NULL;
 }
 
-/* Reads n words from `at` on, fetches what lies `ahead` of them, and returns their sum. */
+/* Reads n words from t->at on, prefetches the words `ahead` of them, and returns their sum. */
 static uint64_t walk_ahead(touch *t, size_t n) {
-    const volatile uint64_t *words = t->words; /* every read is made */
+    const volatile uint64_t *words = t->words; /* volatile: every read happens */
     uint64_t sum = 0, due = t->due;
     for (size_t i = 0; i < n; i++, t->at += t->stride) {
         due += t->part;
@@ -65,7 +66,7 @@ static uint64_t walk_plainly(touch *t, size_t n) {
     return sum;
 }
 
-/* Sum of `steps` words from `at` on; the ring is walked without a look at its end until there. */
+/* Sums `steps` words from t->at on; the end of the ring is checked only once per round. */
 static uint64_t walk(touch *t, size_t steps) {
     uint64_t sum = 0;
     while (steps > 0) {
@@ -89,7 +90,7 @@ bool touch_is_complete(const touch *t) {
     const uint64_t strides = t->n_words / t->stride;
     const uint64_t reads = t->tokens * t->steps;
     uint64_t sum = 0;
-    for (size_t i = 0; i < strides; i++) { /* rounds that met this word */
+    for (size_t i = 0; i < strides; i++) { /* rounds that read this word */
         const uint64_t rounds = reads / strides + (i < reads % strides ? 1 : 0);
         sum += rounds * word_at(i * t->stride);
     }

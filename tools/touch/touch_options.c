@@ -5,7 +5,7 @@
 
 #include "tools/cli/output.h"
 
-/* The option of the touch; or that of weights, where only that one is given. */
+/* The option of the touch, or the one for weights if only that one is given. */
 static option_id given_of(const options *o, option_id own, option_id weights) {
     return !options_given(o, own) && options_given(o, weights) ? weights : own;
 }
