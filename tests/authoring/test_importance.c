@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importance of columns: both forms of its file, and weights that follow it. */
+/* Importance of columns: both forms of its file, and quantizers that use it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static void add_entry(gguf_bytes *b, const char *name, const float *sums, int32_
     gguf_add(b, sums, (size_t)n * sizeof *sums);
 }
 
-/* A file of the older form with one entry of four columns, and what stands after it. */
+/* A file of the older form with one entry of four columns; optional parts may follow. */
 static gguf_bytes old_file(const float sums[4]) {
     gguf_bytes b = {NULL, 0};
     add_number(&b, 1);
@@ -116,7 +116,7 @@ static void test_hostile_old_form(void **state) {
     refuse(&b, TERN_ERR_TENSOR_DUPLICATE, "a is there twice");
 }
 
-/* What is written is read again, in both forms; of the older one the means are. */
+/* Both forms read back what was written; the older one keeps only the means. */
 static void test_written(void **state) {
     (void)state;
     char folder[] = "/tmp/tern-importance-XXXXXX", path[64];
@@ -146,7 +146,7 @@ static void test_written(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* Every allocation of reading fails once: nothing is leaked, nothing half read. */
+/* Every allocation of the reader fails once. Nothing leaks, and no half-read result is left. */
 static void test_short_memory(void **state) {
     (void)state;
     if (!ALLOCATIONS_CAN_FAIL)
@@ -180,7 +180,7 @@ static void test_weights(void **state) {
 
 /* ---- experts --------------------------------------------------------------------------------- */
 
-/* Three experts of four columns, of which the second saw nothing. */
+/* Three experts of four columns each; the second one has no data. */
 static tern_importance three_experts(void) {
     static const double sums[12] = {1, 1, 2, 4, 0, 0, 0, 0, 3, 1, 0, 4};
     tern_importance m = {.chunks = 2, .chunk_tokens = 8, .text = "text.txt"};
@@ -192,7 +192,7 @@ static tern_importance three_experts(void) {
     return m;
 }
 
-/* Each has its own weights, and those of all where it saw nothing. */
+/* Each expert has its own weights. One without data gets the mean over all experts. */
 static void test_weights_of_experts(void **state) {
     (void)state;
     static const float wanted[3][4] = {{.5f, .5f, 1, 2}, {1, .5f, .5f, 2}, {1.5f, .5f, 0, 2}};
@@ -223,7 +223,7 @@ static void test_fits(void **state) {
     tern_importance_free(&m);
 }
 
-/* Both forms keep what the weights of each expert are. */
+/* Both forms preserve the weights of each expert. */
 static void test_written_experts(void **state) {
     (void)state;
     char folder[] = "/tmp/tern-importance-XXXXXX", path[64];
@@ -254,7 +254,7 @@ static void test_written_experts(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* ---- weights that follow it ------------------------------------------------------------------ */
+/* ---- weights that follow the importance ------------------------------------------------------ */
 
 enum { COLS = 512 };
 
@@ -265,7 +265,7 @@ static float random_part(void) {
     return (float)(random_state >> 8) * 0x1p-24f;
 }
 
-/* About normal values, of which a few are large; and weights of which a few are. */
+/* Roughly normal values and importance weights, with a few large ones among each. */
 static void fill(float x[COLS], float w[COLS]) {
     for (int i = 0; i < COLS; i++) {
         x[i] = random_part() + random_part() + random_part() - 1.5f;
@@ -283,12 +283,12 @@ static double error_of(const float *x, const float *w, const float *y) {
 
 static tern_iq2s_search search;
 
-/* With importance the weighted error is smaller, for every row; how much, is for each format. */
+/* Importance lowers the weighted error of eight rows together. The limit depends on the format. */
 static void test_error_is_smaller(void **state) {
     (void)state;
     static const struct {
         tern_format format;
-        double most; /* of the error without importance */
+        double most; /* relative to the error without importance */
     } cases[] = {{TERN_FORMAT_Q4_0, 0.9},
                  {TERN_FORMAT_Q5_0, 0.9},
                  {TERN_FORMAT_Q4_K, 0.9},
@@ -340,7 +340,7 @@ static void test_int4(void **state) {
     }
 }
 
-/* Weights that a block holds exactly come back but for what rounding of scales costs. */
+/* Weights that a block represents exactly come back, up to the rounding of the scales. */
 static void test_iq2s_exact(void **state) {
     (void)state;
     random_state = 3;
@@ -349,7 +349,7 @@ static void test_iq2s_exact(void **state) {
         float x[256], y[256], w[256];
         for (size_t i = TERN_IQ2S_LOW_AT; i < TERN_IQ2S_BYTES; i++)
             block[i] = (uint8_t)(random_part() * 256.0f);
-        block[TERN_IQ2S_SCALES_AT] |= 0x0f; /* the largest factor is there */
+        block[TERN_IQ2S_SCALES_AT] |= 0x0f; /* selects the largest factor */
         memset(block + TERN_IQ2S_LOW_AT, 0xff, 2);
         block[TERN_IQ2S_HIGH_AT] |= 0x0f; /* and the largest levels with it */
         tern_dequantize_row(TERN_FORMAT_IQ2_S, block, 256, 0, 1.0f, x);
@@ -367,7 +367,7 @@ static void test_iq2s_exact(void **state) {
     }
 }
 
-/* Of random weights less than a tenth of the energy is lost, and less still where columns count. */
+/* Random weights lose less than a tenth of their energy, and less still in important columns. */
 static void test_iq2s_error(void **state) {
     (void)state;
     float x[COLS], w[COLS], flat[COLS], y[COLS];
@@ -391,7 +391,7 @@ static void test_iq2s_error(void **state) {
         fail_msg("%g, without importance %g", weighed, plain);
 }
 
-/* Every code that is not an entry has entries next to it, the nearest first. */
+/* Every code outside the grid has neighbours in the grid, the nearest first. */
 static void test_grid(void **state) {
     (void)state;
     int entries = 0;
@@ -403,7 +403,7 @@ static void test_grid(void **state) {
     assert_int_equal(entries, TERN_IQ2S_ENTRIES);
 }
 
-/* What is 0 stays 0, and values that no f16 scale reaches are refused. */
+/* Zeros stay 0. Values beyond the reach of an f16 scale are refused. */
 static void test_extremes(void **state) {
     (void)state;
     static const tern_format formats[] = {TERN_FORMAT_Q4_0, TERN_FORMAT_Q5_0, TERN_FORMAT_Q4_K,

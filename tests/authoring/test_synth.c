@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Synthetic models: the geometry that was promised, the same bytes everywhere, sane weights. */
+/* Synthetic models: the promised geometry, the same bytes everywhere, sane weights. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -172,7 +172,7 @@ static uint64_t bytes_of(const char *preset) {
     return total;
 }
 
-/* Exactly those of the published file. */
+/* The published file has exactly these figures. */
 static void test_bitnet_2b(void **state) {
     tern_error err = {0};
     const tern_synth_model *m = NULL;
@@ -188,7 +188,7 @@ static void test_bitnet_2b(void **state) {
     assert_true(m->rope_base == 500000.0f);
 }
 
-/* A model of 500M parameters: what they take in Q4_0, Q8_0 and floats. */
+/* A model of 500M parameters: its size in Q4_0, Q8_0 and floats. */
 static void test_qwen_500m(void **state) {
     const uint64_t n = 896, ff = 4864, kv = 128, layers = 24, vocabulary = 151936;
     const uint64_t matrices = layers * (2 * n * n + 2 * n * kv + 3 * n * ff);
@@ -290,7 +290,7 @@ static void moments(const tern_gguf_tensor *t, double *mean, double *sd) {
     *sd = sqrt(squares / n - *mean * *mean);
 }
 
-/* A matrix whose product with values of deviation 1 has deviation `gain`. */
+/* Checks a matrix whose product with inputs of deviation 1 should have deviation `gain`. */
 static void check_moments(const char *preset, const char *name, double gain) {
     tern_gguf *file = synth(preset, 1);
     const tern_gguf_tensor *t = tern_gguf_find_tensor(file, name);
@@ -303,8 +303,8 @@ static void check_moments(const char *preset, const char *name, double gain) {
     tern_gguf_close(&file);
 }
 
-/* Two layers add to the stream what has the deviation 2.5, four of them 2.5 / sqrt(2): a mean of
- * experts, whose own is larger by the root of their number. */
+/* Two layers add a contribution of deviation 2.5 to the stream, four layers 2.5 / sqrt(2). Experts
+ * are averaged, so the deviation of a single expert is larger by the root of their number. */
 static void check_feed_forward(const char *preset) {
     static const struct {
         const char *preset;
@@ -350,7 +350,7 @@ static void test_norms(void **state) {
     tern_gguf_close(&file);
 }
 
-/* Tensors of one shape, and of one place under two seeds, share nothing. */
+/* Two tensors of one shape share no values, nor does one tensor under two seeds. */
 static void test_streams_differ(void **state) {
     (void)state;
     static uint8_t a[4096], b[4096];
@@ -371,7 +371,7 @@ static void test_streams_differ(void **state) {
 /* ---- vocabulary ---------------------------------------------------------------------------- */
 
 typedef struct ranked {
-    tern_span text; /* of a merge: "left right" */
+    tern_span text; /* a merge: "left right" */
     size_t rank;
 } ranked;
 
@@ -384,7 +384,7 @@ static int compare_ranked(const void *a, const void *b) {
     return compare_spans(((const ranked *)a)->text, ((const ranked *)b)->text);
 }
 
-/* The spans with their indices, sorted by text; fails when two are equal. */
+/* The spans with their indices, sorted by text. Fails if two spans are equal. */
 static ranked *sort_unique(const tern_span *spans, size_t n) {
     ranked *sorted = calloc(n, sizeof *sorted);
     assert_non_null(sorted);
@@ -396,7 +396,7 @@ static ranked *sort_unique(const tern_span *spans, size_t n) {
     return sorted;
 }
 
-/* Rank of merging two symbols, or SIZE_MAX. */
+/* Rank of the merge of two symbols, or SIZE_MAX. */
 static size_t rank_of(const ranked *merges, size_t n, tern_span left, tern_span right) {
     char text[32];
     assert_true(left.size + right.size + 1 < sizeof text);
@@ -408,11 +408,11 @@ static size_t rank_of(const ranked *merges, size_t n, tern_span left, tern_span 
     return found != NULL ? found->rank : SIZE_MAX;
 }
 
-/* Number of symbols that byte-pair encoding leaves of a token's own text. */
+/* Number of symbols that remain when byte-pair encoding is applied to a token's own text. */
 static size_t encode(tern_span token, const ranked *merges, size_t n_merges) {
     tern_span symbols[16];
     size_t n = 0;
-    for (size_t i = 0; i < token.size; n++) { /* one symbol a character */
+    for (size_t i = 0; i < token.size; n++) { /* one symbol per character */
         const size_t size = (token.data[i] & 0x80) != 0 ? 2 : 1;
         symbols[n] = (tern_span){token.data + i, size};
         i += size;
@@ -445,7 +445,7 @@ static void check_vocab(tern_synth_tokens kind, size_t n_tokens, size_t n_specia
     for (size_t i = 0; i < n_tokens; i++)
         if (v.types[i] == 3)
             n_control++;
-        else if (i % step == 0) /* merges build exactly this token */
+        else if (i % step == 0) /* the merges build exactly this token */
             assert_int_equal(encode(v.tokens[i], merges, v.n_merges), 1);
     assert_int_equal(n_control, n_special);
     free(tokens);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arenas: aligned zeroed pieces that do not overlap, refusals that change nothing, overflow. */
+/* Arenas: zeroed, aligned pieces that do not overlap; refusals that change nothing; overflow. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -29,7 +29,7 @@ static void test_pieces(void **state) {
         assert_true(last == NULL || (uint8_t *)piece >= last);
         for (size_t b = 0; b < sizes[i]; b++)
             assert_int_equal(((uint8_t *)piece)[b], 0);
-        memset(piece, 0xff, sizes[i]); /* an overlap would show as a byte that is not zero */
+        memset(piece, 0xff, sizes[i]); /* an overlap would show as a nonzero byte */
         last = (uint8_t *)piece + sizes[i];
     }
     assert_int_equal(arena.used, 64 + 64 + 64 + 128 + 0 + 128 + 64);
@@ -38,7 +38,7 @@ static void test_pieces(void **state) {
     assert_int_equal(arena.size, 0);
 }
 
-/* What reserve adds up is exactly what take uses. */
+/* The sum from reserve is exactly what take uses. */
 static void test_reserve_is_enough(void **state) {
     static const size_t counts[] = {3, 1, 1000, 17, 0};
     size_t total = 0;
@@ -73,7 +73,7 @@ static void test_exhausted(void **state) {
     assert_int_equal(tern_arena_take(&arena, 1, 1, &piece, NULL), TERN_OK);
     check_refused(&arena, 129, 1);
     check_refused(&arena, 3, 64);
-    assert_int_equal(tern_arena_take(&arena, 2, 64, &piece, NULL), TERN_OK); /* exactly the rest */
+    assert_int_equal(tern_arena_take(&arena, 2, 64, &piece, NULL), TERN_OK); /* the whole rest */
     check_refused(&arena, 1, 1);
     assert_int_equal(tern_arena_take(&arena, 0, 1, &piece, NULL), TERN_OK);
     tern_arena_free(&arena);
@@ -85,7 +85,7 @@ static void test_overflow(void **state) {
     (void)state;
     check_refused(&arena, SIZE_MAX, 2);
     check_refused(&arena, SIZE_MAX / 2 + 1, 2);
-    check_refused(&arena, SIZE_MAX, 1); /* the product fits, rounding it up does not */
+    check_refused(&arena, SIZE_MAX, 1); /* the product fits, but rounding it up overflows */
     check_refused(&arena, 1, SIZE_MAX - 62);
     tern_arena_free(&arena);
 
@@ -103,7 +103,7 @@ static void test_empty_and_impossible(void **state) {
     assert_null(arena.base);
     check_refused(&arena, 1, 1);
     tern_arena_free(&arena);
-    tern_arena_free(&arena); /* twice is fine */
+    tern_arena_free(&arena); /* freeing twice is fine */
 
     tern_arena untouched = {.used = 7};
     assert_int_equal(tern_arena_new(SIZE_MAX - 4096, false, &untouched, &err), TERN_ERR_NOMEM);
@@ -121,7 +121,7 @@ static void test_large(void **state) {
     tern_arena_free(&arena);
 }
 
-/* Memory is reserved, and comes when it is written: a page, or a huge page. */
+/* Memory is only reserved; pages or huge pages appear when it is written. */
 static void test_pages_come_when_written(void **state) {
     enum { BYTES = 64 << 20, HUGE_BYTES = 2 << 20 };
     void *piece;

@@ -26,7 +26,7 @@ static void test_parts(void **state) {
     }
 }
 
-/* What stands behind the given size is nobody's. */
+/* Bytes beyond the given size are not read. */
 static void test_sizes(void **state) {
     (void)state;
     tern_authority a;
@@ -140,7 +140,7 @@ static void test_origins(void **state) {
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (tern_origin_is_same(own, other[i]) || tern_origin_is_same(other[i], own))
             check_fail("%s is another", other[i]);
-    assert_false(tern_origin_is_same("null", "null")); /* nobody is equal to nobody */
+    assert_false(tern_origin_is_same("null", "null")); /* an opaque origin equals nothing */
     assert_true(tern_origin_is_same("http://[::1]:80", "http://[::1]/"));
     assert_false(tern_origin_is_same("http://x:80", "https://x:80"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache folder: where it is, how files appear in it and go, and what is not trusted. */
+/* The cache folder: where it is, how files appear and disappear in it, and what is not trusted. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void test_default(void **state) {
     setenv("XDG_CACHE_HOME", "/var/tmp/c", 1);
     assert_int_equal(tern_cache_default(path, sizeof path), strlen("/var/tmp/c/tern"));
     assert_string_equal(path, "/var/tmp/c/tern");
-    setenv("XDG_CACHE_HOME", "relative", 1); /* does not count */
+    setenv("XDG_CACHE_HOME", "relative", 1); /* a relative path is ignored */
     (void)tern_cache_default(path, sizeof path);
     assert_string_equal(path, "/home/someone/.cache/tern");
     unsetenv("XDG_CACHE_HOME");
@@ -91,7 +91,7 @@ static void test_created(void **state) {
     check_freed(tern_cache_folder_close, f);
     assert_null(f);
     tern_cache_folder_close(&f);
-    f = folder_open("a/b/c"); /* a second time it is there */
+    f = folder_open("a/b/c"); /* the second time it exists */
     tern_cache_folder_close(&f);
 }
 
@@ -105,7 +105,7 @@ static void test_round_trip(void **state) {
     assert_non_null(strstr(err.message, "trip/image-1"));
     assert_int_equal(tern_cache_folder_create(f, "image-1", &out, NULL), TERN_OK);
     assert_int_equal(tern_out_file_write(out, "weights", 7, NULL), TERN_OK);
-    assert_false(has("trip", "image-1")); /* whole or not at all */
+    assert_false(has("trip", "image-1")); /* the file appears whole or not at all */
     assert_false(tern_cache_folder_holds(f, "image-1"));
     assert_int_equal(tern_out_file_commit(&out, NULL), TERN_OK);
     assert_true(tern_cache_folder_holds(f, "image-1"));
@@ -116,14 +116,14 @@ static void test_round_trip(void **state) {
     assert_memory_equal(tern_file_map_bytes(map), "weights", 7);
     tern_cache_folder_remove(f, "image-1");
     tern_cache_folder_remove(f, "image-1");
-    assert_memory_equal(tern_file_map_bytes(map), "weights", 7); /* still mapped here */
+    assert_memory_equal(tern_file_map_bytes(map), "weights", 7); /* the mapping is still valid */
     check_freed(tern_file_map_close, map);
     assert_false(has("trip", "image-1"));
     assert_false(tern_cache_folder_holds(f, "image-"));
     tern_cache_folder_close(&f);
 }
 
-/* Least recently used first; other kinds stay. */
+/* The least recently used file goes first; files of other kinds stay. */
 static void test_trim(void **state) {
     tern_file_map *map = NULL;
     (void)state;
@@ -149,7 +149,8 @@ static void test_trim(void **state) {
     tern_cache_folder_close(&f);
 }
 
-/* What a killed writer left goes after an hour; what may be in work stays, and does not count. */
+/* Leftovers of a killed writer are removed after an hour. Newer ones may be in use, so they stay
+ * and do not count. */
 static void test_leftovers(void **state) {
     (void)state;
     tern_cache_folder *f = folder_open("left");

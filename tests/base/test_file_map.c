@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which file an address is of: what a handler of SIGBUS names. */
+/* Which mapped file an address belongs to: a handler of SIGBUS names that file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -56,7 +56,7 @@ static void test_several(void **state) {
             const uint8_t *bytes = tern_file_map_bytes(maps[i]);
             const size_t page = (size_t)sysconf(_SC_PAGESIZE);
             const uint8_t *last =
-                bytes + (BYTES + page - 1) / page * page - 1; /* of a whole page */
+                bytes + (BYTES + page - 1) / page * page - 1; /* the last byte of the last page */
             assert_string_equal(tern_mapped_file(bytes), path[i]);
             assert_string_equal(tern_mapped_file(last), path[i]);
             assert_true(is_mapped(i));
@@ -69,7 +69,7 @@ static void test_several(void **state) {
     assert_null(tern_mapped_file(&maps));
 }
 
-/* Maps beyond the list work and have no name; a place that becomes free is taken again. */
+/* Maps beyond the list's capacity work but have no name. A slot that becomes free is used again. */
 static void test_many(void **state) {
     tern_file_map *maps[LISTED + 2];
     (void)state;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XXH64: values that other implementations give, and pieces that add up. */
+/* XXH64: values of other implementations, and input added in pieces. */
 #include "base/hash64.h"
 
 #include "tests/support/check.h"
 
-/* From python-xxhash 4.1.0, xxh64_intdigest: of nothing, of text, of the bytes 0, 1, 2 ... n - 1.
- */
+/* From python-xxhash 4.1.0, xxh64_intdigest: the empty input, text, and the bytes 0, 1, 2 ... n -
+ * 1. */
 static void test_known_values(void **state) {
     static const struct {
         size_t n;
@@ -42,7 +42,7 @@ static void test_pieces(void **state) {
         for (size_t at = 0; at < n;) {
             const size_t piece = check_below(&rng, (uint32_t)(n - at) + 1);
             tern_hash64_add(&h, bytes + at, piece);
-            (void)tern_hash64_value(&h); /* asking changes nothing */
+            (void)tern_hash64_value(&h); /* reading the value changes nothing */
             at += piece;
         }
         assert_int_equal(tern_hash64_value(&h), tern_hash64_of(bytes, n));

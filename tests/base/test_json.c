@@ -49,7 +49,7 @@ static void shape(void **state) {
     assert_true(tern_json_is_string(a + 4, "x"));
     const tern_json_value *b = tern_json_get(root, "b");
     assert_ptr_equal(b, a + a->size + 1);
-    assert_null(tern_json_get(b, "c")); /* null is as good as absent */
+    assert_null(tern_json_get(b, "c")); /* null counts as absent */
     assert_true(tern_json_is_true(tern_json_get(b, "d")));
     assert_null(tern_json_get(b, "nothing"));
     assert_null(tern_json_get(a, "a"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON as a tree: what is refused and how that is said, how values are written, and what happens
- * when any one allocation fails. */
+/* JSON as a tree: which documents are refused and with which message, how values are written, and
+ * what happens when any single allocation fails. */
 #include "tests/support/check.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static const char written[] =
     "{\"a\":[1,-2.5,1e30,true,false,null,[]],\"text\":\"\xC3\xA9\\n\xF0\x9F\x99\x82\","
     "\"object\":{\"b\":{},\"c\":\"d\",\"e\":3,\"f\":4,\"g\":5,\"h\":[[[]]]}}";
 
-/* Reads and writes the document; what it came to, NULL with the error set where memory failed. */
+/* Reads and writes the document. Returns the text, or NULL with *err set where memory ran out. */
 static char *read_and_write(tern_error *err) {
     json_t *root = json_read(document, strlen(document), "file.json", err);
     json_t *copy = json_deep_copy(root);
@@ -62,7 +62,7 @@ static void every_allocation_fails_once(void **state) {
         allocation_that_fails = i;
         got = read_and_write(&err);
         allocation_that_fails = 0;
-        if (got != NULL) { /* the C library can do without: it did not make a block smaller */
+        if (got != NULL) { /* a failed realloc to a smaller size is harmless */
             assert_string_equal(got, written);
             survived++;
         } else {
@@ -196,7 +196,7 @@ static void shapes(void **state) {
            "]\n}");
 }
 
-/* A name that is set again keeps its place; what is not a value sets nothing. */
+/* A name that is set again keeps its place. Setting something that is not a value has no effect. */
 static void members(void **state) {
     (void)state;
     json_t *object = json_pack("{s:i, s:i}", "a", 1, "b", 2);
@@ -220,8 +220,7 @@ static void read_and_written(void **state) {
     free(got);
 }
 
-/* Bytes from anywhere: what is not UTF-8, and bytes that terminals and C strings treat in another
- * way. */
+/* Arbitrary bytes: invalid UTF-8, and bytes that terminals and C strings treat specially. */
 static void quoted_bytes(void **state) {
     (void)state;
     static const char bytes[] = "a\0\x7f\xFF\xC3\x1b\xE2\x82\xAC";

@@ -39,7 +39,7 @@ static void test_peak_rss_grows_with_touched_memory(void **state) {
     assert_true(after < 1e6);
 }
 
-/* Writes text to a new file and puts its name into path. */
+/* Writes text to a new file and stores its name in path. */
 static void write_file(char path[32], const char *text) {
     snprintf(path, 32, "/tmp/tern-metrics-XXXXXX");
     const int fd = mkstemp(path);
@@ -74,8 +74,8 @@ static void test_peak_rss_reads_the_status_file(void **state) {
                 2.0);
 }
 
-/* A file without the line, and none at all: what getrusage says, which is the same memory. It may
- * be more, for the system counts what was there before this program was started in the process. */
+/* Without the line, or without the file, the peak comes from getrusage, which measures the same
+ * memory. It may be higher, because it includes what the process used before exec. */
 static void test_peak_rss_without_the_status_file(void **state) {
     struct rusage usage;
     (void)state;
@@ -88,7 +88,7 @@ static void test_peak_rss_without_the_status_file(void **state) {
     assert_true(by_file > 0.9 * before && by_file <= after);
 }
 
-/* What the system counts in pages, and what it says in KiB. */
+/* The system counts resident memory in pages and the peak in KiB; both must come out in bytes. */
 static void test_units_of_resident_memory(void **state) {
     unsigned long whole, pages;
     (void)state;
@@ -135,7 +135,7 @@ static void test_percentiles_by_nearest_rank(void **state) {
         tern_latencies_add(l, (double)((i * 7) % 20 + 1)); /* 1..20, shuffled */
     tern_latencies_sort(l);
     assert_true(tern_latencies_percentile(l, 0.50) == 10.0);
-    assert_true(tern_latencies_percentile(l, 0.52) == 11.0); /* rank 10.4 is not reached by 10 */
+    assert_true(tern_latencies_percentile(l, 0.52) == 11.0); /* 10 does not reach rank 10.4 */
     assert_true(tern_latencies_percentile(l, 0.95) == 19.0);
     assert_true(tern_latencies_percentile(l, 1.00) == 20.0);
     assert_true(tern_latencies_percentile(l, 1e-9) == 1.0);
@@ -145,7 +145,7 @@ static void test_percentiles_by_nearest_rank(void **state) {
 static void test_ring_keeps_the_newest(void **state) {
     (void)state;
     tern_latencies *l = ring();
-    assert_int_equal(TERN_LATENCY_RING, 4096); /* as tern/ie_engine.h says */
+    assert_int_equal(TERN_LATENCY_RING, 4096); /* as tern/ie_engine.h promises */
     for (size_t i = 0; i < TERN_LATENCY_RING + 1000; i++)
         tern_latencies_add(l, (double)i);
     tern_latencies_sort(l);

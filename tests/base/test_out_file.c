@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that appear whole: what they replace, what is left of those that do not, on file systems
- * with and without files that have no name. */
+/* Files that appear whole: what they replace and what an aborted one leaves behind, on file systems
+ * with and without unnamed files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static tern_status write_file(const char *name, tern_out_mode mode, tern_error *
     return status == TERN_OK ? tern_out_file_commit(&file, err) : status;
 }
 
-/* ---- what is checked on both kinds of file systems ------------------------------------------- */
+/* ---- checks for both kinds of file systems --------------------------------------------------- */
 
 static void check_modes(void) {
     tern_error err = {0};
@@ -99,7 +99,7 @@ static void check_modes(void) {
     assert_int_equal(count_files(), 1);
 }
 
-/* A file that comes to exist while the new one is written stays. */
+/* A file that somebody else creates while the new one is written stays. */
 static void check_race(void) {
     tern_out_file *file = NULL;
     tern_error err = {0};
@@ -122,7 +122,8 @@ static void check_links(void) {
     assert_int_equal(count_files(), 1);
 }
 
-/* What is mapped is not replaced, by no name; a cache may be. */
+/* A mapped file is not replaced under any of its names, unless the caller says that it is a
+ * cache. */
 static void check_mapped(void) {
     tern_file_map *map = NULL;
     tern_out_file *file = NULL;
@@ -165,11 +166,11 @@ static void test_here(void **state) {
     check_all();
 }
 
-/* ---- a file system without files that have no name, and without renameat2 -------------------- */
+/* ---- a file system without unnamed files, and without renameat2 ------------------------------ */
 
 #define FAIL(code) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (code))
 
-/* On little-endian machines, whose filters find the low half of an argument first. */
+/* Works on little-endian machines, whose filters find the low half of an argument first. */
 static bool make_it_old(void) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -186,7 +187,7 @@ static bool make_it_old(void) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* There is a temporary name, and a handler of signals can take it away. */
+/* The file has a temporary name, which a signal handler can remove. */
 static void check_temporary(void) {
     tern_out_file *file = NULL;
     clean();
@@ -215,7 +216,7 @@ static void test_old_file_system(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Nothing has a name before it is whole, where that is possible. */
+/* A file has no name before it is whole, if the file system allows that. */
 static void test_nameless(void **state) {
     (void)state;
     clean();

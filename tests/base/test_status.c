@@ -10,7 +10,8 @@
 
 #include "tern/status.h"
 
-/* Values are part of the binary interface: a list of its own, which nothing generates. */
+/* The values are part of the binary interface, so this list is written by hand and not
+ * generated. */
 static const struct {
     int value;
     const char *text;
@@ -118,7 +119,7 @@ static void test_message(void **state) {
     assert_int_equal(tern_fail(NULL, TERN_ERR_ARG, "nobody listens"), TERN_ERR_ARG);
 }
 
-/* Each text on the left is shown as the one on the right. */
+/* Each text on the left must be shown as the one on the right. */
 static void test_sanitised(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -156,7 +157,7 @@ static void test_sanitised(void **state) {
     }
 }
 
-/* A long message loses its middle: the path's beginning and what is wrong stay. */
+/* A long message loses its middle: the beginning of the path and the problem remain. */
 static void test_long_message(void **state) {
     (void)state;
     char path[5000];
@@ -169,12 +170,12 @@ static void test_long_message(void **state) {
     assert_memory_equal(err.message, "/models/xxx", 11);
     assert_non_null(strstr(err.message, "x...x"));
     assert_non_null(strstr(err.message, "x: line 7: a comma is missing"));
-    path[TERN_ERROR_MESSAGE_BYTES - 1] = '\0'; /* one that just fits is whole */
+    path[TERN_ERROR_MESSAGE_BYTES - 1] = '\0'; /* a path that just fits stays whole */
     (void)tern_fail(&err, TERN_ERR_ARG, "%s", path);
     assert_string_equal(err.message, path);
 }
 
-/* No character that a cut meets stays broken. */
+/* A cut never leaves part of a character. */
 static void test_long_characters(void **state) {
     (void)state;
     static const char *const characters[] = {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82"};

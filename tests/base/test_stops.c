@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stop strings against a plain search over the whole text, however the text is cut. */
+/* Stop strings against a plain search over the whole text, wherever the text is split. */
 
 #include <string.h>
 
 #include "base/stops.h"
 #include "tests/support/check.h"
 
-/* Feeds a text byte by byte as an answer does; *given is what would have been shown at worst. */
+/* Feeds a text byte by byte, as an answer does. *given is how many bytes could have been shown. */
 static size_t end_of(const tern_stops *s, const char *text, size_t size, size_t *given) {
     *given = 0;
     for (size_t n = 1; n <= size; n++) {
@@ -14,13 +14,13 @@ static size_t end_of(const tern_stops *s, const char *text, size_t size, size_t 
         if (matched > 0)
             return n - matched;
         const size_t held = tern_stops_held(s, text, n);
-        assert_true(n - held >= *given); /* nothing given is taken back */
+        assert_true(n - held >= *given); /* text that was shown is never taken back */
         *given = n - held;
     }
     return size;
 }
 
-/* The same with a finder, which has to agree at every byte. */
+/* The same, beside a finder that must agree at every byte. */
 static void check_finder(const tern_stops *s, const char *text, size_t size) {
     tern_stop_finder *f = tern_stop_finder_new(s);
     assert_non_null(f);
@@ -41,7 +41,7 @@ static void check_finder(const tern_stops *s, const char *text, size_t size) {
     tern_stop_finder_free(f);
 }
 
-/* The definition: the first end of any occurrence; of those that end there the longest. */
+/* The definition: the occurrence that ends first; among those, the longest. */
 static size_t end_by_search(const tern_stops *s, const char *text, size_t size) {
     size_t end = size + 1;
     size_t begin = size;
@@ -100,7 +100,7 @@ static void test_known_texts(void **state) {
     assert_int_equal(end_of(&s, "EEND", 4, &given), 1);
     assert_int_equal(end_of(&s, "5 \xe2\x82\xac", 5, &given), 2);
     assert_int_equal(end_of(&s, "a\nUse", 5, &given), 5);
-    assert_int_equal(given, 1); /* only what could still be a stop is held */
+    assert_int_equal(given, 1); /* only a possible beginning of a stop is held back */
     assert_int_equal(tern_stops_held(&s, "a\nUsed", 6), 0);
     assert_int_equal(tern_stops_match(&(tern_stops){NULL, 0}, "abc", 3), 0);
     assert_int_equal(tern_stops_held(&(tern_stops){NULL, 0}, "abc", 3), 0);

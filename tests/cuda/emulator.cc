@@ -24,7 +24,7 @@
 
 tern_emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
-/* All shared memory of all kernels: the linker names the section's ends. */
+/* The shared memory of all kernels; the linker provides the symbols of the section's ends. */
 extern "C" {
 extern uint8_t __start_tern_shared[];
 extern uint8_t __stop_tern_shared[];
@@ -46,13 +46,13 @@ struct copy {
 };
 
 struct fiber {
-    ucontext_t context; /* where it begins */
-    jmp_buf resume;     /* where it stopped: jumping there costs no system call */
+    ucontext_t context; /* where the thread begins */
+    jmp_buf resume;     /* where it stopped; longjmp needs no system call */
     bool begun;
     state where;
-    unsigned shuffles;        /* how many this thread has begun */
-    std::vector<copy> copies; /* under way */
-    unsigned groups;          /* of copies, that the thread has closed */
+    unsigned shuffles;        /* how many shuffles this thread has begun */
+    std::vector<copy> copies; /* in flight */
+    unsigned groups;          /* groups of copies that the thread has closed */
 };
 
 fiber fibers[THREADS_MAX];
@@ -63,7 +63,7 @@ const void *scheduler_stack;
 size_t scheduler_stack_bytes;
 #endif
 
-/* What lanes hand over: two sets in turn, since a lane may begin the next shuffle early. */
+/* Values that lanes exchange. Two sets alternate, since a lane may begin the next shuffle early. */
 uint32_t handed[2][THREADS_MAX];
 
 kernel *running;
@@ -71,7 +71,7 @@ const tern_cuda_job *running_job;
 tern_emulated_order order = TERN_EMULATED_FORWARD;
 unsigned shuffle_seed = 1;
 
-/* ---- switching; the address sanitizer wants to know which stack is in use ---- */
+/* ---- switching stacks, which the address sanitizer must be told about ---- */
 
 uint8_t *stack_of(unsigned thread) {
     return stacks + (size_t)thread * STACK_BYTES;
@@ -143,7 +143,7 @@ bool prepare(unsigned threads) {
     return true;
 }
 
-/* ---- who may go on ---- */
+/* ---- which threads may continue ---- */
 
 bool all_are(unsigned first, unsigned end, state where) {
     for (unsigned i = first; i < end; i++)
@@ -162,7 +162,7 @@ unsigned random_below(unsigned n) {
     return shuffle_seed / 65536u % n;
 }
 
-/* 0 .. n-1 in the order that was asked for. */
+/* 0 .. n-1 in the chosen order. */
 void order_turns(unsigned *turn, unsigned n) {
     for (unsigned i = 0; i < n; i++)
         turn[i] = order == TERN_EMULATED_BACKWARD ? n - 1 - i : i;
@@ -171,8 +171,9 @@ void order_turns(unsigned *turn, unsigned n) {
 }
 
 /*
- * Runs a warp, through its shuffles, until it waits for other warps or has returned: as far ahead
- * of them as it can get, so that what lacks a barrier meets data of the wrong time.
+ * Runs a warp, through its shuffles, until it waits for other warps or has returned. It thus gets
+ * as far ahead of them as it can, so that code without a needed barrier reads data of the wrong
+ * moment.
  */
 void run_warp(unsigned first) {
     unsigned turn[TERN_CUDA_WARP];

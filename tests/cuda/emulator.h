@@ -4,11 +4,11 @@
 
 /*
  * Enough of CUDA C++ to run the kernels of the table on the processor, thread by thread. The
- * generated .cu files are compiled as C++ with this in place of CUDA's headers (see
- * rows.cc). A block's threads are fibers that run until they reach a barrier or a
- * shuffle; tern_emulate says in which order. What a GPU would leave undefined is an error here: a
- * barrier that not all threads reach, a shuffle with threads that have returned, a misaligned
- * vector load. Shared memory holds a pattern before each block.
+ * generated .cu files are compiled as C++ with this in place of CUDA's headers (see rows.cc). A
+ * block's threads are fibers that run until they reach a barrier or a shuffle; tern_emulate chooses
+ * the order. Undefined behaviour on a GPU is an error here: a barrier that not all threads reach, a
+ * shuffle with threads that have returned, a misaligned vector load. Shared memory holds a pattern
+ * before each block.
  */
 
 #include <math.h>
@@ -26,13 +26,13 @@
 #define __grid_constant__
 #define __shared__ static __attribute__((section("tern_shared")))
 
-/* ---- what a thread knows -------------------------------------------------------------------- */
+/* ---- indices -------------------------------------------------------------------------------- */
 
 typedef struct tern_emulated_index {
     unsigned x, y, z;
 } tern_emulated_index;
 
-/* Those of the running thread; the emulator sets them before it lets a thread go on. */
+/* The indices of the running thread. The emulator sets them before it resumes a thread. */
 extern tern_emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
 /* ---- vectors -------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static inline float __uint_as_float(uint32_t bits) {
     return tern_f32_from_bits(bits);
 }
 
-/* Saturates, NaN gives 0, as the instruction does. */
+/* Saturates; NaN gives 0, as in the instruction. */
 static inline int32_t __float2int_rn(float x) {
     if (!(x >= -2147483648.0f))
         return isnan(x) ? 0 : INT32_MIN;
@@ -132,7 +132,7 @@ static inline __half __float2half_rn(float x) {
 
 /* ---- integers ------------------------------------------------------------------------------- */
 
-/* Four products of signed bytes. The sum wraps, as it does on the device. */
+/* The sum of four products of signed bytes. It wraps, as it does on the device. */
 static inline int32_t __dp4a(int32_t a, int32_t b, int32_t sum) {
     uint32_t total = (uint32_t)sum;
     for (int shift = 0; shift < 32; shift += 8)
@@ -140,7 +140,7 @@ static inline int32_t __dp4a(int32_t a, int32_t b, int32_t sum) {
     return (int32_t)total;
 }
 
-/* Byte i of the result is the one of b:a (a's are 0 .. 3) that nibble i of `selector` names. */
+/* Nibble i of `selector` chooses byte i of the result from the bytes of b:a; a's are 0 .. 3. */
 static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
     const uint64_t bytes = (uint64_t)b << 32 | a;
     uint32_t result = 0;
@@ -155,20 +155,20 @@ static inline uint32_t atomicMin(uint32_t *at, uint32_t v) {
     return old;
 }
 
-/* ---- threads together ----------------------------------------------------------------------- */
+/* ---- synchronisation ------------------------------------------------------------------------ */
 
-/* All threads of the block. */
+/* A barrier for all threads of the block. */
 void __syncthreads(void);
 
 /*
- * Copies to shared memory that go on while the thread does: each is done as early as it may be, or
- * as late, or either, as tern_emulate's order says.
+ * Asynchronous copies to shared memory. Depending on tern_emulate's order, each is done as early as
+ * allowed, as late as allowed, or either.
  */
 void __pipeline_memcpy_async(void *shared, const void *global, size_t bytes);
 void __pipeline_commit(void);
 void __pipeline_wait_prior(size_t groups);
 
-/* All threads of the warp: hands over `bits`, returns those of lane `from`. */
+/* Exchange among all threads of the warp: publishes `bits` and returns those of lane `from`. */
 uint32_t tern_emulated_exchange(uint32_t bits, unsigned from);
 
 static inline unsigned tern_emulated_lane(void) {

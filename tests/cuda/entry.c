@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CUDA module with the fake runtime and the emulated rows, to be opened like the real one.
- * TERN_EMULATED_ORDER: 0 forward, 1 backward, 2 shuffled. A misuse that the runtime noticed ends
- * the program when it is unloaded, since no CUDA error stands for it.
+ * TERN_EMULATED_ORDER: 0 forward, 1 backward, 2 shuffled. If the runtime noticed a misuse, the
+ * program ends when the module is unloaded, since no CUDA error reports it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 enum { OBJECTS_MAX = 256, QUEUE_MAX = 256, CANARY = 0xa5, UNSPECIFIED = 719 };
 
-/* ---- what is alive -------------------------------------------------------------------------- */
+/* ---- live objects --------------------------------------------------------------------------- */
 
 typedef enum kind { NOTHING, MEMORY, PINNED, STREAM, EVENT, RECORDING } kind;
 
@@ -19,9 +19,9 @@ typedef struct object {
     kind kind;
     uint8_t *start;
     size_t bytes;
-    uint8_t *map; /* with a guard page behind it */
+    uint8_t *map; /* followed by a guard page */
     size_t map_bytes;
-    unsigned long recorded; /* events: the queue's place of the last record */
+    unsigned long recorded; /* events: position in the queue of the last record */
 } object;
 
 typedef enum action { COPY, LAUNCH } action;
@@ -37,17 +37,17 @@ typedef struct entry {
     tern_cuda_job job;
 } entry;
 
-/* What is noted in place of being queued. */
+/* Calls that are recorded instead of queued. */
 typedef struct recording {
     entry *entries;
     size_t n;
 } recording;
 
 static object objects[OBJECTS_MAX];
-static recording noted; /* while is_recording */
+static recording noted; /* used while is_recording */
 static bool is_recording;
 static entry queue[QUEUE_MAX];
-static unsigned long queued, done; /* entries ever queued, ever run */
+static unsigned long queued, done; /* entries queued so far, entries run so far */
 static unsigned long calls, launches;
 static unsigned long fail_at;
 static int fail_with;
@@ -60,7 +60,7 @@ static int misuse(const char *what) {
     return UNSPECIFIED;
 }
 
-/* Counts a call; the error that it must return, or success. */
+/* Counts a call. Returns the error that it must report, or success. */
 static int begin(void) {
     calls++;
     if (calls != fail_at)
@@ -83,7 +83,7 @@ static object *find(kind k, const void *start) {
     return NULL;
 }
 
-/* Whether [p, p + bytes) lies in a living object of this kind. */
+/* True if [p, p + bytes) lies in a living object of this kind. */
 static bool is_inside(kind k, const void *p, size_t bytes) {
     const uint8_t *first = p;
     for (int i = 0; i < OBJECTS_MAX; i++)
@@ -94,8 +94,8 @@ static bool is_inside(kind k, const void *p, size_t bytes) {
 }
 
 /*
- * Memory ends at the guard page, less what TERN_ALIGN costs, and starts behind another one; the
- * rest is canary, and so are the contents.
+ * Memory ends at the guard page, except for the alignment to TERN_ALIGN, and begins behind another
+ * guard page. The rest holds canary bytes, and so do the contents.
  */
 static int create(kind k, void **out, size_t bytes) {
     object *o = NULL;
@@ -129,8 +129,7 @@ static int destroy(kind k, void *start) {
     return TERN_CUDA_SUCCESS;
 }
 
-/* ---- the queue: all streams share it, in the order of the calls -------------------------------
- */
+/* ---- the queue, which all streams share, in the order of the calls --------------------------- */
 
 static void run_entry(const entry *e) {
     if (e->action == COPY) {
@@ -196,9 +195,9 @@ static int fake_memory_new(void **memory, size_t bytes) {
 
 static int fake_memory_free(void *memory) {
     const int error = begin();
-    if (queued != done) /* CUDA would wait; the contract is that the caller has */
+    if (queued != done) /* CUDA would wait here; by contract, the caller has waited */
         (void)misuse("released memory while work was queued");
-    (void)destroy(MEMORY, memory); /* what fails here is lost, not kept */
+    (void)destroy(MEMORY, memory); /* an error here is dropped */
     return error;
 }
 
@@ -223,7 +222,7 @@ static int fake_stream_free(void *stream) {
     return error;
 }
 
-/* A failure loses what was queued, as a device does that has failed. */
+/* A failure discards the queue, as a failed device does. */
 static int fake_stream_sync(void *stream) {
     const int error = begin();
     if (error != TERN_CUDA_SUCCESS) {
@@ -292,15 +291,15 @@ static int fake_copy_from_device(void *to, const void *from, size_t bytes, void 
 }
 
 /*
- * How many of n blocks are launched in a dimension: few. CUDA limits a grid, and kernels stride
- * over what does not fit; here nearly nothing fits.
+ * How many of n blocks are launched in a dimension. CUDA limits a grid, and kernels stride over
+ * what does not fit. The limit here is tiny, so that nearly every launch strides.
  */
 static unsigned some_of(unsigned n) {
     enum { MOST = 2 };
     return n < MOST ? n : MOST;
 }
 
-/* Rows of a matrix are the first dimension of a product's grid, which always fits. */
+/* The first dimension of a product's grid stands for the rows of the matrix, and always fits. */
 static bool is_product(const void *function) {
     for (size_t i = 0; i < tern_cuda_kernel_count; i++)
         if (tern_cuda_kernels[i].function == function)
@@ -340,7 +339,7 @@ static int fake_record(void *stream) {
     return TERN_CUDA_SUCCESS;
 }
 
-/* A failure loses what was noted. */
+/* A failure discards the recording. */
 static int fake_end_record(void *stream, void **out) {
     int error = begin();
     *out = NULL;
@@ -377,7 +376,7 @@ static int fake_recording_free(void *handle) {
         return misuse("released no recording");
     memcpy(&r, handle, sizeof r);
     free(r.entries);
-    (void)destroy(RECORDING, handle); /* what fails here is lost, not kept */
+    (void)destroy(RECORDING, handle); /* an error here is dropped */
     return error;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA rows of the kernel table as C++ for the processor. */
 
-#include "tests/cuda/emulator.h" /* in place of CUDA's headers, so before the rows */
+#include "tests/cuda/emulator.h" /* replaces CUDA's headers, so it comes before the rows */
 
 #include "gen/cuda/rows.cu"

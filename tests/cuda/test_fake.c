@@ -54,7 +54,7 @@ static void test_no_device(void **state) {
     expect_nothing_alive();
 }
 
-/* One less than the oldest device that there is code for, and that one. */
+/* One version below the oldest device that the module has code for, and that device itself. */
 static void test_old_device(void **state) {
     enum { MIN = TERN_CUDA_CAPABILITY_MIN };
     static const int old[][2] = {{3, 5}, {6, 2}, {(MIN - 1) / 10, (MIN - 1) % 10}};
@@ -84,7 +84,7 @@ static void test_old_device(void **state) {
 
 enum { N = 40, ROWS = 20, COLS = 128, BIG = 2 * (1 << 22) + 100 };
 
-/* What a caller holds; each step releases nothing, so that an error leaves it to finish(). */
+/* The caller's objects. The steps release nothing, so that finish() does it after any error. */
 typedef struct work {
     tern_device *d;
     tern_device_stream *stream;
@@ -94,13 +94,13 @@ typedef struct work {
     tern_device_recording *recording;
 } work;
 
-static const uint8_t *codes(void) { /* any packed matrix: all weights 0 */
+static const uint8_t *codes(void) { /* a packed matrix with all weights 0 */
     static _Alignas(64) uint8_t bytes[2 * 8 * 64];
     memset(bytes, 0x55, sizeof bytes);
     return bytes;
 }
 
-/* x += y, as one row. */
+/* x += y on one row. */
 static tern_status add(const work *w, tern_error *err) {
     const tern_device_rows x = {.data = w->x, .stride = N, .n = N, .rows = 1};
     const tern_device_rows y = {.data = w->y, .stride = N, .n = N, .rows = 1};
@@ -108,7 +108,7 @@ static tern_status add(const work *w, tern_error *err) {
     return w->d->ops->add(w->d, w->stream, &x, &y, err);
 }
 
-/* Notes x += y, then runs it twice. */
+/* Records x += y, then runs it twice. */
 static tern_status add_recorded(work *w, tern_error *err) {
     const tern_device_ops *ops = w->d->ops;
     tern_status status = ops->record(w->d, w->stream, err);
@@ -125,7 +125,7 @@ static tern_status add_recorded(work *w, tern_error *err) {
     return status;
 }
 
-/* Opens, allocates, uploads, runs, downloads. Stops at the first error. */
+/* Opens, allocates, uploads, runs and downloads. Stops at the first error. */
 static tern_status steps(work *w, float *result, tern_error *err) {
     static uint8_t big[BIG];
     static const float scales[ROWS];
@@ -155,7 +155,7 @@ static tern_status steps(work *w, float *result, tern_error *err) {
     return ops->stream_sync(w->d, w->stream, err);
 }
 
-/* As a caller cleans up, whatever happened: each call may fail, all are made. */
+/* Cleans up as a caller would, whatever happened before: every call is made, and any may fail. */
 static tern_status finish(work *w, tern_error *err) {
     tern_status first = TERN_OK;
 
@@ -187,11 +187,11 @@ static void test_without_failure(void **state) {
     assert_int_equal(finish(&w, &err), TERN_OK);
     for (int i = 0; i < N; i++)
         assert_true(result[i] == 4.0f);
-    assert_int_equal(tern_fake_look().launches, 2); /* one of them noted, and run twice */
+    assert_int_equal(tern_fake_look().launches, 2); /* one of them recorded, and run twice */
     expect_nothing_alive();
 }
 
-/* Whether the message is CUDA's for this error. */
+/* Fails unless the message has CUDA's text for this error. */
 static void expect_message(const tern_error *err, int error) {
     const char *text = tern_fake_cuda.error_text(error);
 
@@ -199,7 +199,7 @@ static void expect_message(const tern_error *err, int error) {
         check_fail("the message says: %s", err->message);
 }
 
-/* Calls whose failure nobody can be told of: those of tern_device_close. */
+/* Calls whose failure cannot be reported: those of tern_device_close. */
 static unsigned long calls_of_close(void) {
     tern_device *d = NULL;
     tern_error err = {0};
@@ -246,7 +246,7 @@ static void test_failures(void **state) {
 
 /* ---- refusals ------------------------------------------------------------------------------ */
 
-/* Operands that make no sense are refused before anything is launched. */
+/* Senseless operands are refused before anything is launched. */
 static void test_refused(void **state) {
     tern_device *d = NULL;
     tern_error err = {0};
@@ -293,7 +293,7 @@ static void test_refused(void **state) {
 
 /* ---- the emulator itself ------------------------------------------------------------------- */
 
-/* Every CUDA kernel of the table is in the module, once, with the table's facts. */
+/* Every CUDA kernel of the table is in the module exactly once, with the table's facts. */
 static void test_table(void **state) {
     size_t count;
     size_t found = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of device_case.h: attention, and what reads and writes stored formats. */
+/* Part of device_case.h: attention, and the operations that read and write stored formats. */
 
 #include <string.h>
 
@@ -13,14 +13,14 @@
 typedef struct shape {
     tern_format cache;
     size_t before, tokens, dim, kv_heads, group;
-    float steepness; /* of the keys: larger ones make most weights underflow */
+    float steepness; /* scale of the keys: larger ones make most weights underflow */
 } shape;
 
 static size_t element_bytes(const shape *s) {
     return s->cache == TERN_FORMAT_F16 ? 2 : 4;
 }
 
-/* kv_heads x positions x dim elements, and what the heads' stride leaves between them. */
+/* kv_heads x positions x dim elements, plus the gaps that the heads' stride leaves. */
 static check_buffer new_cache(const shape *s, size_t stride, float factor, check_rng *rng) {
     check_buffer b = check_buffer_new(
         ((s->kv_heads - 1) * stride + (s->before + s->tokens) * s->dim) * element_bytes(s), 4,
@@ -33,7 +33,7 @@ static check_buffer new_cache(const shape *s, size_t stride, float factor, check
     return b;
 }
 
-/* The reference, one token and one key/value head at a time. */
+/* The reference, for one token and one key/value head at a time. */
 static void reference_attend(const shape *s, const tern_device_attend *a, const check_buffer *k,
                              const check_buffer *v, const check_buffer *q, float *out) {
     for (size_t t = 0; t < s->tokens; t++) {
@@ -117,7 +117,7 @@ void device_check_attend(const device_run *r) {
     }
 }
 
-/* More chunks than are computed at a time, and numbers of them around that. */
+/* Numbers of chunks around, and beyond, what is computed at a time. */
 void device_check_attend_long(const device_run *r) {
     static const size_t befores[] = {700, 958, 1023, 1024, 1500, 2047, 2240};
     static const size_t dims[] = {64, 128, 20};
@@ -134,7 +134,7 @@ void device_check_attend_long(const device_run *r) {
     }
 }
 
-/* Tokens of a prompt, with groups of heads that share keys and values; dims of all sizes. */
+/* Prompts of several tokens, with groups of heads that share keys and values; dims of all sizes. */
 void device_check_attend_prompt(const device_run *r) {
     static const struct {
         size_t before, tokens, dim, kv_heads, group;
@@ -163,7 +163,7 @@ void device_check_attend_prompt(const device_run *r) {
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Sequences of different lengths, whose pages are dealt out; some tokens of each, the last ones. */
+/* Sequences of different lengths with interleaved pages; the tokens are the last ones of each. */
 enum { SEQUENCES = 3, TABLE = 20, PAGE_COUNT = SEQUENCES * TABLE, TOKENS = 9 };
 
 typedef struct paged {
@@ -195,16 +195,16 @@ static paged paged_new(tern_format cache, size_t dim, size_t kv_heads, size_t gr
     p.page_bytes = kv_heads * p.head_bytes;
     for (uint32_t i = 0; i < PAGE_COUNT; i++)
         p.tables[i % SEQUENCES][i / SEQUENCES] = (i * 7 + 1) % PAGE_COUNT;
-    for (uint32_t t = 0; t < TOKENS; t++) /* the second one's tokens cross a page */
+    for (uint32_t t = 0; t < TOKENS; t++) /* the second sequence's tokens cross a page boundary */
         p.at[t] =
             (tern_device_place){t / 3 % SEQUENCES, firsts[t / 3 % SEQUENCES] + t % 3 * (t != 8)};
-    p.at[8].position = 1100; /* follows nothing */
+    p.at[8].position = 1100; /* not adjacent to the others */
     fill_cache(&p, &p.k, rng);
     fill_cache(&p, &p.v, rng);
     return p;
 }
 
-/* The tables on the device: `rows` of them, and where they are. */
+/* The page tables on the device: `rows` are pointers into `all`, one for each sequence. */
 typedef struct tables {
     void *rows[SEQUENCES];
     void *all;
@@ -235,7 +235,7 @@ static tern_device_pages pages_at(const paged *p, void *memory, const tables *t)
                                .tables = t->all};
 }
 
-/* What the reference gives, token by token. */
+/* The reference's result, token by token. */
 static void reference_paged(const paged *p, const float *q, size_t stride, size_t window,
                             float *out) {
     for (size_t t = 0; t < TOKENS; t++)
@@ -292,7 +292,7 @@ static void check_attend_pages(const device_run *r, const paged *p, size_t windo
     check_buffer_free(&got);
 }
 
-/* New keys of the tokens, and nothing else, are where the tokens belong. */
+/* The tokens' new keys are in their places, and nothing else has changed. */
 static void check_store_pages(const device_run *r, const paged *p, check_rng *rng) {
     const size_t stride = p->kv_heads * p->dim + 3;
     check_buffer x = check_buffer_new(TOKENS * stride * sizeof(float), 4, CHECK_END);
@@ -415,7 +415,7 @@ void device_check_embed(const device_run *r) {
             check_embed(r, (tern_format)format, widths[i], i % 2 ? 25.25f : 1.0f);
 }
 
-/* Any bits are a float: all exponents, infinities and NaN with every payload. */
+/* Every bit pattern of a float: all exponents, infinities and NaN with every payload. */
 void device_check_store(const device_run *r) {
     enum { ROWS = 4, N = 1000, STRIDE = N + 6 };
     static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32};
@@ -425,7 +425,7 @@ void device_check_store(const device_run *r) {
 
     for (size_t i = 0; i < ROWS * N; i++) {
         uint32_t bits = (uint32_t)(check_random(&rng) >> 32);
-        if (i % 4 != 0) /* mostly what f16 can hold, denormals too */
+        if (i % 4 != 0) /* mostly values in f16's range, denormals too */
             bits = (bits & 0x8fffffffu) | 0x30000000u;
         memcpy((float *)x.data + i, &bits, sizeof bits);
     }

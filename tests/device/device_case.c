@@ -95,7 +95,7 @@ void device_check_copies(const device_run *r) {
             ((uint8_t *)from.data)[b] = (uint8_t)check_random(&rng);
         memcpy(kept.data, from.data, sizes[i]);
         void *memory = device_put_buffer(r, &from);
-        memset(from.data, 0, sizes[i]); /* upload has returned: this must not matter */
+        memset(from.data, 0, sizes[i]); /* upload has returned, so this must not matter */
         expect_bytes(r, "bytes", &kept, memory);
         check_buffer_free(&from);
         check_buffer_free(&kept);
@@ -145,7 +145,7 @@ static const size_t lengths[] = {1,    2,    15,   16,   17,   31,   32,   33,  
                                  64,   65,   100,  127,  128,  255,  257,  1000, 2047,
                                  2048, 2049, 2560, 4099, 8192, 8195, 16501};
 
-/* Rows of n floats with room between them: none behind the last one. */
+/* Rows of n floats with gaps between them, and no gap behind the last one. */
 enum { ROWS = 3, GAP = 5 };
 
 static size_t row_floats(size_t n) {
@@ -214,7 +214,7 @@ void device_check_norms(const device_run *r) {
 
 /* ---- quantization -------------------------------------------------------------------------- */
 
-/* q, then s or d, then sums; of the reference and on the device. */
+/* Quantized results of the reference and of the device: q, then s or d, then the sums. */
 typedef struct quantized {
     check_buffer want[3];
     void *memory[3];
@@ -296,8 +296,8 @@ static void sum_norm_and_codes(size_t n, const float *more, const float *g, floa
     }
 }
 
-/* A sum, its norm and the norm's codes one after the other, as layers call them, and with something
- * between or left out: a device may do them together. */
+/* A sum, its norm and the norm's codes in sequence, as layers call them, and the same with a step
+ * in between or left out. A device may fuse them. */
 static void check_sum_norm_token(const device_run *r, size_t n, fill kind, check_rng *rng) {
     const bool adds = n % 3 != 0, apart = n % 4 == 0;
     check_buffer x = floats(row_floats(n), kind, 1.0f, rng),
@@ -336,7 +336,7 @@ void device_check_quantize(const device_run *r) {
     each_length(r, "quantize_block", check_block);
 }
 
-/* ---- elements ------------------------------------------------------------------------------ */
+/* ---- operations on elements ---------------------------------------------------------------- */
 
 static tern_device_rows one_row(float *data, size_t n) {
     return (tern_device_rows){.data = data, .stride = n, .n = n, .rows = 1};
@@ -344,7 +344,7 @@ static tern_device_rows one_row(float *data, size_t n) {
 
 enum { PAIR_SILU, PAIR_RELU2, PAIR_ADD, PAIR_COPY, PAIRS };
 
-/* The reference, row by row; want holds a. */
+/* The reference, row by row; `want` holds a. */
 static void reference_pair(int op, float *want, const float *b, size_t n) {
     for (size_t t = 0; t < ROWS; t++) {
         float *x = want + t * (n + GAP);
@@ -429,7 +429,7 @@ void device_check_exp(const device_run *r) {
     void *up = device_put_buffer(r, &u);
     const tern_device_rows left = one_row(g, POINTS), right = one_row(up, POINTS);
     DEVICE_CALL(r, gate, r->stream, TERN_OP_GATE_SILU, &left, &right,
-                &right); /* in place of the second */
+                &right); /* in place, in the second operand */
     device_expect_floats(r, "y", &want, up);
     device_drop(r, g);
     check_buffer_free(&x);
@@ -440,7 +440,7 @@ void device_check_exp(const device_run *r) {
 /* ---- rope ---------------------------------------------------------------------------------- */
 
 static void check_rope(const device_run *r, tern_op op, size_t half, size_t heads, size_t tokens) {
-    const size_t dim = 2 * half + half % 2 * 3; /* what is left of a head stays as it is */
+    const size_t dim = 2 * half + half % 2 * 3; /* the rest of a head stays as it is */
     const size_t stride = heads * dim + GAP;
     check_rng rng = {half * 64 + heads};
     check_buffer x = floats(tokens * stride, half % 3 == 0 ? ANY : NORMAL, 1.0f, &rng);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heads as a layer treats them: q and k turned, k and v stored, each looked at. A device may do
- * neighbours together. */
+/* Heads as a layer treats them: q and k rotated, k and v stored, each watched. A device may fuse
+ * adjacent operations. */
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { TOKENS = 3, Q_HEADS = 6, KV_HEADS = 2, SEQUENCES = 2, CODE_Q = 5, CODE_K 
 
 static const tern_device_place places[TOKENS] = {{1, 63}, {1, 64}, {0, 2}};
 
-/* q, k and v, [TOKENS][heads][dim]; angles; caches of keys and of values, a page a piece. */
+/* q, k and v are [TOKENS][heads][dim]; c and s are the angles; the caches have 3 pages each. */
 typedef struct heads_case {
     size_t dim, half;
     check_buffer q, k, v, c, s, keys, values;
@@ -30,7 +30,7 @@ static size_t page_floats(const heads_case *h) {
     return (size_t)KV_HEADS * TERN_ATTEND_CHUNK * h->dim;
 }
 
-/* Which number is planted, if any: in q, k or v of token `who`. */
+/* planted 0, 1, 2: an infinity in q, k or v of token `who`; 3: none. */
 static heads_case heads_new(size_t dim, size_t half, int planted, size_t who, check_rng *rng) {
     heads_case h = {.dim = dim, .half = half, .notes = {UINT32_MAX, UINT32_MAX}};
     h.q = normal(TOKENS * Q_HEADS * dim, rng);
@@ -83,7 +83,7 @@ static void look(const heads_case *h, const float *x, size_t heads, uint32_t cod
     }
 }
 
-/* What is there afterwards. */
+/* The expected result: q, k, v, caches and notes after all steps. */
 static void treat(heads_case *h, tern_op op) {
     turn(h, op, h->q.data, Q_HEADS);
     look(h, h->q.data, Q_HEADS, CODE_Q, h->notes);
@@ -173,7 +173,7 @@ static void treat_on_device(const device_run *r, const heads_case *h, const on_d
     call_store(r, h, d, d->v, d->values);
 }
 
-/* The same heads turned twice, and stored to the same place: one after the other. */
+/* The same heads rotated twice, and stored to the same place: the order must be kept. */
 static void treat_again(const device_run *r, heads_case *h, const on_device *d, tern_op op) {
     turn(h, op, h->k.data, KV_HEADS);
     turn(h, op, h->k.data, KV_HEADS);
@@ -214,6 +214,6 @@ void device_check_heads(const device_run *r) {
         for (size_t who = 0; who < TOKENS; who++) {
             check_heads(r, TERN_OP_ROPE_NEOX, 64, 32, planted, who);
             check_heads(r, TERN_OP_ROPE_NORM, 32, 16, planted, who);
-            check_heads(r, TERN_OP_ROPE_NEOX, 40, 16, planted, who); /* some are not turned */
+            check_heads(r, TERN_OP_ROPE_NEOX, 40, 16, planted, who); /* some not rotated */
         }
 }

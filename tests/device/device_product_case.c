@@ -9,13 +9,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A format, and the layout that it is packed in. */
+/* A format and the layout that it is packed in. */
 typedef struct weights {
     tern_format format;
     tern_layout layout;
 } weights;
 
-/* A device has both products over a layout or none. */
+/* A device has both products of a layout, or none. */
 static bool has_products(const device_run *r, const weights *form) {
     const bool one = device_has_row(r, TERN_OP_GEMV, form->format, form->layout);
 
@@ -44,7 +44,7 @@ static void drop_activations(const device_run *r, const tern_activations *x) {
         device_drop(r, (void *)all[i]);
 }
 
-/* One rectangle; everything around it must keep its canary. */
+/* One rectangle; the canary around it must stay intact. */
 static void check_product(const device_run *r, const matmul_case *c, const tern_matrix *w,
                           const tern_activations *x, bool many, tern_tile tile) {
     const size_t stride = c->rows + 5;
@@ -89,7 +89,8 @@ static void check_products(const device_run *r, const weights *form, const case_
     case_free(&c);
 }
 
-/* Every shape, with random numbers and with some of the other kinds; returns how many products. */
+/* Every shape with random numbers, and with some of the other kinds. Returns the number of
+ * products. */
 static size_t check_form(const device_run *r, const weights *form) {
     static const case_shape shapes[] = {{1, 128, 1},  {16, 128, 3},  {17, 256, 2},  {33, 384, 9},
                                         {40, 16, 5},  {15, 32, 4},   {7, 3, 2},     {20, 20, 3},
@@ -189,8 +190,8 @@ static void check_multiply(const device_run *r, const weights *form, const case_
 }
 
 /*
- * Products with more and fewer rows than one another, of two formats, more of the first than one
- * launch takes: as many calls of gemv or gemm give the same.
+ * Products of different heights and two formats, more of the first than one launch takes. The
+ * result equals that of separate calls of gemv or gemm.
  */
 static void check_multiply_mixed(const device_run *r, size_t tokens) {
     static const size_t rows[] = {40, 16, 100, 7, 33, 16, 64};

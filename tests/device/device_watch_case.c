@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device notes of numbers that grew: which tokens, and the earliest code. */
+/* A device's notes of numbers that grew too large: which tokens, and the earliest code. */
 
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 enum { TOKENS = 3, GROUP = 2, ROWS = TOKENS * GROUP, GAP = 3, CODE = 40 };
 
-/* What reads the rows next: a device may look at them then, and they may become others. */
+/* The operation that reads the rows next. A device may check the rows there, and the operation may
+ * overwrite them. */
 typedef enum reader {
     NOBODY,
     NORM,
@@ -22,25 +23,25 @@ typedef enum reader {
     READERS
 } reader;
 
-/* A number that stands once or twice in a row, and whether the row is noted then. */
+/* A number that is planted once or twice in a row, and whether the row must be noted. */
 typedef struct planted {
     float value;
     int times;
-    float limit; /* INFINITY with squares */
+    float limit; /* INFINITY if squares are checked */
     bool squares, noted;
 } planted;
 
 static const planted cases[] = {
-    {65504.0f, 1, 65520.0f, false, false}, /* what halves hold, */
+    {65504.0f, 1, 65520.0f, false, false}, /* within the range of halves */
     {65519.996f, 1, 65520.0f, false, false},
-    {65520.0f, 1, 65520.0f, false, true}, /* and what they do not */
+    {65520.0f, 1, 65520.0f, false, true}, /* beyond the range of halves */
     {-65520.0f, 2, 65520.0f, false, true},
     {0x1.fffffep127f, 1, INFINITY, false, false},
     {INFINITY, 1, INFINITY, false, true},
     {-INFINITY, 1, INFINITY, false, true},
     {NAN, 1, INFINITY, false, true},
     {-NAN, 2, 1.0f, false, true},
-    {0x1p55f, 1, INFINITY, true, false}, /* squares that are added up */
+    {0x1p55f, 1, INFINITY, true, false}, /* sums of squares */
     {0x1.ffp63f, 1, INFINITY, true, false},
     {0x1.ffcp63f, 1, INFINITY, true, true}, /* 0x1.ff801p127 */
     {0x1.fep62f, 2, INFINITY, true, false},
@@ -57,7 +58,7 @@ static void *put_number(const device_run *r, const planted *p, size_t n, size_t 
     check_buffer x = check_buffer_new(count * sizeof(float), sizeof(float), CHECK_END);
     float *floats = x.data;
 
-    for (size_t i = 0; i < count; i++) /* between the rows all is noted */
+    for (size_t i = 0; i < count; i++) /* the gaps are NaN, which would be noted */
         floats[i] = i % stride < n ? 0.001f * check_normal(rng) : NAN;
     const size_t at = check_below(rng, (uint32_t)(n / 2));
     for (int i = 0; i < p->times; i++)
@@ -69,7 +70,7 @@ static void *put_number(const device_run *r, const planted *p, size_t n, size_t 
 
 static const tern_device_place places[TOKENS] = {{2, 7}, {0, 1}, {1, 0}};
 
-/* The rows, heads of the tokens, into pages: one of each sequence. */
+/* Watches the rows, then stores them as heads of the tokens, each sequence in a page of its own. */
 static void store_rows(const device_run *r, const tern_device_watch *a) {
     const size_t n = a->x.n, page_floats = (size_t)GROUP * TERN_ATTEND_CHUNK * n;
     static const uint32_t numbers[TOKENS] = {1, 2, 0};
@@ -96,7 +97,7 @@ static void store_rows(const device_run *r, const tern_device_watch *a) {
     device_drop(r, (void *)on_device);
 }
 
-/* Watches, and has the rows read; for OTHERS all of them but the last. */
+/* Watches the rows, then reads them; for OTHERS all of them but the last. */
 static void watch_and_read(const device_run *r, const tern_device_watch *a, reader who) {
     const size_t count = ROWS * a->x.stride;
     check_buffer ones = check_buffer_new(count * sizeof(float), sizeof(float), CHECK_END);
@@ -111,7 +112,7 @@ static void watch_and_read(const device_run *r, const tern_device_watch *a, read
     const tern_device_rows zeros = {z, a->x.stride, a->x.n, ROWS, false};
     others.rows--;
 
-    if (who == SUM_NORM) /* of a sum with zeros */
+    if (who == SUM_NORM) /* the sum with zeros */
         DEVICE_CALL(r, add, r->stream, &a->x, &zeros);
     if (who == STORE)
         store_rows(r, a);
@@ -131,7 +132,7 @@ static void watch_and_read(const device_run *r, const tern_device_watch *a, read
     check_buffer_free(&nothing);
 }
 
-/* One row has the number; then notes that are earlier, which stay. */
+/* One row holds the number. Notes that are earlier already must stay. */
 static void check_one(const device_run *r, const planted *p, size_t n, size_t row, reader who,
                       check_rng *rng) {
     const size_t stride = who == GATE_IN_PLACE || who == STORE ? n : n + GAP;

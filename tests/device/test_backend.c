@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes are operations of a backend: through a table that counts, they give the same logits and
- * take just the operations of the formula; through one with any operation left out, others; what
- * an operation refuses, the pass refuses. And lanes meet no more often than the formula needs.
+ * Passes are operations of a backend. Through a table that counts them, they give the same logits
+ * and take exactly the operations of the formula. With any operation left out, the logits differ.
+ * When an operation is refused, the pass is refused. Lanes meet no more often than the formula
+ * needs.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ enum { NONE = -1, THREADS = 3, PROMPT = 11 };
 /* ---- a table between the passes and the processor's ------------------------------------------ */
 
 static const tern_device_ops *real; /* the processor's */
-static tern_lane_team team;         /* the runner's, but for `enter` */
+static tern_lane_team team;         /* the runner's, except for `enter` */
 static void (*real_enter)(void *user, bool meet);
 static atomic_size_t calls[ENTRIES], meetings;
 static int left_out = NONE, refused = NONE;
@@ -78,14 +79,14 @@ static void counting_enter(void *user, bool meet) {
     real_enter(user, meet);
 }
 
-/* Before every operation of a lane. */
+/* Called before every operation of a lane. */
 static void look(tern_device_stream *stream, int entry) {
     tern_lane *lane = tern_lane_of(stream);
     calls[entry]++;
     lane->team = &team;
 }
 
-/* What the wrapped entry does in place of the real one, if anything. */
+/* True if the entry is to be left out or refused; then *status is its result. */
 static bool is_changed(int entry, tern_status *status, tern_error *err) {
     *status =
         refused == entry ? tern_fail(err, TERN_ERR_DEVICE, "%s is refused", names[entry]) : TERN_OK;
@@ -103,14 +104,14 @@ static bool is_changed(int entry, tern_status *status, tern_error *err) {
 CALLED(WRAP)
 #undef WRAP
 
-/* Entries that are not there would be called at address 0. */
+/* An entry that is missing here would be called at address 0. */
 static const tern_device_ops counted = {
 #define PUT(name, parameters, arguments) .name = counted_##name,
     CALLED(PUT)
 #undef PUT
 };
 
-/* Lanes are made by the runner, all alike: a pass of the real table shows what they call. */
+/* The runner makes all lanes alike. A pass through the real table shows the team that they use. */
 static tern_status show_lane(tern_device *d, tern_device_stream *stream, const tern_device_rope *a,
                              tern_error *err) {
     const tern_lane *lane = tern_lane_of(stream);
@@ -147,7 +148,7 @@ static tern_session *open_session(const tern_model *model, uint32_t threads) {
     return tiny_session(model, (tern_session_params){.n_ctx = 64, .threads = threads});
 }
 
-/* A prompt and a token after it; the logits of both one after the other, or what went wrong. */
+/* Evaluates a prompt and then one token. Returns both logits one after the other, or the error. */
 static tern_status answer(tern_session *s, float *logits, tern_error *err) {
     const size_t n_vocab = tern_session_model(s)->config.n_vocab;
     int32_t prompt[PROMPT];
@@ -164,7 +165,7 @@ static tern_status answer(tern_session *s, float *logits, tern_error *err) {
     return second;
 }
 
-/* What two passes call, by each lane. */
+/* Checks how often two passes call each entry, summed over the lanes. */
 static void check_calls(const tern_model *m, uint32_t threads) {
     const size_t passes = 2, layers = m->config.n_layer;
     const size_t each = passes * threads;
@@ -180,7 +181,7 @@ static void check_calls(const tern_model *m, uint32_t threads) {
     assert_true(calls[ENTRY_watch] >= each * layers * 7);
 }
 
-/* Whether the logits read what the operation makes: blocks may be for scans of the head alone. */
+/* True if the logits depend on the operation. Blocks may be needed only for scans of the head. */
 static bool is_read(const tern_model *m, int entry) {
     unsigned forms = m->own.head.form;
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
@@ -189,7 +190,7 @@ static bool is_read(const tern_model *m, int entry) {
     return entry != ENTRY_watch && (entry != ENTRY_quantize_block || forms & TERN_INPUT_BLOCK);
 }
 
-/* Whether a session with an operation left out gives other logits, or none. */
+/* True if leaving out an operation changes the logits, or leaves none. */
 static bool matters(const tern_model *model, int entry, const float *want, size_t n) {
     tern_session *s = open_session(model, THREADS);
     float *got = tiny_floats(n);
@@ -234,7 +235,7 @@ static void test_passes_go_through(void **state) {
     check_model("qwen3-tiny");
 }
 
-/* The pass says why, for every operation; the next one is sound again. */
+/* The pass reports the refusal of any operation; the next pass is sound again. */
 static void test_refusals(void **state) {
     (void)state;
     tern_model *model = tiny_open("llama-tiny-q4_0", NULL);
@@ -265,7 +266,7 @@ static void test_refusals(void **state) {
 
 /* ---- what has run ---------------------------------------------------------------------------- */
 
-/* The entry that runs kernels of an operation; ENTRIES: passes call none for it. */
+/* The entry that runs kernels of an operation. ENTRIES: passes call none for it. */
 static int entry_of(tern_op op) {
     static const int entries[TERN_OP_COUNT] = {[TERN_OP_GEMV] = ENTRY_multiply + 1,
                                                [TERN_OP_GEMM] = ENTRY_multiply + 1,
@@ -285,8 +286,8 @@ static int entry_of(tern_op op) {
     return entries[op] > 0 ? entries[op] - 1 : ENTRIES;
 }
 
-/* How often kernels of each entry have run, by the runner's own account; and that is a list of
- * kernels that have run, each once. */
+/* How often kernels of each entry have run, by the runner's own account. Also checks that the list
+ * names each kernel that has run exactly once. */
 static void read_tally(const tern_session *s, size_t ran[ENTRIES]) {
     const tern_kernel_row *rows[64];
     const size_t n = tern_session_kernels(s, rows, 64);
@@ -303,7 +304,7 @@ static void read_tally(const tern_session *s, size_t ran[ENTRIES]) {
     }
 }
 
-/* What lanes of a team do together counts once; products count one by one. */
+/* An operation that the lanes of a team do together counts once; products count one by one. */
 static void check_tally(const tern_model *model, const char *preset) {
     const size_t n = 2 * (size_t)model->config.n_vocab, layers = model->config.n_layer;
     size_t ran[ENTRIES];
@@ -312,7 +313,7 @@ static void check_tally(const tern_model *model, const char *preset) {
         tern_session *s = open_session(model, THREADS);
         const size_t threads = tern_session_threads(s);
         put_between(s);
-        tern_tally_free(&s->runner->tally); /* what the token in between ran is another matter */
+        tern_tally_free(&s->runner->tally); /* drop what the token in between has run */
         s->runner->tally = s->runner->processor.tally = tern_tally_new();
         left_out = without;
         assert_int_equal(tern_session_kernels(s, NULL, 0), 0);
@@ -358,16 +359,16 @@ static tern_session *after_prompt(const tern_model *model, size_t n) {
     return s;
 }
 
-/* Experts multiply by themselves: one matrix each of those that were taken. */
+/* Experts multiply one matrix at a time, and only those of the chosen experts. */
 static void test_experts_ran(void **state) {
     tern_model *model = tiny_open("qwen3moe-tiny", NULL);
     const size_t layers = model->config.n_layer, used = model->config.n_used;
     tern_session *one = after_prompt(model, 1), *several = after_prompt(model, PROMPT);
     (void)state;
-    assert_int_equal(calls_of(one, TERN_OP_GEMV), layers * (4 + 1 + 3 * used)); /* and a router */
+    assert_int_equal(calls_of(one, TERN_OP_GEMV), layers * (4 + 1 + 3 * used)); /* 1: a router */
     assert_int_equal(calls_of(one, TERN_OP_GEMM), 0);
     assert_int_equal(calls_of(one, TERN_OP_SOFTMAX), layers);
-    /* In the last layer, where one row is wanted, all but k and v have one. */
+    /* The last layer computes one row, because only one is wanted, except for k and v. */
     assert_in_range(calls_of(several, TERN_OP_GEMM), 5 * (layers - 1) + 2 + 3, SIZE_MAX);
     assert_in_range(calls_of(several, TERN_OP_GEMV), 3 + 3 * used, SIZE_MAX);
     tern_session_free(&one);
@@ -375,7 +376,7 @@ static void test_experts_ran(void **state) {
     tern_model_free(&model);
 }
 
-/* So do picks by bounds: a scan of the head, and rows of it. */
+/* Picks by bounds count too: a scan of the head, and products with some of its rows. */
 static void test_scans_ran(void **state) {
     const tern_sampler_params greedy = {.top_p = 1.0f, .repetition_penalty = 1.0f};
     tern_model *model = tiny_open("bitnet-tiny", NULL);
@@ -397,8 +398,10 @@ static void test_scans_ran(void **state) {
 
 /* ---- meetings -------------------------------------------------------------------------------- */
 
-/* One row: q k v, rope, attention, out, gate and up, down are waited for in each layer. More rows:
- * what each worker normed, activated or took from attention, too. The head has a region of its own.
+/*
+ * Each layer waits for q k v, rope, attention, out, gate and up, and down if there is one row. With
+ * more rows it also waits for what each worker normed, activated or took from attention. The head
+ * has a region of its own.
  */
 static void test_meetings(void **state) {
     (void)state;
@@ -455,27 +458,27 @@ static void test_lane(void **state) {
     other.data = y;
     assert_int_equal(tern_lane_rows(&lane, &a).begin, 4);
     assert_int_equal(tern_lane_rows(&lane, &own).begin, 0);
-    assert_false(meets(&lane, tern_lane_use_rows(&a, &a, true)));         /* the first */
+    assert_false(meets(&lane, tern_lane_use_rows(&a, &a, true)));         /* the first use */
     assert_false(meets(&lane, tern_lane_use_rows(&a, &a, false)));        /* its own rows */
-    assert_false(meets(&lane, tern_lane_use_rows(&other, &other, true))); /* others */
+    assert_false(meets(&lane, tern_lane_use_rows(&other, &other, true))); /* other memory */
     assert_false(meets(&lane, tern_lane_use_rows(&own, &own, true)));
-    assert_true(meets(&lane, tern_lane_use_rows(&four, &four, false))); /* other shares */
-    assert_false(meets(&lane, tern_lane_use_all(x, sizeof x, false)));  /* all only read */
+    assert_true(meets(&lane, tern_lane_use_rows(&four, &four, false))); /* divided differently */
+    assert_false(meets(&lane, tern_lane_use_all(x, sizeof x, false)));  /* both only read */
     assert_true(meets(&lane, tern_lane_use_rows(&a, &a, true)));        /* another may read */
     assert_true(meets(&lane, tern_lane_use_all(x, 4, false)));
     assert_true(meets(&lane, tern_lane_use_rows(&four, &four, true)));
-    assert_true(meets(&lane, tern_lane_use_rows(&shifted, &shifted, true))); /* of other rows */
-    assert_true(meets(&lane, tern_lane_use_rows(&a, &own, false)));          /* all of them */
+    assert_true(meets(&lane, tern_lane_use_rows(&shifted, &shifted, true))); /* rows overlap */
+    assert_true(meets(&lane, tern_lane_use_rows(&a, &own, false)));          /* own: all rows */
     for (size_t i = 0; i < TERN_LANE_USES - 1; i++)
         assert_false(meets(&lane, tern_lane_use_all(y + i, 4, false)));
-    assert_true(meets(&lane, tern_lane_use_all(y + 40, 4, false))); /* no room */
+    assert_true(meets(&lane, tern_lane_use_all(y + 40, 4, false))); /* the list of uses is full */
     tern_lane_meet(&lane);
     const size_t before = met;
-    tern_lane_meet(&lane); /* nothing was used since */
+    tern_lane_meet(&lane); /* nothing was used since the last meeting */
     assert_int_equal(met, before);
 }
 
-/* ---- works in a row -------------------------------------------------------------------------- */
+/* ---- consecutive works ----------------------------------------------------------------------- */
 
 enum { WORKS = 4, UNIT = 16, ITEMS = 40 };
 static const size_t counts[WORKS] = {ITEMS, UNIT, 5, 33};
@@ -503,7 +506,7 @@ static bool as_told(tern_worker worker) {
     return joins;
 }
 
-/* How many works a lane has items of; each item is one lane's. */
+/* How many works a lane has items of. Each item must belong to exactly one lane. */
 static size_t works_of(size_t lane) {
     size_t n = 0;
     for (size_t k = 0; k < WORKS; k++) {
@@ -523,13 +526,14 @@ static void do_works(bool parts, const tern_lane_team *of, size_t lanes) {
     }
 }
 
-/* Works that are divided as one leave each lane few of them; by themselves they have all a half. */
+/* Works that are divided as one give each lane items of few works; separately, each lane has half
+ * of every work. */
 static void test_works(void **state) {
     (void)state;
     static const tern_lane_team one = {.split = halves, .share = share_halves};
     static const tern_lane_team told = {.split = halves, .share = share_halves, .joins = as_told};
     for (int parts = 0; parts < 2; parts++) {
-        do_works(parts, &one, 2); /* 3 + 1 + 1 + 3 units: four for each */
+        do_works(parts, &one, 2); /* 3 + 1 + 1 + 3 units: four for each lane */
         assert_int_equal(works_of(0), 2);
         assert_int_equal(works_of(1), 2);
         joins = true;

@@ -13,7 +13,7 @@
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* A device that cannot be had, whatever this machine has. */
+/* Devices that cannot be had on any machine. */
 static void hide_cuda(void) {
     setenv("TERN_CUDA_MODULE", "/nonexistent/libtern-cuda.so", 1);
 }
@@ -39,7 +39,7 @@ static void test_names(void **state) {
     tern_device_close(NULL);
 }
 
-/* Asked for by name, a device that is not there is an error; "auto" goes on, and says why. */
+/* A missing device that was asked for by name is an error. "auto" falls back and says why. */
 static void test_fallback(void **state) {
     tern_device *d = NULL;
     tern_error err = {0};
@@ -59,7 +59,7 @@ static void test_fallback(void **state) {
     }
 }
 
-/* A file that is not a module, and one of the C library's that is not one of tern's. */
+/* A file that is not a module, and a library that is not one of tern's. */
 static void test_foreign_modules(void **state) {
     tern_device *d = NULL;
     tern_error err = {0};
@@ -126,14 +126,14 @@ static void test_level_zero(void **state) {
     };
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         assert_int_equal(answers[i], TERN_ERR_UNIMPLEMENTED);
-    /* every entry of the table has been asked: one pointer each, and close */
+    /* Every entry of the table has been looked up, one pointer each, and then close. */
     assert_int_equal(sizeof answers / sizeof *answers + 1, sizeof *ops / sizeof ops->close);
     ops->close(&slot);
 }
 
 /* ---- block-sparse products ----------------------------------------------------------------- */
 
-/* On the processor, on none, and on a device that does not implement it: the same. */
+/* The processor, no device, and a device that does not implement it give the same result. */
 static void test_block_sparse(void **state) {
     static sparse_case s;
     tern_device slot = {.ops = &tern_level_zero_ops, .kind = TERN_DEVICE_LEVEL_ZERO};
@@ -192,7 +192,7 @@ static void test_block_sparse_refused(void **state) {
     assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &w, s.x, y, &err), TERN_ERR_ARG);
     assert_string_equal(err.message, "gemv_block_sparse_f32: an operand is missing");
     assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &s.w, s.x, NULL, &err), TERN_ERR_ARG);
-    s.column[0] = 6; /* 0 .. 5 are there */
+    s.column[0] = 6; /* valid columns are 0 .. 5 */
     assert_int_equal(tern_device_gemv_block_sparse_f32(NULL, &s.w, s.x, y, &err), TERN_ERR_ARG);
     assert_string_equal(err.message, "gemv_block_sparse_f32: block 0 is out of place");
     s.column[0] = s.column[1];
@@ -203,7 +203,7 @@ static void test_block_sparse_refused(void **state) {
 
 /* ---- the processor ------------------------------------------------------------------------- */
 
-/* The same comparisons that the CUDA device has to pass. */
+/* The processor passes the same comparisons as the CUDA device. */
 static void test_cpu(void **state) {
     tern_device *d = NULL;
     tern_error err = {0};

@@ -2,7 +2,7 @@
 /*
  * Every operation of the CUDA device against the reference, bit for bit. Skipped (77) where no
  * device can be opened, unless TERN_TEST_DEVICE=required. The same program runs on a real device
- * and, with TERN_CUDA_MODULE set to the emulated module, on none.
+ * and, with TERN_CUDA_MODULE set to the emulated module, without one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ ON_DEVICE(rounding)
 ON_DEVICE(embed)
 ON_DEVICE(store)
 ON_DEVICE(heads)
-ON_DEVICE(watch) /* of TERN_OP_WATCH; like TERN_OP_RMSNORM_TOKEN, only devices have rows of it */
+ON_DEVICE(watch) /* TERN_OP_WATCH and TERN_OP_RMSNORM_TOKEN have rows on devices only */
 
 static void test_products(void **state) {
     (void)state;
@@ -63,7 +63,7 @@ int main(void) {
     printf("device: %s\n", d->name);
     run = device_run_new(d);
     const int failed = cmocka_run_group_tests_name("CUDA device", tests, NULL, NULL);
-    if (failed == 0) { /* after a failure, what was allocated is lost, and closing would complain */
+    if (failed == 0) { /* a failure leaks what was allocated, so closing would complain */
         device_run_free(&run);
         tern_device_close(&d);
     }

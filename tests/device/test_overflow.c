@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sound weights whose numbers overflow while they run: every place says so, the same one for any
- * number of threads and tokens, and the session stays as it was. Without that, codes, exp, relu and
- * norms would make finite nonsense of it.
+ * Sound weights whose numbers overflow while they run. The error names the place, which is the same
+ * for any number of threads and tokens, and the session stays as it was. Without the check, codes,
+ * exp, relu and norms would turn such numbers into finite nonsense.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-/* ---- what is looked at ----------------------------------------------------------------------- */
+/* ---- checked numbers ------------------------------------------------------------------------- */
 
 static void test_all_below(void **state) {
     static const float wrong[] = {INFINITY, -INFINITY, NAN, -NAN, 2.0f, -2.0f, 3e38f};
@@ -51,7 +51,7 @@ static void test_squares(void **state) {
     assert_false(tern_squares_fit(x, N));
 }
 
-/* From the limit on, what is stored is infinite; below it is not. */
+/* Values from the limit on are stored as infinite; values below it are not. */
 static void test_cache_limits(void **state) {
     const float half = tern_cache_limit(TERN_FORMAT_F16);
     const float codes = tern_cache_limit(TERN_FORMAT_Q8_0);
@@ -63,7 +63,7 @@ static void test_cache_limits(void **state) {
     assert_true(isinf(tern_cache_limit(TERN_FORMAT_F32)));
 }
 
-/* What a pass notes of a row with an infinity. */
+/* Notes a row with an infinity, as a pass does. */
 static void note(tern_overflow *o, size_t layer, tern_overflow_place place) {
     float x = INFINITY;
     const tern_device_place at = {.sequence = 0};
@@ -91,8 +91,8 @@ static void test_earliest(void **state) {
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* All floats of a tensor, which becomes one of zeros if it is none, or of its last row; or the
- * scale of I2_S. */
+/* Sets all floats of a tensor, or of its last row. An I2_S tensor gets the scale; a tensor of
+ * another quantized format becomes one of floats, which are zeros elsewhere. */
 static void fill(tiny_file *f, const char *name, float value, bool last_row) {
     const tiny_tensor *old = tiny_find(f, name);
     const uint64_t ne[2] = {old->ne[0], old->ne[1]};
@@ -113,10 +113,10 @@ typedef struct example {
         const char *name;
         float value;
     } tensors[2];
-    const char *text; /* NULL: runs */
+    const char *text; /* NULL: no error */
 } example;
 
-/* Evaluates some tokens at once or one by one; the last evaluation must say what is expected. */
+/* Evaluates some tokens at once. The evaluation must give the expected error. */
 static void check_run(const example *e, const tern_model *model, uint32_t threads, size_t tokens) {
     static const int32_t ids[] = {3, 4, 5, 6, 7};
     tern_error err = {0};
@@ -188,7 +188,7 @@ static void test_models(void **state) {
         check_example(&examples[i], false);
 }
 
-/* One number of many, the last one. */
+/* Only one number of many, the last one. */
 static void test_last_number(void **state) {
     static const example examples[] = {
         {"llama-tiny-f32", TERN_FORMAT_F16, {{"blk.1.ffn_down.weight", 3e38f}}, "stream"},

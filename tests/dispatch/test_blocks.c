@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sparse blocks that are made dense at load: the bytes of the dense matrix in every layout and in
- * any pieces, the share of blocks from which on it happens, and values that are none.
+ * any pieces, the share of stored blocks from which on it happens, and invalid values.
  */
 #include "tests/support/check.h"
 
@@ -13,7 +13,7 @@
 #include "runtime/files/gguf/gguf.h"
 #include "runtime/model/load/dense_blocks.h"
 
-/* A matrix of which every third block is stored, or every one. */
+/* A matrix in which every block, or every third one, is stored. */
 typedef struct made {
     float *weights;
     uint8_t *bytes;
@@ -72,7 +72,7 @@ static void made_free(made *m) {
 
 /* ---- the same bytes -------------------------------------------------------------------------- */
 
-/* Bytes of the dense matrix in a layout, for the caller to free. */
+/* Bytes of the dense matrix in a layout. The caller frees them. */
 static uint8_t *dense_of(const made *m, tern_layout layout, size_t *size) {
     const size_t rows = m->form.rows, cols = m->form.cols;
     uint64_t bytes;
@@ -128,7 +128,7 @@ static void test_same_bytes(void **state) {
     }
 }
 
-/* ---- from which share on --------------------------------------------------------------------- */
+/* ---- the limit ------------------------------------------------------------------------------- */
 
 static void check_share(tern_format format, const char *isa, size_t cols, size_t every, bool want) {
     const tern_kernel_row row = {
@@ -141,15 +141,15 @@ static void check_share(tern_format format, const char *isa, size_t cols, size_t
 
 static void test_share(void **state) {
     (void)state;
-    check_share(TERN_FORMAT_F32, "avx2", 1024, 1, true); /* all blocks */
+    check_share(TERN_FORMAT_F32, "avx2", 1024, 1, true); /* all blocks are stored */
     check_share(TERN_FORMAT_F32, "avx2", 1024, 2, false);
     check_share(TERN_FORMAT_I2_S, "avx2", 1024, 1, true);
     check_share(TERN_FORMAT_I2_S, "avx2", 1024, 2, false);
-    check_share(TERN_FORMAT_I2_S, "avx2", 1024 + 64, 1, false); /* a row of it is not I2_S */
+    check_share(TERN_FORMAT_I2_S, "avx2", 1024 + 64, 1, false); /* a row of it cannot be I2_S */
     check_share(TERN_FORMAT_F32, "a set that nobody measured", 1024, 1, false);
 }
 
-/* Every row has a limit, and one that is not nothing. */
+/* Every kernel has a limit, and some limits are below 100 %. */
 static void test_limits(void **state) {
     size_t count, sparse = 0, below = 0;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
@@ -167,7 +167,7 @@ static void test_limits(void **state) {
     assert_true(below > 2);
 }
 
-/* Who writes a matrix keeps what the luckiest instruction set keeps, and no more. */
+/* A writer keeps as many blocks sparse as pay on at least one instruction set, and no more. */
 static void test_pay_somewhere(void **state) {
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
@@ -175,7 +175,7 @@ static void test_pay_somewhere(void **state) {
     unsigned most[3] = {0};
     (void)state;
     for (size_t f = 0; f < 3; f++) {
-        for (size_t i = 0; i < count; i++) { /* ARM's are not measured */
+        for (size_t i = 0; i < count; i++) { /* ARM was not measured */
             const unsigned limit = tern_sparse_limit(&rows[i]);
             if (rows[i].op == TERN_OP_GEMV && strncmp(rows[i].isa, "neon", 4) != 0 &&
                 rows[i].layout == tern_format_sparse_layout(formats[f]))
@@ -197,9 +197,9 @@ static void test_pay_somewhere(void **state) {
     assert_int_equal(tern_sparse_limit_anywhere(TERN_FORMAT_Q8_0), 100);
 }
 
-/* ---- values that are none -------------------------------------------------------------------- */
+/* ---- invalid values -------------------------------------------------------------------------- */
 
-/* It is noticed in the piece in which its block begins. */
+/* An invalid value is noticed in the piece in which its block begins. */
 static void test_values(void **state) {
     const uint32_t infinite = 0x7f800000;
     made m = make(TERN_FORMAT_F32, 48, 64, 16, 64, 1);

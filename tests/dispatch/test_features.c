@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what processors say to features: forged ones, this one in two ways, and TERN_PROCESSOR. */
+/* From the registers of a processor to features: forged processors, this machine in two ways, and
+ * TERN_PROCESSOR. */
 #include "tests/support/check.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 enum { OS_SSE = 3, OS_AVX = 7, OS_AVX512 = 0xE7, OS_TILES = 0x602E7 };
 
-/* Bits by the names of Intel's manual; `old` and `leaf7` are in every processor since Haswell. */
+/* Bits by their names in Intel's manual. Every processor since Haswell has `old` and `leaf7`. */
 enum { OLD = 1 << 19, FMA3 = 1 << 12, HALVES = 1 << 29, AVX2 = 1 << 5 };
 #define AVX512_SKYLAKE (BIT(16) | BIT(17) | BIT(30) | BIT(31))
 #define AVX512_FOUNDATION BIT(16)
@@ -26,9 +27,9 @@ enum { OLD = 1 << 19, FMA3 = 1 << 12, HALVES = 1 << 29, AVX2 = 1 << 5 };
 #define AMX (BIT(24) | BIT(25))
 
 typedef struct forged {
-    const char *name; /* of dispatch/processors.c, or a remark behind "=" */
+    const char *name; /* a name of dispatch/processors.c; "=" begins a remark */
     tern_x86_words words;
-    uint64_t features; /* 0: those of the name */
+    uint64_t features; /* 0: those that the name has */
 } forged;
 
 static const forged processors[] = {
@@ -80,7 +81,7 @@ static uint64_t features_of(const char *name) {
     return 0;
 }
 
-/* Features whose bits the forged processors have; tern may come to know more. */
+/* The features whose bits the forged processors can have. tern may come to know more. */
 #define FORGED                                                                                     \
     (M(SSE41) | M(AVX2) | M(F16C) | M(FMA) | M(AVXVNNI) | M(AVX512F) | M(AVX512BW) | M(AVX512VL) | \
      M(AVX512DQ) | M(AVX512VNNI) | M(AVX512VBMI) | M(GFNI) | M(AMXTILE) | M(AMXINT8))
@@ -97,7 +98,7 @@ static void forged_processors(void **state) {
     }
 }
 
-/* Each feature hangs on its own bit: without it that feature alone is lost. */
+/* Each feature depends on a bit of its own: without it, that feature alone is lost. */
 static void every_bit_counts(void **state) {
     (void)state;
     const tern_x86_words all = {UINT32_MAX, UINT32_MAX, UINT32_MAX,
@@ -110,7 +111,7 @@ static void every_bit_counts(void **state) {
                                     &words.leaf7_1_eax, &words.leaf7_edx};
         *leaves[bit / 32] &= ~BIT(bit % 32);
         const uint64_t missing = every & ~tern_features_of_x86(&words);
-        assert_int_equal(missing & (missing - 1), 0); /* one, or none */
+        assert_int_equal(missing & (missing - 1), 0); /* at most one */
         assert_int_equal(missing & lost, 0);
         lost |= missing;
     }
@@ -127,7 +128,7 @@ static void arm_processors(void **state) {
     assert_true(tern_features_of_arm(0x1007FF, 1 << 13) == features_of("neoverse-v1"));
 }
 
-/* What is left where cpuinfo cannot start is what it says where it can. */
+/* Without cpuinfo, tern reports a subset: its own answer less the features that need cpuinfo. */
 static void two_words_of_this_machine(void **state) {
     (void)state;
     uint64_t features, silent;

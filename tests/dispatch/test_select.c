@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Selection under the features of processors that this machine is not: which row runs where, what
- * TERN_ISA and --isa do, and what the table promises.
+ * Selection for processors other than this machine: which kernel runs where, what TERN_ISA and
+ * --isa do, and what the table promises.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@
 #define NEOVERSE_V1 (M(NEON) | M(DOTPROD) | M(I8MM))
 
 /*
- * Processors, from the features that tern knows of, and the instruction sets of the rows that they
- * must run: products of ternary matrices, of block formats, and everything else, without what tiles
- * do (has_tiles). A set that is not
- * in the table, or not built for this architecture, stands for scalar; see built().
+ * Processors by the features that tern knows, and the instruction sets of the kernels that they
+ * must select: for products of ternary matrices, for block formats, and for everything else,
+ * leaving out what tiles do (has_tiles). A set that is not in the table, or not built for this
+ * architecture, is replaced as built() says.
  */
 typedef struct processor {
     const char *name;
@@ -63,7 +63,7 @@ static const processor processors[] = {
     {"Neoverse V1", NEOVERSE_V1, "neoni8mm", "neoni8mm", "neon"},
 };
 
-/* Every operation and format that the runtime may ask for. */
+/* Every operation and format that the runtime may request. */
 typedef struct pair {
     tern_op op;
     tern_format format;
@@ -143,7 +143,8 @@ static bool is_built(const char *name) {
     return isa != NULL && isa->built;
 }
 
-/* What stands for a set: avx2 for avxvnni where the compiler was too old for it, else scalar. */
+/* The set that replaces one that is not built: avx2 for avxvnni where the compiler was too old for
+ * it, else scalar. */
 static const char *built(const char *name) {
     if (is_built(name))
         return name;
@@ -154,7 +155,7 @@ static bool is_product(tern_op op) {
     return op == TERN_OP_GEMV || op == TERN_OP_GEMM;
 }
 
-/* tern_<op>[_<format or layout>][_<rows>x<tokens>]_<isa>, from the kernel's own facts. */
+/* tern_<op>[_<format or layout>][_<rows>x<tokens>]_<isa>, built from the kernel's own facts. */
 static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
     char format[32] = "";
     char tile[32] = "";
@@ -170,7 +171,7 @@ static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
     snprintf(name, size, "tern_%s%s%s_%s", tern_op_name(row->op), format, tile, row->isa);
 }
 
-/* neoni8mm has rows for gemm only, and not for all formats. */
+/* neoni8mm has kernels for gemm only, and not for all formats. */
 static const char *for_pair(const char *isa, const pair *wanted) {
     const bool has_pairs = wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
                            wanted->format != TERN_FORMAT_Q6_K &&
@@ -179,22 +180,21 @@ static const char *for_pair(const char *isa, const pair *wanted) {
     return !has_pairs && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
 }
 
-/* Attention over codes multiplies pairs of 16-bit numbers: VNNI has that, the sets of NEON do not.
- */
+/* Attention over codes multiplies pairs of 16-bit numbers, which VNNI can do and NEON cannot. */
 static bool pairs_of_codes(const processor *p, const pair *wanted) {
     return wanted->op == TERN_OP_ATTEND && wanted->format == TERN_FORMAT_Q8_0 &&
            strstr(p->block, "vnni") != NULL;
 }
 
-/* Tiles are for products of many tokens, of integers; not of codes of one or two bits in groups. */
+/* Tiles are for integer products of many tokens, except for codes of one or two bits in groups. */
 static bool has_tiles(const processor *p, const pair *wanted) {
     const bool group = wanted->format >= TERN_FORMAT_Q1_0 && wanted->format <= TERN_FORMAT_STQ1_0;
     return !group && is_built("amx") && (p->features & M(AMXINT8)) != 0 &&
            wanted->op == TERN_OP_GEMM && wanted->format > TERN_FORMAT_BF16;
 }
 
-/* Bits of codes are taken apart by GFNI, patterns looked up by VBMI: the set of ternary products.
- */
+/* Bits of codes are unpacked by GFNI and patterns are looked up by VBMI, as in the set of ternary
+ * products. */
 static bool takes_bits_apart(const pair *wanted) {
     return wanted->op == TERN_OP_GEMV &&
            (wanted->format == TERN_FORMAT_Q1_0 || wanted->format == TERN_FORMAT_STQ1_0);
@@ -235,7 +235,7 @@ static void test_processors(void **state) {
 #define MASK_OF(name, bit, said, asked) | TERN_CPU_MASK(name)
 #define EVERY_FEATURE (UINT64_C(0) TERN_CPU_LIST(MASK_OF))
 
-/* Features that no row asks for change nothing, and a feature of this machine is never assumed. */
+/* Features that no kernel needs change nothing, and this machine's features are never assumed. */
 static void test_foreign_features(void **state) {
     (void)state;
     for (size_t k = 0; k < PAIRS; k++) {
@@ -246,7 +246,7 @@ static void test_foreign_features(void **state) {
                          tern_kernel_select(UINT64_MAX, p->op, p->format));
     }
     assert_null(tern_kernel_select(UINT64_MAX, TERN_OP_EMBED, TERN_FORMAT_I2_S));
-    for (int op = TERN_OP_GEMV; op <= TERN_OP_GEMM; op++) /* a layout's rows serve its formats */
+    for (int op = TERN_OP_GEMV; op <= TERN_OP_GEMM; op++) /* formats share their layout's kernels */
         assert_ptr_equal(tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_TQ1_0),
                          tern_kernel_select(UINT64_MAX, (tern_op)op, TERN_FORMAT_I2_S));
     for (int op = TERN_OP_GEMV; op <= TERN_OP_GEMM; op++)
@@ -266,8 +266,8 @@ static void test_every_row(void **state) {
     (void)state;
     for (size_t i = 0; i < count; i++) {
         const tern_isa_info *isa = find_isa(rows[i].isa);
-        /* PTQ1_0 is packed as PQ2_0, whose rows serve it there; devices have operations of their
-         * own, the last ones. */
+        /* PTQ1_0 is packed as PQ2_0 and uses its kernels. The last operations exist on devices
+         * only. */
         bool known =
             (rows[i].layout == TERN_LAYOUT_ROWS && rows[i].format == TERN_FORMAT_PTQ1_0) ||
             (rows[i].op >= TERN_OP_WATCH && tern_device_of_row(&rows[i]) != TERN_DEVICE_CPU);
@@ -304,7 +304,7 @@ static void test_scalar_rows(void **state) {
     }
 }
 
-/* No row stands in the shadow of one for the same weights that asks for less. */
+/* No kernel is hidden by one for the same weights that needs fewer features. */
 static void test_preference_order(void **state) {
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
@@ -391,7 +391,7 @@ static void test_restrict(void **state) {
     }
 }
 
-/* Checks that an instruction set is refused, with a message that has all of the texts. */
+/* Checks that an instruction set is refused with a message that contains all of the texts. */
 static void check_refused(uint64_t features, const char *isa, const char *why, const char *valid) {
     uint64_t mask = 99;
     tern_error err = {0};
@@ -434,7 +434,7 @@ static void test_environment(void **state) {
     assert_int_equal(tern_cpu_mask(NULL, NULL, &mask, NULL), TERN_OK);
     assert_true(mask == 0);
     const char *best = tern_isa_of_mask(features);
-    assert_int_equal(tern_cpu_mask(best, NULL, &mask, NULL), TERN_OK); /* the name given wins */
+    assert_int_equal(tern_cpu_mask(best, NULL, &mask, NULL), TERN_OK); /* the given name wins */
     assert_true(mask == find_isa(best)->needs);
 
     mask = 99;

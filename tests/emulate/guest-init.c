@@ -66,7 +66,7 @@ static void mount_or_die(const char *type, const char *where) {
         die(where);
 }
 
-/* Without a console there is nothing open at 0 to 2: a pipe would land there. */
+/* There is no console, so descriptors 0 to 2 are closed and a pipe would get one of them. */
 static void occupy_standard_descriptors(void) {
     int fd;
     do
@@ -129,7 +129,7 @@ static void run_program(const struct job *job, int output) {
     _exit(failed == ENOENT ? 127 : 126);
 }
 
-/* Copies what is in the pipe; false once there is no more to come. */
+/* Copies the bytes in the pipe. Returns false once no more can come. */
 static int copy_some(int from) {
     static char buffer[65536];
     ssize_t n = read(from, buffer, sizeof buffer);
@@ -142,8 +142,8 @@ static int exit_code(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* A program that leaves children behind keeps the pipe open, so its own end,
-   not that of the pipe, is what counts; SIGCHLD breaks the wait in poll. */
+/* A program that leaves children behind keeps the pipe open. So what counts is the end of the
+ * program, not that of the pipe; SIGCHLD interrupts poll. */
 static int copy_until_exit(pid_t child, int from, const sigset_t *unblocked) {
     struct pollfd wait_for = {from, POLLIN, 0};
     const struct timespec now = {0, 0};
@@ -190,7 +190,7 @@ int main(void) {
     if (child < 0)
         die("fork");
     if (child == 0) {
-        iopl(0); /* the program gets no I/O ports, as on any machine */
+        iopl(0); /* like any program, it gets no I/O ports */
         sigprocmask(SIG_SETMASK, &unblocked, NULL);
         signal(SIGCHLD, SIG_DFL);
         run_program(&job, ends[1]);

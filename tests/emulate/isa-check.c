@@ -33,8 +33,8 @@ static void report(const char *what, const void *got, const void *wanted, size_t
     printf("%-24s %s\n", what, same ? "ok" : "WRONG");
 }
 
-/* Bochs 2.7 takes the parity of each row the wrong way round, so that every bit
-   is inverted: a defect of the emulator, told apart from any other result. */
+/* Bochs 2.7 computes the inverted parity of each row, so that every bit is wrong. This defect of
+ * the emulator is distinguished from any other result. */
 static void report_affine(const char *what, const uint8_t *got, const uint8_t *wanted) {
     int inverted = 0;
     for (int i = 0; i < BYTES; i++)
@@ -124,7 +124,7 @@ static void check_gf2p8mulb(void) {
     report("gf2p8mulb zmm", got, wanted, sizeof got);
 }
 
-/* Every half that is not a NaN, whose payload the standard leaves open here. */
+/* Every half but the NaNs, whose payload the standard leaves open here. */
 static float half_to_float(uint16_t half) {
     int exponent = half >> 10 & 31, fraction = half & 1023;
     float size = exponent == 31  ? __builtin_inff()

@@ -69,7 +69,7 @@ static void note_end(answer *a, const tern_event *event) {
     }
 }
 
-/* Tokens of the prompt come in order, before all others, up to the last one. */
+/* Tokens of the prompt come first and in order, up to the last one. */
 static void note_prompt(answer *a, const tern_event *event) {
     const size_t i = event->position;
     assert_true(a->n == 0 && i < PROMPT && event->token == engine_case.prompt[i] &&

@@ -2,21 +2,21 @@
 #ifndef TERN_TESTS_ENGINE_ENGINE_CASE_H
 #define TERN_TESTS_ENGINE_ENGINE_CASE_H
 
-/* An engine over a tiny model, and what its events said of each answer; one of a test program. */
+/* An engine over a tiny model, and the events of each answer. A test program has one. */
 
 #include "tern/engine.h"
 
-enum { PROMPT = 150, MOST = 64, ANSWERS = 24 }; /* tokens, tokens of an answer, answers */
+enum { PROMPT = 150, MOST = 64, ANSWERS = 24 }; /* prompt and answer in tokens */
 enum { WIDTH = 128 };                           /* of hidden states, at most */
 
 typedef struct answer {
     uint64_t request;
     uint32_t branch;
     int32_t tokens[MOST];
-    tern_logprob first[MOST][4]; /* own, then the likeliest */
+    tern_logprob first[MOST][4]; /* its own, then the likeliest */
     size_t n, n_likeliest;
-    tern_logprob last[4];           /* likewise of the token that ended it */
-    tern_logprob prompt[PROMPT][4]; /* likewise of the prompt's tokens */
+    tern_logprob last[4];           /* the same for the token that ended it */
+    tern_logprob prompt[PROMPT][4]; /* the same for the prompt's tokens */
     double exact[PROMPT];
     size_t n_reported;
     char text[4096];
@@ -27,7 +27,7 @@ typedef struct answer {
     tern_status error;
     char message[TERN_ERROR_MESSAGE_BYTES];
     char digest[65];
-    float pooled[WIDTH]; /* of a prompt that became a vector */
+    float pooled[WIDTH]; /* the vector of a prompt */
     bool is_pooled;
     tern_branch_figures figures;
 } answer;
@@ -44,26 +44,26 @@ typedef struct engine_fixture {
 
 extern engine_fixture engine_case;
 
-/* Setup and teardown of a group of tests: the model. */
+/* Setup and teardown of a group of tests: open and close the model. */
 int engine_case_begin(void **state);
 int engine_case_end(void **state);
 
-/* A new engine in place of the last one, with an f16 cache and the clock `now`. */
+/* Replaces the engine by a new one with an f16 cache and the clock `now`. */
 void engine_case_open(tern_engine_params params);
-void engine_case_open_in(tern_format kv, tern_engine_params params); /* with a cache of kv */
+void engine_case_open_in(tern_format kv, tern_engine_params params); /* with a cache of format kv */
 
-/* A request of the whole prompt that runs on past the end of text. */
+/* A request of the whole prompt that does not stop at the end of text. */
 tern_request engine_case_request(size_t max_tokens);
 
 uint64_t engine_case_submit(const tern_request *request);
-void engine_case_step(void); /* notes and checks its events */
+void engine_case_step(void); /* makes a step, records and checks its events */
 bool engine_case_is_idle(void);
-void engine_case_finish(void); /* steps until nothing waits or runs */
+void engine_case_finish(void); /* makes steps until nothing waits or runs */
 
-/* What was noted of a branch; a new entry where nothing was. */
+/* The record of a branch. Creates one if there is none. */
 answer *engine_case_answer(uint64_t request, uint32_t branch);
 
-/* Submits, finishes, and returns what the first branch said. */
+/* Submits a request, finishes, and returns the record of its first branch. */
 answer *engine_case_run(const tern_request *request);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_ENGINE_PLAIN_PASS_H
 #define TERN_TESTS_ENGINE_PLAIN_PASS_H
 
-/* A forward pass made of nothing but the reference functions, token by token, on the weights as the
+/* A forward pass that uses the reference functions alone, token by token, on the weights as the
  * file stores them. */
 
 #include <math.h>
@@ -24,7 +24,7 @@ typedef struct plain_experts {
     float scale, clamp;
 } plain_experts;
 
-/* The plain pass: numbers of the model, and what it keeps from token to token. */
+/* The plain pass: the model's numbers, and its state between tokens. */
 typedef struct plain {
     tiny_file file;
     tern_model_info info;
@@ -35,16 +35,16 @@ typedef struct plain {
     float logit_divisor;
     plain_experts experts;
     double rope_gain;
-    size_t half;                   /* of the dimensions of a head that turn */
-    uint32_t window[2];            /* of layers of the first and the second kind; 0: none */
-    uint32_t period;               /* every so many layers one is of the first kind; 1: all */
-    double frequency[2][MAX_HALF]; /* of the first and the second kind */
+    size_t half;                   /* half the dimensions of a head that rotate */
+    uint32_t window[2];            /* window of layers of each kind; 0: none */
+    uint32_t period;               /* every period-th layer is of the first kind; 1: all */
+    double frequency[2][MAX_HALF]; /* by kind of layer */
     tern_format kv;
     size_t row_bytes;
     uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
 } plain;
 
-/* A number of the architecture's keys, or what stands for a missing one. */
+/* A number under one of the architecture's keys, or the default if the key is missing. */
 static float number(const plain *p, const char *suffix, float missing) {
     char key[96];
     float value;
@@ -63,7 +63,7 @@ static bool is_listed(const plain *p, const char *key, const char *name) {
     return false;
 }
 
-/* The signs of rows of n, as the preset's file has them: 32-bit numbers, width by width. */
+/* The signs for rows of length n. The preset's file has them as 32-bit numbers, width by width. */
 static void find_signs(const plain *p, size_t n, float *signs) {
     const tern_gguf_value *widths = tern_gguf_find(p->file.source, "prism.hadamard.sign_widths");
     const tern_gguf_value *values = tern_gguf_find(p->file.source, "prism.hadamard.sign_values");
@@ -80,7 +80,7 @@ static void find_signs(const plain *p, size_t n, float *signs) {
     }
 }
 
-/* What that matrix reads of x[n]: itself, or H(signs * x). */
+/* The input of that matrix: x[n] itself, or H(signs * x). */
 static const float *turned(const plain *p, const char *name, const float *x, size_t n) {
     static float signs[MAX_WIDTH], y[MAX_WIDTH];
     uint32_t block = 0;
@@ -93,7 +93,7 @@ static const float *turned(const plain *p, const char *name, const float *x, siz
     return y;
 }
 
-/* A row of the embedding turned back: signs * H(x). */
+/* Undoes the rotation of an embedding row: signs * H(x). */
 static void turn_back(const plain *p, float *x, size_t n) {
     float signs[MAX_WIDTH];
     uint32_t block = 0;
@@ -105,7 +105,7 @@ static void turn_back(const plain *p, float *x, size_t n) {
     tern_ref_hadamard(x, NULL, signs, n, block, x);
 }
 
-/* Longrope's factors for short texts; NULL: the file has none. */
+/* Longrope's factors for short texts; NULL if the file has none. */
 static const float *rope_factors(const tiny_file *file) {
     static float factors[MAX_HALF];
     for (size_t i = 0; i < file->n; i++)
@@ -140,7 +140,7 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
         tern_rope_frequencies((double)config->kinds[1].rope_base, 1.0, NULL, config->n_rot,
                               p.frequency[1]);
     }
-    if (strcmp(p.info.architecture, "maple") == 0) /* layers that see everything turn nothing */
+    if (strcmp(p.info.architecture, "maple") == 0) /* layers without a window do not rotate */
         memset(p.frequency[0], 0, sizeof p.frequency[0]);
     p.rope_gain = (double)number(&p, "rope.scaling.attn_factor", 1.0f);
     p.logit_divisor = number(&p, "logit_scale", 1.0f);
@@ -170,7 +170,7 @@ static uint8_t *cached(const plain *p, uint8_t *cache, size_t layer, size_t head
     return cache + row * p->row_bytes;
 }
 
-/* NULL: the file has none. */
+/* NULL if the file has none. */
 static const tiny_tensor *find(plain *p, uint32_t layer, const char *name, const char *what) {
     char text[64];
     snprintf(text, sizeof text, "blk.%u.%s.%s", layer, name, what);
@@ -180,7 +180,7 @@ static const tiny_tensor *find(plain *p, uint32_t layer, const char *name, const
     return NULL;
 }
 
-/* Rows of a matrix that holds several. */
+/* Consecutive rows of a matrix that holds several matrices. */
 static const tiny_tensor *rows_of(const tiny_tensor *whole, size_t first, size_t rows) {
     static tiny_tensor some;
     const size_t row_bytes = whole->bytes / whole->ne[1];
@@ -210,7 +210,7 @@ static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
     return t;
 }
 
-/* y[rows] = W x, from the file's own bytes; x is quantized as the format wants it. */
+/* y[rows] = W x, from the file's own bytes. x is quantized as the format requires. */
 static void multiply(const plain *p, const tiny_tensor *w, const float *given, float *y) {
     static int8_t q[MAX_WIDTH];
     static float s, d[MAX_BLOCKS];
@@ -246,8 +246,8 @@ static void multiply(const plain *p, const tiny_tensor *w, const float *given, f
     tern_ref_matmul(&matrix, &in, &all, y, rows);
 }
 
-/* y[n] = the norm of x[n], or x where the block has no norm there; every tensor of a file is used.
- */
+/* y[n] = the norm of x[n], or x where the block has no norm there. Every tensor of a file is
+ * used. */
 static void normalize(const plain *p, const tiny_tensor *g, const float *x, size_t n, float *y) {
     float weights[MAX_WIDTH];
     if (g == NULL) {
@@ -259,7 +259,7 @@ static void normalize(const plain *p, const tiny_tensor *g, const float *x, size
     tern_ref_rmsnorm(x, weights, n, p->eps, y);
 }
 
-/* The same of a matrix of a layer, with the norm of its input, if it has one of its own. */
+/* The same for a matrix of a layer, whose input is normed first if the layer has a norm for it. */
 static void multiply_in(plain *p, uint32_t layer, const char *name, const float *x, float *y) {
     static float normed[MAX_WIDTH];
     char own[40];
@@ -269,7 +269,7 @@ static void multiply_in(plain *p, uint32_t layer, const char *name, const float 
     multiply(p, w, normed, y);
 }
 
-/* out[n_head * head_dim] = attention at a position, after its k and v went into the cache. */
+/* out[n_head * head_dim] = attention at a position. Its k and v are in the cache already. */
 static void attend(const plain *p, uint32_t layer, size_t position, float *q, float *k, float *v,
                    float *out) {
     const size_t dim = p->info.head_dim;
@@ -296,7 +296,7 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
     }
 }
 
-/* y = W x of a projection to n_heads heads, with its bias, or with a norm of each head. */
+/* y = W x for a projection to n_heads heads, with its bias or with a norm of each head. */
 static void project(plain *p, uint32_t n, const char *name, const char *norm, const float *x,
                     size_t n_heads, float *y) {
     const size_t dim = p->info.head_dim;
@@ -308,7 +308,7 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
         tern_ref_add(y, values, n_heads * dim);
     }
     const tiny_tensor *gains = norm != NULL ? find(p, n, norm, "weight") : NULL;
-    const size_t width = gains != NULL ? gains->ne[0] : dim; /* of a head, or of all */
+    const size_t width = gains != NULL ? gains->ne[0] : dim; /* of one head, or of all heads */
     for (size_t at = 0; gains != NULL && at < n_heads * dim; at += width)
         normalize(p, gains, y + at, width, y + at);
 }
@@ -323,7 +323,7 @@ static const tiny_tensor *expert_of(plain *p, uint32_t n, const char *name, uint
     return &one;
 }
 
-/* Whether expert e is one of the k with the largest chances, the first of equal ones. */
+/* True if expert e is among the k with the largest chances. Among equal ones the first count. */
 static bool is_taken(const float *chances, uint32_t n_expert, uint32_t k, uint32_t e) {
     uint32_t before = 0;
     for (uint32_t i = 0; i < n_expert; i++)
@@ -331,7 +331,7 @@ static bool is_taken(const float *chances, uint32_t n_expert, uint32_t k, uint32
     return before < k;
 }
 
-/* down(act(gate(x)) * up(x)) of one expert, cut as the model has it. */
+/* down(act(gate(x)) * up(x)) of one expert, clamped as the model says. */
 static void run_expert(plain *p, uint32_t n, uint32_t e, const float *x, float *out) {
     static float gate[MAX_WIDTH], up[MAX_WIDTH];
     const float most = p->experts.clamp;
@@ -345,7 +345,7 @@ static void run_expert(plain *p, uint32_t n, uint32_t e, const float *x, float *
     multiply(p, expert_of(p, n, "ffn_down_exps", e), gate, out);
 }
 
-/* out = the weighted sum of what the experts of this token give. */
+/* out = the weighted sum of the results of this token's experts. */
 static void run_experts(plain *p, uint32_t n, const float *x, float *out) {
     static float chances[MAX_WIDTH], one[MAX_WIDTH];
     const plain_experts *c = &p->experts;
@@ -368,7 +368,7 @@ static void run_experts(plain *p, uint32_t n, const float *x, float *out) {
     }
 }
 
-/* What the feed-forward part gives, before its norm. */
+/* The result of the feed-forward part, before its norm. */
 static void feed_forward(plain *p, uint32_t n, const float *x, float *out) {
     static float gate[MAX_WIDTH], up[MAX_WIDTH];
     if (p->experts.n > 0) {

@@ -69,7 +69,7 @@ void schedule_case_end(schedule_world *w, schedule_sequence *s) {
     s->is_there = false;
 }
 
-/* What a span's positions see from `first` on holds what it should, and its own are written. */
+/* Checks what a span's positions see, from `first` on, and writes the span's own positions. */
 static void compute_in(const tern_plan_span *span, const tern_pages *books, schedule_memory *m,
                        const uint32_t *pages, uint32_t first) {
     const schedule_sequence *s = (const schedule_sequence *)span->job;
@@ -98,7 +98,7 @@ void schedule_case_compute(schedule_world *w, const tern_plan_span *span) {
     w->computed += span->n;
 }
 
-/* What the engine does with a span: picks tokens as long as guesses were right. */
+/* Does what the engine does with a span: picks tokens as long as the guesses were right. */
 static void take_picks(schedule_world *w, const tern_plan_span *span) {
     schedule_sequence *s = (schedule_sequence *)span->job;
     const uint32_t before = span->job->n_tokens;
@@ -187,7 +187,7 @@ static void step(schedule_world *w, check_rng *rng) {
     if (!s->is_there && check_below(rng, 6) == 0)
         arrive(w, rng, at);
     else if (s->is_there && check_below(rng, 60) == 0)
-        schedule_case_end(w, s); /* cancelled, whatever it does */
+        schedule_case_end(w, s); /* cancelled, whatever its state */
     if (check_below(rng, 1000) == 0)
         tern_schedule_forget(w->schedule);
     w->gap = check_below(rng, 3) == 0 ? 0.0 : 0.050 + 0.001 * check_below(rng, 200);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole attention block out of the kernel rows: projections, rotation, cache, 32 query heads over
- * 8 key/value heads, output projection, against the same in double precision and libm.
+ * A whole attention block made of the kernels (projections, rotation, cache, 32 query heads over 8
+ * key/value heads, output projection) against the same in double precision and libm.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum {
     HEADS = 32,
     KV_HEADS = 8,
     GROUP = HEADS / KV_HEADS,
-    DIM = 24, /* leaves a tail behind vectors of 16 */
+    DIM = 24, /* leaves a tail after vectors of 16 */
     HALF = DIM / 2,
     EMBD = 96,
     WIDTH = HEADS * DIM,
@@ -84,7 +84,7 @@ static void naive_rotate(tern_op op, double *x, size_t position) {
     }
 }
 
-/* What the cache makes of a value. */
+/* Rounds values as the cache does. */
 static void naive_store(tern_format cache, double *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         float value = (float)x[i];
@@ -195,7 +195,7 @@ static void buffers_free(buffers *s) {
     free(s->cache_v);
 }
 
-/* Attention of all heads at a position whose q, k and v are in the buffers. */
+/* Attention of all heads at a position. Its q, k and v are in the buffers. */
 static void run_heads(const block *b, const row_set *r, buffers *s, size_t position) {
     const size_t row_bytes = tiny_cache_row_bytes(b->cache, DIM);
     for (size_t h = 0; h < KV_HEADS; h++) {
@@ -271,7 +271,8 @@ static void test_f32_cache(void **state) {
     check_block(TERN_FORMAT_F32, TERN_OP_ROPE_NEOX, 1e-5);
 }
 
-/* A float and a double may round to different halves: 2^-11 of a value, once in a thousand. */
+/* A float and a double may round to different halves: an error of 2^-11, once in a thousand
+ * values. */
 static void test_f16_cache(void **state) {
     (void)state;
     check_block(TERN_FORMAT_F16, TERN_OP_ROPE_NORM, 1e-3);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention split between workers (device/processor_attend.c): any number of threads, passes of
- * any size and any number of chunks leave the logits and the cache of one thread that takes one
- * token at a time.
+ * Attention split between workers (device/processor_attend.c). Any number of threads, passes of any
+ * size and any number of chunks give the same logits and cache as one thread that takes one token
+ * at a time.
  */
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
 #define SHIPPED TERN_SOURCE_DIR "/models/tern-small.gguf"
 
-/* Chunks of two heads are then split between five threads unevenly. */
+/* The chunks of two heads are then split unevenly between five threads. */
 enum { TOKENS = 2 * TERN_ATTEND_CHUNK + 29 };
 
 static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32, TERN_FORMAT_Q8_0};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* Passes that are split between chunks, and larger ones that are not, over and over. */
+/* Small passes, which are split by chunks, alternate with larger ones, which are not. */
 static const size_t passes[] = {TERN_ATTEND_CHUNK - 2, 1, 2, 3, 1, 4, 5, 1, 9, 1, 4, 13};
 enum { PASSES = sizeof passes / sizeof *passes };
 

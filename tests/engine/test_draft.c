@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Guesses from what stood in a text before: where they come from, when they are worth a pass, and
- * that they change nothing: tokens, stops, what the session holds, and every bit of its logits.
+ * Guesses from earlier text: where they come from and when they are worth a pass. They change
+ * nothing: not the tokens, the stops or the session's state, and no bit of its logits.
  */
 
 #include <setjmp.h>
@@ -21,10 +21,9 @@
 #include "tern/tern.h"
 #include "tests/support/check.h"
 
-/* ---- memories ---------------------------------------------------------------------------------
- */
+/* ---- recall ---------------------------------------------------------------------------------- */
 
-/* Follows tokens[n] and then knows them, as a draft does. */
+/* Follows tokens[n] and then learns them, as a draft does. */
 static tern_recall_place follow_all(tern_recall *r, const int32_t *tokens, size_t n) {
     tern_recall_place place = {0};
     for (size_t i = 0; i < n; i++) {
@@ -40,7 +39,7 @@ static tern_recall *new_recall(size_t capacity) {
     return r;
 }
 
-/* The longest match counts, the latest of equal ones. */
+/* The longest match counts; among equal ones, the latest. */
 static void test_longest_match(void **state) {
     (void)state;
     const int32_t tokens[] = {9, 1, 2, 3, 50, 8, 1, 2, 3, 60, 7, 1, 2, 3, 70, 9, 1, 2, 3};
@@ -53,19 +52,19 @@ static void test_longest_match(void **state) {
     assert_memory_equal(read, ((int32_t[]){50, 8, 1, 2}), sizeof read);
     check_freed(tern_recall_free, r);
     r = new_recall(64);
-    place = follow_all(r, ((int32_t[]){4, 5, 4, 5, 4, 5}), 6); /* it repeats itself */
+    place = follow_all(r, ((int32_t[]){4, 5, 4, 5, 4, 5}), 6); /* the text repeats itself */
     assert_int_equal(tern_recall_read(r, &place, read, 4), 4);
     assert_memory_equal(read, ((int32_t[]){4, 5, 4, 5}), sizeof read);
     tern_recall_free(&r);
     r = new_recall(64);
-    place = follow_all(r, tokens + 6, 8); /* only "1 2 3" is known before, twice */
+    place = follow_all(r, tokens + 6, 8); /* only "1 2 3" occurred before, twice */
     assert_int_equal(place.length, 3);
     assert_int_equal(tern_recall_read(r, &place, read, 1), 1);
     assert_int_equal(read[0], 60);
     tern_recall_free(&r);
 }
 
-/* What was replaced, left out or put in does not lose the place. */
+/* Replaced, missing or inserted tokens do not lose the place. */
 static void test_edits(void **state) {
     (void)state;
     static const int32_t edits[][4] = {{14, 99, 16, 17}, {14, 16, 17, 18}, {14, 99, 15, 16}};
@@ -85,7 +84,8 @@ static void test_edits(void **state) {
     }
 }
 
-/* A memory forgets, and then says nothing of what it forgot; negative tokens part texts. */
+/* A memory forgets old tokens, and then guesses nothing from them. Negative tokens separate
+ * texts. */
 static void test_forgets(void **state) {
     (void)state;
     tern_recall *r = new_recall(16);
@@ -108,11 +108,11 @@ static void test_forgets(void **state) {
         tern_recall_add(r, 3);
     }
     tern_recall_follow(r, same, 3, &place);
-    assert_int_equal(tern_recall_read(r, &place, read, 8), 0); /* a text ends there */
+    assert_int_equal(tern_recall_read(r, &place, read, 8), 0); /* the text ends there */
     tern_recall_free(&r);
 }
 
-/* Random walks over few tokens against a search of everything. */
+/* Random walks over few different tokens, against a full search. */
 static void test_against_search(void **state) {
     (void)state;
     enum { N = 3000 };
@@ -144,8 +144,7 @@ static void test_against_search(void **state) {
     tern_recall_free(&r);
 }
 
-/* ---- what is worth it -------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static tern_draft_costs costs_of(const double *seconds, uint32_t n) {
     tern_draft_costs c = {.n = {0}};
@@ -169,22 +168,23 @@ static void test_costs(void **state) {
     tern_draft_costs_add(&c, 5, 0.014);
     assert_float_equal(tern_draft_costs_seconds(&c, 5), 0.014, 1e-9);
     assert_float_equal(tern_draft_costs_seconds(&c, 3), 0.012, 1e-9);
-    assert_float_equal(tern_draft_costs_seconds(&c, 9), 0.018, 1e-9); /* as the rows up to 5 */
+    assert_float_equal(tern_draft_costs_seconds(&c, 9), 0.018, 1e-9); /* same slope */
     tern_draft_costs flat = c;
     flat.seconds[5] = 0.010;
-    assert_float_equal(tern_draft_costs_seconds(&flat, 21), 0.020, 1e-9); /* not for nothing */
+    assert_float_equal(tern_draft_costs_seconds(&flat, 21), 0.020, 1e-9); /* never free */
     for (int i = 0; i < 20; i++)
         tern_draft_costs_add(&c, 5, 0.030);
     assert_float_equal(tern_draft_costs_seconds(&c, 5), 0.030, 1e-3);
     for (int i = 0; i < 4000; i++)
-        tern_draft_costs_add(&c, 1, 0.010); /* it becomes worth another try, never cheaper than 1 */
+        tern_draft_costs_add(&c, 1, 0.010); /* it is tried again, never cheaper than 1 */
     assert_true(tern_draft_costs_seconds(&c, 5) < 0.013);
     for (int i = 0; i < 4000; i++)
         tern_draft_costs_add(&c, 1, 0.010);
     assert_float_equal(tern_draft_costs_seconds(&c, 5), 0.010, 1e-6);
 }
 
-/* As many as pay: none where passes cost by the row, or where guesses were wrong lately. */
+/* The number of guesses that pays: 0 if each row costs a pass's time, or if recent guesses
+ * failed. */
 static void test_choice(void **state) {
     (void)state;
     static const double flat[] = {1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5};
@@ -195,7 +195,7 @@ static void test_choice(void **state) {
     for (size_t i = 0; i < 200; i++)
         tokens[i] = (int32_t)(i % 100);
     for (size_t i = 200; i < 400; i++)
-        tokens[i] = (int32_t)(i % 100 == i % 4 ? 7000 + i : i % 100); /* seldom another token */
+        tokens[i] = (int32_t)(i % 100 == i % 4 ? 7000 + i : i % 100); /* seldom a different token */
     assert_int_equal(tern_draft_new(400, &d, NULL), TERN_OK);
     tern_draft_given(d, tokens, 150);
     for (size_t n = 151; n <= 200; n++)
@@ -207,9 +207,9 @@ static void test_choice(void **state) {
     assert_true(pass.tokens > 5.0 && pass.tokens < 8.0);
     pass = (tern_draft_pass){.rows = 1, .tokens = 1.0};
     assert_int_equal(tern_draft_choose(d, &dear, 7, &pass), 0);
-    assert_int_equal(tern_draft_choose(d, &none, 7, &pass), 0); /* nothing is known of passes */
+    assert_int_equal(tern_draft_choose(d, &none, 7, &pass), 0); /* costs are unknown */
     assert_int_equal(pass.rows, 1);
-    for (size_t n = 201; n <= 240; n++) { /* now every guess is wrong */
+    for (size_t n = 201; n <= 240; n++) { /* from now on every guess is wrong */
         tokens[n - 1] = n % 2 == 0 ? tokens[n - 101] : 8000 + (int32_t)n;
         tern_draft_picked(d, tokens, n);
     }
@@ -217,7 +217,7 @@ static void test_choice(void **state) {
     check_freed(tern_draft_free, d);
 }
 
-/* A text that comes in two parts is known whole: also what stands where the parts meet. */
+/* A text that arrives in two parts is learned whole, including the tokens across the border. */
 static void test_parts(void **state) {
     (void)state;
     static const int32_t tokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100, 9, 10, 11};
@@ -240,7 +240,7 @@ static void test_parts(void **state) {
 
 static char folder[] = "/tmp/tern-test-draft-XXXXXX";
 static tern_model *models[2];
-static const char *const presets[] = {"bitnet-tiny", "llama-tiny-q8_0"}; /* a float head, and not */
+static const char *const presets[] = {"bitnet-tiny", "llama-tiny-q8_0"}; /* float head or not */
 
 static int open_models(void **state) {
     (void)state;
@@ -267,7 +267,7 @@ static int close_models(void **state) {
     return 0;
 }
 
-enum { MOST = 100, FEW = 5 }; /* tokens; likely ones, so that answers repeat themselves */
+enum { MOST = 100, FEW = 5 }; /* tokens; few are likely, so that answers repeat */
 
 typedef struct setting {
     const tern_model *model;
@@ -280,7 +280,7 @@ typedef struct setting {
     size_t n_prompt, called_off;
 } setting;
 
-/* What a session held when it was done, and what follows. */
+/* The state of a session when it was done, and the token that follows. */
 typedef struct outcome {
     tern_session *session;
     tern_sampler *sampler;
@@ -351,7 +351,7 @@ static bool note(int32_t token, double seconds, void *user) {
     return o->n != o->called_off;
 }
 
-/* Generates, then picks what comes next: the random stream stands where it should. */
+/* Generates, then picks the next token, to see that the random stream is in the right state. */
 static void generate(const setting *s, tern_draft_mode mode, outcome *o) {
     tern_generate_params params = s->generate;
     tern_model_info info;
@@ -423,7 +423,7 @@ static void test_sessions(void **state) {
     assert_true(accepted > settings && drafted > accepted);
 }
 
-/* Products with the head: those that are not of the layers. */
+/* The products that read the head: all that are not of the layers. */
 static uint64_t heads_of(const tern_session *s) {
     tern_model_info info;
     const tern_session_work work = tern_session_work_done(s);
@@ -431,7 +431,7 @@ static uint64_t heads_of(const tern_session *s) {
     return work.products - work.passes * 7 * info.n_layer;
 }
 
-/* Right guesses save passes, and readings of the head: a text that repeats itself needs few. */
+/* Right guesses save passes and readings of the head; a text that repeats itself needs few. */
 static void test_saves_passes(void **state) {
     (void)state;
     setting s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request asks for, one thing at a time; test_engine_schedules.c mixes them. */
+/* The options of a request, one at a time. test_engine_schedules.c mixes them. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 /* ---- what is computed ------------------------------------------------------------------------ */
 
-/* The digest is that of the hidden states from which tokens were picked, computed one by one. */
+/* The digest covers the hidden states from which tokens were picked, here computed one by one. */
 static void test_digest(void **state) {
     (void)state;
     enum { TOKENS = 9, PAGES = 3 };
@@ -52,7 +52,7 @@ static void test_digest(void **state) {
     tern_pool_close(&pool);
 }
 
-/* Pages are shared in one name space, and not between two; branches differ by their seeds. */
+/* Pages are shared within one name space, never between two. Branches differ by their seeds. */
 static void test_sharing(void **state) {
     (void)state;
     static const uint8_t mine[TERN_SPACE_BYTES] = {7};
@@ -85,7 +85,7 @@ static void test_sharing(void **state) {
     assert_int_equal(engine_case_run(&request)->figures.n_shared, 0);
 }
 
-/* Logarithms of probabilities are those of the logits, whatever is picked. */
+/* Log-probabilities are those of the logits, whichever token is picked. */
 static void test_logprobs(void **state) {
     (void)state;
     engine_case_open((tern_engine_params){.threads = 1});
@@ -130,7 +130,7 @@ static void test_limits(void **state) {
     assert_int_equal(a->n, first);
 }
 
-/* The token that ends an answer is told with the end, with what it was picked from. */
+/* The token that ends an answer is reported with the end, and so are its log-probabilities. */
 static void test_token_that_ends(void **state) {
     (void)state;
     engine_case_open((tern_engine_params){.threads = 1});
@@ -142,7 +142,7 @@ static void test_token_that_ends(void **state) {
     const int32_t stop = a->tokens[5];
     while (a->tokens[first] != stop)
         first++;
-    assert_int_equal(a->last[0].logprob, 0); /* no token ended that one */
+    assert_int_equal(a->last[0].logprob, 0); /* that answer was not ended by a token */
     memcpy(at, a->first[first], sizeof at);
     request.stop_tokens = &stop;
     request.n_stop_tokens = 1;
@@ -152,14 +152,14 @@ static void test_token_that_ends(void **state) {
     check_bytes("the last pick", at, a->last, sizeof at);
 }
 
-/* A stop text ends the answer before its first byte; what could be the beginning of one is held. */
+/* A stop text ends the answer before its first byte. A possible beginning of one is held back. */
 static void test_stop_texts(void **state) {
     (void)state;
     engine_case_open((tern_engine_params){.threads = 1});
     tern_request request = engine_case_request(30);
     const answer *whole = engine_case_run(&request);
     assert_true(whole->size > 12);
-    char stop[6] = {0}; /* from the middle, so that several tokens make it */
+    char stop[6] = {0}; /* from the middle of the answer, so that it spans several tokens */
     const size_t middle = whole->size / 2;
     memcpy(stop, whole->text + middle, 5);
     assert_null(memchr(stop, 0, 5));
@@ -221,7 +221,7 @@ static void test_deadline(void **state) {
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-/* Only tokens whose number has the same rest by 7 as the position; none at position *user. */
+/* Allows only tokens that are equal to the position modulo 7, and none at position *user. */
 static bool same_rest(void *user, const tern_progress *progress, uint64_t *allowed, size_t words) {
     const size_t *none = user;
     for (size_t i = 0; i < words * 64; i++)
@@ -262,7 +262,7 @@ static size_t know(void *user, const tern_progress *progress, int32_t *guesses, 
     return n;
 }
 
-/* Right guesses save passes; what comes after a wrong one is computed again. */
+/* Right guesses save passes. What follows a wrong guess is computed again. */
 static void test_guesses(void **state) {
     (void)state;
     int32_t told[40];
@@ -287,7 +287,7 @@ static void test_guesses(void **state) {
     assert_string_equal(a->digest, alone->digest);
 }
 
-/* The engine's own guesses: of a text that repeats itself they are right, and change nothing. */
+/* The engine's own guesses: in a text that repeats itself they are right, and change nothing. */
 static void test_drafts(void **state) {
     (void)state;
     engine_case_open((tern_engine_params){.threads = 1});
@@ -310,8 +310,7 @@ static void test_drafts(void **state) {
     check_bytes("tokens", alone->tokens, a->tokens, sizeof a->tokens);
     check_bytes("probabilities", alone->first, a->first, sizeof a->first);
     assert_string_equal(a->digest, alone->digest);
-    request.draft =
-        TERN_DRAFT_WHERE_IT_PAYS; /* the clock stands still: nothing is known of costs */
+    request.draft = TERN_DRAFT_WHERE_IT_PAYS; /* the clock stands still, so costs are unknown */
     a = engine_case_run(&request);
     assert_int_equal(a->figures.n_guessed, 0);
     assert_string_equal(a->digest, alone->digest);
@@ -394,7 +393,7 @@ static void *submit_some(void *argument) {
     return NULL;
 }
 
-/* Requests and cancels come from other threads while steps are made. */
+/* Other threads submit and cancel requests while steps are made. */
 static void test_threads(void **state) {
     (void)state;
     enum { THREADS = 3 };
@@ -413,8 +412,8 @@ static void test_threads(void **state) {
                     engine_case.answers[i].n == 3);
 }
 
-/* What was computed while a file of the model was written to is not an answer, and says why; what
- * was not computed to its end anyway says that. */
+/* An answer that was computed while somebody wrote to a file of the model ends with that error. One
+ * that was cancelled before its end is reported as cancelled. */
 static void test_changed_file(void **state) {
     (void)state;
     const int file = tern_file_map_descriptor(engine_case.model->file->map);

@@ -2,9 +2,9 @@
 /*
  * A cancel at every possible moment. A schedule whose requests share pages, guess, branch and are
  * set aside runs once for each request and each step, with the request cancelled there: between two
- * steps, or by another thread in the middle of one. Whatever the moment, the accounts of pages
- * agree after every step, the other sequences are what they were, and of the cancelled one there is
- * a beginning with the digest of that beginning.
+ * steps, or by another thread in the middle of one. At every moment, the page accounts agree after
+ * every step, the other sequences are unchanged, and the cancelled one has given a beginning of its
+ * answer with the matching digest.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ typedef struct answer {
     char digest[65];
 } answer;
 
-/* Who is cancelled, when; hooks know it too. */
+/* Which request is cancelled, and when. Hooks see it too. */
 typedef struct plan {
     size_t request, step;
     moment moment;
@@ -49,8 +49,8 @@ typedef struct fixture {
     tern_sampler_params sampling;
     answer whole[REQUESTS][BRANCHES];
     char digests[REQUESTS][BRANCHES][MOST + 1]
-                [65]; /* of the first n tokens; "" until it is asked */
-    world *world;     /* that runs */
+                [65]; /* [n]: of the first n tokens; "" until it is needed */
+    world *world;     /* the one that runs */
 } fixture;
 
 static fixture f;
@@ -63,7 +63,7 @@ static void *cancel(void *user) {
     return NULL;
 }
 
-/* In a hook, whose thread makes the step: another thread cancels. */
+/* Called in a hook, by the thread that makes the step: another thread cancels. */
 static void cancel_from_elsewhere(moment now) {
     world *w = f.world;
     pthread_t thread;
@@ -91,8 +91,8 @@ static bool allow_most(void *user, const tern_progress *progress, uint64_t *allo
     return true;
 }
 
-/* Two that grow until one of them has to make room, two branches that begin like the first, and
- * one that waits for its turn. */
+/* Two requests grow until one of them has to make room, two are branches that begin like the first,
+ * and one waits for its turn. */
 static void make_requests(void) {
     static const size_t lengths[REQUESTS] = {185, 186, 75, 30}, most[REQUESTS] = {0, 0, 5, 6};
     static const size_t numbers[REQUESTS] = {0, 1, 2, 3};
@@ -147,7 +147,7 @@ static void note(world *w, const tern_event *event) {
     memcpy(a->digest, event->digest, sizeof a->digest);
 }
 
-/* A step; false when nothing was left to be done. The accounts are looked at. */
+/* Makes a step and checks the accounts. Returns false if there was nothing left to do. */
 static bool step(world *w) {
     const tern_event *events;
     size_t n;
@@ -168,7 +168,7 @@ static void cancel_between(world *w) {
     }
 }
 
-/* The state when all is over: nothing is in use, and nothing is lost. */
+/* The final state: nothing is in use, and nothing is lost. */
 static void check_end(world *w) {
     tern_engine_state s = tern_engine_now(w->engine);
     assert_int_equal(s.used_pages, 0);
@@ -179,7 +179,8 @@ static void check_end(world *w) {
         assert_false(tern_engine_cancel(w->engine, w->ids[i]));
 }
 
-/* What was cancelled between two steps is over after the next one, whatever it waited for. */
+/* A request that was cancelled between two steps is over after the next one, whatever it waited
+ * for. */
 static void check_it_is_over(const world *w) {
     if (!w->was_there || w->plan.moment != BETWEEN || w->steps <= w->plan.step)
         return;
@@ -204,9 +205,9 @@ static tern_engine_state run(world *w, plan p) {
     return s;
 }
 
-/* ---- what it gave ---------------------------------------------------------------------------- */
+/* ---- the results ----------------------------------------------------------------------------- */
 
-/* The digest of the first n tokens of a branch, by a request that asks for so many, alone. */
+/* The digest of the first n tokens of a branch, from a request of that length alone. */
 static const char *digest_of(size_t request, size_t branch, size_t n) {
     char *digest = f.digests[request][branch][n];
     if (digest[0] != '\0' || n == 0)
@@ -241,7 +242,7 @@ static void check_answers(const world *w) {
         }
 }
 
-/* A cancel was answered with true exactly when something of the request was still to come. */
+/* A cancel returned true exactly if some of the request's events were still to come. */
 static void check_cancelled(const world *w) {
     size_t cut = 0;
     for (size_t j = 0; j < f.requests[w->plan.request].branches; j++)
@@ -249,7 +250,7 @@ static void check_cancelled(const world *w) {
     if (w->plan.moment == BETWEEN)
         assert_int_equal(w->was_there, cut > 0);
     else
-        assert_true(w->was_there || cut == 0); /* it may end of itself in that step */
+        assert_true(w->was_there || cut == 0); /* it may end by itself in that step */
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -308,7 +309,7 @@ static void test_while_picking(void **state) {
     check_every_step(WHILE_PICKING);
 }
 
-/* A thread that cancels whenever it gets to it: moments that no hook is asked at. */
+/* A thread that cancels at arbitrary moments, also where no hook is called. */
 static void test_at_any_time(void **state) {
     (void)state;
     enum { TIMES = 40 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prompts that become vectors: which hidden states make them, and that nothing beside them does. */
+/* Prompts that become vectors: which hidden states they are made of. Other work at the same time
+ * does not change them. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-static float hidden[PROMPT][WIDTH]; /* of the prompt, by a pass of its own on one thread */
+static float hidden[PROMPT][WIDTH]; /* of the prompt, from a single-threaded pass */
 
 static int begin(void **state) {
     const int failed = engine_case_begin(state);
@@ -33,7 +34,7 @@ static int begin(void **state) {
     return failed;
 }
 
-/* The vector of the first n tokens of the prompt, and the digest of the states that count. */
+/* The vector of the first n tokens of the prompt, and the digest of the hidden states it uses. */
 static void expect(tern_pooling how, size_t n, float x[WIDTH], char digest[65]) {
     const size_t width = engine_case.info.n_embd;
     const size_t first = how == TERN_POOLING_LAST ? n - 1 : 0;
@@ -70,8 +71,8 @@ static void check_vector(const answer *a, tern_pooling how, size_t n) {
 
 static const tern_pooling ways[] = {TERN_POOLING_MEAN, TERN_POOLING_CLS, TERN_POOLING_LAST};
 
-/* The same bits in passes of any size, on one thread and on three, for texts that end anywhere in a
- * page, also when pages hold what they begin with. */
+/* The bits are the same for passes of any size, on one thread and on three, for texts that end
+ * anywhere in a page, and when cached pages hold their beginning. */
 static void test_ways(void **state) {
     (void)state;
     const size_t lengths[] = {1, 2, 64, 65, PROMPT};
@@ -85,7 +86,7 @@ static void test_ways(void **state) {
     }
 }
 
-/* Vectors of three ways beside answers that decode, all at once. */
+/* Vectors of all three kinds beside answers that decode, all at once. */
 static void test_beside_others(void **state) {
     (void)state;
     uint64_t ids[12];
@@ -106,7 +107,7 @@ static void test_beside_others(void **state) {
     assert_false(engine_case_answer(ids[9], 0)->is_pooled);
 }
 
-/* A text that makes room in the middle of its prompt counts each position once. */
+/* A text that is set aside in the middle of its prompt counts each position once. */
 static void test_set_aside(void **state) {
     (void)state;
     static const uint8_t another[TERN_SPACE_BYTES] = "another";
@@ -117,7 +118,7 @@ static void test_set_aside(void **state) {
         .n_sequences = 2,
         .n_ahead = 1,
         .threads = 2});
-    tern_request grows = engine_case_request(0); /* takes a page more when it needs it */
+    tern_request grows = engine_case_request(0); /* takes another page when it needs it */
     grows.space = another;
     const answer *first = engine_case_answer(engine_case_submit(&grows), 0);
     while (first->n < 8)
@@ -164,7 +165,7 @@ static void test_refused(void **state) {
     assert_int_equal(tern_engine_submit(engine_case.engine, &r, &id, &err), TERN_ERR_EMPTY);
 }
 
-/* A text that is cancelled has no vector. */
+/* A cancelled text has no vector. */
 static void test_cancelled(void **state) {
     (void)state;
     engine_case_open((tern_engine_params){.n_batch = 16, .threads = 1});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request asks of its prompt: log-probabilities of its tokens, and logits. */
+/* Results about the prompt itself: log-probabilities of its tokens, and logits. */
 #include <string.h>
 
 #include "base/logprob.h"
@@ -9,7 +9,7 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-/* What follows each position of the prompt, by a session. */
+/* The logits at each position of the prompt, from a session. */
 static const float *logits_of_prompt(tern_session *s) {
     static float all[PROMPT][512];
     assert_true(engine_case.info.n_vocab <= 512);
@@ -32,8 +32,8 @@ static void check_prompt(const answer *a, size_t from, const float *all) {
     }
 }
 
-/* Known pages are taken for positions before those that are asked for, and no further; what is
- * asked for is right in passes of any size, and the answer stays what it was. */
+/* Cached pages are used only for positions before the requested ones. The requested results are
+ * right in passes of any size, and the answer stays the same. */
 static void test_prompt_logprobs(void **state) {
     (void)state;
     tern_session *s = tiny_session(engine_case.model, (tern_session_params){.kv = TERN_FORMAT_F16});
@@ -60,7 +60,7 @@ static void test_prompt_logprobs(void **state) {
     tern_session_free(&s);
 }
 
-/* Runs a request beside one that takes its last pages, after its first token. */
+/* Runs a request beside another one, which takes its last pages after its first token. */
 static const answer *run_set_aside(const tern_request *request) {
     static const uint8_t another[TERN_SPACE_BYTES] = "another";
     tern_request first = engine_case_request(0);
@@ -77,8 +77,8 @@ static const answer *run_set_aside(const tern_request *request) {
     return a;
 }
 
-/* A request that is set aside after its first token is computed again, but its prompt is not told
- * again: its events come once, and they and its digest are those of the request alone. */
+/* A request that is set aside after its first token is computed again, but the events of its prompt
+ * come only once. They and its digest are those of the request alone. */
 static void test_prompt_set_aside(void **state) {
     (void)state;
     engine_case_open((tern_engine_params){
@@ -88,7 +88,7 @@ static void test_prompt_set_aside(void **state) {
         .n_sequences = 2,
         .n_ahead = 1,
         .threads = 2});
-    tern_request request = engine_case_request(0); /* is promised no page before it needs it */
+    tern_request request = engine_case_request(0); /* no page is reserved before it is needed */
     request.prompt_logprobs = request.logprobs = true;
     request.n_logprobs = 3;
     const answer *alone = engine_case_run(&request);
@@ -103,7 +103,7 @@ static void test_prompt_set_aside(void **state) {
     assert_string_equal(alone->digest, aside->digest);
 }
 
-/* The digest of the runner's rows from a position of the prompt on. */
+/* The digest of the runner's rows, beginning at a position of the prompt. */
 static void digest_prompt(uint32_t from, char hex[65]) {
     const tern_runner_params params = {
         .threads = 1, .n_batch = PROMPT, .n_ctx = PROMPT, .n_picks = 1};
@@ -129,7 +129,7 @@ static void digest_prompt(uint32_t from, char hex[65]) {
 }
 
 typedef struct seen {
-    const float *all; /* of the prompt */
+    const float *all; /* logits of the prompt */
     size_t next;
 } seen;
 
@@ -144,7 +144,8 @@ static void see(void *user, const tern_progress *progress, size_t position, cons
         assert_true(progress->n == position + 1);
 }
 
-/* Logits come in order; a prompt alone may fill the context and ends without a token. */
+/* Logits come in order. A prompt without an answer may fill the context, and ends without a
+ * token. */
 static void test_prompt_only(void **state) {
     (void)state;
     char hex[65];

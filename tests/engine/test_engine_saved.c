@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saved sessions over the pages of an engine: from a session, to a session, and what is refused. */
+/* Saved sessions over the pages of an engine: loaded from a session, saved for a session, and
+ * refused. */
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ static tern_session *new_session(tern_format kv) {
     return tiny_session(engine_case.model, (tern_session_params){.n_ctx = 256, .kv = kv});
 }
 
-/* The prompt as a session of this model saves it. */
+/* The prompt, as a session of this model saves it. */
 static void save_prompt(const tern_model *model, tern_format kv, char path[TINY_PATH_BYTES]) {
     tern_session *s = tiny_session(model, (tern_session_params){.n_ctx = 256, .kv = kv});
     tiny_path(path);
@@ -45,7 +46,7 @@ static void check_save(const int32_t *tokens, size_t n, const uint8_t *space, co
     assert_int_equal(saved, expected);
 }
 
-/* The accounts are in order, and between requests so many pages are cached. */
+/* The accounts agree, and between requests this many pages are cached. */
 static void check_cached(uint32_t cached) {
     const tern_engine_state s = tern_engine_now(engine_case.engine);
     assert_true(tern_schedule_sound(engine_case.engine->schedule));
@@ -61,7 +62,7 @@ static void check_same(const answer *want, const answer *got, size_t n_shared) {
     assert_string_equal(want->digest, got->digest);
 }
 
-/* What a session saved is found by requests of the same name space, and by no others. */
+/* Pages that a session saved are found by requests of the same name space only. */
 static void test_from_a_session(void **state) {
     (void)state;
     const tern_engine_params params = {.pool_bytes = 1 << 22, .n_batch = 37, .threads = 2};
@@ -75,7 +76,7 @@ static void test_from_a_session(void **state) {
         engine_case_open_in(formats[i], params);
         check_load(path, NULL, WHOLE);
         check_cached(2);
-        check_load(path, NULL, WHOLE); /* again: nothing is there twice */
+        check_load(path, NULL, WHOLE); /* again: no page is there twice */
         check_cached(2);
         request.space = mine;
         check_same(&alone, engine_case_run(&request), 0);
@@ -88,7 +89,8 @@ static void test_from_a_session(void **state) {
     }
 }
 
-/* A session that restores what an engine saved goes on with the bits of one that read it all. */
+/* A session that restores what an engine saved continues with the same bits as one that read it
+ * all. */
 static void check_restored(const char *path, const int32_t *tokens, uint32_t n, tern_format kv) {
     tern_session *restored = new_session(kv), *fresh = new_session(kv);
     assert_int_equal(tern_session_restore(restored, path, NULL), TERN_OK);
@@ -141,7 +143,7 @@ static void check_refused(const char *path, tern_status expected, const char *te
     check_cached(2);
 }
 
-/* A file of something else changes nothing: what the engine knew it still knows. */
+/* A file that does not fit changes nothing: the engine keeps all cached pages. */
 static void test_refused(void **state) {
     (void)state;
     char path[TINY_PATH_BYTES], other_path[TINY_PATH_BYTES];
@@ -180,7 +182,7 @@ static void test_refused(void **state) {
     unlink(path);
 }
 
-/* A running request keeps its pages; those of them that a file has take no memory. */
+/* A running request keeps its pages. Loading a file that contains them takes no further memory. */
 static void test_memory(void **state) {
     (void)state;
     char path[TINY_PATH_BYTES];
@@ -209,7 +211,7 @@ static void test_memory(void **state) {
     engine_case_finish();
     check_same(&alone, engine_case_answer(id, 0), WHOLE);
     check_cached(2);
-    check_load(path, mine, WHOLE); /* takes free pages before those of the latest use */
+    check_load(path, mine, WHOLE); /* takes free pages before the least recently used ones */
     check_cached(4);
     unlink(path);
 }

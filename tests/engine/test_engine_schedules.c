@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random schedules (tools/eval/schedules.h) of tiny models, in which nothing may differ from each
- * sequence alone.
+ * Random schedules (tools/eval/schedules.h) of tiny models. Every sequence must give the same
+ * results as alone.
  *
- * TERN_TEST_SCHEDULES says how many schedules, TERN_TEST_FIRST with which one to begin (the number
- * is its seed: a run that was stopped goes on from the last number it printed), TERN_TEST_ISA on
- * which instruction set they run together (otherwise each in turn), TERN_TEST_MODEL which model
- * file they use in place of the tiny ones.
+ * TERN_TEST_SCHEDULES sets the number of schedules, and TERN_TEST_FIRST the first one (the number
+ * is its seed, so a stopped run goes on from the last number it printed). TERN_TEST_ISA sets the
+ * instruction set on which they run together (otherwise each in turn), and TERN_TEST_MODEL a model
+ * file to use instead of the tiny ones.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 enum { MODELS = 6, ISAS = 16 };
 
-/* The last two have layers with windows: some, and all. */
+/* The last two have windows, in some layers and in all. */
 static const char *const presets[MODELS] = {"bitnet-tiny",   "qwen3-tiny",  "llama-tiny-f16",
                                             "falcon-e-tiny", "gemma3-tiny", "mistral-tiny"};
 

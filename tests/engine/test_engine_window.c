@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An engine whose model has layers with a window: what its pool takes, what is found again, and
- * saved sessions, beside each answer alone.
+ * An engine whose model has layers with a window: the memory of its pool, what is found again, and
+ * saved sessions, each compared with an answer alone.
  */
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static int begin(void **state) {
     return 0;
 }
 
-/* For n sequences, with room for so many positions. */
+/* Parameters for n sequences, with memory for this many positions. */
 static tern_engine_params params_for(uint32_t n, uint64_t positions) {
     tern_engine_params p = {
         .n_ctx = CONTEXT, .n_batch = BATCH, .n_sequences = n, .threads = 2, .kv = TERN_FORMAT_F16};
@@ -43,7 +43,7 @@ static void check_state(uint32_t used, uint32_t cached, uint32_t window_cached) 
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Pages of layers with a window: those of the sequences that run, and one for eight others. */
+/* Window layers have pages for the running sequences, and a page for each 8 others. */
 static void test_pool(void **state) {
     (void)state;
     const tern_model_info *info = &engine_case.info;
@@ -62,10 +62,10 @@ static void test_pool(void **state) {
         assert_int_equal(tern_engine_now(engine_case.engine).pages, 31);
     }
     assert_int_equal(info->n_layer, 2);
-    engine_case_open(params_for(4, 3 * 64)); /* never more than of the others */
+    engine_case_open(params_for(4, 3 * 64)); /* never more than other pages */
     assert_int_equal(tern_engine_now(engine_case.engine).window_pages, 3);
     tern_engine_params small = params_for(4, 3 * 64);
-    small.n_ctx = 128; /* seen whole, all but nothing: one sort of pages */
+    small.n_ctx = 128; /* nearly the whole context: no window pages */
     engine_case_open(small);
     assert_int_equal(tern_engine_now(engine_case.engine).window_pages, 0);
     assert_int_equal(tern_engine_now(engine_case.engine).pages, 3);
@@ -79,7 +79,8 @@ static void test_pool(void **state) {
                      TERN_ERR_NULL);
 }
 
-/* A model all of whose layers have a window: memory for windows, and books for the rest. */
+/* If all layers have a window, only window pages take memory; the other pages exist as books
+ * only. */
 static void test_all_windows(void **state) {
     (void)state;
     tern_model *model = tiny_open("mistral-tiny", NULL), *before = engine_case.model;
@@ -98,7 +99,7 @@ static void test_all_windows(void **state) {
     assert_int_equal(again->n, first.n);
     check_bytes("tokens", first.tokens, again->tokens, sizeof first.tokens);
     assert_string_equal(first.digest, again->digest);
-    p.pool_bytes = page; /* one page is one sequence of one page */
+    p.pool_bytes = page; /* room for one sequence of one page */
     engine_case_open(p);
     assert_int_equal(tern_engine_now(engine_case.engine).n_ctx, 64);
     tern_engine_free(&engine_case.engine);
@@ -115,17 +116,17 @@ static void check_same(const answer *want, const answer *got, size_t n_shared) {
     assert_string_equal(want->digest, got->digest);
 }
 
-/* A prompt that was answered is found as long as the window at its end is there. */
+/* An answered prompt is found as long as the window at its end is cached. */
 static void test_found_again(void **state) {
     (void)state;
     tern_request request = engine_case_request(40);
     int32_t others[PROMPT];
-    engine_case_open(params_for(1, 16 * 64)); /* 4 pages of windows */
+    engine_case_open(params_for(1, 16 * 64)); /* 4 window pages */
     const answer alone = *engine_case_run(&request);
     check_state(0, 2, 2);
     check_same(&alone, engine_case_run(&request), WHOLE);
     memcpy(others, engine_case.prompt, sizeof others);
-    for (int i = 0; i < 4; i++) { /* take pages of windows, one each, and two of others */
+    for (int i = 0; i < 4; i++) { /* each takes one window page and two others */
         others[70]++;
         const tern_request other = {.tokens = others, .n_tokens = PROMPT, .prompt_only = true};
         (void)engine_case_run(&other);
@@ -165,7 +166,7 @@ static tern_session *new_session(uint32_t batch, bool keep_all) {
                                                                  .keep_all = keep_all});
 }
 
-/* What a session of this sort saved goes on in an engine as if it had read it. */
+/* An engine continues from a session's file as if it had read the tokens itself. */
 static void check_from_session(bool keep_all) {
     char path[TINY_PATH_BYTES];
     int32_t tokens[2 * PROMPT];
@@ -179,7 +180,7 @@ static void check_from_session(bool keep_all) {
     assert_int_equal(tern_session_save(s, path, NULL), TERN_OK);
     assert_int_equal(load(path), WHOLE);
     check_state(0, 2, 1);
-    assert_int_equal(load(path), WHOLE); /* again: nothing is there twice */
+    assert_int_equal(load(path), WHOLE); /* again: no page is there twice */
     check_state(0, 2, 1);
     check_same(&alone, engine_case_run(&request), WHOLE);
     for (size_t i = 0; i < PROMPT; i++)
@@ -199,7 +200,8 @@ static void test_from_session(void **state) {
     check_from_session(true);
 }
 
-/* A file without what follows its whole pages, or for an engine that keeps all, is of no use. */
+/* A file is of no use if its window does not reach the end of its whole pages, or if the engine
+ * keeps all positions. */
 static void test_of_no_use(void **state) {
     (void)state;
     char path[TINY_PATH_BYTES];
@@ -211,14 +213,14 @@ static void test_of_no_use(void **state) {
     assert_int_equal(s->sequence.kept, 3); /* of 340: the window before 320 is there */
     assert_int_equal(tern_session_save(s, path, NULL), TERN_OK);
     assert_int_equal(load(path), 320);
-    s->sequence.kept = 5; /* as if page 4 was gone: what follows 340 does not see it */
+    s->sequence.kept = 5; /* as if page 4 were gone: 340 has its window, 320 has not */
     assert_int_equal(tern_session_save(s, path, NULL), TERN_OK);
     assert_int_equal(load(path), 0);
     s->sequence.kept = 3;
     assert_int_equal(tern_session_save(s, path, NULL), TERN_OK);
     tern_engine_params p = params_for(2, 16 * 64);
     p.n_ctx = 380;
-    p.n_batch = 380; /* a pass sees everything: pages hold all layers */
+    p.n_batch = 380; /* passes see the whole context: no window pages */
     engine_case_open(p);
     assert_int_equal(tern_engine_now(engine_case.engine).window_pages, 0);
     assert_int_equal(load(path), 0);
@@ -226,7 +228,8 @@ static void test_of_no_use(void **state) {
     unlink(path);
 }
 
-/* What an engine saved goes on in sessions that keep all, or not, and steps back. */
+/* Sessions continue from an engine's file, whether they keep all positions or not, and step
+ * back. */
 static void test_to_session(void **state) {
     (void)state;
     char path[TINY_PATH_BYTES];
@@ -242,7 +245,7 @@ static void test_to_session(void **state) {
         tern_session *restored = new_session(9, i == 0), *fresh = new_session(100, true);
         assert_int_equal(tern_session_restore(restored, path, NULL), TERN_OK);
         assert_int_equal(tern_session_position(restored), 192);
-        assert_null(tern_session_kv(restored, false, 0, 0, 127)); /* the windowed layer */
+        assert_null(tern_session_kv(restored, false, 0, 0, 127)); /* the layer with a window */
         assert_non_null(tern_session_kv(restored, false, 1, 0, 127));
         const float *want = tiny_eval(fresh, tokens, 195);
         check_floats("logits", want, tiny_eval(restored, tokens + 192, 3),
@@ -258,7 +261,7 @@ static void test_to_session(void **state) {
 
 /* ---- at random ------------------------------------------------------------------------------- */
 
-/* What a prompt of a family gives alone, known from the first time. */
+/* Checks an answer against that of its family alone, which the first call records. */
 static void check_answer(const answer *got, size_t family) {
     static answer alone[8];
     if (alone[family].n == 0)
@@ -270,7 +273,7 @@ static void check_answer(const answer *got, size_t family) {
         assert_string_equal(alone[family].digest, got->digest);
 }
 
-/* What random rounds work with. */
+/* The state of random rounds. */
 typedef struct rounds {
     check_rng rng;
     int32_t prompts[8][PROMPT];
@@ -286,7 +289,7 @@ static tern_request request_of(const rounds *r, size_t family) {
         .tokens = r->prompts[family], .n_tokens = PROMPT, .max_tokens = MOST, .ignore_end = true};
 }
 
-/* Between steps: perhaps a request is cancelled, computed pages go to a file, or come from one. */
+/* Between steps: may cancel a request, save computed pages, or load a file. */
 static void disturb(rounds *r, size_t n) {
     const size_t file = check_below(&r->rng, FILES);
     size_t got = 0;
@@ -300,7 +303,7 @@ static void disturb(rounds *r, size_t n) {
         r->loaded += got > 0;
 }
 
-/* Some requests at once, and what came of them. */
+/* Runs some requests at once and checks their answers. */
 static void run_round(rounds *r) {
     const size_t n = 1 + check_below(&r->rng, 5);
     engine_case.n = 0;
@@ -322,8 +325,8 @@ static void run_round(rounds *r) {
     }
 }
 
-/* Prompts that begin alike, some cancelled, with files saved and loaded in between, over memory for
- * few of them. Alone first, each in an engine of its own. */
+/* Prompts that begin alike, some of them cancelled, with files saved and loaded in between, and
+ * memory for few of them. First each runs alone in an engine of its own. */
 static void test_random(void **state) {
     (void)state;
     static rounds r = {.rng = {12}};

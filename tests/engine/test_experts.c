@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which experts a row takes, and their weights. */
+/* The choice of a row's experts, and their weights. */
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ static void check_choice(const tern_config *c, const float p[EXPERTS], const uin
     }
 }
 
-/* Experts in their own order, whatever the order of their chances. */
+/* Experts come in their own order, whatever the order of their chances. */
 static void test_order(void **state) {
     const tern_config c = {.n_expert = EXPERTS, .n_used = USED, .expert_scale = 1.0f};
     (void)state;
@@ -29,7 +29,7 @@ static void test_order(void **state) {
                  (const uint32_t[]){0, 4, 5}, (const float[]){0.4f, 0.2f, 0.3f});
 }
 
-/* Of equal ones the first counts more; a NaN is larger than nothing. */
+/* Among equal chances the first expert wins. A NaN is larger than nothing. */
 static void test_equal_chances(void **state) {
     const tern_config c = {.n_expert = EXPERTS, .n_used = USED, .expert_scale = 1.0f};
     (void)state;
@@ -45,12 +45,12 @@ static void test_equal_chances(void **state) {
         assert_int_equal(ids[i], i);
 }
 
-/* Divided by a sum in the order of the experts, then multiplied: to the bit. */
+/* Divided by a sum in the order of the experts, then multiplied, exact to the bit. */
 static void test_weights(void **state) {
     const tern_config c = {
         .n_expert = EXPERTS, .n_used = USED, .expert_norm = true, .expert_scale = 1.7f};
     const float p[EXPERTS] = {0x1p-24f, 0.3f, 0.0f, 0x1p-24f, 0.5f, 0.0f};
-    const float sum = (p[0] + p[1]) + p[4]; /* of equal small ones the first */
+    const float sum = (p[0] + p[1]) + p[4]; /* among equal small ones, the first */
     (void)state;
     check_choice(&c, p, (const uint32_t[]){0, 1, 4},
                  (const float[]){p[0] / sum * 1.7f, p[1] / sum * 1.7f, p[4] / sum * 1.7f});

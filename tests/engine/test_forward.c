@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One answer: tiny models of both block designs give the same logits and the same cache, bit for
- * bit, however the prompt is split, for every thread count, batch and instruction set.
+ * bit, for every split of the prompt, thread count, batch size and instruction set.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-/* Two chunks of attention; a sanitizer makes everything some ten times slower. */
+/* Two chunks of attention. Sanitizers slow everything down about tenfold. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { PROMPT = 67, SLOW = 1 };
 #else
@@ -128,7 +128,7 @@ static void test_one_answer_q8_0_cache(void **state) {
 /* ---- what the logits are ------------------------------------------------------------------------
  */
 
-/* AC:1. The first token alone gives logits that are finite and differ from each other. */
+/* AC:1. The logits of a single first token are finite and not all equal. */
 static void test_bos_nonzero(void **state) {
     (void)state;
     for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
@@ -154,7 +154,7 @@ static void test_bos_nonzero(void **state) {
     }
 }
 
-/* The logits depend on the last token, on an earlier one, and on the order of the tokens. */
+/* The logits depend on the last token, on earlier ones, and on the order of the tokens. */
 static void test_every_token_matters(void **state) {
     static const int32_t prompts[][3] = {{5, 6, 7}, {5, 6, 8}, {5, 9, 7}, {4, 6, 7}, {6, 5, 7}};
     enum { N = sizeof prompts / sizeof *prompts };
@@ -180,7 +180,7 @@ static void test_every_token_matters(void **state) {
     }
 }
 
-/* NONE, LAST and ALL say the same about the tokens that they have in common. */
+/* NONE, LAST and ALL agree on the tokens that they have in common. */
 static void test_logits_modes(void **state) {
     int32_t tokens[20];
     tern_model *model = tiny_open("llama-tiny-q4_1", NULL);
@@ -231,8 +231,8 @@ static void test_greedy_16_tokens(void **state) {
     (void)state;
     for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
         int32_t first[GREEDY_TOKENS];
-        /* Where the scaled embedding is the head too, random layers add too little to it for
-         * another token than the one before. */
+        /* If the scaled embedding is the head too, random layers add too little to it for a token
+         * other than the one before. */
         bool varied = strcmp(tiny_presets()[i], "gemma3-tiny") == 0;
         for (size_t k = 0; k < n_isas; k++) {
             tern_model *model = tiny_open(tiny_presets()[i], isas[k]);

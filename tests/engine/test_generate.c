@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decode loop on a small model with random weights: what it reports, where it stops, what the
- * session holds afterwards, and that it allocates nothing. */
+/* The decode loop on a small model with random weights: what it reports, where it stops and what
+ * the session holds afterwards. It allocates nothing. */
 
 #include <math.h>
 #include <setjmp.h>
@@ -60,9 +60,9 @@ void *realloc(void *p, size_t size) {
 /* ---- a clock that a test sets -------------------------------------------------------------------
  */
 
-static long shown_seconds; /* 0: the system's own clock */
+static long shown_seconds; /* 0: use the system's clock */
 
-/* In the place of the C library's, whose callers are the library's clock and this test. */
+/* Replaces the C library's function for the library's clock and this test. */
 int clock_gettime(clockid_t clock, struct timespec *t) {
     if (shown_seconds == 0 || clock != CLOCK_MONOTONIC)
         return (int)syscall(SYS_clock_gettime, clock, t);
@@ -121,7 +121,7 @@ static tern_sampler *new_sampler(float temperature, uint64_t seed) {
 
 enum { MAX_SEEN = 1024 };
 
-/* What the callback saw. */
+/* A record of the callback's calls. */
 typedef struct seen {
     int32_t tokens[MAX_SEEN];
     double seconds[MAX_SEEN];
@@ -187,7 +187,7 @@ static bool nap(int32_t token, double seconds, void *user) {
     return nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL) == 0;
 }
 
-/* What the caller does with a token is part of its time, so each takes at least its nap. */
+/* The callback's time counts for its token, so each token takes at least the nap. */
 static void test_times_are_milliseconds(void **state) {
     (void)state;
     tern_session *session = new_session(64, 1);
@@ -207,7 +207,7 @@ static void test_times_are_milliseconds(void **state) {
     tern_session_free(&session);
 }
 
-/* A model that takes five seconds for a prompt and two, four, six, ... for the tokens after it. */
+/* A model that takes five seconds for a prompt, and two, four, six ... for the tokens after it. */
 static tern_status forward_slowly(const int32_t *tokens, size_t n, float *logits, void *user,
                                   tern_error *err) {
     size_t *calls = user;
@@ -219,7 +219,7 @@ static tern_status forward_slowly(const int32_t *tokens, size_t n, float *logits
     return TERN_OK;
 }
 
-/* Which time counts where: the prompt, all tokens, each of them, and the first. */
+/* Which time counts for the prompt, for all tokens, for each token, and for the first. */
 static void test_times_are_told_apart(void **state) {
     (void)state;
     size_t calls = 0;
@@ -320,7 +320,7 @@ static void test_context_stops(void **state) {
     tern_session_free(&session);
 }
 
-/* At a high temperature the end-of-text token comes soon for some seed. */
+/* At a high temperature, some seed soon gives the end-of-text token. */
 static void test_end_of_text_stops_and_is_not_reported(void **state) {
     (void)state;
     const tern_tokenizer *tokenizer;
@@ -341,7 +341,7 @@ static void test_end_of_text_stops_and_is_not_reported(void **state) {
             ended = true;
             assert_int_equal(g.n_generated, s.n);
             assert_int_equal(tern_session_position(session), N_PROMPT + s.n);
-            seen on = {.n = 0}; /* the same run again, going on */
+            seen on = {.n = 0}; /* the same run again, which goes on */
             assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
             tern_sampler_reset(sampler, seed);
             assert_int_equal(
@@ -358,7 +358,7 @@ static void test_end_of_text_stops_and_is_not_reported(void **state) {
     assert_true(ended);
 }
 
-/* The first token that had not been said before stops the same text right before it. */
+/* A stop token ends the same text right before its first occurrence. */
 static void test_stop_tokens(void **state) {
     (void)state;
     tern_session *session = new_session(128, 1);
@@ -374,7 +374,7 @@ static void test_stop_tokens(void **state) {
     for (size_t i = 0; i < at; i++)
         at = all.tokens[i] == all.tokens[at] ? i : at;
     const int32_t stop[] = {(int32_t)info.n_vocab + 5,
-                            all.tokens[at]}; /* one that never comes, one does */
+                            all.tokens[at]}; /* the first never occurs, the second does */
     params.stop_tokens = stop;
     params.n_stop_tokens = 2;
     assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
@@ -396,14 +396,13 @@ static void test_stop_tokens(void **state) {
     tern_session_free(&session);
 }
 
-/* ---- somebody else's forward pass --------------------------------------------------------------
- */
+/* ---- a caller's own forward pass ------------------------------------------------------------- */
 
-/* A session in the guise of a caller's own model, which counts what it is asked. */
+/* A session that poses as a caller's own model, and counts the calls. */
 typedef struct guise {
     tern_session *session;
     size_t calls, tokens;
-    size_t fail_at; /* call that fails, from 1; 0: none */
+    size_t fail_at; /* number of the call that fails, from 1; 0: none */
 } guise;
 
 static tern_status forward_in_guise(const int32_t *tokens, size_t n, float *logits, void *user,
@@ -415,7 +414,7 @@ static tern_status forward_in_guise(const int32_t *tokens, size_t n, float *logi
     return tern_session_eval(g->session, tokens, n, TERN_LOGITS_LAST, logits, err);
 }
 
-/* Sampler, stops and callback do over a caller's forward pass what they do over a session. */
+/* Sampler, stops and callback work the same over a caller's forward pass and over a session. */
 static void test_own_forward(void **state) {
     (void)state;
     tern_generate_params params = {.max_tokens = 12, .ignore_end = true};
@@ -447,7 +446,7 @@ static void test_own_forward(void **state) {
     }
 }
 
-/* A stop token, an end of the text, and what is refused. */
+/* Stop tokens, the end of text, and refusals. */
 static void test_own_forward_ends(void **state) {
     (void)state;
     tern_session *session = new_session(64, 1);
@@ -531,7 +530,7 @@ static void test_no_allocation(void **state) {
     tern_sampler *sampler = new_sampler(0.8F, 42);
     tern_generation g;
     const size_t before = __atomic_load_n(&allocations, __ATOMIC_RELAXED);
-    assert_true(before > 0); /* the counter counts */
+    assert_true(before > 0); /* the counter does count */
     const tern_status status = tern_generate(
         session, sampler, prompt, N_PROMPT,
         &(tern_generate_params){.max_tokens = 200, .ignore_end = true}, NULL, NULL, &g, NULL);

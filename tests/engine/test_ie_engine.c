@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four calls of tern/ie_engine.h: what they answer, what they measure, and that they give back
- * all memory, whichever allocation fails. */
+/* The four calls of tern/ie_engine.h: their answers, their figures, and that they release all
+ * memory, whichever allocation fails. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const char story[] =
     "the lamp there was a book about the sea, and about the wind, and about the sun and the moon, "
     "and about all the small houses of the world.";
 
-static tern_engine_params running; /* of create() */
+static tern_engine_params running; /* used by create() */
 
 static ie_engine_t *create(void) {
     tern_error err = {0};
@@ -85,7 +85,7 @@ static bool on_token(int32_t token, double seconds, void *user) {
     return true;
 }
 
-/* What a session and tern_generate answer; returns how many tokens the prompt has. */
+/* The answer of a session and tern_generate. Returns the number of tokens of the prompt. */
 static size_t answer_by_session(const char *prompt, size_t max_new,
                                 const tern_sampler_params *sampling, said *out) {
     tern_model *model = NULL;
@@ -124,7 +124,7 @@ static bool hear(const char *text, size_t size, void *user) {
     return true;
 }
 
-/* The text is that of a session; the second time pages of the first are found, and count. */
+/* The text is that of a session. The second time, pages of the first are found and counted. */
 static void test_answer(void **state) {
     (void)state;
     said expected, heard = {.size = 0};
@@ -146,7 +146,7 @@ static void test_answer(void **state) {
     assert_int_equal(again.size, expected.size);
     assert_memory_equal(again.text, expected.text, expected.size);
     (void)generate(e, story, MOST, NULL);
-    const ie_metrics_t m = measure(e); /* of all answers, not of the last one */
+    const ie_metrics_t m = measure(e); /* over all answers, not only the last */
     assert_int_equal(m.answers, 3);
     assert_int_equal(m.prompt_tokens, 3 * n_prompt);
     assert_int_equal(m.generated_tokens, 3 * first.figures.n_generated);
@@ -156,7 +156,7 @@ static void test_answer(void **state) {
     assert_null(e);
 }
 
-/* Sampling is that of a session with the same sampler; every parameter of it counts. */
+/* Sampling is that of a session with the same sampler. Every parameter counts. */
 static void test_sampling(void **state) {
     (void)state;
     tern_sampler_params ways[4];
@@ -181,7 +181,7 @@ static void test_sampling(void **state) {
     ie_engine_destroy(&e);
 }
 
-/* Control tokens that are written in a prompt are text: nobody can end or begin one so. */
+/* Control tokens in a prompt are plain text: nobody can begin or end a turn with them. */
 static void test_control_tokens(void **state) {
     (void)state;
     static const char prompt[] = "Once <|end_of_text|> upon <|begin_of_text|> a time";
@@ -201,7 +201,7 @@ static bool refuse(const char *text, size_t size, void *user) {
     return --*(int *)user > 0;
 }
 
-/* How an answer ends: its length, a stop text, the context, the listener. */
+/* The ends of an answer: its length, a stop text, the context, the listener. */
 static void test_ends(void **state) {
     (void)state;
     int left = 3;
@@ -228,7 +228,8 @@ static void test_ends(void **state) {
     ie_engine_destroy(&e);
 }
 
-/* The model ends its text, unless it is to go on; the token that ends it is not text. */
+/* The model ends its text unless it is told to go on. The token that ends it is not part of the
+ * text. */
 static void test_end_of_text(void **state) {
     (void)state;
     static const char sum[] = "Q: What is 2+2? A:";
@@ -257,7 +258,7 @@ static double the_time(void *user) {
     return ((const slow_text *)user)->now;
 }
 
-/* The next token comes 1, 2, 3, ... ms after this one. */
+/* The next token comes 1, 2, 3, ... ms after the one before. */
 static bool pass_time(const char *text, size_t size, void *user) {
     slow_text *s = user;
     (void)text;
@@ -267,7 +268,7 @@ static bool pass_time(const char *text, size_t size, void *user) {
     return true;
 }
 
-/* Percentiles and rates are those of the times that the clock showed. */
+/* Percentiles and rates follow from the times of the test's clock. */
 static void test_metrics(void **state) {
     (void)state;
     slow_text slow = {.now = 5.0};
@@ -278,25 +279,25 @@ static void test_metrics(void **state) {
     ie_metrics_t m = measure(e);
     assert_true(m.answers == 0 && m.p50_ms == 0.0 && m.tokens_per_second == 0.0);
     const ie_answer_t a = generate(e, "Once upon a time", MOST + 1, &params);
-    assert_int_equal(slow.heard, a.figures.n_generated); /* a text for each token */
+    assert_int_equal(slow.heard, a.figures.n_generated); /* one text per token */
     const double before = tern_peak_rss_mib();
     m = measure(e);
     assert_true(fabs(m.p50_ms - 10.0) < 1e-6); /* of 1, 2, ... 20 */
     assert_true(fabs(m.p95_ms - 19.0) < 1e-6);
     assert_true(fabs(m.tokens_per_second - 20.0 / 0.210) < 1e-6);
-    assert_true(m.first_token_ms == 0.0); /* the clock stood */
+    assert_true(m.first_token_ms == 0.0); /* the clock stood still */
     assert_true(before > 0.0 && m.peak_rss_mib >= before);
     assert_true(m.peak_rss_mib <= tern_peak_rss_mib());
     ie_engine_destroy(&e);
 }
 
-/* Each look at the clock takes a millisecond. */
+/* Each reading of the clock takes a millisecond. */
 static double passing_time(void *user) {
     slow_text *s = user;
     return s->now += 1e-3;
 }
 
-/* The first token's time is the mean of the answers, each from its own call on. */
+/* The time to the first token is a mean over the answers, each counted from its own call. */
 static void test_first_token(void **state) {
     (void)state;
     slow_text slow = {.now = 5.0};
@@ -308,7 +309,7 @@ static void test_first_token(void **state) {
     const double sum = first.figures.first_token_seconds + second.figures.first_token_seconds;
     const ie_metrics_t m = measure(e);
     assert_true(fabs(m.first_token_ms - 1e3 * sum / 2) < 1e-6);
-    /* Five gaps, in each of which the engine looks at its clock as often. */
+    /* There are five gaps, and in each the engine reads its clock equally often. */
     assert_true(m.p50_ms > 0.5 && fabs(m.p95_ms - m.p50_ms) < 1e-6);
     assert_true(fabs(m.tokens_per_second - 1e3 / m.p50_ms) < 1e-6);
     ie_engine_destroy(&e);
@@ -344,12 +345,12 @@ static void test_refused(void **state) {
     assert_int_equal(ie_engine_generate(e, text, 1, NULL, &answer, &err), TERN_ERR_CONTEXT);
     assert_non_null(strstr(err.message, "512"));
     assert_int_equal(measure(e).answers, 0);
-    assert_int_equal(generate(e, story, 2, NULL).figures.n_generated, 2); /* it goes on */
+    assert_int_equal(generate(e, story, 2, NULL).figures.n_generated, 2); /* the engine goes on */
     free(text);
     ie_engine_destroy(&e);
 }
 
-/* How the model is loaded is said by who makes the engine. */
+/* Whoever makes the engine decides how the model is loaded. */
 static void test_loading(void **state) {
     (void)state;
     ie_engine_t *e = NULL;
@@ -388,7 +389,7 @@ static void write_overflowing(char path[TINY_PATH_BYTES]) {
     free(bytes);
 }
 
-/* An error that ends an answer is the call's; nothing is counted, nothing is written. */
+/* The call returns the error that ends an answer. Nothing is counted, and nothing is written. */
 static void test_failed_answer(void **state) {
     (void)state;
     char path[TINY_PATH_BYTES];
@@ -406,7 +407,7 @@ static void test_failed_answer(void **state) {
     ie_engine_destroy(&e);
 }
 
-/* Creates, generates, frees: the first failure, or TERN_OK. */
+/* Creates, generates, frees. Returns the first failure, or TERN_OK. */
 static tern_status use(tern_error *err) {
     ie_engine_t *e = NULL;
     ie_answer_t answer;
@@ -418,8 +419,8 @@ static tern_status use(tern_error *err) {
     return status;
 }
 
-/* Everything is given back, after success and after each allocation of an answer that fails;
- * creating is opened with every STEP-th one failing. */
+/* Everything is released: after success, after each failed allocation of an answer, and after every
+ * STEP-th failed allocation while the engine is created. */
 static void test_memory(void **state) {
     (void)state;
     if (!ALLOCATIONS_CAN_FAIL)

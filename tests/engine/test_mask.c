@@ -30,7 +30,7 @@ static void test_one_and_none(void **state) {
     assert_true(mask[0] == 0.0f && mask[1] == 7.0f);
 }
 
-/* Masked scores give the weights that attention over the first i + 1 positions uses. */
+/* Softmax over masked scores gives the same weights as over the first i + 1 positions alone. */
 static void test_agrees_with_positions(void **state) {
     (void)state;
     float mask[POSITIONS * POSITIONS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a prompt, decoding and sampling take no memory: this program's own malloc and mmap count
- * every call, of the library, of the C library and of every thread.
+ * Reading a prompt, decoding and sampling allocate no memory. This program's own malloc and mmap
+ * count every call, from the library, the C library and every thread.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -75,19 +75,19 @@ static size_t counted(void) {
 }
 
 static void check_none_since(size_t before) {
-    const size_t n = counted() - before; /* before check_fail takes memory itself */
+    const size_t n = counted() - before; /* before check_fail allocates itself */
     if (n != 0)
         check_fail("%zu allocations", n);
 }
 
-/* Positive control: each of the functions is seen, also from inside the library. */
+/* Positive control: calls of each function are counted, also from inside the library. */
 static void test_counting_counts(void **state) {
     void *p = NULL;
     const tern_sampler_params greedy = tern_sampler_params_default();
     tern_sampler *sampler = NULL;
     (void)state;
     size_t before = counted();
-    void *volatile kept = malloc(10); /* volatile: a compiler may drop what nobody uses */
+    void *volatile kept = malloc(10); /* volatile: a compiler may drop an unused block */
     assert_int_equal(counted() - before, 1);
     kept = realloc(kept, 20);
     assert_int_equal(counted() - before, 2);
@@ -163,7 +163,7 @@ static void test_eval(void **state) {
                    i % 3 ? TERN_FORMAT_F16 : TERN_FORMAT_Q8_0);
 }
 
-/* Sequences that share passes, and are picked from together: by bounds and from all logits. */
+/* Sequences that share passes and are picked together, by bounds and from all logits. */
 static void test_passes(void **state) {
     enum { SEQUENCES = 3, ROUNDS = 70, LONG = 5 };
     static const tern_sampler_params params[SEQUENCES] = {{.top_p = 1.0f},
@@ -216,7 +216,7 @@ static void test_passes(void **state) {
     tern_model_free(&model);
 }
 
-/* Steps of an engine, from the first pass to the last token of requests of every kind. */
+/* Steps of an engine, from the first pass to the last token, with requests of every kind. */
 static void test_engine(void **state) {
     enum { REQUESTS = 5 };
     static const char *const stops[] = {"never"};
@@ -295,7 +295,7 @@ static void test_sampler(void **state) {
     free(logits);
 }
 
-/* Allocations up to each token of a generation. */
+/* Counts allocations up to each token of a generation. */
 typedef struct token_log {
     size_t at_token[DECODED];
     size_t n;

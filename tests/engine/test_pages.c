@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who uses which page: promises, sharing, what is found again and what goes first. */
+/* Pages and their users: promises, sharing, what is found again, and what is evicted first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static tern_page_key key_of(uint64_t after, int32_t number) {
     return (tern_page_key){.after = after, .space = everybody, .tokens = tokens_of(number)};
 }
 
-/* A page that is taken, known by its number, and released again. */
+/* Takes a page, makes it known by its number, and releases it again. */
 static uint32_t cache(tern_pages *p, uint64_t after, int32_t number) {
     const tern_page_key key = key_of(after, number);
     const uint32_t page = take(p);
@@ -86,14 +86,14 @@ static void test_found_again(void **state) {
     expect(p, 4, 0, 2, 0);
     tern_page_key key = key_of(serial, 2);
     assert_int_equal(tern_pages_find(p, &key), b);
-    key = key_of(0, 2); /* the same tokens behind something else */
+    key = key_of(0, 2); /* the same tokens in another place */
     assert_int_equal(tern_pages_find(p, &key), TERN_NO_PAGE);
-    key = key_of(0, 3); /* one other token */
+    key = key_of(0, 3); /* one token differs */
     assert_int_equal(tern_pages_find(p, &key), TERN_NO_PAGE);
     key = first;
     key.space = somebody;
     assert_int_equal(tern_pages_find(p, &key), TERN_NO_PAGE);
-    for (int32_t i = 3; i < 500; i++) { /* many of them with the hash of the page */
+    for (int32_t i = 3; i < 500; i++) { /* many of these have the page's hash */
         uint8_t space[TERN_SPACE_BYTES] = {(uint8_t)i, (uint8_t)(i >> 8)};
         int32_t tokens[TERN_PAGE];
         memcpy(tokens, first.tokens, sizeof tokens);
@@ -119,7 +119,7 @@ static void test_found_again(void **state) {
     tern_pages_free(&p);
 }
 
-/* A cached page that is promised to somebody cannot be shared: it may be taken. */
+/* A cached page that is promised to somebody cannot be shared, because it may be taken. */
 static void test_promised_pages_are_not_shared(void **state) {
     (void)state;
     tern_pages *p = open_pages(PAGES);
@@ -129,12 +129,12 @@ static void test_promised_pages_are_not_shared(void **state) {
     expect(p, 5, 0, 1, 6);
     tern_pages_unreserve(p, 1);
     assert_true(tern_pages_share(p, a));
-    assert_true(tern_pages_share(p, a)); /* it is used: another user takes nothing from others */
+    assert_true(tern_pages_share(p, a)); /* it is in use: another user takes nothing away */
     expect(p, 5, 1, 0, 5);
     tern_pages_free(&p);
 }
 
-/* The cached page that was used the longest ago is the first to go; a serial never comes again. */
+/* The least recently used cached page is evicted first. A serial is never used again. */
 static void test_eviction(void **state) {
     (void)state;
     tern_pages *p = open_pages(PAGES);
@@ -143,7 +143,7 @@ static void test_eviction(void **state) {
         pages[i] = cache(p, 0, i);
     expect(p, 0, 0, 6, 0);
     const uint64_t serial = tern_pages_serial(p, pages[1]);
-    assert_true(tern_pages_share(p, pages[0])); /* now the latest */
+    assert_true(tern_pages_share(p, pages[0])); /* now the most recent */
     tern_pages_release(p, pages[0]);
     assert_int_equal(take(p), pages[1]);
     expect(p, 0, 1, 5, 0);
@@ -156,7 +156,7 @@ static void test_eviction(void **state) {
     tern_pages_free(&p);
 }
 
-/* Two sequences that computed the same go on with one page. */
+/* Two sequences that computed the same content continue with one page. */
 static void test_same_content(void **state) {
     (void)state;
     tern_pages *p = open_pages(PAGES);
@@ -170,7 +170,7 @@ static void test_same_content(void **state) {
     tern_pages_release(p, a);
     expect(p, 5, 0, 1, 0);
     const uint32_t c = take(p);
-    assert_true(tern_pages_reserve(p, 5)); /* all that is left, the cached one too */
+    assert_true(tern_pages_reserve(p, 5)); /* everything left, including the cached page */
     assert_int_equal(tern_pages_know(p, c, &key), a);
     expect(p, 5, 1, 0, 5);
     tern_pages_free(&p);

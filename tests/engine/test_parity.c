@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prefill and decode leave what a fresh pass over everything leaves: the same logits and the same
- * bytes in the cache, for every architecture, weight format and cache format, up to the last
+ * Prefill and decode leave the same state as a fresh pass over everything: the same logits and the
+ * same bytes in the cache, for every architecture, weight format and cache format, up to the last
  * position of the context.
  */
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define SHIPPED TERN_SOURCE_DIR "/models/tern-small.gguf"
 
-/* A sanitizer makes everything some ten times slower. */
+/* Sanitizers slow everything down about tenfold. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { SLOW = 1 };
 #else
@@ -24,12 +24,12 @@ enum { MAX_TOKENS = 512 };
 static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32, TERN_FORMAT_Q8_0};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* A prompt of n tokens, then m decoded ones, in a context of n + m + spare positions. */
+/* A prompt of n tokens, then m decoded tokens, in a context of n + m + spare positions. */
 typedef struct shape {
     uint32_t n, m, spare;
 } shape;
 
-/* AC:7 is the second. The last ones cross a chunk of attention (64 positions). */
+/* The second one is AC:7. The last ones cross a chunk of attention (64 positions). */
 static const shape shapes[] = {{1, 1, 0}, {5, 1, 0}, {5, 1, 20}, {5, 7, 0}, {63, 3, 0}, {70, 2, 9}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -69,15 +69,15 @@ static void check_shape(const char *name, const tern_model *model, tern_format k
     const float *want = tiny_eval(fresh, tokens, p.n + p.m);
     check_floats("logits", want, got, vocabulary(model));
     tiny_same_cache(fresh, decoded, p.n + p.m);
-    if (p.spare == 0) /* the last token had the last position */
+    if (p.spare == 0) /* the context is full */
         assert_int_equal(tern_session_eval(decoded, tokens, 1, TERN_LOGITS_NONE, NULL, NULL),
                          TERN_ERR_FULL);
     tern_session_free(&decoded);
     tern_session_free(&fresh);
 }
 
-/* The decode loop evaluates each token once, where it belongs, and leaves what a fresh pass leaves.
- */
+/* The decode loop evaluates each token once, at its position, and leaves the state of a fresh
+ * pass. */
 static void check_generated(const char *name, const tern_model *model, shape p) {
     int32_t tokens[MAX_TOKENS];
     const tern_sampler_params greedy = tern_sampler_params_default();
@@ -99,7 +99,7 @@ static void check_generated(const char *name, const tern_model *model, shape p) 
     assert_int_equal(k.n, p.n + p.m);
     assert_int_equal(work.tokens, p.n + p.m);
     assert_int_equal(work.passes, (p.n + 15) / 16 + p.m);
-    uint64_t found = 0; /* positions that a pass finds in the cache: 16, 32 ..., then p.n ... */
+    uint64_t found = 0; /* positions that passes find in the cache: 16, 32 ..., then p.n ... */
     for (uint32_t i = 0; i < p.n; i += 16)
         found += i;
     for (uint32_t i = 0; i < p.m; i++)
@@ -133,7 +133,7 @@ static void test_tiny_models(void **state) {
     }
 }
 
-/* The shipped model, also with its context full. */
+/* The shipped model, also with a full context. */
 static void test_shipped_model(void **state) {
     tern_model *model = NULL;
     (void)state;

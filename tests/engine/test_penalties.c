@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampler with everything turned on against its definition, written once more with a sort,
- * counts over a plain list of tokens and plain loops: every pick is equal. Extremes stay finite.
+ * The sampler with everything turned on against its definition, which is written here again with a
+ * sort, counts over a plain list of tokens and plain loops. Every pick is equal, and extreme values
+ * stay finite.
  */
 
 #include <float.h>
@@ -29,7 +30,7 @@ static uint32_t occurrences(const int32_t *text, size_t n, uint32_t last_n, int3
     return count;
 }
 
-/* The logits that are picked from, behind a text of n tokens. */
+/* Changes the logits as the sampler does after a text of n tokens. */
 static void change(const tern_sampler_params *p, const int32_t *text, size_t n, float *logits,
                    uint32_t n_vocab) {
     for (size_t i = 0; i < p->n_bias; i++)
@@ -55,7 +56,7 @@ static int compare_candidates(const void *a, const void *b) {
     return (i > j) - (i < j);
 }
 
-/* Softmax of x[n] by the scalar kernel, whose bits all have. */
+/* Softmax of x[n] by the scalar kernel. All kernels give the same bits. */
 static void softmax(float *x, size_t n) {
     float *aligned = aligned_alloc(64, (n + 15) / 16 * 64);
     assert_non_null(aligned);
@@ -65,7 +66,7 @@ static void softmax(float *x, size_t n) {
     free(aligned);
 }
 
-/* Picks from changed logits: sort, softmax, cut by top-p and by min-p, draw. */
+/* Picks from the changed logits: sort, softmax, cut by top-p and by min-p, draw. */
 static int32_t definition(const tern_sampler_params *params, tern_chacha *random,
                           const float *logits, size_t n) {
     int32_t order[VOCABULARY_MAX];
@@ -153,7 +154,7 @@ static int32_t pick(tern_sampler *s, const float *logits) {
     return token;
 }
 
-/* Few distinct logits, so that ties matter before and behind the penalties. */
+/* Few distinct logits, so that there are ties before and after the penalties. */
 static void test_picks_equal_the_definition(void **state) {
     (void)state;
     check_rng rng = {3};
@@ -175,7 +176,7 @@ static void test_picks_equal_the_definition(void **state) {
                 logits[i] = floorf(4.0F * check_normal(&rng)) / 2.0F;
             memcpy(kept, logits, sizeof kept);
             text[step] = pick(s, logits);
-            assert_memory_equal(logits, kept, n * sizeof *logits); /* the caller's stay */
+            assert_memory_equal(logits, kept, n * sizeof *logits); /* the caller's logits stay */
             change(&params, text, step, logits, n);
             if (text[step] != definition(&params, &random, logits, n))
                 check_fail("step %zu: token %d", step, text[step]);
@@ -185,7 +186,7 @@ static void test_picks_equal_the_definition(void **state) {
     }
 }
 
-/* Any finite logits and the largest parameters give a token, never an error. */
+/* Any finite logits and the largest parameters give a token, not an error. */
 static void test_extremes(void **state) {
     (void)state;
     check_rng rng = {8};
@@ -216,8 +217,7 @@ static void test_extremes(void **state) {
     }
 }
 
-/* ---- by hand ----------------------------------------------------------------------------------
- */
+/* ---- a worked example ------------------------------------------------------------------------ */
 
 static void test_penalties_by_hand(void **state) {
     (void)state;
@@ -228,7 +228,7 @@ static void test_penalties_by_hand(void **state) {
     tern_sampler *s = make(&params, 4);
     /* 0 has 4, 3.25, 2.5 and loses; 2.5 beats 1's 2.25 until three 0s leave it 1.75 */
     const int32_t expected[] = {0, 0, 1, 0, 0, 0, 1};
-    for (int round = 0; round < 2; round++) { /* a reset forgets all of it */
+    for (int round = 0; round < 2; round++) { /* a reset clears all counts */
         for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
             const int32_t token = pick(s, logits);
             assert_int_equal(token, expected[i]);
@@ -258,7 +258,7 @@ static void test_bias_forbids_and_demands(void **state) {
     }
 }
 
-/* Bad logits are found before anything changes them, and named by what they were. */
+/* Bad logits are found before anything changes them, and reported as they were. */
 static void test_nonfinite_logits(void **state) {
     (void)state;
     const float bad[] = {NAN, INFINITY, -INFINITY};

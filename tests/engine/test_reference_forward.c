@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole forward pass against one made of nothing but the reference functions, token by token,
- * on the weights as the file stores them: the same logits and the same cache, bit for bit.
+ * The whole forward pass against one that uses the reference functions alone, token by token, on
+ * the weights as the file stores them: the same logits and the same cache, bit for bit.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static float *all_logits(const char *preset, const tern_model *model, const int3
 static void check_kinds(const tern_model *model, const int32_t *tokens, const float *want,
                         tern_session_params params);
 
-/* As if a file asked for gates that are cut, for other weights, for one expert or for all. */
+/* Pretends that the file asks for clamped gates, other weights, and one expert or all of them. */
 static void check_experts(const char *preset, uint32_t used, bool norm, float clamp) {
     static const uint32_t batches[] = {1, 7, 70}, threads[] = {1, 2, 3};
     const char *isas[16];
@@ -106,7 +106,7 @@ static void test_experts(void **state) {
 /* ---- layers of two kinds ----------------------------------------------------------------------
  */
 
-/* A model's layers in two kinds, as if its architecture had them. */
+/* Makes a model's layers two kinds, as if its architecture had them. */
 typedef struct two_kinds {
     tern_arch arch;
     tern_arch_second_kind second;
@@ -126,7 +126,7 @@ static void open_two_kinds(two_kinds *t, const char *preset, const char *isa, ui
     assert_int_equal(tern_model_use_kinds(t->model, NULL), TERN_OK);
 }
 
-/* The reference's logits of all tokens, of a model as it is. */
+/* The reference's logits of all tokens, for a model as it is. */
 static float *all_logits(const char *preset, const tern_model *model, const int32_t *tokens) {
     plain p = plain_new(preset, model, TERN_FORMAT_F16);
     float *logits = tiny_floats((size_t)p.info.n_vocab * TOKENS);
@@ -149,7 +149,7 @@ static float *plain_logits(const char *preset, const tern_model *model, uint32_t
     return logits;
 }
 
-/* All logits, or those of the last token: then the last layer turns some queries only. */
+/* Checks all logits, then those of the last token, where the last layer computes fewer queries. */
 static void check_kinds(const tern_model *model, const int32_t *tokens, const float *want,
                         tern_session_params params) {
     const size_t n_vocab = model->config.n_vocab;
@@ -165,7 +165,8 @@ static void check_kinds(const tern_model *model, const int32_t *tokens, const fl
     tern_session_free(&s);
 }
 
-/* Angles by kind: those of the reference with the rope of each layer, whatever computes them. */
+/* Each layer uses the rope of its kind, as in the reference, on every set, batch and thread
+ * count. */
 static void check_two_kinds(const char *preset, uint32_t period) {
     static const uint32_t batches[] = {1, 7, 32}, threads[] = {1, 2, 3};
     const char *isas[16];
@@ -199,10 +200,10 @@ static void check_two_kinds(const char *preset, uint32_t period) {
 static void test_two_kinds(void **state) {
     (void)state;
     check_two_kinds("bitnet-tiny", 2);     /* the first layer is of the second kind */
-    check_two_kinds("llama-tiny-q4_1", 3); /* both layers are */
+    check_two_kinds("llama-tiny-q4_1", 3); /* both layers are of the second kind */
 }
 
-/* Windows that begin anywhere in a page, by batches and threads: those of the reference. */
+/* Windows that begin anywhere in a page, for several batches and threads, as in the reference. */
 static void test_window(void **state) {
     static const uint32_t batches[] = {1, 7, 32}, threads[] = {1, 2, 3};
     const char *isas[16];

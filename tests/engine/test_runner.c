@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sequences that share passes (runtime/engine/forward/runner.h): whatever runs beside a sequence,
- * however it is cut into spans, wherever its pages lie and however many threads there are, every
- * hidden state, logit, picked token and cache row is the one that the sequence gives alone, one
- * token at a time, in one thread.
+ * Sequences that share passes (runtime/engine/forward/runner.h). Whatever runs beside a sequence,
+ * however it is cut into spans, wherever its pages lie and however many threads there are: every
+ * hidden state, logit, picked token and cache row equals that of the sequence alone, one token at a
+ * time, in one thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,23 +22,23 @@ enum {
     N_PICKS = 3
 };
 
-#ifdef __SANITIZE_THREAD__ /* which makes everything slow */
+#ifdef __SANITIZE_THREAD__ /* it slows everything down */
 enum { ROUNDS = 1, MOST_THREADS = 3 };
 #else
 enum { ROUNDS = 3, MOST_THREADS = 4 };
 #endif
 
-/* A sequence, what it gives alone, and how far it has come. */
+/* A sequence, its results alone, and how far it has come. */
 typedef struct sequence {
     int32_t tokens[LONGEST];
     uint32_t pages[PAGES / SEQUENCES];
     size_t length;
     float *hidden, *logits; /* [LONGEST][n_embd], [LONGEST][n_vocab] */
     size_t at;
-    tern_sampler *alone, *together; /* that have drawn the same */
+    tern_sampler *alone, *together; /* samplers in the same state */
 } sequence;
 
-/* Decided by bounds, mostly, and by all logits. */
+/* Most are decided by bounds, the others by all logits. */
 static const tern_sampler_params samplers[SEQUENCES] = {
     {.top_p = 1.0f},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f},
@@ -80,14 +80,14 @@ static tern_pool open_pool(const tern_model *model, tern_format kv) {
     return pool;
 }
 
-/* Each sequence gets pages that follow each other. */
+/* Gives each sequence consecutive pages. */
 static void lay_pages(world *w) {
     for (size_t i = 0; i < SEQUENCES; i++)
         for (uint32_t j = 0; j < PAGES / SEQUENCES; j++)
             w->s[i].pages[j] = (uint32_t)i * (PAGES / SEQUENCES) + j;
 }
 
-/* Deals the pages of the pool out anew. */
+/* Deals out the pool's pages anew. */
 static void shuffle_pages(world *w) {
     for (uint32_t i = PAGES - 1; i > 0; i--) {
         const uint32_t j = check_below(&w->rng, i + 1);
@@ -99,7 +99,7 @@ static void shuffle_pages(world *w) {
     }
 }
 
-/* What each sequence gives alone. */
+/* Computes the results of each sequence alone. */
 static void run_alone(world *w) {
     tern_runner *r = open_runner(w->model, 1, 1);
     tern_error err = {0};
@@ -160,14 +160,14 @@ static void world_close(world *w) {
 
 /* ---- random passes --------------------------------------------------------------------------- */
 
-/* A pass, and which sequence each span belongs to. */
+/* A pass, and the sequence of each span. */
 typedef struct pass {
     tern_pass_span spans[SEQUENCES];
     sequence *of[SEQUENCES];
     size_t n, rows;
 } pass;
 
-/* Embeddings in place of the tokens of a span. */
+/* The embeddings of a span's tokens, which replace the tokens. */
 static const float *embeddings(world *w, const sequence *s, size_t n, size_t row) {
     float *rows = w->rows + row * w->info.n_embd;
     for (size_t i = 0; i < n; i++)
@@ -201,7 +201,7 @@ static void add_span(world *w, pass *p, sequence *s) {
     p->rows += n;
 }
 
-/* Some of the sequences, in any order. */
+/* Some of the sequences, in random order. */
 static pass make_pass(world *w) {
     pass p = {.n = 0};
     const size_t first = check_below(&w->rng, SEQUENCES);
@@ -212,7 +212,7 @@ static pass make_pass(world *w) {
     return p;
 }
 
-/* Tokens that are only guessed, and wrong: the sequence then goes on from where it was. */
+/* Runs wrong guesses for a sequence, which then continues from where it was. */
 static void spoil(world *w, tern_runner *r) {
     int32_t wrong[8];
     sequence *s = &w->s[check_below(&w->rng, SEQUENCES)];
@@ -238,7 +238,7 @@ static void check_hidden(const world *w, tern_runner *r, const pass *p) {
     }
 }
 
-/* Of some of the wanted rows together. */
+/* Checks the logits of some of the wanted rows, computed together. */
 static void check_logits(world *w, tern_runner *r, const pass *p) {
     const float *want[N_BATCH];
     size_t wanted = 0;
@@ -257,7 +257,7 @@ static void check_logits(world *w, tern_runner *r, const pass *p) {
         check_floats("logits", want[first + i], w->logits + i * w->info.n_vocab, w->info.n_vocab);
 }
 
-/* A token after one of the wanted rows of each span, all picked together. */
+/* Picks a token after one of the wanted rows of each span, all together. */
 static void check_picks(world *w, tern_runner *r, const pass *p) {
     tern_pick picks[SEQUENCES];
     int32_t want[SEQUENCES];
@@ -285,7 +285,7 @@ static void check_picks(world *w, tern_runner *r, const pass *p) {
     }
 }
 
-/* The sequences in random passes, until all have come to their ends. */
+/* Runs the sequences in random passes until all have come to their ends. */
 static void run_together(world *w, tern_runner *r) {
     size_t left = SEQUENCES;
     for (size_t i = 0; i < SEQUENCES; i++)
@@ -308,7 +308,7 @@ static void run_together(world *w, tern_runner *r) {
     }
 }
 
-/* Keys and values of a sequence, beside those that it has alone, in the pages of before. */
+/* Compares a sequence's keys and values with those it has alone. `alone` lists its pages there. */
 static void check_cache(const world *w, size_t i, const uint32_t *alone) {
     for (uint32_t layer = 0; layer < w->info.n_layer; layer++)
         for (uint32_t head = 0; head < w->info.n_head_kv; head++)
@@ -357,7 +357,7 @@ static void test_q8_0(void **state) {
     check_together("bitnet-tiny", TERN_FORMAT_Q8_0, MOST_THREADS);
 }
 
-/* Biases, norms of heads, other products. */
+/* Other architectures: biases, norms of heads, other products. */
 static void test_architectures(void **state) {
     (void)state;
     for (const char *const *preset = tiny_presets(); *preset != NULL; preset++)

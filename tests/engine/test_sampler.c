@@ -19,7 +19,7 @@
 /* ---- ChaCha8 --------------------------------------------------------------------------------- */
 
 typedef struct chacha_vector {
-    const char *key, *nonce, *stream; /* hexadecimal; two blocks of keystream */
+    const char *key, *nonce, *stream; /* hexadecimal; the keystream has two blocks */
 } chacha_vector;
 
 /* draft-strombergson-chacha-test-vectors-01, 256-bit keys, 8 rounds: TC1 to TC4, TC7, TC8. */
@@ -149,7 +149,7 @@ static int32_t pick(tern_sampler *s, const float *logits) {
     return token;
 }
 
-/* Logits around 0 with many equal values, so that ties matter. */
+/* Logits around 0 with many equal values, so that there are ties. */
 static float *make_logits(size_t n, uint64_t seed) {
     float *logits = malloc(n * sizeof *logits);
     assert_non_null(logits);
@@ -232,7 +232,7 @@ static void test_top_k_stays_inside_the_k_best(void **state) {
             worst = rank > worst ? rank : worst;
         }
         assert_true(worst < ks[i]);
-        assert_true(ks[i] > 40 || worst == ks[i] - 1); /* and reaches all of a few */
+        assert_true(ks[i] > 40 || worst == ks[i] - 1); /* and each of a few occurs */
         tern_sampler_free(&s);
     }
     free(order);
@@ -241,7 +241,7 @@ static void test_top_k_stays_inside_the_k_best(void **state) {
 
 static void test_top_p_keeps_the_shortest_run(void **state) {
     (void)state;
-    /* probabilities 0.5, 0.25, 0.125, 0.0625, 0.0625, stored backwards */
+    /* probabilities 0.5, 0.25, 0.125, 0.0625, 0.0625, in reverse order */
     float logits[5];
     const double p[] = {0.0625, 0.0625, 0.125, 0.25, 0.5};
     for (int i = 0; i < 5; i++)
@@ -251,7 +251,7 @@ static void test_top_p_keeps_the_shortest_run(void **state) {
         int32_t lowest; /* smallest id that may appear */
     } cases[] = {{0.3F, 4}, {0.6F, 3}, {0.85F, 2}, {0.935F, 0}, {0.99F, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        for (uint32_t k = 0; k < 5; k += 4) { /* without top-k, and behind a top-k of 4 */
+        for (uint32_t k = 0; k < 5; k += 4) { /* without top-k, and with a top-k of 4 */
             tern_sampler *s = make(1.0F, k, cases[i].top_p, 42, 5);
             bool seen[5] = {false};
             for (int draw = 0; draw < 3000; draw++)
@@ -265,7 +265,7 @@ static void test_top_p_keeps_the_shortest_run(void **state) {
     }
 }
 
-/* Pearson's statistic of 20,000 draws against softmax(logits / T); 7 degrees of freedom. */
+/* Pearson's statistic of 20,000 draws against softmax(logits / T), with 7 degrees of freedom. */
 static void test_frequencies_follow_softmax(void **state) {
     (void)state;
     enum { N = 8, DRAWS = 20000 };
@@ -297,7 +297,7 @@ static void test_frequencies_follow_softmax(void **state) {
     }
 }
 
-/* The whole definition once more, with a sort and plain loops; exact equality of every draw. */
+/* The whole definition again, with a sort and plain loops. Every draw must be equal. */
 static int32_t reference_pick(tern_chacha *random, const float *logits, size_t n, float temperature,
                               size_t k, float top_p) {
     const tern_kernel_row *row = tern_kernel_select(0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
@@ -392,7 +392,7 @@ static void test_same_seed_same_tokens_and_reset(void **state) /* AC:3 */
 
 static void test_known_tokens(void **state) {
     (void)state;
-    /* seed 42, eight equal logits: token = floor(8 * uniform); pins the expansion of the seed */
+    /* seed 42, eight equal logits: token = floor(8 * uniform); pins how the seed is expanded */
     const float logits[8] = {0};
     tern_sampler *s = make(1.0F, 0, 1.0F, 42, 8);
     tern_chacha c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which sequences run, what a pass computes of them, and in which pages. TERN_TEST_STEPS says how
- * long the random walk is. */
+/* The schedule: which sequences run, what a pass computes of them, and in which pages.
+ * TERN_TEST_STEPS sets the length of the random walk. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void test_in_order(void **state) {
     schedule_case_close(&w);
 }
 
-/* What does not fit yet holds up what comes later, however small. */
+/* A sequence that does not fit yet delays all later ones, however small they are. */
 static void test_no_overtaking(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_small);
@@ -39,7 +39,7 @@ static void test_no_overtaking(void **state) {
     schedule_case_add(&w, schedule_case_begin(&w, 1, 4, 600, 640, 40));
     schedule_case_pass(&w);
     schedule_case_add(
-        &w, schedule_case_begin(&w, 2, 8, 690, 700, 10)); /* 11 pages: one more than there is */
+        &w, schedule_case_begin(&w, 2, 8, 690, 700, 10)); /* 11 pages: one more than is free */
     schedule_case_add(&w, schedule_case_begin(&w, 3, 12, 5, 9, 4));
     while (w.sequences[0].is_there && w.sequences[1].is_there) {
         assert_false(w.sequences[2].job.is_running || w.sequences[3].job.is_running);
@@ -76,15 +76,14 @@ static void test_queue_limit(void **state) {
     schedule_case_close(&w);
 }
 
-/* A sequence finds what another one has computed, unless its name space is another one. */
+/* A sequence finds what another one has computed, if they share a name space. */
 static void test_sharing(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_small);
     schedule_case_add(&w, schedule_case_begin(&w, 0, 0, 300, 400, 100));
     for (int i = 0; i < 8; i++)
         schedule_case_pass(&w);
-    schedule_case_add(&w,
-                      schedule_case_begin(&w, 1, 0, 300, 310, 10)); /* while the first one runs */
+    schedule_case_add(&w, schedule_case_begin(&w, 1, 0, 300, 310, 10)); /* while the first runs */
     schedule_case_add(&w, schedule_case_begin(&w, 2, 1, 300, 310, 10)); /* differs at token 99 */
     schedule_case_add(&w, schedule_case_begin(&w, 3, 4, 300, 310, 10)); /* another space */
     schedule_case_pass(&w);
@@ -95,7 +94,7 @@ static void test_sharing(void **state) {
     }
     schedule_case_add(
         &w, schedule_case_begin(&w, 4, 0, 257, 260,
-                                3)); /* when all is over; the last token is computed anyway */
+                                3)); /* after all others; the last token is always computed */
     schedule_case_add(&w, schedule_case_begin(&w, 5, 0, 256, 260, 4));
     schedule_case_pass(&w);
     assert_int_equal(w.sequences[4].job.n_shared, 256);
@@ -103,7 +102,7 @@ static void test_sharing(void **state) {
     schedule_case_close(&w);
 }
 
-/* Rows whose results are wanted are computed, not found, and told to be wanted. */
+/* Rows with wanted results are computed, never taken from the cache, and marked as wanted. */
 static void test_wanted(void **state) {
     (void)state;
     tern_plan_span spans[4];
@@ -132,7 +131,7 @@ static void test_wanted(void **state) {
     schedule_case_close(&w);
 }
 
-/* A branch waits until the prompt that it begins with has been read, and others need not. */
+/* A branch waits until the prompt that it begins with has been read. Others do not wait. */
 static void test_branches(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_small);
@@ -155,13 +154,14 @@ static void test_branches(void **state) {
     schedule_case_close(&w);
 }
 
-/* Without memory to go on the youngest waits again, and later goes on with the same tokens. */
+/* When memory runs out, the youngest sequence is set aside, and later continues with the same
+ * tokens. */
 static void test_set_aside(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_small);
     for (size_t i = 0; i < 3; i++)
         schedule_case_add(&w, schedule_case_begin(&w, i, (int32_t)(4 * i), 100, 690,
-                                                  128)); /* 11 pages each at last, 30 there */
+                                                  128)); /* 11 pages each in the end, of 30 */
     bool is_aside = false;
     while (w.sequences[0].is_there) {
         schedule_case_pass(&w);
@@ -185,17 +185,17 @@ static void test_costs(void **state) {
     assert_int_equal(tern_pass_costs_rows(&c, 0.001, 128), 128);
     assert_int_equal(tern_pass_costs_rows(&c, 0.001, 1), 1);
     tern_pass_costs_add(&c, 1, 0.010);
-    assert_int_equal(tern_pass_costs_rows(&c, 0.0455, 128), 4); /* no size but 1 is known */
+    assert_int_equal(tern_pass_costs_rows(&c, 0.0455, 128), 4); /* only size 1 is known */
     assert_int_equal(tern_pass_costs_rows(&c, 0.009, 128), 0);
     tern_pass_costs_add(&c, 4, 0.020); /* 5 ms a row */
     assert_int_equal(tern_pass_costs_rows(&c, 0.0455, 128), 9);
     assert_int_equal(tern_pass_costs_rows(&c, 10.0, 100), 100);
-    tern_pass_costs_add(&c, 4, 0.200); /* once slow: a quarter of it counts */
+    tern_pass_costs_add(&c, 4, 0.200); /* one slow pass: a quarter of it counts */
     assert_true(c.row_seconds[2] > 0.0162 && c.row_seconds[2] < 0.0163);
-    tern_pass_costs_add(&c, 1, 0.010); /* and no longer than until a smaller pass was quicker */
+    tern_pass_costs_add(&c, 1, 0.010); /* forgotten once a smaller pass was quicker */
     assert_true(c.row_seconds[2] == c.row_seconds[0]);
     c = (tern_pass_costs){0};
-    tern_pass_costs_add(&c, 64, 0.64); /* a smaller pass takes no longer than the larger one */
+    tern_pass_costs_add(&c, 64, 0.64); /* a smaller pass is assumed to take no longer */
     assert_int_equal(tern_pass_costs_rows(&c, 0.64, 4096), 64);
     assert_int_equal(tern_pass_costs_rows(&c, 0.63, 4096), 0);
     for (uint32_t rows = 1; rows <= 4096; rows++)
@@ -206,7 +206,7 @@ static void test_costs(void **state) {
     }
 }
 
-/* While others decode a long prompt comes in pieces of what the gap leaves; else all at once. */
+/* While others decode, a long prompt is read in pieces that fit the gap; otherwise all at once. */
 static void test_pieces(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_small);
@@ -224,7 +224,7 @@ static void test_pieces(void **state) {
         assert_int_equal(w.sequences[0].job.n_tokens, 7 + passes); /* each pass gives it a token */
     }
     assert_true(passes > 40 && passes < 80);
-    w.gap = 0.001; /* less than any pass takes: still a row for each, and one of the prompt */
+    w.gap = 0.001; /* less than any pass takes: each decoder still gets a row, and the prompt one */
     schedule_case_add(&w, schedule_case_begin(&w, 3, 12, 600, 610, 10));
     schedule_case_pass(&w);
     assert_int_equal(schedule_case_pass(&w), 4);
@@ -236,7 +236,7 @@ static void test_pieces(void **state) {
 
 enum { LONG = 4000, DECODING = 4 };
 
-/* Machines that the test thinks of: seconds of a pass, by its rows and how far the prompt is. */
+/* Imagined machines: the seconds of a pass, by its rows and the position in the prompt. */
 static double of_slow_memory(uint32_t rows, uint32_t position) {
     return 0.050 + 0.001 * rows + 1e-7 * position;
 }
@@ -256,9 +256,9 @@ static double p95(double *seconds, size_t n) {
     return seconds[(n * 95 + 99) / 100 - 1];
 }
 
-/* Jobs [0, DECODING) decode, the last one reads a long prompt; they share no page. */
+/* Jobs [0, DECODING) decode, the last one reads a long prompt. They share no page. */
 static void make_jobs(tern_job jobs[DECODING + 1]) {
-    static int32_t tokens[DECODING + 1][LONG + 2]; /* what they are does not matter */
+    static int32_t tokens[DECODING + 1][LONG + 2]; /* the values do not matter */
     static const uint8_t spaces[DECODING + 1][TERN_SPACE_BYTES] = {{1}, {2}, {3}, {4}, {5}};
     for (uint32_t i = 0; i <= DECODING; i++)
         jobs[i] = (tern_job){.number = i,
@@ -269,7 +269,8 @@ static void make_jobs(tern_job jobs[DECODING + 1]) {
                              .ahead = 64};
 }
 
-/* Seconds of a pass, as `cost` has them; they are learnt from. All that decode get a token. */
+/* Makes a pass and returns its seconds, by `cost`, from which the schedule learns. All decoding
+ * jobs must get a token. */
 static double timed_pass(tern_schedule *s, const tern_job *jobs, tern_pass_costs *costs, double gap,
                          double (*cost)(uint32_t rows, uint32_t position)) {
     tern_plan_span spans[DECODING + 1];
@@ -306,11 +307,12 @@ static void check_gap(double gap, double (*cost)(uint32_t rows, uint32_t positio
     while (!jobs[DECODING].has_read)
         during[n++] = timed_pass(s, jobs, &costs, gap, cost);
     assert_true(p95(during, n) - p95(before, 100) <= gap + cost(1, 0));
-    assert_true(n < LONG / 3); /* it is read in pieces of some size */
+    assert_true(n < LONG / 3); /* the pieces are not too small */
     tern_schedule_free(&s);
 }
 
-/* A long prompt arrives: p95 between tokens grows by the gap and a pass of one token at most. */
+/* When a long prompt arrives, p95 between tokens grows at most by the gap and a pass of one
+ * token. */
 static void test_long_prompt(void **state) {
     (void)state;
     static double (*const machines[])(uint32_t, uint32_t) = {of_slow_memory, of_slow_arithmetic,
@@ -320,7 +322,7 @@ static void test_long_prompt(void **state) {
         check_gap(gaps[i / 3], machines[i % 3]);
 }
 
-/* Guesses that are right save passes, wrong ones change nothing. */
+/* Right guesses save passes, wrong ones change nothing. */
 static void test_guesses(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_small);
@@ -331,7 +333,7 @@ static void test_guesses(void **state) {
     uint32_t passes = 0;
     for (uint32_t n = s->job.n_tokens; s->is_there; passes++, n = s->job.n_tokens) {
         uint64_t sum = s->sums[n];
-        for (uint32_t i = 0; i < 4 && n + i < MOST; i++) { /* the third guess is mostly wrong */
+        for (uint32_t i = 0; i < 4 && n + i < MOST; i++) { /* the third guess is usually wrong */
             s->tokens[n + i] = i == 2 && n % 5 > 0 ? 9 : (int32_t)(sum % 3);
             sum = schedule_case_mixed(sum, s->tokens[n + i]);
         }

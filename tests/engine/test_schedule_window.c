@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of layers with a window: which a sequence has, what it leaves, and what is found again.
- * TERN_TEST_STEPS says how long the random walks are together. */
+/* Pages of layers with a window: which ones a sequence holds, which it leaves, and what is found
+ * again. TERN_TEST_STEPS sets the total length of the random walks. */
 #include "tests/engine/schedule_case.h"
 #include "tests/support/check.h"
 
@@ -8,7 +8,7 @@ static tern_page_counts window_counts(const schedule_world *w) {
     return tern_pages_count(tern_schedule_window_pages(w->schedule));
 }
 
-/* However long a sequence grows, it has the pages that its window sees, and leaves the others. */
+/* However long a sequence grows, it holds only the pages that its window sees. */
 static void test_window(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_windowed(100));
@@ -28,7 +28,7 @@ static void test_window(void **state) {
     schedule_case_close(&w);
 }
 
-/* Computes a sequence alone from its beginning to its end; returns how many tokens it found. */
+/* Computes a sequence alone from beginning to end. Returns how many tokens it found. */
 static uint32_t run_alone(schedule_world *w, int32_t family, uint32_t n, uint32_t limit) {
     schedule_sequence *s = schedule_case_begin(w, 0, family, n, limit, MOST);
     schedule_case_add(w, s);
@@ -39,14 +39,14 @@ static uint32_t run_alone(schedule_world *w, int32_t family, uint32_t n, uint32_
     return shared;
 }
 
-/* What begins alike is found up to where the window is there, too: other sequences took the pages
- * of windows that were left the longest ago, while those of all positions are still known. */
+/* A common beginning is found as far as its window is still cached. Other sequences evict the
+ * window pages that were left longest ago, while the pages of all positions are still known. */
 static void test_window_sharing(void **state) {
     (void)state;
     schedule_world w = schedule_case_open(schedule_case_windowed(100));
     assert_int_equal(run_alone(&w, 0, 300, 310), 0);
     assert_int_equal(run_alone(&w, 0, 300, 310), 256);
-    assert_int_equal(run_alone(&w, 0, 150, 160), 128); /* within what the first one left */
+    assert_int_equal(run_alone(&w, 0, 150, 160), 128); /* inside what the first one left */
     (void)run_alone(&w, 4, 690, 700);                  /* 11 pages */
     assert_int_equal(run_alone(&w, 0, 300, 310), 256);
     (void)run_alone(&w, 8, 690, 700);
@@ -58,11 +58,11 @@ static void test_window_sharing(void **state) {
     schedule_case_close(&w);
 }
 
-/* Sequences that share a window and leave it one after the other never lack a page. */
+/* Sequences that share a window and leave it one by one never lack a page. */
 static void test_window_quotas(void **state) {
     (void)state;
     tern_schedule_params params = schedule_case_windowed(100);
-    params.n_window_pages = 8; /* of two sequences */
+    params.n_window_pages = 8; /* enough for two sequences */
     schedule_world w = schedule_case_open(params);
     for (size_t i = 0; i < 4; i++)
         schedule_case_add(&w, schedule_case_begin(&w, i, 0, 200, 260, 60));
@@ -78,7 +78,7 @@ static void test_window_quotas(void **state) {
     schedule_case_close(&w);
 }
 
-/* Pages that come from elsewhere: those of the last window, and what is known is not lent twice. */
+/* Pages that are filled from elsewhere: those of the last window. Known ones are not lent again. */
 static void test_window_lent(void **state) {
     (void)state;
     uint32_t pages[4], window_pages[4];
@@ -102,16 +102,16 @@ static void test_window_lent(void **state) {
     assert_int_equal(window_counts(&w).cached, 2);
     assert_int_equal(tern_schedule_find(w.schedule, &job), 4);
     assert_int_equal(job.window.first, 2);
-    assert_true(tern_schedule_lend(w.schedule, &job)); /* again: nothing is there twice */
+    assert_true(tern_schedule_lend(w.schedule, &job)); /* again: no page is there twice */
     tern_schedule_take_back(w.schedule, &job, true);
     assert_int_equal(window_counts(&w).cached, 2);
     assert_int_equal(window_counts(&w).reserved, 0);
-    job.n_tokens = 192; /* its window is not there */
+    job.n_tokens = 192; /* its window is not cached */
     assert_int_equal(tern_schedule_find(w.schedule, &job), 0);
     schedule_case_close(&w);
 }
 
-/* At least what one sequence sees. */
+/* There must be enough pages for the window of one sequence. */
 static void test_window_refused(void **state) {
     (void)state;
     tern_schedule *s = NULL;

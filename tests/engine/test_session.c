@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: parameters, the edges of the context, refusals that change nothing, rewinding, threads.
- */
+/* Sessions: parameters, the edges of the context, refusals that change nothing, rewinding, and
+ * threads. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static int session_close(void **state) {
     return shared.session != NULL;
 }
 
-/* Evaluates tokens[first .. first + n) and copies the last one's logits to `out` (may be NULL). */
+/* Evaluates tokens[first .. first + n) and copies the last token's logits to `out` (may be
+ * NULL). */
 static void eval(tern_session *s, size_t first, size_t n, float *out) {
     tern_error err = {0};
     float *logits = tern_session_logits(s);
@@ -127,7 +128,7 @@ static void test_refused_parameters(void **state) {
     assert_int_equal(tern_session_bytes(f->model, &good, NULL, NULL), TERN_ERR_NULL);
 }
 
-/* Whether a row with this operation is among those that the session has executed. */
+/* True if the session has executed a kernel of this operation. */
 static bool executed(const tern_session *s, tern_op op) {
     const tern_kernel_row *rows[64];
     const size_t n = tern_session_kernels(s, rows, 64);
@@ -138,8 +139,8 @@ static bool executed(const tern_session *s, tern_op op) {
     return found;
 }
 
-/* Nothing before the first token, no product of several tokens before there were several at once.
- */
+/* No kernel has run before the first token, and no product of several tokens before a batch has
+ * several. */
 static void test_work(void **state) {
     const fixture *f = *state;
     tern_session *s = tiny_session(
@@ -161,7 +162,7 @@ static void test_work(void **state) {
     assert_int_equal(work.products, 4 * 7 * info.n_layer + 3); /* the batch of 4 had no logits */
     const tern_kernel_row *rows[64], *all[64];
     const size_t n = tern_session_kernels(s, rows, 64);
-    /* More in all: the head's gemm, and the gemv that scans its image. */
+    /* In all there are two more: the head's gemm, and the gemv that scans its image. */
     assert_int_equal(tern_model_kernels(f->model, TERN_FORMAT_F16, all, 64), n + 2);
     tern_session_free(&s);
 }
@@ -179,7 +180,7 @@ static void test_bytes(void **state) {
         assert_int_equal(large - small, tern_model_kv_bytes(f->model, 512 - 64, formats[i]) +
                                             (512 - 64) * sizeof(int32_t)); /* the tokens */
         const uint64_t of_one = large - small;
-        p.threads = 2; /* which share heads: 7 more chunks have states of 4 heads for 16 tokens */
+        p.threads = 2; /* they share heads: 7 more chunks have states of 4 heads for 16 tokens */
         assert_int_equal(tern_session_bytes(f->model, &p, &large, NULL), TERN_OK);
         p.n_ctx = 64;
         assert_int_equal(tern_session_bytes(f->model, &p, &small, NULL), TERN_OK);
@@ -191,7 +192,8 @@ static void test_bytes(void **state) {
     assert_int_equal(tern_model_kv_bytes(f->model, 64, TERN_FORMAT_F32), 2 * 4 * 2 * 2 * 64 * 64);
 }
 
-/* More layers of the same shape take more cache and nothing else: scratch is shared by all. */
+/* More layers of the same shape take more cache and nothing else, because they share the
+ * scratch. */
 static void test_layers_share_buffers(void **state) {
     const fixture *f = *state;
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
@@ -209,7 +211,7 @@ static void test_layers_share_buffers(void **state) {
         }
 }
 
-/* A model without its weights can be planned with, not run. */
+/* A model without its weights can be planned with, but not run. */
 static void test_no_weights(void **state) {
     const tern_model_params params = {.no_weights = true};
     const tern_session_params defaults = tern_session_params_default();
@@ -232,11 +234,11 @@ static void test_no_weights(void **state) {
     tern_model_free(&model);
 }
 
-/* A session of a long context holds what its tokens need, not what it may come to need. */
+/* A session of a long context only takes memory for its tokens, not for the whole context. */
 static void test_memory_comes_with_tokens(void **state) {
     enum { LONG = 1 << 17 };
     const fixture *f = *state;
-    tern_model trained = *f->model; /* as if for more */
+    tern_model trained = *f->model; /* pretend a longer one */
     trained.config.n_ctx = LONG;
     tern_session *s = tiny_session(
         &trained, (tern_session_params){.n_ctx = LONG, .threads = 1, .kv = TERN_FORMAT_F32});
@@ -250,7 +252,7 @@ static void test_memory_comes_with_tokens(void **state) {
 }
 
 #ifdef LITTLE_MEMORY_WORKS
-/* Address space for everything but the session's arena: an error, and nothing is lost. */
+/* There is address space for everything but the session's arena: an error, and nothing leaks. */
 static void test_no_memory(void **state) {
     const fixture *f = *state;
     const tern_session_params params = {.n_batch = 128, .threads = 1, .kv = TERN_FORMAT_F32};
@@ -272,7 +274,8 @@ static void test_no_memory(void **state) {
 /* ---- the edges of the context
  * --------------------------------------------------------------------- */
 
-/* A whole context at once and one by one, up to its last position; one more is refused. */
+/* A whole context is evaluated at once and one by one, up to its last position. One more token is
+ * refused. */
 static void test_full_context(void **state) {
     const fixture *f = *state;
     tern_session *s = f->session;
@@ -300,7 +303,8 @@ static void test_full_context(void **state) {
     free(got);
 }
 
-/* The whole context that the model was trained for, up to its last position, and no more. */
+/* The full context that the model was trained for can be used up to its last position, but no
+ * further. */
 static void test_trained_context(void **state) {
     const fixture *f = *state;
     const tern_session_params params = {.n_ctx = TRAINED, .threads = 1, .kv = TERN_FORMAT_F16};
@@ -338,7 +342,8 @@ static void test_context_of_one(void **state) {
 /* ---- refused calls
  * ---------------------------------------------------------------------------------- */
 
-/* Fails unless eval refuses, and the session then goes on as if nothing had been asked. */
+/* Fails unless eval refuses the call and the session then continues as if nothing had been
+ * asked. */
 static void check_eval_refused(const fixture *f, const int32_t *tokens, size_t n,
                                tern_logits_mode mode, float *logits, tern_status expected,
                                const char *text) {
@@ -383,7 +388,7 @@ static void test_refused_eval(void **state) {
     check_eval_refused(f, tokens, 3, last, logits, TERN_ERR_TOKEN_RANGE, "2147483647");
     tokens[2] = INT32_MIN;
     check_eval_refused(f, tokens, 3, last, logits, TERN_ERR_TOKEN_RANGE, "-2147483648");
-    tokens[2] = vocabulary - 1; /* the last one is fine */
+    tokens[2] = vocabulary - 1; /* the last token is valid */
     assert_int_equal(tern_session_eval(f->session, tokens, 3, last, logits, NULL), TERN_OK);
     assert_int_equal(tern_session_eval(NULL, tokens, 3, last, logits, NULL), TERN_ERR_NULL);
 }
@@ -402,12 +407,12 @@ static void test_rewind(void **state) {
     for (uint32_t keep = 0; keep < 12; keep++) {
         assert_int_equal(tern_session_rewind(s, keep, NULL), TERN_OK);
         assert_int_equal(tern_session_position(s), keep);
-        eval(s, 12, 5, NULL); /* something else, to be forgotten */
+        eval(s, 12, 5, NULL); /* other tokens, to be forgotten */
         assert_int_equal(tern_session_rewind(s, keep, NULL), TERN_OK);
         eval(s, keep, 12 - keep, got);
         check_floats("logits", want, got, f->n_vocab);
     }
-    assert_int_equal(tern_session_rewind(s, 12, NULL), TERN_OK); /* to where it is */
+    assert_int_equal(tern_session_rewind(s, 12, NULL), TERN_OK); /* to the current position */
     assert_int_equal(tern_session_rewind(s, 13, &err), TERN_ERR_POSITION);
     assert_non_null(strstr(err.message, "13"));
     assert_int_equal(tern_session_position(s), 12);
@@ -419,7 +424,7 @@ static void test_rewind(void **state) {
 static void test_cache_range(void **state) {
     const fixture *f = *state;
     const tern_session *s = f->session;
-    assert_null(tern_session_kv(s, false, 0, 0, 0)); /* nothing there yet */
+    assert_null(tern_session_kv(s, false, 0, 0, 0)); /* no tokens yet */
     eval(f->session, 0, 3, NULL);
     for (int value = 0; value < 2; value++) {
         assert_non_null(tern_session_kv(s, value, 1, 1, 2));
@@ -431,7 +436,7 @@ static void test_cache_range(void **state) {
     assert_ptr_equal((const uint8_t *)tern_session_kv(s, false, 1, 1, 0) + 2 * 64 * 2,
                      tern_session_kv(s, false, 1, 1, 2)); /* positions of 64 halves */
     const uint8_t *first = tern_session_kv(s, false, 0, 0, 0);
-    const size_t page = TERN_ATTEND_CHUNK * 64 * 2; /* of a head: positions lie in whole pages */
+    const size_t page = TERN_ATTEND_CHUNK * 64 * 2; /* of a head; positions fill whole pages */
     assert_ptr_equal(first + page, tern_session_kv(s, false, 0, 1, 0));     /* heads */
     assert_ptr_equal(first + 2 * page, tern_session_kv(s, false, 1, 0, 0)); /* layers */
 }

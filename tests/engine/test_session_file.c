@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions as files: saved here and restored there they go on with the same bits; a file that is
- * not whole, not sound or of something else is refused in a line, and nothing has changed.
+ * Sessions as files. A session that is saved here and restored there continues with the same bits.
+ * A file that is cut, damaged or of something else is refused with one line, and changes nothing.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "tests/support/tiny_model.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { STEP = 7 }; /* of the bytes that are changed one by one */
+enum { STEP = 7 }; /* distance between the bytes that are changed */
 #else
 enum { STEP = 1 };
 #endif
@@ -37,11 +37,10 @@ static tern_session *open_session(const tern_model *model, uint32_t n_ctx, uint3
         model, (tern_session_params){.n_ctx = n_ctx, .n_batch = 8, .threads = threads, .kv = kv});
 }
 
-/* ---- there and back ---------------------------------------------------------------------------
- */
+/* ---- round trips ----------------------------------------------------------------------------- */
 
-/* Saved with the best instruction set and two threads, restored with another one and one thread,
- * into a larger context: what follows is what a session computes that was never interrupted. */
+/* Saved with the best instruction set and two threads, restored with another set and one thread
+ * into a larger context. It must continue like a session that was never interrupted. */
 static void check_round_trip(const tern_model *here, const tern_model *there, tern_format kv) {
     int32_t tokens[CONTEXT];
     char path[TINY_PATH_BYTES];
@@ -57,7 +56,7 @@ static void check_round_trip(const tern_model *here, const tern_model *there, te
         tiny_eval(saved, tokens + i, 1);
     if (tern_session_save(saved, path, &err) != TERN_OK)
         check_fail("%s", err.message);
-    tiny_eval(restored, tokens + 3, 2); /* goes away */
+    tiny_eval(restored, tokens + 3, 2); /* replaced by the restored tokens */
     if (tern_session_restore(restored, path, &err) != TERN_OK)
         check_fail("%s", err.message);
     assert_int_equal(tern_session_position(restored), SAVED);
@@ -144,7 +143,7 @@ static int close_fixture(void **state) {
     return 0;
 }
 
-/* Restoring from these bytes must fail so; the session must hold what it held. */
+/* Restoring these bytes must fail with this status and text. The session must stay as it was. */
 static void check_refused(tern_session *s, const uint8_t *bytes, size_t size, tern_status expected,
                           const char *text) {
     tern_error err = {0};
@@ -170,12 +169,12 @@ static void put_hashes(uint8_t *bytes, size_t size) {
     memcpy(bytes + size - sizeof hash, &hash, sizeof hash);
 }
 
-/* Every number lies where docs/sessions.md says. */
+/* Every number is where docs/sessions.md says. */
 static void test_layout(void **state) {
     const fixture *f = *state;
     static const int32_t tokens[] = {1, 2, 3, 4};
     const size_t row_bytes = 64 * 2;
-    const uint32_t numbers[] = {3, 1, 2, 2, 64, 515, 4, 4}; /* from version on, less the identity */
+    const uint32_t numbers[] = {3, 1, 2, 2, 64, 515, 4, 4}; /* from version on, except identity */
     const uint64_t identity = tern_model_identity(f->model);
     check_case("the bytes of a file");
     check_bytes("magic", "TERNSES\n", f->bytes, 8);
@@ -195,7 +194,7 @@ static void test_layout(void **state) {
     tern_session_free(&s);
 }
 
-/* The file with a header field of 4 bytes changed, and sound hashes. */
+/* The file with one 4-byte field of the header changed, and correct hashes. */
 static void check_field(const fixture *f, size_t offset, uint32_t value, tern_status expected,
                         const char *text) {
     uint8_t *bytes = malloc(f->size);
@@ -233,7 +232,7 @@ static void test_wrong_headers(void **state) {
     check_field(f, sizeof(tern_session_header) + 4, 515, TERN_ERR_TOKEN_RANGE, "token 515");
 }
 
-/* Ends anywhere; every bit of every byte counts; nothing may follow. */
+/* The file is cut at every length, every bit of every byte is changed, and a byte follows. */
 static void test_damage(void **state) {
     const fixture *f = *state;
     uint8_t *bytes = malloc(f->size + 1);
@@ -260,7 +259,7 @@ static void test_damage(void **state) {
     free(bytes);
 }
 
-/* A file whose name is refused, restored into a session of f->model. */
+/* A file with a refused name, to be restored into a session of f->model. */
 static void check_file_refused(const fixture *f, const char *path, tern_status expected,
                                const char *text) {
     tern_error err = {0};
@@ -321,7 +320,7 @@ static void test_contexts(void **state) {
     assert_non_null(strstr(err.message, "holds 4 positions, the context has 3"));
 }
 
-/* A session without tokens is one, too. */
+/* A session without tokens can be saved, too. */
 static void test_empty_session(void **state) {
     const fixture *f = *state;
     char path[TINY_PATH_BYTES];
@@ -339,8 +338,8 @@ static void test_empty_session(void **state) {
 /* ---- files that cannot be written -------------------------------------------------------------
  */
 
-/* A limit on the size of files stands for a full disk: what was there stays, nothing new is left.
- */
+/* A limit on the size of files stands for a full disk. The old file stays, and nothing new is
+ * left. */
 static void test_full_disk(void **state) {
     const fixture *f = *state;
     char folder[] = "/tmp/tern-session-XXXXXX";
@@ -372,7 +371,7 @@ static void test_full_disk(void **state) {
     (void)signal(SIGXFSZ, handler);
     free(kept);
     assert_int_equal(unlink(path), 0);
-    if (rmdir(folder) != 0) /* not empty */
+    if (rmdir(folder) != 0) /* it is not empty */
         check_fail("something is left in %s", folder);
     assert_int_equal(tern_session_save(f->session, path, &err), TERN_ERR_IO); /* no such folder */
 }
@@ -419,7 +418,7 @@ static void test_identity(void **state) {
     tiny_file_free(&file);
 }
 
-/* Metadata that the forward pass reads: a model with another base of its rotations. */
+/* Metadata that the forward pass reads: the same model with another rope base. */
 static void test_identity_of_metadata(void **state) {
     (void)state;
     tiny_file file = tiny_read("llama-tiny-q8_0");
@@ -433,7 +432,7 @@ static void test_identity_of_metadata(void **state) {
     uint8_t *bytes = read_file(path, &size);
     uint8_t *key = memmem(bytes, size, "llama.rope.freq_base", 20);
     assert_non_null(key);
-    key[20 + 4] ^= 1; /* behind the key and the type of its value */
+    key[20 + 4] ^= 1; /* after the key and the type of its value */
     FILE *out = fopen(path, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(bytes, 1, size, out), size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session has of a sequence is kept, the rest is computed, and the bits are the same. */
+/* The part of a sequence that a session holds is kept, the rest is computed, and the bits are the
+ * same. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ static int close_models(void **state) {
     return 0;
 }
 
-/* sync must keep `expected` tokens, and leave logits and cache as if everything was computed. */
+/* sync must keep `expected` tokens, and leave logits and cache as if everything had been
+ * computed. */
 static void check_sync(const fixture *f, const int32_t *tokens, size_t n, size_t expected) {
     tern_error err = {0};
     size_t reused = SIZE_MAX;
@@ -62,7 +64,7 @@ static void test_sync(void **state) {
     check_case("sequences that share nine tokens");
     check_sync(f, a, 20, 0);
     check_sync(f, a, 25, 20);
-    check_sync(f, a, 25, 24); /* the last token is always computed: its logits are asked for */
+    check_sync(f, a, 25, 24); /* the last token is always computed, because its logits are wanted */
     check_sync(f, b, 25, 9);
     check_sync(f, b, CONTEXT, 25);
     check_sync(f, a, 10, 9);
@@ -117,7 +119,7 @@ static void test_refused(void **state) {
     assert_int_equal(tern_session_reuse(NULL, tokens, 3, &reused, NULL), TERN_ERR_NULL);
     assert_int_equal(tern_session_reuse(f->session, tokens, 3, NULL, NULL), TERN_ERR_NULL);
     assert_int_equal(tern_session_sync(NULL, tokens, 3, NULL, NULL, NULL), TERN_ERR_NULL);
-    /* an unaligned buffer shows only when the rest is evaluated: what was known stays */
+    /* an unaligned buffer is only noticed when the rest is evaluated: the known part stays */
     assert_int_equal(tern_session_sync(f->session, tokens, 8, tern_session_logits(f->session) + 1,
                                        &reused, NULL),
                      TERN_ERR_UNALIGNED);
@@ -127,7 +129,7 @@ static void test_refused(void **state) {
 /* ---- the cache as numbers ----------------------------------------------------------------------
  */
 
-/* tern_dequantize_row, which knows the same formats for weights, reads the same numbers. */
+/* tern_dequantize_row, which knows the same formats for weights, must read the same numbers. */
 static void test_floats(void **state) {
     static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32, TERN_FORMAT_Q8_0};
     const fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers with a window keep the pages that it sees, and nothing else is different: beside a session
- * that keeps everything, with steps back, other tokens, failures and files in between.
+ * Layers with a window keep only the pages that the window sees. Nothing else differs from a
+ * session that keeps everything, with steps back, other tokens, failures and files in between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { CONTEXT = 500, BATCH = 7, MODELS = 3, ROUNDS = 60, ROUND = 3 };
 
-/* Windows of 6 in the first of two layers, of 20 in both, of 6 in three of four. */
+/* Windows of 6 in the first of two layers, of 20 in both, and of 6 in three of four. */
 static const char *const presets[MODELS] = {"gemma3-tiny", "mistral-tiny", "maple-tiny"};
 static const uint32_t windows[MODELS] = {6, 20, 6};
 static const uint32_t windowed_layers[MODELS] = {1, 2, 3};
@@ -43,7 +43,7 @@ static tern_session *open_session(const tern_model *m, bool keep_all) {
                                                  .keep_all = keep_all});
 }
 
-/* Two sessions of one model that do the same. */
+/* Two sessions of one model that do the same; `all` keeps all pages. */
 typedef struct pair {
     const tern_model *model;
     tern_session *s, *all;
@@ -69,7 +69,7 @@ static void close_pair(pair *p) {
     tern_session_free(&p->all);
 }
 
-/* The next n tokens: the same logits. */
+/* Evaluates the next n tokens in both. The logits must be equal. */
 static void go_on(const pair *p, size_t n) {
     const uint32_t at = tern_session_position(p->all);
     assert_int_equal(tern_session_position(p->s), at);
@@ -78,7 +78,7 @@ static void go_on(const pair *p, size_t n) {
     check_bytes("tokens", p->tokens, tern_session_tokens(p->s), (at + n) * sizeof *p->tokens);
 }
 
-/* What is there is the same, and what is gone is gone in layers with a window only. */
+/* Present rows are equal. Rows are missing only in layers with a window, before `kept`. */
 static void check_cache(const pair *p) {
     const uint32_t n = tern_session_position(p->s), kept = p->s->sequence.kept * TERN_PAGE;
     const size_t row = tiny_cache_row_bytes(TERN_FORMAT_F16, p->info.head_dim);
@@ -114,7 +114,7 @@ static void test_going_on(void **state) {
     }
 }
 
-/* A batch and a page back are free from anywhere; further back costs the tokens before. */
+/* A step back by a batch and a page costs nothing. A longer one computes earlier tokens again. */
 static void test_going_back(void **state) {
     (void)state;
     for (size_t i = 0; i < MODELS; i++) {
@@ -165,7 +165,7 @@ static void test_random_steps(void **state) {
     }
 }
 
-/* What a new sequence shares with the old one is kept where its window is there, or nothing is. */
+/* The common beginning with a new sequence is kept if its window is there; otherwise nothing is. */
 static void test_reuse(void **state) {
     (void)state;
     size_t kept = 99;
@@ -189,8 +189,8 @@ static void test_reuse(void **state) {
     }
 }
 
-/* Guesses are computed after the sequence, and taken back; none of them takes a page that the
- * sequence still sees. */
+/* Guesses are computed after the sequence and then taken back. None of them overwrites a page that
+ * the sequence still sees. */
 static void test_guesses(void **state) {
     (void)state;
     for (size_t i = 0; i < MODELS; i++) {
@@ -201,7 +201,7 @@ static void test_guesses(void **state) {
         tern_generate_params params = {.max_tokens = 380, .ignore_end = true};
         assert_int_equal(tern_sampler_new(&sampling, p.info.n_vocab, &sampler, NULL), TERN_OK);
         for (size_t at = 30; at < 100; at++)
-            p.tokens[at] = p.tokens[at % 30]; /* something to guess from */
+            p.tokens[at] = p.tokens[at % 30]; /* gives the draft something to find */
         params.draft = TERN_DRAFT_NEVER;
         assert_int_equal(
             tern_generate(p.all, sampler, p.tokens, 100, &params, NULL, NULL, &plain, NULL),
@@ -220,7 +220,7 @@ static void test_guesses(void **state) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Rows of which the one before the last is too large. */
+/* Rows, of which the last but one is too large. */
 static float *bad_rows(const pair *p, size_t n) {
     float *rows = tiny_floats(n * p->info.n_embd);
     for (size_t i = 0; i < n; i++)
@@ -229,7 +229,7 @@ static float *bad_rows(const pair *p, size_t n) {
     return rows;
 }
 
-/* An evaluation fails after passes that took pages: the sequence is what it was. */
+/* An evaluation fails after passes that took pages. The session is unchanged. */
 static void test_failure(void **state) {
     (void)state;
     for (size_t i = 0; i < MODELS; i++) {
@@ -248,8 +248,8 @@ static void test_failure(void **state) {
     }
 }
 
-/* What came from rows cannot be computed again: going far back is refused, and where a failure took
- * the pages the session is empty. */
+/* Positions that came from rows cannot be computed again. Going far back is refused, and if a
+ * failure has overwritten pages, the session is empty. */
 static void test_rows(void **state) {
     (void)state;
     tern_error err = {0};
@@ -268,7 +268,7 @@ static void test_rows(void **state) {
     assert_int_equal(tern_session_eval_at(p.s, 100, p.tokens, 3, TERN_LOGITS_NONE, NULL, NULL),
                      TERN_ERR_STATE);
     assert_int_equal(tern_session_position(p.s), 250);
-    assert_int_equal(tern_session_rewind(p.s, 40, NULL), TERN_OK); /* before the row */
+    assert_int_equal(tern_session_rewind(p.s, 40, NULL), TERN_OK); /* to before the row */
     assert_int_equal(tern_session_rewind(p.all, 40, NULL), TERN_OK);
     go_on(&p, 30);
     check_cache(&p);
@@ -289,12 +289,12 @@ static size_t resident(const tern_session *s) {
     return check_resident(s->pool.arena.base, s->pool.arena.size);
 }
 
-/* A long context takes of layers with a window what a short one takes. */
+/* In layers with a window, a long context takes as much memory as a short one. */
 static void test_memory(void **state) {
     (void)state;
     enum { LONG = 6000, SEEN = 3 * TERN_PAGE };
     for (size_t i = 0; i < MODELS; i++) {
-        tern_model m = *models[i]; /* as if trained for more */
+        tern_model m = *models[i]; /* pretend a longer one */
         tern_model_info info;
         tern_session_cache_size size = {0}, all = {0};
         uint64_t bytes = 0, all_bytes = 0;
@@ -334,7 +334,7 @@ static void test_memory(void **state) {
     }
 }
 
-/* A context that a window sees whole, or nearly, is kept whole: nothing goes round. */
+/* If a window sees the whole context, or nearly, all pages are kept and none is used twice. */
 static void test_short_context(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= 257; n += 64) {
@@ -357,11 +357,11 @@ static uint64_t file_size(const char *path) {
     return (uint64_t)size;
 }
 
-/* Goes on like the pair's other session from a file that holds n tokens. */
+/* Restores a file that holds n tokens, and continues like the pair's other session. */
 static void check_restored(pair *p, const char *path, bool keep_all, uint32_t n) {
     tern_session *const before = p->s;
     p->s = open_session(p->model, keep_all);
-    tiny_eval(p->s, p->tokens + 3, 200); /* something else */
+    tiny_eval(p->s, p->tokens + 3, 200); /* other tokens */
     assert_int_equal(tern_session_restore(p->s, path, NULL), TERN_OK);
     assert_int_equal(tern_session_rewind(p->all, n, NULL), TERN_OK);
     check_cache(p);
@@ -375,8 +375,8 @@ static void check_restored(pair *p, const char *path, bool keep_all, uint32_t n)
     p->s = before;
 }
 
-/* A file has of layers with a window what the session has; it may come from a session that has
- * all, and go to one that keeps all. */
+/* A file holds, for layers with a window, what the session has. A session that has all can write
+ * it, and one that keeps all can read it. */
 static void test_files(void **state) {
     (void)state;
     static const uint32_t lengths[] = {1, 63, 64, 130, 192, 193, 400, 411};
@@ -419,7 +419,7 @@ static void put_hashes(uint8_t *bytes, size_t size) {
     memcpy(bytes + size - sizeof hash, &hash, sizeof hash);
 }
 
-/* The file with another version and first position of layers with a window, and sound hashes. */
+/* The file with another version and first position of layers with a window, and correct hashes. */
 static void check_refused(tern_session *s, uint8_t *bytes, size_t size, uint32_t version,
                           uint32_t kept, const char *text) {
     tern_error err = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stages by a clock of the test: every moment is counted once, for whom and for what is known to
- * the nanosecond; in passes of a model, for every worker; and nothing of a result changes.
+ * Stages by a clock of the test. Every moment is counted once, for the right worker and stage, to
+ * the nanosecond; in passes of a model, for every worker. Results do not change.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct steps {
     tern_stages *stages;
 } steps;
 
-/* 3 of embedding, 5 and a barrier of q, k, v, twice; 7 left for what comes last. */
+/* EMBED takes 3; QKV takes 5 and a barrier, twice; 7 are left for the last stage. */
 static void step_body(tern_worker worker, void *argument) {
     const steps *s = argument;
     *s->now += 3;
@@ -44,7 +44,7 @@ static void test_one_worker(void **state) {
     tern_team *team = NULL;
     assert_int_equal(tern_team_new(1, &team, NULL), TERN_OK);
     assert_int_equal(tern_stages_new(1, told, &now, &stages, NULL), TERN_OK);
-    now = 5000; /* before the beginning: counts for nothing */
+    now = 5000; /* time before the beginning does not count */
     tern_stages_begin(stages);
     now += 11;
     steps s = {.now = &now, .stages = stages};
@@ -61,7 +61,7 @@ static void test_one_worker(void **state) {
         assert_true(tern_stages_work(stages, expected[i].stage) == expected[i].work);
         sum += expected[i].work;
     }
-    assert_true(sum == (double)(now - 5000)); /* nothing is left for the stages not named */
+    assert_true(sum == (double)(now - 5000)); /* the other stages have nothing */
     for (tern_stage i = 0; i < TERN_STAGE_COUNT; i++)
         assert_true(tern_stages_wait(stages, i) == 0.0);
     tern_stages_begin(stages);
@@ -72,7 +72,7 @@ static void test_one_worker(void **state) {
 
 /* ---- several workers ------------------------------------------------------------------------- */
 
-/* A clock that moves only where the test moves it, while all others stand at a barrier. */
+/* A clock that the test moves while all other workers stand at a barrier. */
 typedef struct turns {
     atomic_uint_least64_t now;
     tern_stages *stages;
@@ -82,7 +82,7 @@ static uint64_t atomic_told(void *user) {
     return atomic_load(&((turns *)user)->now);
 }
 
-/* All but worker 0 end the stage at once; it works 30 more, when they have come to the barrier. */
+/* All but worker 0 end the stage at once. Worker 0 works 30 more after they reach the barrier. */
 static void late_body(tern_worker worker, void *argument) {
     turns *t = argument;
     if (worker.index > 0)
@@ -125,12 +125,12 @@ static void test_waits(void **state) {
 
 /* ---- passes of a model ----------------------------------------------------------------------- */
 
-/* Each look at it is a nanosecond later: what is counted is the number of looks. */
+/* A clock that advances one nanosecond per reading, so that times count readings. */
 static uint64_t ticking(void *user) {
     return atomic_fetch_add((atomic_uint_least64_t *)user, 1);
 }
 
-/* A prompt and greedy tokens behind it. */
+/* A prompt and greedy tokens after it. */
 static void answer(tern_session *s, tern_sampler *sampler, int32_t *tokens) {
     int32_t prompt[PROMPT];
     tiny_prompt(tern_session_model(s), 5, prompt, PROMPT);
@@ -149,12 +149,12 @@ static uint64_t time_of(const tern_stage_record *r) {
     return sum;
 }
 
-/* Which stages such an answer has. */
+/* True if such an answer spends work in the stage. */
 static bool has(const tern_model *m, tern_stage stage) {
     const bool scans = tern_head_is_imaged(&m->image);
     switch (stage) {
     case TERN_STAGE_START:
-        return false; /* waiting alone */
+        return false; /* it is waiting only */
     case TERN_STAGE_HEAD:
         return !scans;
     case TERN_STAGE_SCAN:
@@ -165,7 +165,7 @@ static bool has(const tern_model *m, tern_stage stage) {
     }
 }
 
-/* Behind which of them somebody waits: all that a barrier or a region ends in some pass. */
+/* True if some worker waits after the stage: a barrier or a region ends it in some pass. */
 static bool is_waited_for(const tern_model *m, tern_stage stage, uint32_t threads) {
     switch (stage) {
     case TERN_STAGE_START:
@@ -198,7 +198,7 @@ static void check_passes(const char *preset, uint32_t threads) {
     tern_stages_begin(stages);
     const uint64_t begin = stages->records[0].mark;
     answer(watched, sampler, same);
-    const uint64_t end = atomic_load(&now) - 1; /* the last look: behind the last pass */
+    const uint64_t end = atomic_load(&now) - 1; /* the last reading, after the last pass */
     assert_int_equal(tern_session_watch(watched, NULL, NULL), TERN_OK);
     assert_memory_equal(tokens, same, sizeof tokens);
     tiny_same_cache(s, watched, PROMPT + ANSWER);
@@ -222,15 +222,15 @@ static void test_passes(void **state) {
             check_passes(tiny_presets()[i], threads);
 }
 
-/* ---- which product belongs to which stage ---------------------------------------------------- */
+/* ---- the stage of each product --------------------------------------------------------------- */
 
 typedef struct slow_products {
     const tern_model *model;
     uint64_t now;
 } slow_products;
 
-/* Each matrix of a layer takes a time of its own: matrix i of tern_layer_linear 10^i, the head 5.
- */
+/* Each matrix of a layer takes its own time: matrix i of tern_layer_linear takes 10^i, the head
+ * 5. */
 static void take_time(void *user, const tern_linear *linear, const tern_activations *x, size_t rows,
                       const tern_product_routes *routes) {
     slow_products *p = user;

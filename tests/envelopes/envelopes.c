@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * AC:5. Accuracy envelopes: how far each product of the kernel table is from a product of floats.
- * docs/numerics.md, "Accuracy", derives the limits and says what is compared with what. It uses the
- * kernel library alone, through its public header.
+ * docs/numerics.md, "Accuracy", derives the limits and says what is compared with what. The program
+ * uses the kernel library alone, through its public header.
  *
  *     tern-envelopes           every product that this machine runs (TERN_ISA restricts it)
  *     tern-envelopes --flip    negates one activation in each token, to show that this is noticed
@@ -42,7 +42,8 @@ static float activation(int distribution, uint64_t *state) {
     return (float)(sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v));
 }
 
-/* Random weights: -0.02, 0, 0.02 with equal chances, or uniform in [-1, 1); 0 from `cols` on. */
+/* Random weights: -0.02, 0 and 0.02 with equal chances, or uniform in [-1, 1). Columns from `cols`
+ * on are 0. */
 static void random_weights(bool ternary, size_t rows, size_t cols, size_t stride, float *w,
                            uint64_t *state) {
     for (size_t i = 0; i < rows * stride; i++) {
@@ -70,8 +71,8 @@ typedef struct shape {
 } shape;
 
 /*
- * What a family of products must keep to, by distribution of the activations. `product` is the
- * error of the product itself, `total` that with the rounding of the weights; 0: not limited.
+ * Limits of a family of products, by distribution of the activations. `product` is the error of the
+ * product alone, `total` the error including the rounding of the weights; 0: no limit.
  */
 typedef struct envelope {
     const char *name;
@@ -80,7 +81,7 @@ typedef struct envelope {
     double total[DISTRIBUTIONS];
 } envelope;
 
-/* Named after a layout or a format; the first whose name either begins with. */
+/* Names of layouts or formats. The first that begins the layout's or the format's name applies. */
 static const envelope envelopes[] = {
     {"tl1", {{256, 512}, {250, 500}}, {1e-5, 2e-5, 1e-4}, {1e-5, 2e-5, 1e-4}},
     {"tl2", {{512, 1024}, {500, 1000}, {333, 666}}, {1e-5, 2e-5, 1e-4}, {1e-5, 2e-5, 1e-4}},
@@ -95,18 +96,18 @@ static const envelope envelopes[] = {
     {"q4_k", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {35e-4, 35e-4, 35e-4}},
     {"q5_k", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {83e-5, 83e-5, 83e-5}},
     {"q6_k", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {22e-5, 22e-5, 24e-5}},
-    /* Q1_0 has no 0 for columns that are filled up. */
+    /* Q1_0 cannot hold 0, so its columns are not padded. */
     {"q1_0", {{128, 256}, {127, 384}, {100, 128}}, {1e-5, 2e-5, 4e-5}, {0.28, 0.28, 0.28}},
     {"q2_0", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {0.28, 0.28, 0.28}},
     {"pq2_0", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 4e-5}, {0.28, 0.28, 0.28}},
-    /* Nor has STQ1_0, but for one column in four. */
+    /* STQ1_0 holds 0 only in one column of four. */
     {"stq1_0", {{128, 256}, {127, 512}, {100, 256}}, {1e-5, 2e-5, 4e-5}, {0.21, 0.21, 0.21}},
     {"bf16", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {4e-6, 4e-6, 4e-6}},
     {"f16", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {1e-7, 1e-7, 1e-7}},
     {"f32", {{128, 256}, {127, 255}, {100, 200}}, {1e-11, 1e-11, 1e-11}, {1e-11, 1e-11, 1e-11}},
 };
 
-/* Products that have no entry are exact in integers too: only their activations limit them. */
+/* Products without an entry are exact in integers, so only their activations limit them. */
 static const envelope by_token = {
     "", {{128, 256}, {127, 255}, {100, 200}}, {1e-5, 2e-5, 1e-4}, {0}};
 static const envelope by_block = {
@@ -126,15 +127,15 @@ static const envelope *envelope_of(const tern_kernel_row *row) {
 
 /* ---- one matrix ---------------------------------------------------------------------------- */
 
-/* A matrix in a format and a layout, activations for it, and what floats give. */
+/* A matrix in a format and a layout, activations for it, and the results in floats. */
 typedef struct trial {
-    const tern_kernel_row *row; /* one of those that read the layout */
+    const tern_kernel_row *row; /* one of the kernels that read the layout */
     shape want;
-    size_t cols; /* the next width from want.cols on that the format holds */
-    float *w;    /* [rows][cols] as drawn */
+    size_t cols; /* the next width from want.cols on that fits the format */
+    float *w;    /* [rows][cols], as drawn */
     float *back; /* the same after quantizing */
     uint8_t *file;
-    float *scales; /* of INT8, one a row */
+    float *scales; /* one a row, for INT8 */
     void *packed;
     tern_matrix matrix;
     float *x; /* [TOKENS][cols] */
@@ -142,7 +143,7 @@ typedef struct trial {
     float *s, *d;
     int32_t *sum;
     tern_activations input;
-    float *plain, *exact, *y; /* [TOKENS][rows]: with w, with back, by the kernel */
+    float *plain, *exact, *y; /* [TOKENS][rows]: from w, from back, from the kernel */
 } trial;
 
 typedef struct tally {
@@ -169,7 +170,7 @@ static void require(tern_status status, const trial *t, const tern_error *err) {
     exit(1);
 }
 
-/* INT8 keeps the scales of its rows apart. */
+/* INT8 keeps the scales of its rows in a separate array. */
 static bool quantize_weights(trial *t) {
     const tern_format format = t->row->format;
     const size_t rows = t->want.rows;
@@ -186,7 +187,7 @@ static bool quantize_weights(trial *t) {
     return lossless;
 }
 
-/* The format's floats, quantized; ternary ones must come back as they were. */
+/* Quantizes random weights into the format. Ternary ones must come back unchanged. */
 static void make_weights(trial *t, uint64_t *state) {
     const tern_format format = t->row->format;
     const bool ternary = tern_layout_input(t->row->layout) == TERN_INPUT_TOKEN;
@@ -227,7 +228,7 @@ static void pack_weights(trial *t) {
             t, &err);
 }
 
-/* --flip: the sums follow, so that only the activation is another one. */
+/* --flip adjusts the sums too, so that only the activation is wrong. */
 static void quantize_activations(trial *t, uint64_t mask, bool flip) {
     const size_t stride = t->input.q_stride;
     const bool token = tern_layout_input(t->row->layout) == TERN_INPUT_TOKEN;
@@ -283,7 +284,7 @@ static void free_trial(trial *t) {
 
 /* ---- measuring ----------------------------------------------------------------------------- */
 
-/* The mean squared error of y, where `reference` is scaled to variance 1. */
+/* The mean squared error of y, after scaling `reference` to variance 1. */
 static double scaled_mse(const float *reference, const float *y, size_t n) {
     double sum = 0;
     double squares = 0;
@@ -329,14 +330,14 @@ static void measure_row(trial *t, const tern_kernel_row *row, const envelope *li
 static bool is_product(const tern_kernel_row *row, uint64_t mask) {
     return (row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM) && row->fn.any != NULL &&
            (row->needs & ~mask) == 0 &&
-           tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE; /* sums as dense ones do */
+           tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE; /* sums like dense ones */
 }
 
 static bool same_family(const tern_kernel_row *a, const tern_kernel_row *b) {
     return a->format == b->format && a->layout == b->layout;
 }
 
-/* All rows that read the format and the layout of `first`, on one matrix. */
+/* Measures all kernels that read the format and the layout of `first`, on one matrix. */
 static void measure_shape(const tern_kernel_row *first, shape want, uint64_t mask, tally *counts) {
     const envelope *limits = envelope_of(first);
     uint64_t state = want.rows * 4096 + want.cols;
@@ -361,7 +362,7 @@ static void measure_shape(const tern_kernel_row *first, shape want, uint64_t mas
     free_trial(&t);
 }
 
-/* Whether floats can be brought into the format at all. */
+/* True if floats can be quantized to the format. */
 static bool has_quantizer(tern_format format) {
     const float zeros[2048] = {0};
     uint8_t file[2048 * 4 + 64];

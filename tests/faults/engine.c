@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An engine with requests of every kind, for the test that makes calls fail: engine MODEL FILE
- * prints their tokens and digests, saves computed pages as FILE, takes them from there for another
- * name space, and answers a request that finds them. A request that finds no memory is submitted
- * once more; when it is refused again, those before it are answered all the same, and a line says
- * why.
+ * An engine with requests of every kind, for the test that makes calls fail. "engine MODEL FILE"
+ * prints their tokens and digests, saves computed pages as FILE, loads them for another name space,
+ * and answers a request that finds them. A request that finds no memory is submitted once more.
+ * When it is refused again, the requests before it are still answered, and a line says why.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ typedef struct answer {
     tern_end end;
     char digest[65];
     size_t n_shared;
-    double told; /* of its prompt: all logarithms together */
+    double told; /* the sum of the log-probabilities of its prompt */
 } answer;
 
 typedef struct work {
@@ -30,9 +29,9 @@ typedef struct work {
     tern_engine *engine;
     int32_t prompt[PROMPT];
     uint64_t ids[REQUESTS];
-    size_t n; /* requests that were taken */
+    size_t n; /* accepted requests */
     answer answers[REQUESTS][BRANCHES];
-    tern_error failed; /* why an answer ended by an error, the last of those */
+    tern_error failed; /* the error of the last answer that ended by one */
 } work;
 
 static bool allow_even(void *user, const tern_progress *progress, uint64_t *allowed, size_t words) {
@@ -51,7 +50,7 @@ static size_t guess_the_same(void *user, const tern_progress *progress, int32_t 
     return most < 2 ? most : 2;
 }
 
-/* One of each kind, in the order in which they are submitted. */
+/* One request of each kind, in the order in which they are submitted. */
 static tern_request request_of(const work *w, size_t i) {
     static const tern_logit_bias bias = {.token = 42, .bias = 1.0F};
     static const tern_sampler_params warm = {.temperature = 1.0F,
@@ -139,7 +138,7 @@ static void note(work *w, const tern_event *event) {
     }
 }
 
-/* A step; what it must leave behind whatever failed before it. */
+/* Makes a step, and checks the state that it must leave whatever failed before it. */
 static bool step(work *w) {
     const tern_event *events;
     size_t n;
@@ -156,7 +155,8 @@ static bool step(work *w) {
     return s.waiting + s.running > 0;
 }
 
-/* The first three at once; the others come while these run, and the last one is not waited for. */
+/* The first three are submitted at once. The others come while these run, and nothing waits for the
+ * last one. */
 static tern_status run(work *w, tern_error *err) {
     tern_status s = TERN_OK;
     for (size_t i = 0; i < LOADED && s == TERN_OK; i++) {
@@ -171,7 +171,7 @@ static tern_status run(work *w, tern_error *err) {
     return s;
 }
 
-/* What was computed for one name space is found in another one, by way of a file. */
+/* Pages that were computed for one name space are saved, and found in another one. */
 static tern_status save_and_load(work *w, const char *path, tern_error *err) {
     size_t saved = 0, loaded = 0;
     tern_status s = tern_engine_save(w->engine, w->prompt, PROMPT, NULL, path, &saved, err);
@@ -187,7 +187,8 @@ static tern_status save_and_load(work *w, const char *path, tern_error *err) {
     return s;
 }
 
-/* Up to the first answer that ended by an error: what is printed is right, and its beginning. */
+/* Prints answers up to the first that ended by an error. Everything printed must be right, and the
+ * beginning of the full output. */
 static bool print(const work *w) {
     for (size_t i = 0; i < w->n; i++)
         for (uint32_t j = 0; j < (i == 2 ? BRANCHES : 1); j++) {

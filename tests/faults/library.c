@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that uses the library as its header invites to, for the test that makes calls fail:
- * library MODEL prints an answer, or one line of what went wrong. */
+/* A program that uses the library as its header suggests, for the test that makes calls fail.
+ * "library MODEL" prints an answer, or one line about the error. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 enum { CAPACITY = 256, ANSWER = 8 };
 
 typedef struct work {
-    tern_model *base; /* whose matrices the model shares */
+    tern_model *base; /* the model shares its matrices */
     tern_model *model;
     const tern_tokenizer *tokenizer;
     tern_session *session;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where events come from: stacks of calls, told apart by module and offset. */
+/* The places of events: stacks of calls, identified by module and offset. */
 #include <elf.h>
 #include <execinfo.h>
 #include <link.h>
@@ -19,21 +19,21 @@ typedef struct module {
 } module;
 
 typedef struct place {
-    uint64_t hash; /* 0: free */
+    uint64_t hash; /* 0: a free entry */
     shim_kind kind;
     const char *what;
     uint64_t first, last, count, hit;
     int n_frames;
-    uintptr_t offsets[FRAMES]; /* in their modules */
+    uintptr_t offsets[FRAMES]; /* relative to their modules */
     int modules[FRAMES];       /* -1: unknown */
 } place;
 
 static module modules[MODULES];
 static int n_modules;
-static place places[PLACES]; /* by hash, open addressing */
+static place places[PLACES]; /* open addressing by hash */
 static atomic_flag lock = ATOMIC_FLAG_INIT, modules_lock = ATOMIC_FLAG_INIT;
 
-/* Those that are known keep their numbers. */
+/* Adds a module. Known modules keep their numbers. */
 static int add_module(struct dl_phdr_info *info, size_t size, void *user) {
     (void)size;
     (void)user;
@@ -62,7 +62,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *user) {
 /* The program has no name in the list, so it is the module "". */
 void shim_places_begin(void) {
     void *unused[2];
-    (void)backtrace(unused, 2); /* loads the unwinder, which allocates, before anything counts */
+    (void)backtrace(unused, 2); /* loads the unwinder, which allocates, before counting starts */
     n_modules = 0;
     (void)dl_iterate_phdr(add_module, NULL);
 }
@@ -74,7 +74,7 @@ static int known_module(uintptr_t address) {
     return -1;
 }
 
-/* A library may have been loaded since. */
+/* A library may have been loaded in the meantime. */
 static int module_of(uintptr_t address) {
     int m = known_module(address);
     if (m < 0) {

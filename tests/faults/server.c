@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server and its client in one process, for the test that makes allocations fail: server MODEL
- * LOG asks once for everything there is, with a key, and prints what the server says. Halfway keys
- * and log are replaced. A reply that was refused or cut is asked for again: a server goes on after
- * a moment without memory, and must answer then. Status 2 where it does not, or where a reply looks
- * whole and is not. The client itself allocates nothing.
+ * A server and its client in one process, for the test that makes allocations fail. "server MODEL
+ * LOG" makes each kind of request once, with a key, and prints the replies. Halfway, keys and log
+ * are replaced. A request whose reply was refused or cut is repeated: a server must recover from a
+ * moment without memory, and answer then. The status is 2 if it does not, or if a reply looks whole
+ * and is not. The client itself allocates nothing.
  *
- * server MODEL LOG CERTIFICATE KEY OPENSSL asks for less, by TLS, whose client is openssl.
+ * "server MODEL LOG CERTIFICATE KEY OPENSSL" makes fewer requests, by TLS, with openssl as its
+ * client.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -29,19 +30,19 @@ enum { MOST = 1 << 18, WAIT_SECONDS = 20, PROBLEM = 2, OVER_TLS = 7 };
 
 static char *openssl_path; /* NULL: no TLS */
 
-/* How a request ended. */
+/* The outcome of a request. */
 typedef enum verdict { WHOLE, REFUSED, CUT, HALF } verdict;
 
 typedef struct reply {
-    char bytes[MOST]; /* the body, without chunks' sizes; terminated */
+    char bytes[MOST]; /* the body without chunk sizes, terminated */
     size_t size;
     unsigned status;
 } reply;
 
 static const struct {
-    const char *line, *body; /* NULL: none */
-    const char *last;        /* in the last event of a stream; NULL: it is none */
-    bool varies;             /* what it says belongs to the moment */
+    const char *line, *body; /* body: NULL if there is none */
+    const char *last;        /* required in a stream's last event; NULL: no stream */
+    bool varies;             /* the reply depends on the moment */
 } requests[] = {
     {"GET /health", NULL, NULL, false},
     {"GET /ready", NULL, NULL, false},
@@ -111,7 +112,7 @@ static int connect_to(uint16_t port) {
     return fd;
 }
 
-/* Becomes a client of TLS, which speaks to its standard input and output. */
+/* Becomes a TLS client that talks to its standard input and output. */
 static _Noreturn void become_client(int end, uint16_t port) {
     char place[32];
     char *arguments[] = {openssl_path, "s_client", "-quiet", "-connect", place, NULL};
@@ -124,7 +125,7 @@ static _Noreturn void become_client(int end, uint16_t port) {
     _exit(PROBLEM);
 }
 
-/* Another program, so that its allocations are its own. */
+/* Another program, so that its allocations are not counted. */
 static int connect_by_tls(uint16_t port, pid_t *client) {
     const struct timeval wait = {.tv_sec = WAIT_SECONDS};
     int ends[2];
@@ -149,7 +150,7 @@ static void send_request(int fd, size_t i) {
     (void)send(fd, text, (size_t)n, MSG_NOSIGNAL);
 }
 
-/* All that comes until the server closes. */
+/* Receives everything until the server closes. */
 static size_t receive(int fd, char *bytes, size_t most) {
     size_t size = 0;
     ssize_t n = 1;
@@ -162,7 +163,7 @@ static size_t receive(int fd, char *bytes, size_t most) {
     return size;
 }
 
-/* Puts the pieces of a chunked body together; false where it has no end. */
+/* Joins the pieces of a chunked body. Returns false if it has no end. */
 static bool join_chunks(const char *at, const char *end, reply *r) {
     for (;;) {
         char *next;
@@ -180,7 +181,7 @@ static bool join_chunks(const char *at, const char *end, reply *r) {
     }
 }
 
-/* Whether the header's own words say that all of the body is there. */
+/* Splits a reply. Returns true if all of the body is there, by the header's own account. */
 static bool take_apart(const char *text, size_t size, reply *r) {
     const char *body = strstr(text, "\r\n\r\n");
     const char *length = strstr(text, "Content-Length: ");
@@ -199,7 +200,7 @@ static bool ends_with(const reply *r, const char *end) {
     return r->size >= n && memcmp(r->bytes + r->size - n, end, n) == 0;
 }
 
-/* Whether the last event of a stream has that in it. */
+/* True if the last event of a stream contains the words. */
 static bool last_has(const reply *r, const char *words) {
     const char *at = r->bytes, *next;
     while ((next = strstr(at, "\n\n")) != NULL && next[2] != '\0')
@@ -207,8 +208,8 @@ static bool last_has(const reply *r, const char *words) {
     return next != NULL && strstr(at, words) != NULL;
 }
 
-/* A reply that is framed whole must be one: what it says is compared with what is printed when
- * nothing fails. */
+/* Judges a reply that is framed as whole: it must really be whole. Its contents are compared with
+ * the output of a run without failures. */
 static verdict judge(const char *header, size_t i, const reply *r) {
     if (strstr(header, "Content-Type: ") == NULL)
         return HALF;
@@ -228,7 +229,7 @@ static verdict ask(uint16_t port, size_t i, reply *r) {
     send_request(fd, i);
     const size_t size = receive(fd, text, sizeof text - 1);
     close(fd);
-    if (client > 0) { /* it would stay while the connection does, which may be for long after a fault */
+    if (client > 0) { /* after a fault it might live on as long as the connection */
         kill(client, SIGKILL);
         (void)waitpid(client, NULL, 0);
     }
@@ -239,9 +240,9 @@ static verdict ask(uint16_t port, size_t i, reply *r) {
     return framed ? judge(text, i, r) : CUT;
 }
 
-/* ---- what is printed ------------------------------------------------------------------------- */
+/* ---- the output ------------------------------------------------------------------------------ */
 
-/* Ids and times are different each time: they are left out. */
+/* Ids and times differ in each run, so they are removed. */
 static void leave_out(reply *r, const char *name) {
     for (char *at = r->bytes; (at = strstr(at, name)) != NULL;) {
         at += strlen(name);
@@ -265,13 +266,13 @@ static void print(size_t i, reply *r) {
     printf("%s: %u %s\n", requests[i].line, r->status, r->bytes);
 }
 
-/* Whether allocations go on to fail after the first one. */
+/* True if further allocations fail after the first one. */
 static bool lasts(void) {
     const char *when = getenv("TERN_FAULTS_AT");
     return when != NULL && strchr(when, '+') != NULL;
 }
 
-/* Asks, and once more where that failed. EXIT_SUCCESS when a reply came. */
+/* Makes a request, and repeats it once if that failed. EXIT_SUCCESS if a reply came. */
 static int ask_until_answered(uint16_t port, size_t i) {
     static const char *const names[] = {"whole", "refused", "cut", "half"};
     static reply r;
@@ -286,7 +287,7 @@ static int ask_until_answered(uint16_t port, size_t i) {
     return EXIT_SUCCESS;
 }
 
-/* What a signal does that says that files have changed. */
+/* Does what the server does on the signal that files have changed. */
 static void reload(server *s) {
     keys fresh = {0};
     if (keys_add_list(&fresh, "a-new-key," KEYS, NULL) == TERN_OK)

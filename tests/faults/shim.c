@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events, what happens at them, and the functions that give out memory and threads. */
+/* Events and the actions at them, and the functions that hand out memory and threads. */
 #include "tests/faults/shim.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What glibc's own allocator is called beside the names that are replaced here. */
+/* glibc's own allocator under the names that are not replaced here. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
@@ -26,11 +26,11 @@ static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
 static int (*real_munmap)(void *, size_t);
 static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-static bool armed; /* the program's own code runs */
+static bool armed; /* true while the program's own code runs */
 static bool counted[SHIM_KINDS];
-static uint64_t at;     /* event to act on; 0: none */
-static uint64_t place;  /* whose first event becomes `at`; 0: none */
-static bool and_behind; /* also on those of its kind behind it */
+static uint64_t at;     /* the event to act on; 0: none */
+static uint64_t place;  /* the place whose first event becomes `at`; 0: none */
+static bool and_behind; /* also act on later events of its kind */
 static shim_kind first_kind;
 static const char *act = "fail";
 static atomic_ulong events;
@@ -75,7 +75,7 @@ bool shim_event(shim_kind kind, const char *what) {
         first_kind = kind;
     if (at != 0 && (event == at || (and_behind && event > at && kind == first_kind))) {
         shim_place_hit(last_place);
-        own = false; /* a signal's handler is the program's */
+        own = false; /* the handler of a signal belongs to the program */
         fails = perform();
         own = true;
     }
@@ -84,8 +84,7 @@ bool shim_event(shim_kind kind, const char *what) {
     return fails;
 }
 
-/* ---- what is given out -------------------------------------------------------------------------
- */
+/* ---- memory in use --------------------------------------------------------------------------- */
 
 typedef struct block {
     const void *address; /* NULL: free; GIVEN_BACK: was in use */
@@ -95,7 +94,7 @@ typedef struct block {
 
 enum { BLOCKS = 1 << 18 };
 static const char given_back;
-static block blocks[BLOCKS]; /* by address, open addressing */
+static block blocks[BLOCKS]; /* open addressing by address */
 static atomic_flag blocks_lock = ATOMIC_FLAG_INIT;
 
 static size_t start_of(const void *address) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* System calls as events. A seccomp filter raises SIGSYS for them, also for those inside the C
- * library; the handler makes the call, or answers for it. */
+/* System calls as events. A seccomp filter raises SIGSYS for them, also inside the C library. The
+ * handler makes the call, or returns an error for it. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,13 +15,13 @@
 
 #include "tests/faults/shim.h"
 
-/* A sixth argument that no trapped call has: such a call is the shim's and passes. */
+/* A sixth argument that no trapped call has. It marks a call as the shim's, which passes. */
 #define PASS UINT64_C(0x7ae125f0c0ffee11)
 
 static const struct {
     long number;
     const char *name;
-    int error; /* that the failing call gives */
+    int error; /* the error that a failing call returns */
 } trapped[] = {
     {SYS_openat, "openat", EMFILE},  {SYS_read, "read", EIO},
     {SYS_write, "write", ENOSPC},    {SYS_close, "close", EIO},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model's file that is written to, or loses its name, between two answers. */
+/* A model's file that is changed or loses its name between two answers. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static void set_times(const struct timespec times[2]) {
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* An answer counts while the file is what it was, and so does a digest of it. */
+/* An answer is valid while the file is unchanged, and so is a digest of the file. */
 static void test_written_to(void **state) {
     const tern_gguf *file = tern_model_file(model);
     char hex[65];
@@ -78,7 +78,7 @@ static void test_written_to(void **state) {
     assert_int_equal(generate(NULL), TERN_OK);
 }
 
-/* A file that takes the name of the model's changes nothing, nor does it have its digest. */
+/* Another file that takes over the model's name changes nothing. Its digest is not used either. */
 static void test_other_of_its_name(void **state) {
     const tern_gguf *file = tern_model_file(model);
     char hex[65], now[65], kept[sizeof path + 8];

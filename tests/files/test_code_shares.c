@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the meaning of I2_S codes is doubted: counts, thresholds on both sides, chance. */
+/* When the meaning of I2_S codes is doubted: counts, thresholds from both sides, random errors. */
 
 #include <math.h>
 #include <string.h>
@@ -29,19 +29,21 @@ static void test_thresholds(void **state) {
     expect(33 * m, 33 * m, 33 * m, NULL);
     expect(0, 0, 0, NULL);
     expect(0, 100 * m, 0, NULL);
-    /* 2: 0.0199 and 0.0201 between 0 and 2. */
+    /* Code 2: just below and just above 2 % between codes 0 and 2. */
     expect(10199 * m / 100, 100 * m - m, 9801 * m / 100, NULL);
     expect(10201 * m / 100, 9799 * m / 100, 9799 * m / 100, "0,1,-1");
-    /* 3: signs that differ by 0.1 with zeros in the middle, or near to one of them. */
+    /* Code 3: counts of the signs that differ by 0.1, with zeros in the middle or near one of
+     * them. */
     expect(110 * m, 100 * m, 90 * m, NULL);
     expect(110 * m, 94 * m, 90 * m, "0,1,-1");
     expect(110 * m, 95 * m, 90 * m, NULL);
-    /* 1: too few codes. */
+    /* Code 1: too few codes. */
     expect(98303, 32768, 32768, NULL);
     expect(98304, 32768, 32768, "0,1,-1");
 }
 
-/* Small tensors are counted whole, large ones in four pages: their beginning and their end, too. */
+/* Small tensors are counted whole. Large ones are counted in four pages, which include their
+ * beginning and end. */
 static void test_counting(void **state) {
     const uint64_t cols = 256, rows[] = {8, 4096}, codes = cols * (rows[0] + rows[1]);
     (void)state;

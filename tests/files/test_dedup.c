@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared bytes in memory: the worked example of docs/dedup.md, masks that are wrong, an index cut
- * at every length, ratios that no file has, and what happens when any one allocation fails.
+ * Shared bytes in memory: the worked example of docs/dedup.md, wrong masks, an index cut at every
+ * length, impossible ratios, and what happens when any single allocation fails.
  */
 #include "tests/support/check.h"
 
@@ -64,7 +64,7 @@ static tern_status open_folder(folder *f, tern_dedup_use use, uint64_t cache, te
 static void check_tensors(const tern_gguf *file) {
     const tern_gguf_tensor *a = tern_gguf_find_tensor(file, "a");
     const tern_gguf_tensor *b = tern_gguf_find_tensor(file, "b");
-    assert_ptr_equal(a->data, defaults); /* nothing was copied */
+    assert_ptr_equal(a->data, defaults); /* not a copy */
     assert_memory_equal(b->data, target, sizeof target);
     assert_int_equal(a->extent, 5);
     assert_int_equal(b->extent, 5);
@@ -72,7 +72,7 @@ static void check_tensors(const tern_gguf *file) {
 
 static void test_worked(void **state) {
     (void)state;
-    static const uint64_t caches[] = {0, 1, 5}; /* the usual one, the file, memory */
+    static const uint64_t caches[] = {0, 1, 5}; /* default, file, memory */
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
         folder f = worked();
         tern_gguf *file = NULL;
@@ -105,7 +105,7 @@ static void check_refused(folder *f, tern_status wanted, const char *words) {
 static void test_masks(void **state) {
     (void)state;
     folder f = worked();
-    f.mask = 0x32; /* a bit of byte 5, which is not there */
+    f.mask = 0x32; /* a bit for byte 5, which does not exist */
     check_refused(&f, TERN_ERR_TENSOR_DATA, "after its 5 bytes");
     f.mask = 0x13;
     check_refused(&f, TERN_ERR_TENSOR_DATA, "the mask has 3 bits");
@@ -113,7 +113,7 @@ static void test_masks(void **state) {
     check_refused(&f, TERN_ERR_TENSOR_DATA, "the mask has 1 bits");
 }
 
-/* Two targets of the same bytes of mask and exceptions, and many of one default. */
+/* Two targets with the same bytes for mask and exceptions, and many targets of one default. */
 static void test_overlaps_and_ratios(void **state) {
     (void)state;
     static const char shared[] =
@@ -144,7 +144,8 @@ static void test_cut(void **state) {
     }
 }
 
-/* Without checksums it is refused strictly; switched off, tensors without bytes are. */
+/* Strict mode refuses an index without checksums. With dedup switched off, tensors without bytes
+ * are refused. */
 static void test_uses(void **state) {
     (void)state;
     folder f = worked();
@@ -180,7 +181,7 @@ static void test_no_memory(void **state) {
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* What a plan of a model gives; every allocation of it may fail. */
+/* Finds shared bytes in a model and returns their sizes. Any allocation may fail. */
 static tern_status count_sizes(const tern_gguf *model, const tern_gguf *base, dedup_sizes *sizes) {
     dedup_plan plan = {.n = 0};
     tern_error err = {.status = TERN_OK};
@@ -193,7 +194,7 @@ static tern_status count_sizes(const tern_gguf *model, const tern_gguf *base, de
 
 enum { WIDTH = 5000, BYTES = 4 * WIDTH };
 
-/* Tensors of bytes in memory: b is a but for every 50th byte, c is a, d is like none. */
+/* Tensors in memory: b is a except for every 50th byte, c equals a, d resembles none. */
 static tern_gguf *four_tensors(uint8_t *bytes) {
     static const char text[] =
         "{\"tensors\":["
@@ -214,7 +215,7 @@ static tern_gguf *four_tensors(uint8_t *bytes) {
         tern_gguf_raw((const uint8_t *)text, sizeof text - 1, NULL, "list", &raw, &err), TERN_OK);
     tern_gguf *data = NULL;
     assert_int_equal(tern_gguf_raw(bytes, BYTES, NULL, "d", &data, &err), TERN_OK);
-    raw->others = malloc(sizeof(tern_gguf *)); /* the file that the list names is open already */
+    raw->others = malloc(sizeof(tern_gguf *)); /* the file that the list names is open */
     assert_non_null(raw->others);
     raw->others[raw->n_others++] = data;
     assert_int_equal(tern_iebin_parse(raw, open_file, NULL, NULL, &file, &err), TERN_OK);
@@ -233,7 +234,7 @@ static void test_found(void **state) {
     assert_int_equal(sizes.defaults, WIDTH);
     assert_int_equal(sizes.masks, WIDTH / 8);
     assert_int_equal(sizes.exceptions, WIDTH / 50);
-    assert_int_equal(count_sizes(model, model, &sizes), TERN_OK); /* a base of its own */
+    assert_int_equal(count_sizes(model, model, &sizes), TERN_OK); /* a model as its own base */
     assert_int_equal(sizes.shared_tensors, 4);
     assert_int_equal(sizes.equal, BYTES);
     assert_int_equal(sizes.after, sizes.index);

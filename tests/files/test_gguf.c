@@ -26,7 +26,7 @@ static const uint8_t minimal_metadata[] = {
     0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00};
 
-/* The smallest useful file: two keys, one f32 tensor of 4 x 2 at byte 160, 192 bytes in all. */
+/* The smallest useful file: two keys, and one f32 tensor of 4 x 2 at byte 160; 192 bytes in all. */
 static gguf_bytes minimal_file(uint32_t version) {
     gguf_bytes b = {NULL, 0};
     gguf_add_header(&b, version, 1, 2);
@@ -80,7 +80,7 @@ static void test_minimal_bytes(void **state) {
     assert_int_equal(tern_gguf_version(file), 3);
     assert_int_equal(tern_gguf_file_bytes(file), 192);
     assert_string_equal(tern_gguf_name(file), "test.gguf");
-    tern_gguf_drop_pages(file, tern_gguf_tensor_at(file, 0)); /* no map: no effect */
+    tern_gguf_drop_pages(file, tern_gguf_tensor_at(file, 0)); /* there is no map, so no effect */
     check_minimal(file);
     tern_gguf_close(&file);
     assert_null(file);
@@ -122,7 +122,8 @@ static void test_alignments(void **state) {
         gguf_bytes b = {NULL, 0};
         gguf_add_header(&b, 3, 2, 1);
         gguf_add_key_u32(&b, "general.alignment", a);
-        /* Described in the opposite order of their data; a gap between them is fine. */
+        /* Tensors may be described in the opposite order of their data, and with a gap between
+         * them. */
         gguf_add_tensor(&b, "second", 24, 3, 0, a < 8 ? 8 : a);
         gguf_add_tensor(&b, "first", 24, 5, 0, 0);
         gguf_align(&b, a);
@@ -139,7 +140,7 @@ static void test_alignments(void **state) {
     }
 }
 
-/* Bytes of 512 elements of every block type, by the size of the tensor alone in its file. */
+/* Bytes of 512 elements of every block type, from the size of the only tensor of a file. */
 static void test_type_sizes(void **state) {
     (void)state;
     static const struct {
@@ -169,14 +170,14 @@ static void test_type_sizes(void **state) {
         assert_int_equal(tern_gguf_tensor_at(file, 0)->bytes, types[i].bytes);
         assert_string_equal(tern_gguf_type_name(types[i].type), types[i].name);
         tern_gguf_close(&file);
-        tern_error err = {0}; /* one byte less is too few */
+        tern_error err = {0}; /* one byte too few */
         assert_int_equal(tern_gguf_parse(b.data, b.size - 1, "t", &file, &err),
                          TERN_ERR_TENSOR_RANGE);
         gguf_bytes_free(&b);
     }
 }
 
-/* 28 unused bytes may be missing behind the scale of an I2_S tensor that ends the file. */
+/* The 28 unused bytes after the scale of an I2_S tensor may be missing at the end of a file. */
 static void test_i2s_tail(void **state) {
     (void)state;
     gguf_bytes b = {NULL, 0};
@@ -196,7 +197,7 @@ static void test_i2s_tail(void **state) {
     gguf_bytes_free(&b);
 }
 
-/* A tensor of 1024 x 8 weights with `bytes` of data, and a float after it. */
+/* A tensor of 1024 x 8 weights with `bytes` of data, followed by a float. */
 static tern_status parse_group(uint32_t type, uint64_t bytes, uint32_t as, tern_error *err) {
     gguf_bytes b = {NULL, 0};
     tern_gguf *file = NULL;
@@ -215,7 +216,8 @@ static tern_status parse_group(uint32_t type, uint64_t bytes, uint32_t as, tern_
     return status;
 }
 
-/* Type 42 is Q2_0, PQ2_0 or STQ1_0 by its bytes; those of other programs' formats are refused. */
+/* The size decides whether type 42 is Q2_0, PQ2_0 or STQ1_0. Formats of other programs are
+ * refused. */
 static void test_groups_by_bytes(void **state) {
     static const struct {
         uint32_t type;
@@ -230,7 +232,7 @@ static void test_groups_by_bytes(void **state) {
         {42, 1344, 43, ""},
         {43, 1344, 43, ""},
         {43, 1312, 0, "not the 1344 of stq1_0"},
-        {43, 1376, 0, "another program's format"}, /* more than it needs is not its either */
+        {43, 1376, 0, "another program's format"}, /* larger than needed is not its size either */
         {42, 2112, 0, "another program's format"},
         {142, 2112, 0, "of pq2_0"},
         {143, 1728, 0, "not the 1792 of ptq1_0"},
@@ -349,7 +351,7 @@ static void test_other_types(void **state) {
     gguf_bytes_free(&b);
 }
 
-/* Every one of many keys and tensors is found, and names that are near them are not. */
+/* Each of many keys and tensors is found, and similar names are not. */
 static void test_lookups(void **state) {
     (void)state;
     enum { N = 1000 };
@@ -412,7 +414,7 @@ static void test_open(void **state) {
     assert_int_equal(tern_gguf_open(path, &file, &err), TERN_OK);
     const tern_gguf_tensor *t = tern_gguf_find_tensor(file, "big");
     tern_gguf_drop_pages(file, t);
-    for (uint32_t i = 0; i < 20000; i++) /* dropped pages come back from the file */
+    for (uint32_t i = 0; i < 20000; i++) /* dropped pages are read from the file again */
         assert_int_equal(t->data[i], i % 251);
     assert_string_equal(tern_gguf_name(file), path);
     tern_gguf_close(&file);
@@ -439,10 +441,10 @@ static void test_open_special_files(void **state) {
     check_refused(folder, "is a directory");
     check_refused(path, "No such file");
     assert_int_equal(mkfifo(path, 0600), 0);
-    check_refused(path, "not a regular file"); /* and does not hang */
+    check_refused(path, "not a regular file"); /* without hanging */
     unlink(path);
     check_refused("/dev/zero", "not a regular file");
-    if (geteuid() != 0) { /* root reads everything */
+    if (geteuid() != 0) { /* root can read everything */
         close(open(path, O_WRONLY | O_CREAT, 0));
         check_refused(path, "Permission denied");
         unlink(path);

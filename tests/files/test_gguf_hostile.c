@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Malformed GGUF files: each rule of the reader has a file that breaks only that rule. */
+/* Malformed GGUF files: each rule of the reader has a file that breaks that rule alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -68,7 +68,7 @@ static void test_counts(void **state) {
     }
 }
 
-/* The u32 alignment and u64 data offset that some converter put behind the standard header. */
+/* The u32 alignment and u64 data offset that some converter appended to the standard header. */
 static void test_36_byte_header(void **state) {
     (void)state;
     gguf_bytes b = header(3, 0, 1);
@@ -149,7 +149,7 @@ static void test_arrays(void **state) {
     b = header(3, 0, 1);
     gguf_add_key_array(&b, "strings", 8, 2);
     gguf_add_string(&b, "12345678");
-    gguf_add_u32(&b, 0); /* half a length */
+    gguf_add_u32(&b, 0); /* half of a length field */
     expect(&b, TERN_ERR_STRING, "string 1");
     b = header(3, 0, 1);
     gguf_add_key_array(&b, "flags", 7, 3);
@@ -178,7 +178,7 @@ static void test_bad_alignment(void **state) {
     expect(&b, TERN_ERR_ALIGNMENT, "type u64");
 }
 
-/* A file with one tensor of those dimensions and 64 bytes of data. */
+/* A file with one tensor of these dimensions and 64 bytes of data. */
 static gguf_bytes one_tensor(const char *name, uint32_t type, uint32_t n_dims, const uint64_t *ne,
                              uint64_t offset) {
     gguf_bytes b = header(3, 1, 0);
@@ -242,7 +242,7 @@ static void test_tensor_shapes(void **state) {
     }
 }
 
-/* Types that only lists of tensors name: what they hold is not checked in a GGUF file. */
+/* Types that only lists of tensors use: a GGUF file does not check what they hold. */
 static void test_types_of_lists(void **state) {
     (void)state;
     const uint64_t ne[] = {32};
@@ -266,7 +266,7 @@ static void test_tensor_offsets(void **state) {
         {0, 17, 0, TERN_ERR_TENSOR_RANGE},
         {0, 9, 32, TERN_ERR_TENSOR_RANGE},
         {0, UINT64_C(1) << 60, 0, TERN_ERR_TENSOR_RANGE},
-        {9999, 4, 64, TERN_ERR_TENSOR_RANGE}, /* unknown size: the offset must be inside */
+        {9999, 4, 64, TERN_ERR_TENSOR_RANGE}, /* unknown size: only the offset is checked */
         {9999, 4, UINT64_MAX - 31, TERN_ERR_TENSOR_RANGE},
         {9999, 4, 1, TERN_ERR_TENSOR_OFFSET},
     };
@@ -299,7 +299,7 @@ static void test_no_data_section(void **state) {
     expect(&b, TERN_ERR_TRUNCATED, "before its data at 64");
 }
 
-/* Control characters, escape sequences and broken UTF-8 of a file never reach a terminal. */
+/* Control characters, escape sequences and broken UTF-8 in a file never reach a terminal. */
 static void test_messages_are_clean(void **state) {
     (void)state;
     gguf_bytes b = header(3, 0, 1);
@@ -339,7 +339,7 @@ static gguf_bytes rich_file(void) {
     return b;
 }
 
-/* Reads everything a program could read of an accepted file; a sanitizer watches. */
+/* Reads everything a program could read of an accepted file, under a sanitizer if there is one. */
 static uint64_t touch(const tern_gguf *file) {
     uint64_t sum = 0;
     for (size_t i = 0; i < tern_gguf_value_count(file); i++) {
@@ -382,8 +382,8 @@ static void test_truncation_at_every_length(void **state) {
     gguf_bytes_free(&b);
 }
 
-/* Every byte of the metadata takes several other values. Some files stay valid: they must be safe.
- */
+/* Every byte of the metadata takes several other values. Some files stay valid, and must be safe to
+ * read. */
 static void test_changed_bytes(void **state) {
     (void)state;
     static const uint8_t flips[] = {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff, 0x7f};
@@ -403,7 +403,7 @@ static void test_changed_bytes(void **state) {
             b.data[i] ^= flips[k];
         }
     }
-    assert_true(accepted > 100); /* letters of names and values */
+    assert_true(accepted > 100); /* changed letters of names and values */
     assert_true(refused > 1000);
     gguf_bytes_free(&b);
 }

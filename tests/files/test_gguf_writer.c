@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GGUF writer: round trips through the reader, refusals, and that nothing half-written stays.
- */
+/* The GGUF writer: round trips through the reader, and refusals. No half-written file stays. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,7 +16,7 @@
 #include "authoring/gguf_writer.h"
 #include "tests/support/check.h"
 
-/* An empty folder of our own, and a path in it. */
+/* A new empty folder, and a path in it. */
 typedef struct folder {
     char path[64];
     char file[80];
@@ -37,7 +36,7 @@ static int folder_free(void **state) {
     folder *f = *state;
     chmod(f->path, 0700);
     unlink(f->file);
-    int status = rmdir(f->path); /* fails, and with it the test, when anything else is left */
+    int status = rmdir(f->path); /* fails the test if anything else is left */
     free(f);
     return status;
 }
@@ -115,7 +114,7 @@ static void check_metadata(const tern_gguf *file) {
     assert_int_equal(array->count, 0);
 }
 
-/* Three tensors, the middle one larger than the writer's buffer; written in uneven pieces. */
+/* Three tensors, of which the middle one exceeds the writer's buffer, written in uneven pieces. */
 static void put_tensors(tern_gguf_writer *w, const uint8_t *data, size_t middle) {
     tern_gguf_put_tensor(w, "first", 8, 2, (const uint64_t[]){32, 3}, 102);
     tern_gguf_put_tensor(w, "middle", 24, 1, (const uint64_t[]){middle}, middle);
@@ -249,7 +248,7 @@ static void test_missing_data(void **state) {
     assert_non_null(strstr(err.message, f->file));
     assert_int_equal(count_entries(f->path), 0);
 
-    w = writer_new(f); /* never begun */
+    w = writer_new(f); /* data before begin */
     assert_int_equal(tern_gguf_writer_finish(&w, &err), TERN_ERR_TRUNCATED);
     assert_int_equal(count_entries(f->path), 0);
 }
@@ -324,7 +323,7 @@ static void test_bad_paths(void **state) {
     assert_int_equal(tern_gguf_writer_new(NULL, TERN_OUT_REPLACE, &w, &err), TERN_ERR_NULL);
     assert_int_equal(tern_gguf_writer_new(f->file, TERN_OUT_REPLACE, NULL, &err), TERN_ERR_NULL);
     assert_int_equal(tern_gguf_writer_new(f->path, TERN_OUT_REPLACE, &w, &err),
-                     TERN_ERR_IO); /* a folder */
+                     TERN_ERR_IO); /* the path is a folder */
     assert_int_equal(tern_gguf_writer_new("/dev/full", TERN_OUT_REPLACE, &w, &err), TERN_ERR_IO);
     assert_non_null(strstr(err.message, "/dev/full"));
     assert_int_equal(tern_gguf_writer_new("/nonexistent/x.gguf", TERN_OUT_REPLACE, &w, &err),
@@ -344,7 +343,7 @@ static void test_read_only_folder(void **state) {
     assert_non_null(strstr(err.message, f->file));
 }
 
-/* A limit of the file size stands for a full disk: write(2) fails half way. */
+/* A limit on the file size stands for a full disk: write(2) fails halfway. */
 static void test_write_error(void **state) {
     const folder *f = *state;
     static const uint8_t piece[1 << 16];

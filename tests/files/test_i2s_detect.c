@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of the tensors that are called I2_S, and what is made of them. */
+/* Sizes of tensors that are called I2_S, and the kind that follows from them. */
 
 #include "runtime/files/gguf/i2s_detect.h"
 #include "tests/support/check.h"
@@ -12,7 +12,7 @@ static tern_i2s_kind detect(uint64_t rows, uint64_t cols, uint64_t extent, uint3
     return tern_i2s_detect(&place);
 }
 
-/* Of BitNet b1.58 2B4T, as published, and as other programs would have stored them. */
+/* The shapes of BitNet b1.58 2B4T, with the published size and with those of other programs. */
 static void test_published_shapes(void **state) {
     static const uint64_t shapes[][3] = {
         {2560, 2560, 1638432}, {640, 2560, 409632}, {6912, 2560, 4423712}, {2560, 6912, 4423712}};
@@ -29,7 +29,7 @@ static void test_published_shapes(void **state) {
     }
 }
 
-/* Bytes behind the last tensor are optional, and so are those behind its scale. */
+/* Padding after the last tensor is optional, and so are the bytes after its scale. */
 static void test_last(void **state) {
     (void)state;
     assert_int_equal(detect(4, 96, 96 + 32, 32, true), TERN_I2S_ONE_SCALE);
@@ -41,8 +41,8 @@ static void test_last(void **state) {
     assert_int_equal(detect(1, 32, 10, 32, true), TERN_I2S_SCALE_32);
 }
 
-/* Rows of whole 256 columns; large alignments hide the 32 bytes of the scale; small tensors
- * collide. */
+/* Ambiguous sizes: rows of whole 256 columns, large alignments that hide the scale's 32 bytes, and
+ * small tensors. */
 static void test_collisions(void **state) {
     (void)state;
     assert_int_equal(detect(128, 320, 128 * 512 / 4, 32, false), TERN_I2S_NO_SCALE);

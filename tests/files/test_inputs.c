@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session is given: tokens at a position of the caller's choice, embeddings in their place.
- */
+/* Inputs of a session: tokens at a position of the caller's choice, and embeddings instead of
+ * tokens. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static void close_all(void) {
 /* ---- positions ---------------------------------------------------------------------------------
  */
 
-/* From any position on, the rest of the sequence gives the logits and the cache of the whole. */
+/* From any position on, evaluating the rest of a sequence gives the logits and the cache of the
+ * whole. */
 static void test_positions(void **state) {
     (void)state;
     open_preset("bitnet-tiny");
@@ -70,7 +71,8 @@ static void test_positions(void **state) {
     close_all();
 }
 
-/* Behind the sequence, and behind the context: two refusals, which change nothing. */
+/* Positions after the sequence, and after the context: two different refusals, which change
+ * nothing. */
 static void test_refused_positions(void **state) {
     (void)state;
     open_preset("bitnet-tiny");
@@ -104,10 +106,9 @@ static void test_refused_positions(void **state) {
     close_all();
 }
 
-/* ---- rows in place of tokens -------------------------------------------------------------------
- */
+/* ---- rows instead of tokens ------------------------------------------------------------------ */
 
-/* The embeddings of tokens, in one piece and in three, give what the tokens give. */
+/* The embeddings of tokens, in one piece or in three, give the same results as the tokens. */
 static void check_rows(const char *preset) {
     open_preset(preset);
     tern_session *by_tokens = new_session();
@@ -131,7 +132,7 @@ static void check_rows(const char *preset) {
         assert_int_equal(tern_session_tokens(shared.session)[TOKENS - 1], TERN_NO_TOKEN);
         assert_int_equal(tern_session_common_prefix(shared.session, shared.tokens, TOKENS), 0);
     }
-    rows[width] += 1.0f; /* the second row matters */
+    rows[width] += 1.0f; /* the second row must matter */
     assert_int_equal(tern_session_rewind(shared.session, 0, NULL), TERN_OK);
     assert_int_equal(
         tern_session_eval_rows(shared.session, rows, TOKENS, TERN_LOGITS_LAST, logits, NULL),

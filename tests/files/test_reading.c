@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What users say of ternary tensors: maps of codes, tile sizes; and which tensors are tiled. */
+/* Users' descriptions of ternary tensors (maps of codes, tile sizes), and which tensors are
+ * tiled. */
 
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void expect_tiles(const char *text, tern_tl_kind kind, size_t rows, size_
     assert_memory_equal(&tiles, &expected, sizeof tiles);
 }
 
-/* The first rule that fits, then what is built in, then nothing. */
+/* The first matching rule applies, then the built-in sizes; otherwise there are none. */
 static void test_tiles(void **state) {
     static const char *const text = "1536x4096=64x96,640x2560=160x64x64,32x24x32";
     tern_reading r;
@@ -73,7 +74,7 @@ static void test_tiles(void **state) {
     assert_non_null(strstr(err.message, "--tl-tiles 2560x640=BMxBKxbm"));
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- hashes ---------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(tern_i2s_order order, const char *map, const char *tiles) {
     tern_reading r;
@@ -81,7 +82,7 @@ static uint64_t hash_of(tern_i2s_order order, const char *map, const char *tiles
     return tern_reading_hash(&r);
 }
 
-/* Whatever changes weights changes the number; saying what is usual does not. */
+/* Everything that changes weights changes the hash. Stating the defaults does not. */
 static void test_hash(void **state) {
     (void)state;
     assert_true(hash_of(0, NULL, NULL) == 0 && hash_of(0, "usual", NULL) == 0);
@@ -128,7 +129,7 @@ static void test_types(void **state) {
     assert_string_equal(type_of(39, 512, 64, 17408, "bitnet", 32), "mxfp4");
     assert_string_equal(type_of(39, 512, 64, 8224, "bitnet", 32), "tl2 or mxfp4");
     assert_string_equal(type_of(39, 512, 60, 7552, "bitnet", 32), "tl2 or mxfp4");
-    /* Padding that hides the size: the architecture decides. */
+    /* The padding hides the size, so the architecture decides. */
     assert_string_equal(type_of(39, 512, 64, 32768, "bitnet", 32768), "tl2");
     assert_string_equal(type_of(39, 512, 64, 32768, "llama", 32768), "mxfp4");
 }

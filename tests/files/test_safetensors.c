@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The safetensors reader: what a good file gives, and that a bad one is refused for what it is. */
+/* The safetensors reader: the contents of a good file, and the right refusal for each bad one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "tests/support/check.h"
 #include "tests/support/gguf_bytes.h"
 
-/* A file of that header and n bytes of data, 0, 1, 2, ... */
+/* A file with this header and n bytes of data: 0, 1, 2, ... */
 static gguf_bytes file_of(const char *header, size_t n) {
     gguf_bytes b = {NULL, 0};
     gguf_add_u64(&b, strlen(header));
@@ -155,7 +155,7 @@ static void test_shapes(void **state) {
     refuse("{" T("a", "F32", "[3]", "0", "8") "}", 8, TERN_ERR_TENSOR_SHAPE, "3 elements");
     refuse("{" T("a", "F32", "[]", "0", "8") "}", 8, TERN_ERR_TENSOR_SHAPE, "1 elements");
     refuse("{" T("a", "F32", "[0]", "0", "4") "}", 4, TERN_ERR_TENSOR_SHAPE, "0 elements");
-    /* 2^32 * 2^32 elements are none in 64 bits; 2^62 elements of 8 bytes likewise */
+    /* 2^32 * 2^32 elements wrap to 0 in 64 bits, and 2^62 elements of 8 bytes do too. */
     refuse("{" T("a", "U8", "[4294967296,4294967296]", "0", "0") "}", 0, TERN_ERR_TENSOR_SHAPE,
            "2^64");
     refuse("{" T("a", "F64", "[4611686018427387904]", "0", "0") "}", 0, TERN_ERR_TENSOR_SHAPE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sparse layers beside a GGUF file, in memory: where they lie, what they become part of, everything
- * that must not fit the file, and what happens when any one allocation fails.
+ * Sparse layers beside a GGUF file, in memory: where their file is, what they become part of,
+ * everything that may not match, and what happens when any single allocation fails.
  */
 #include "tests/support/check.h"
 
@@ -54,7 +54,7 @@ static void write_list(char text[TEXT_BYTES], const char *name, const char *form
 
 static const char good_form[] = "\"dtype\":\"iebs\",\"shape\":[4,4],\"nbytes\":96";
 
-/* Files of keys have some; all others are the blocks. */
+/* Names that begin with 'k' open the file of keys; all others open the blocks. */
 static tern_status open_file(void *user, const char *name, tern_gguf **out, tern_error *err) {
     const gguf_bytes *keys = user;
     return name[0] == 'k'
@@ -69,7 +69,7 @@ static tern_status open_list(const char *text, gguf_bytes *keys, tern_gguf **out
     return status == TERN_OK ? tern_iebin_parse(raw, open_file, keys, NULL, out, err) : status;
 }
 
-/* ---- where it lies --------------------------------------------------------------------------- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 static void test_path(void **state) {
     static const char *const cases[][2] = {
@@ -89,11 +89,11 @@ static void test_path(void **state) {
         assert_true(tern_gguf_sidecar_path(cases[i][0], longer, sizeof longer));
         assert_string_equal(longer, cases[i][1]);
     }
-    assert_true(tern_gguf_sidecar_path("123456.gguf", path, 14)); /* with its end */
+    assert_true(tern_gguf_sidecar_path("123456.gguf", path, 14)); /* with the terminator */
     assert_false(tern_gguf_sidecar_path("1234567.gguf", path, 14));
 }
 
-/* ---- what becomes of the file ---------------------------------------------------------------- */
+/* ---- applying it ----------------------------------------------------------------------------- */
 
 static void test_applied(void **state) {
     gguf_bytes model = make_model();
@@ -120,7 +120,7 @@ static void test_applied(void **state) {
     assert_memory_equal(&before, b, sizeof before);
     assert_string_equal(tern_gguf_sidecar(file, &n), "list");
     assert_int_equal(n, 1);
-    assert_int_equal(tern_gguf_part_count(file), 3); /* the list and its data */
+    assert_int_equal(tern_gguf_part_count(file), 3); /* model, list and data */
     assert_int_equal(tern_gguf_part_at(file, 0).n_tensors, 1);
     assert_int_equal(tern_gguf_part_at(file, 1).n_tensors, 0);
     assert_int_equal(tern_gguf_part_at(file, 2).n_tensors, 1);
@@ -131,7 +131,7 @@ static void test_applied(void **state) {
 
 /* ---- what does not fit ----------------------------------------------------------------------- */
 
-/* The file is refused with these words, and stays what it was. */
+/* The file is refused with these words, and stays unchanged. */
 static void refuse(const char *text, gguf_bytes *keys, tern_status wanted, const char *words) {
     gguf_bytes model = make_model();
     tern_error err = {.status = TERN_OK};
@@ -173,7 +173,7 @@ static void test_refused(void **state) {
     gguf_bytes_free(&model);
 }
 
-/* Blocks of f16 do not stand for floats of 4 bytes. */
+/* Blocks of f16 cannot replace floats of 4 bytes. */
 static void test_other_format(void **state) {
     static const uint32_t head[] = {0x53424549, 2, 4, 4, 4, 4, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0};
     gguf_bytes model = make_model();
@@ -186,7 +186,7 @@ static void test_other_format(void **state) {
     gguf_bytes_free(&model);
 }
 
-/* A field that is there must be a hash, in every list. */
+/* A hash field must be a hash, in every list. */
 static void test_field(void **state) {
     static const char *const wrong[] = {"12", "\"12\"", "\"0123456789abcdeg\""};
     char text[TEXT_BYTES];

@@ -13,10 +13,10 @@ typedef struct change {
     const words *words;
     const json_t *other;
     uint64_t state;
-    size_t left; /* values before the one that is changed */
+    size_t left; /* values before the one to change */
 } change;
 
-/* From 0 to n - 1. */
+/* A number from 0 to n - 1. */
 static size_t draw(change *c, size_t n) {
     c->state = c->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (size_t)(c->state >> 33) % n;
@@ -62,7 +62,7 @@ static size_t count(const json_t *value) {
     return n;
 }
 
-/* Value number *left of a document, itself being 0. */
+/* Finds value number *left of a document, where the document itself is number 0. */
 static const json_t *find(const json_t *value, size_t *left) {
     const json_t *found = *left == 0 ? value : NULL;
     const char *name;
@@ -157,7 +157,7 @@ static json_t *copy_array(change *c, const json_t *value, bool grows, unsigned d
     return made;
 }
 
-/* The value, changed where its turn comes. */
+/* A copy of the value, changed at value number `left`. */
 static json_t *copy(change *c, const json_t *value, unsigned depth) {
     const bool here = c->left-- == 0;
     if (depth == DEEPEST || (here && draw(c, 2) == 0))

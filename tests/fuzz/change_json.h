@@ -3,8 +3,8 @@
 #define TERN_TESTS_FUZZ_CHANGE_JSON_H
 
 /*
- * Random changes of documents that stay JSON: a value is replaced, dropped or repeated, a member is
- * added. Bytes changed at random are seldom JSON, and so seldom get past a parser.
+ * Random changes of documents that stay JSON: a value is replaced, dropped or repeated, or a member
+ * is added. Random changes of bytes seldom give JSON, so they seldom get past a parser.
  */
 
 #include <stddef.h>
@@ -12,19 +12,19 @@
 
 #include "base/json_tree/value.h"
 
-/* Names and values that changes draw from. */
+/* Names and values for changes to draw from. */
 typedef struct words {
     const char *names[1024];
     const json_t *values[1024];
     size_t n_names, n_values;
 } words;
 
-/* Learns from a description of an interface (OpenAPI): names of properties, constants and limits.
- * The words stay the description's. */
+/* Learns names of properties, constants and limits from an interface description (OpenAPI). The
+ * words point into the description. */
 void words_learn(words *w, const json_t *description);
 
-/* bytes[size], of which most may be written, changed; `other` (NULL: none) gives a part of it. The
- * new size; 0: bytes are not JSON, or what it becomes is too long. */
+/* Changes the document in bytes[size], which has room for `most`. `other` (may be NULL) may supply
+ * a part. Returns the new size; 0 if bytes are not JSON, or if the result is too long. */
 size_t change_json(const words *w, char *bytes, size_t size, size_t most, const json_t *other,
                    unsigned seed);
 

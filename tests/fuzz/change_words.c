@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MOST_TAKEN = 12 }; /* words that are taken at a time */
+enum { MOST_TAKEN = 12 }; /* in words */
 
 typedef struct part {
     size_t from, to;
@@ -17,7 +17,7 @@ typedef struct change {
     size_t size, most;
 } change;
 
-/* From 0 to n - 1. */
+/* A number from 0 to n - 1. */
 static size_t draw(change *c, size_t n) {
     c->state = c->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (size_t)(c->state >> 33) % n;
@@ -27,8 +27,8 @@ static int kind(char c) {
     return isalnum((unsigned char)c) || c == '_' ? 1 : isspace((unsigned char)c) ? 2 : 0;
 }
 
-/* Where the word that begins at `at` ends: letters and digits, white space, or one mark. The two
- * marks that begin or end a tag are one word. */
+/* The end of the word that begins at `at`. A word is letters and digits, white space, or one mark;
+ * the two marks that begin or end a tag are one word. */
 static size_t word_end(const char *text, size_t size, size_t at) {
     const int of = kind(text[at]);
     const char next = at + 1 < size ? text[at + 1] : '\0';
@@ -41,14 +41,14 @@ static size_t word_end(const char *text, size_t size, size_t at) {
     return at;
 }
 
-/* Where the word that holds byte `at` begins. */
+/* The start of the word that holds byte `at`. */
 static size_t word_start(const char *text, size_t at) {
     while (at > 0 && kind(text[at]) != 0 && kind(text[at - 1]) == kind(text[at]))
         at--;
     return at;
 }
 
-/* Some words; mostly few. An empty text has none. */
+/* Some words, mostly few. In an empty text, none. */
 static part some_words(change *c, const char *text, size_t size) {
     part p = {0, 0};
     if (size == 0)
@@ -60,7 +60,7 @@ static part some_words(change *c, const char *text, size_t size) {
     return p;
 }
 
-/* Puts text[size] in the place of a part; nothing where there is no room. */
+/* Replaces a part by text[size]. Does nothing if there is no room. */
 static void replace(change *c, part p, const char *text, size_t size) {
     const size_t rest = c->size - p.to;
     if (c->size - (p.to - p.from) + size > c->most)
@@ -70,7 +70,7 @@ static void replace(change *c, part p, const char *text, size_t size) {
     c->size = p.from + size + rest;
 }
 
-/* Puts words of `text`, which may be the changed text itself, in the place of a part. */
+/* Replaces a part by words of `text`, which may be the changed text itself. */
 static void take_from(change *c, part p, const char *text, size_t size) {
     char taken[512];
     const part q = some_words(c, text, size);
@@ -83,7 +83,7 @@ static void change_once(change *c, const char *const *words, size_t n_words, con
                         size_t other_size) {
     part p = some_words(c, c->bytes, c->size);
     const char *word = words[draw(c, n_words)];
-    const bool stays = draw(c, 2) == 0; /* what is new goes before the words */
+    const bool stays = draw(c, 2) == 0; /* inserts before the words instead of replacing them */
     if (stays)
         p.to = p.from;
     switch (draw(c, 6)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is a table of replacements of SentencePiece; its last bytes are also the text that is
- * looked up. Seeds: tests/fuzz/seeds_charsmap.py FOLDER.
+ * The input is a SentencePiece table of replacements; its last bytes are also the text to look up.
+ * Seeds: tests/fuzz/seeds_charsmap.py FOLDER.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void require(bool condition) {
         abort();
 }
 
-/* What is found lies in the bytes, begins and ends with whole characters, and uses up text. */
+/* A replacement lies in the table, consists of whole characters, and uses up text. */
 static void check_found(tern_span bytes, tern_span text, size_t used, tern_span to) {
     require(used >= 1 && used <= text.size);
     require(to.data >= bytes.data && to.data + to.size < bytes.data + bytes.size);

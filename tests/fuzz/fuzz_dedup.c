@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input, cut at its first zero byte, as an index of shared bytes and as the bytes of every file
- * that it names. The list has four tensors, of which two have bytes of their own. What is accepted
- * can be read to the last byte, and is the same from memory and from a file.
+ * The input, cut at its first zero byte: an index of shared bytes, and the bytes of every file that
+ * it names. The list has four tensors, two of them with bytes of their own. If the index is
+ * accepted, every byte can be read, and is the same from memory and from a file.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static tern_status open_file(void *user, const char *name, tern_gguf **out, tern
     return tern_gguf_raw(in->data + in->index, in->size - in->index, NULL, name, out, err);
 }
 
-/* The sum of all bytes of all tensors; 0: refused. */
+/* The sum of all bytes of all tensors; 0 if the index is refused. */
 static uint64_t open_all(input *in, tern_dedup_use use, uint64_t cache) {
     const tern_dedup_params params = {.use = use, .cache_bytes = cache};
     tern_gguf *raw = NULL, *file = NULL;

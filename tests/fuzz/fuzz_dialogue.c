@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saved conversations: any bytes are refused, or are a dialogue that survives being written. */
+/* Saved conversations. Any bytes are refused, or give a dialogue that survives being written. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was read may be added to only in turn, and is the same when written and read again. */
+/* A dialogue only takes a message of the role whose turn it is. It stays the same when written and
+ * read again. */
 static void check(const dialogue *d, uint64_t attempts) {
     tern_error err = {0};
     char *text = dialogue_to_json("written", d, attempts, &err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of a request's header, a line each, as `name:value`, which say where its body ends,
- * and who is asked. A second reading, written the other way round, must find the same header sound;
- * and a header that is not sound does not become so by a field that follows.
+ * The fields of a request's header, one per line as `name:value`, which say where its body ends and
+ * which host it is for. A second reader, written in the opposite way, must agree that the header is
+ * sound. An unsound header does not become sound through a later field.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool says_length(const char *name) {
     return strcasecmp(name, "content-length") == 0 || strcasecmp(name, "transfer-encoding") == 0;
 }
 
-/* HOST or HOST:PORT, read from its end. */
+/* Reads HOST or HOST:PORT from its end. */
 static bool host_is_sound(const char *value) {
     static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     char host[256];
@@ -56,7 +56,7 @@ static bool host_is_sound(const char *value) {
     return n > 3 && all_of(host + 1, "0123456789abcdefABCDEF:.");
 }
 
-/* The lines one after the other. */
+/* Reads the lines one after the other, in both ways. */
 static void read_header(char *text, const char *version) {
     http_framing f = {0};
     bool sound = true, said = false, one = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes go into the GGUF reader; what it accepts must be readable to the last byte, ternary
- * tensors in every order, meaning and cut of their codes.
+ * Any bytes go into the GGUF reader. An accepted file must be readable to the last byte, its
+ * ternary tensors in every order, meaning and cut of their codes.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static void touch_tensor(const tern_gguf_tensor *tensor) {
     sink += tensor->data[tensor->extent - 1];
 }
 
-/* The first rows of an I2_S, TL1 or TL2 tensor, as one reading has them. */
+/* Reads the first and last rows of an I2_S, TL1 or TL2 tensor with one interpretation of its
+ * codes. */
 static void import_rows(const tern_gguf_tensor *tensor, const tern_reading *reading) {
     const size_t rows = (size_t)(tensor->ne[1] * tensor->ne[2] * tensor->ne[3]);
     const size_t cols = (size_t)tensor->ne[0];
@@ -51,7 +52,7 @@ static void import_rows(const tern_gguf_tensor *tensor, const tern_reading *read
     if (stream != NULL &&
         tern_import_rows(&how, tensor->data, rows, cols, 0, end, stream, NULL) == TERN_OK)
         sink += stream[0];
-    if (stream != NULL && rows > end) /* and the last ones */
+    if (stream != NULL && rows > end) /* the last rows, too */
         sink += (uint64_t)tern_import_rows(&how, tensor->data, rows, cols, rows - end, rows, stream,
                                            NULL);
     free(stream);

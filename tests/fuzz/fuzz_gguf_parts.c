@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input, cut in front of each "GGUF", as the parts of a split model: what is accepted as one
- * must be readable as one.
+ * The input is cut before each "GGUF" into the parts of a split model. If they are accepted, the
+ * model must be readable.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { MAX_PARTS = 4 };
 
 static volatile uint64_t sink; /* keeps the reads below from being optimised away */
 
-/* Where the next part begins behind at, or size. */
+/* The start of the next part after `at`, or size. */
 static size_t next_part(const uint8_t *data, size_t at, size_t size) {
     const uint8_t *found = size - at > 4 ? memmem(data + at + 4, size - at - 4, "GGUF", 4) : NULL;
     return found != NULL ? (size_t)(found - data) : size;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is a schema if it begins with '{', tags with schemas if it begins with '<', else a
- * grammar; what follows a NUL byte chooses the tokens of a text. Masks must be what reading the
- * text byte by byte says, and every text that a mask led to can go on or is whole. Schemas are
- * mostly changed into other JSON, grammars into others with words of their notation.
+ * The input is a schema if it begins with '{', tags with schemas if it begins with '<', and
+ * otherwise a grammar. The bytes after a NUL choose the tokens of a text. Masks must agree with
+ * reading the text byte by byte, and every text that followed the masks can go on or is whole.
+ * Schemas are mostly changed into other JSON, grammars into others with words of their notation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +16,15 @@
 #include "tests/fuzz/change_json.h"
 #include "tests/fuzz/change_words.h"
 
-/* Reading texts anew takes most of the time, so one mask of MASKS_A_CHECK is checked, and of it one
- * token of TOKENS_A_CHECK. */
+/* Reading texts anew takes most of the time. So one mask in MASKS_A_CHECK is checked, for one token
+ * in TOKENS_A_CHECK. */
 enum {
     MOST_TOKENS = 24,
     MOST_TEXT = 512,
     MASKS_A_CHECK = 4,
     TOKENS_A_CHECK = 64,
     MOST_TAGS = 3,
-    SEPARATOR = 0x1e /* of schemas of tags, which no JSON has */
+    SEPARATOR = 0x1e /* between the schemas of tags; JSON never has it */
 };
 
 /* Bits of the byte after '<'. */
@@ -74,7 +74,8 @@ static bool is_set(const uint64_t *bits, size_t i) {
     return bits[i / 64] >> (i % 64) & 1;
 }
 
-/* A token's bit is whether the text with its bytes begins a text of the grammar. */
+/* A token's bit must tell whether the text, with the token's bytes, begins a text of the
+ * grammar. */
 static void check_mask(tern_grammar *g, const uint64_t *allowed, char *text, size_t size,
                        uint8_t which) {
     for (size_t id = which % TOKENS_A_CHECK; id < n_vocab; id += TOKENS_A_CHECK) {
@@ -92,7 +93,7 @@ static void check_mask(tern_grammar *g, const uint64_t *allowed, char *text, siz
     }
 }
 
-/* Token number i of a text, which the mask before it allows; false: the text ends. */
+/* Writes token number i of a text, allowed by its mask. Returns false if the text ends. */
 static bool write_token(tern_grammar *g, tern_grammar_state *s, const uint8_t *choices, size_t n,
                         size_t i, int32_t *ids, char *text, size_t *size) {
     const tern_progress p = {.tokens = ids, .n = i};
@@ -100,7 +101,7 @@ static bool write_token(tern_grammar *g, tern_grammar_state *s, const uint8_t *c
     size_t bytes;
     memset(allowed, 0xff, sizeof allowed);
     if (!tern_grammar_mask(s, &p, allowed, 8)) {
-        /* Too much work; or a byte for which there is no token: NUL. */
+        /* There was too much work, or the next byte is NUL, for which there is no token. */
         require(tern_grammar_state_error(s)->status == TERN_ERR_GRAMMAR);
         return false;
     }
@@ -118,7 +119,8 @@ static bool write_token(tern_grammar *g, tern_grammar_state *s, const uint8_t *c
     return true;
 }
 
-/* Whether a part of the text is a whole one is what reading it says, also after another part. */
+/* The state must agree with the reader on whether a text is whole, also after following another
+ * one. */
 static void check_parts(tern_grammar *g, tern_grammar_state *s, int32_t *ids, size_t n,
                         const char *text, size_t size) {
     bool whole = false, begins = false, known = false;
@@ -150,7 +152,7 @@ static void write_text(tern_grammar *g, const uint8_t *choices, size_t n) {
 
 /* ---- grammars -------------------------------------------------------------------------------- */
 
-/* Tags of one form, each with a schema of text[size]. */
+/* Tags of one form. text[size] holds their schemas. */
 static tern_status read_tags(uint8_t form, const char *text, size_t size, tern_grammar **g,
                              tern_error *err) {
     const char *trigger = form & SHORT ? "aab" : "<tool_call>";
@@ -182,7 +184,7 @@ static tern_status read_tags(uint8_t form, const char *text, size_t size, tern_g
     return tern_grammar_from_tags(tokens, &all, g, err);
 }
 
-/* Bytes of the input that are not choices. */
+/* The number of bytes before the choices. */
 static size_t text_size(const uint8_t *data, size_t size) {
     const uint8_t *end = size > 0 ? memchr(data, 0, size) : NULL;
     return end != NULL ? (size_t)(end - data) : size;
@@ -299,7 +301,7 @@ static const char described[] =
 static words known;
 
 static void learn(void) {
-    static json_t *description; /* its words are known as long as the program runs */
+    static json_t *description; /* kept, since the learned words point into it */
     if (description != NULL)
         return;
     description = json_read(described, sizeof described - 1, "words", NULL);
@@ -307,14 +309,14 @@ static void learn(void) {
     words_learn(&known, description);
 }
 
-/* Changes a schema text[size]; 0: it is none, or too long. */
+/* Changes the schema in text[size]. Returns 0 if it is not JSON, or becomes too long. */
 static size_t change_schema(char *text, size_t size, size_t most, const json_t *other,
                             unsigned seed) {
     learn();
     return change_json(&known, text, size, most, other, seed);
 }
 
-/* Changes what is not a choice, and keeps the choices. */
+/* Changes the text before the choices, which are kept. */
 static size_t change_text(uint8_t *data, size_t size, size_t most, const uint8_t *other,
                           size_t other_size, unsigned seed) {
     uint8_t choices[256];
@@ -339,7 +341,7 @@ static size_t change_text(uint8_t *data, size_t size, size_t most, const uint8_t
     return head + made + kept;
 }
 
-/* One change in eight is one of any bytes, one of the choices. */
+/* One change in eight affects arbitrary bytes, and one affects the choices. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
     const size_t n = text_size(data, size);
     if (seed % 8 == 1 && n + 1 < most) {

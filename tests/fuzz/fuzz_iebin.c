@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input up to its first zero byte as a list of tensors, and after it as the bytes of every file
- * that the list names; what lies after a "GGUF" in them is a file of keys, and a model beside which
- * the list's tensors lie. What is accepted can be read to the last byte.
+ * The input up to its first zero byte is a list of tensors. The rest is the contents of every file
+ * that the list names. From a "GGUF" in it on, it is also a file of keys, and a model to which the
+ * list's tensors are applied. If the list is accepted, every byte can be read.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ typedef struct input {
     size_t size;
 } input;
 
-/* What begins with "GGUF" in these bytes; no bytes: nothing does. */
+/* The bytes from the first "GGUF" on, or no bytes if there is none. */
 static input gguf_in(const input *files) {
     const uint8_t *found = memmem(files->data, files->size, "GGUF", 4);
     return found == NULL ? (input){NULL, 0}
                          : (input){found, files->size - (size_t)(found - files->data)};
 }
 
-/* Files have the same bytes, but for names that end in ".gguf". */
+/* All files have the same bytes, except those with names that end in ".gguf". */
 static tern_status open_file(void *user, const char *name, tern_gguf **out, tern_error *err) {
     const input *files = user;
     const size_t n = strlen(name);
@@ -44,7 +44,7 @@ static tern_status open_file(void *user, const char *name, tern_gguf **out, tern
     return tern_gguf_raw(file.data, file.size, NULL, name, out, err);
 }
 
-/* Every row of an int4 tensor, checked and as blocks. */
+/* Reads every row of an int4 tensor: checks it, and converts it to blocks. */
 static void touch_int4(const tern_gguf_tensor *t) {
     const size_t rows = (size_t)(t->ne[1] * t->ne[2] * t->ne[3]), cols = (size_t)t->ne[0];
     uint8_t *blocks = malloc(rows * (cols / TERN_INT4_BLOCK) * TERN_INT4_BLOCK_BYTES);
@@ -69,7 +69,7 @@ static void touch(const tern_gguf *file) {
         sink += tern_gguf_value_at(file, i)->key.size;
 }
 
-/* Takes the list over. */
+/* Applies the list to the model, and takes ownership of the list. */
 static void put_beside(const input *files, tern_gguf *list) {
     const input bytes = gguf_in(files);
     tern_gguf *model = NULL;
@@ -88,7 +88,7 @@ static void put_beside(const input *files, tern_gguf *list) {
     tern_gguf_close(&list);
 }
 
-/* Sparse blocks begin at multiples of 64, as they do in files that are mapped. */
+/* Sparse blocks begin at multiples of 64, as they do in mapped files. */
 static uint8_t *aligned(const uint8_t *bytes, size_t size) {
     void *copy = NULL;
     if (posix_memalign(&copy, 64, size + (size == 0)) != 0)

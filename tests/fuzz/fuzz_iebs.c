@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input as a file of sparse blocks. What is accepted can be read to its last value, has the
- * size that its header tells, and its rows hold nothing but the stored values and zeros.
+ * The input as a file of sparse blocks. An accepted file can be read to its last value and has the
+ * size that its header states; its rows hold only the stored values and zeros.
  */
 #include <math.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile float sink; /* keeps the reads below from being optimised away */
 
-/* Every row, of matrices that a few bytes do not make large. */
+/* Reads every row, except of matrices that a few bytes declare to be large. */
 static void touch(const tern_iebs *m) {
     const size_t rows = m->rows < 1000 ? m->rows : 1000;
     if (m->cols > 1 << 16)
@@ -30,7 +30,7 @@ static void touch(const tern_iebs *m) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tern_error err = {0};
     tern_iebs m;
-    uint32_t *words = malloc(size + 4); /* + 4: never of size 0, and aligned */
+    uint32_t *words = malloc(size + 4); /* + 4: never empty; malloc aligns it */
     if (words == NULL)
         return 0;
     memcpy(words, data, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file of importance: what is accepted has sums that weights can follow. */
+/* Any bytes as a file of importance. The sums of an accepted file can be used as weights. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* All columns of a matrix count, and none without end. */
+/* All columns of a matrix must have a positive, finite weight. */
 static void weigh(const tern_importance_entry *e, size_t cols, size_t matrix) {
     float *w = calloc(cols, sizeof *w);
     if (w == NULL)

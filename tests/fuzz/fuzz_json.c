@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes go into both readers of JSON. What the tree takes is also what the flat reader takes,
- * and it is the same after it was written and read again, in every style.
+ * Any bytes go into both readers of JSON. The flat reader accepts everything that the tree accepts.
+ * A tree stays the same when it is written and read again, in every style.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes go through everything that `tern verify` does without a model: parsing, fields, rules,
- * digest, signature. What passes all but one of them must be the same document after it was written
- * and read. seeds_receipt.py writes a corpus.
+ * digest, signature. A document that passes all of them but one must stay the same when it is
+ * written and read. seeds_receipt.py writes a corpus.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_findings(const receipt_findings *f) {
     for (size_t i = 0; i < f->n; i++)
         if (strchr(f->lines[i], ':') == NULL || strchr(f->lines[i], '\n') != NULL)
-            abort(); /* not one line that names its field */
+            abort(); /* not one line that names the document's field */
 }
 
 static void check_round_trip(const json_t *receipt) {
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     (void)receipt_check(receipt, &found);
     (void)!sign_check(receipt, NULL, &found, NULL);
     check_findings(&found);
-    if (found.n <= 1) /* the digest, perhaps */
+    if (found.n <= 1) /* at most the digest is wrong */
         check_round_trip(receipt);
     receipt_findings_free(&found);
     json_decref(receipt);

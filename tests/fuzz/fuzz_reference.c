@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes go into the reader of references; what it accepts must be readable and within bounds.
- */
+/* Any bytes go into the reader of references. An accepted one must be readable and within
+ * bounds. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as the head of a request, or, behind a first byte of '#', as a body in chunks. In
- * pieces whose sizes the bytes choose they are taken for the same as at once. A head that is taken
- * is read a second time by patterns of lines, which must find it sound and its fields the same; a
- * head that is not taken must be wrong by them, too. A body that is taken is written again and must
- * be the same.
+ * Any bytes as the head of a request or, after a first byte of '#', as a body in chunks. Read in
+ * pieces, whose sizes depend on the bytes, they must give the same result as at once. A second
+ * reader, made of patterns of lines, must find an accepted head sound and its fields the same; it
+ * must find a refused head wrong. An accepted body is read again and must be the same.
  */
 #include <regex.h>
 #include <stdlib.h>
@@ -32,7 +31,7 @@ static bool matches(const char *line, const char *pattern) {
     return found;
 }
 
-/* The first line, without what its version and its target mean. */
+/* The first line, without regard to the meaning of its version and target. */
 static bool is_first_line(const char *line) {
     return matches(line, "^" TOKEN " [!-~]+ HTTP/[0-9]\\.[0-9]$");
 }
@@ -50,7 +49,7 @@ static bool is_field(const char *line) {
     return matches(name, "^" TOKEN "$");
 }
 
-/* True if the lines of a head are such lines, and the last one is empty. */
+/* True if all lines of a head have the right form, and the last one is empty. */
 static bool lines_are_sound(const char *bytes, size_t size) {
     if (size < 4 || memchr(bytes, '\0', size) != NULL)
         return false;
@@ -106,7 +105,7 @@ static void check_head(const char *bytes, size_t size, size_t piece) {
     require(read != HTTP_HEAD_MORE && (read != HTTP_HEAD_WHOLE || sound));
     if (read == HTTP_HEAD_WHOLE)
         check_fields(&h);
-    else if (read == HTTP_HEAD_WRONG && sound) /* only its target can be wrong */
+    else if (read == HTTP_HEAD_WRONG && sound) /* only its target may be wrong */
         require(h.target != NULL && (h.target[0] != '/' || strchr(h.target, '#') != NULL));
     free(copy);
 }
@@ -116,7 +115,7 @@ static void check_head(const char *bytes, size_t size, size_t piece) {
 typedef struct body {
     http_chunks c;
     size_t taken, size;
-    uint64_t sum; /* of its bytes, in their order */
+    uint64_t sum; /* of its bytes, in order */
 } body;
 
 static body take(const char *bytes, size_t size, size_t piece) {
@@ -135,7 +134,7 @@ static body take(const char *bytes, size_t size, size_t piece) {
     return b;
 }
 
-/* The same by sizes that the C library reads. Where a body is taken to its end. */
+/* Reads an accepted body again, with the C library's reader for the sizes. */
 static body read_again(const char *bytes, size_t size) {
     body b = {0};
     for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a safetensors file: what is accepted can be read to the last byte. Inputs are often
- * refused for a single length, so the mutator mends the header's.
+ * Any bytes as a safetensors file. An accepted file can be read to the last byte. Most random
+ * inputs fail on a single length, so the mutator corrects the header's.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size); /* libFuzz
 
 static volatile uint64_t sink; /* keeps the reads below from being optimised away */
 
-/* Every tensor is in its place by name, and its bytes follow from shape and type. */
+/* Every tensor is found by name, and its size follows from shape and type. */
 static void touch(const safetensors *file) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < safetensors_count(file); i++) {
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-/* Where the first object ends: braces are rarely inside names. 0 when it does not. */
+/* The end of the first object, given that names rarely hold braces. 0 if it has no end. */
 static size_t header_end(const uint8_t *data, size_t size) {
     size_t depth = 0;
     for (size_t i = 8; i < size; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client sends to `tern serve`: the first byte chooses a route of the table and the way in
- * which the model's template writes calls of tools, the rest is its body. Requests for text go to a
- * real engine of a tiny model for some steps. Whatever was asked, there is one reply, and what it
- * says is JSON; so is each event of a stream. The layers above and below (serve/http/http.h,
- * serve/work/worker.h) stand in here, in one thread, as do the clock and what is drawn, so that an
- * input does the same in each run. Bodies that are JSON are mostly changed into other JSON, with
- * the words of the server's own description.
+ * A client's input to `tern serve`. The first byte chooses a route of the table and the way in
+ * which the model's template writes calls of tools; the rest is the body. Requests for text go to a
+ * real engine of a tiny model for some steps. Each request gets exactly one reply, which is JSON,
+ * as is each event of a stream. The layers above and below (serve/http/http.h, serve/work/worker.h)
+ * are replaced here, in one thread, and so are the clock and the random numbers, so that an input
+ * does the same in each run. JSON bodies are mostly changed into other JSON, with the words of the
+ * server's own description.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "serve/server_internal.h"
 #include "tests/fuzz/change_json.h"
 
-/* An answer in a form goes on for longer, so that calls of tools have an end. */
+/* An answer in a form runs longer, so that calls of tools can end. */
 enum { STEPS = 6, STEPS_IN_FORM = 160, CONTEXT = 512, MOST_ROUTES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,9 +33,9 @@ static void require(bool condition) {
         abort();
 }
 
-/* ---- what no input depends on ---------------------------------------------------------------- */
+/* ---- replaced system functions --------------------------------------------------------------- */
 
-static double now; /* of the engine: a millisecond later each time */
+static double now; /* the engine's clock, a millisecond later each time */
 static uint8_t drawn;
 
 static double read_clock(void *user) {
@@ -43,7 +43,7 @@ static double read_clock(void *user) {
     return *seconds += 1e-3;
 }
 
-/* In place of the system's: ids, and spaces of pages. */
+/* Replaces the system's random bytes, for ids and name spaces. */
 ssize_t getrandom(void *bytes, size_t size, unsigned flags) {
     uint8_t *to = bytes;
     (void)flags;
@@ -82,7 +82,7 @@ const char *http_body(const http_exchange *x, size_t *size) {
     *size = x->body_size;
     return x->body;
 }
-/* What is not a body of a POST stands for the host that was asked for. */
+/* The body also serves as the Host field. Routes without a body use it for nothing else. */
 const char *http_request_header(const http_exchange *x, const char *name) {
     return strcmp(name, "Host") == 0 && x->body_size > 0 ? x->body : NULL;
 }
@@ -127,7 +127,7 @@ void http_stream_end(http_exchange *x) {
 }
 void http_stream_cut(http_exchange *x) {
     (void)x;
-    abort(); /* there is memory */
+    abort(); /* never happens: there is memory */
 }
 bool http_gone(http_exchange *x) {
     (void)x;
@@ -143,7 +143,7 @@ double http_began(const http_exchange *x) {
     (void)x;
     return 0.0;
 }
-static size_t turn; /* 1: the input is asked for the second time */
+static size_t turn; /* 1: the second request with this input */
 const char *http_address(const http_server *s) {
     (void)s;
     return turn == 0 ? "http://127.0.0.1:8080" : "unix:/run/it's a socket";
@@ -153,7 +153,7 @@ unsigned http_active(const http_server *s) {
     return 1;
 }
 
-/* ---- what the server around is asked --------------------------------------------------------- */
+/* ---- the server's facts ---------------------------------------------------------------------- */
 
 bool server_needs_key(server *s) {
     (void)s;
@@ -178,7 +178,7 @@ static void hand_over(job *j, const tern_event *e) {
             j->over = true;
 }
 
-/* Some steps, then what is left is cancelled. */
+/* Makes some steps, then cancels the rest. */
 static void answer(worker *w, job *j) {
     const int steps = j->ask.grammar != NULL ? STEPS_IN_FORM : STEPS;
     job_begin(j);
@@ -246,7 +246,7 @@ static server s;
 static char methods[MOST_ROUTES][16], paths[MOST_ROUTES][64];
 static size_t n_routes;
 
-/* The table itself says which routes there are. */
+/* The table itself says which routes exist. */
 static void read_routes(void) {
     text list = {0};
     route_list(&list);
@@ -310,9 +310,10 @@ static void open_server(void) {
                           .pooling = c->pooling};
 }
 
-/* ---- what is checked ------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-/* A model may say a zero byte. The reader takes JSON without any, so another byte stands for it. */
+/* A model may produce a zero byte. The reader takes JSON without any, so another byte replaces
+ * it. */
 static void check_json(const char *bytes, size_t size) {
     char *copy = malloc(size + 1);
     require(copy != NULL);
@@ -326,7 +327,7 @@ static void check_json(const char *bytes, size_t size) {
     free(copy);
 }
 
-/* Events end with an empty line; their data is JSON, or the word that ends a stream. */
+/* Events end with an empty line. Their data is JSON, or the word that ends a stream. */
 static void check_stream(const http_exchange *x) {
     const char *at = x->reply, *end = at + x->size;
     while (at < end) {
@@ -352,7 +353,7 @@ static void check_reply(const http_exchange *x) {
 /* ---- a request ---------------------------------------------------------------------------------
  */
 
-/* Nothing is left of the input before. */
+/* Resets everything that the previous input left. */
 static void forget(void) {
     now = 1.0;
     drawn = 0;
@@ -361,7 +362,7 @@ static void forget(void) {
     s.rules.grammars = s.grammars;
 }
 
-/* Asks route number i; x holds the reply. */
+/* Handles route number i; x holds the reply. */
 static void answer_route(size_t i, http_exchange *x) {
     char found[64];
     visit *v = visit_new(NULL);
@@ -375,10 +376,10 @@ static void answer_route(size_t i, http_exchange *x) {
     visit_release(v);
 }
 
-static json_t *description; /* of the interface: its words are known */
+static json_t *description; /* of the interface; the words point into it */
 static words known;
 
-/* Opens the server once; its description says which words requests have. */
+/* Opens the server once. Its description supplies the words for requests. */
 static void begin(void) {
     if (n_routes > 0)
         return;
@@ -403,7 +404,7 @@ static size_t change_body(uint8_t *data, size_t size, size_t most, const json_t 
     return made > 0 ? made + 1 : 0;
 }
 
-/* One change in eight is one of any bytes. */
+/* One change in eight affects arbitrary bytes. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
     begin();
     const size_t made = seed % 8 > 0 ? change_body(data, size, most, NULL, seed) : 0;
@@ -430,13 +431,13 @@ static void ask_once(size_t i, const char *body, size_t size) {
     free(x.reply);
 }
 
-/* Of the first bytes that routes and styles leave over some ask twice: grammars are kept. */
+/* Some first bytes make the request twice, because the server keeps compiled grammars. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     begin();
     if (size == 0)
         return 0;
     const size_t ways = n_routes * CALL_STYLES;
-    char *body = malloc(size); /* terminated, and not a byte more */
+    char *body = malloc(size); /* terminated, and not a byte longer */
     require(body != NULL);
     memcpy(body, data + 1, size - 1);
     body[size - 1] = '\0';

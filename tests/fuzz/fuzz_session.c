@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes are restored as a session of a tiny model. What is refused must leave the session as it
- * was; what is accepted must be all there, and the model must be able to go on from it. The first
- * byte of the input says whether hashes and lengths are made right, so that mutations get behind
+ * Any bytes are restored as a session of a tiny model. A refused input must leave the session
+ * unchanged. An accepted one must be complete, and the model must be able to go on from it. The
+ * first byte of the input says whether hashes and lengths are corrected, so that mutations get past
  * them.
  */
 #include <stdint.h>
@@ -23,7 +23,7 @@ enum { CONTEXT = 6, MAX_INPUT = 1 << 16 };
 static const tern_format formats[] = {TERN_FORMAT_F16, TERN_FORMAT_F32, TERN_FORMAT_Q8_0};
 enum { FORMATS = sizeof formats / sizeof *formats };
 static tern_session *sessions[FORMATS];
-static int32_t held[FORMATS][CONTEXT]; /* what each session was restored with last */
+static int32_t held[FORMATS][CONTEXT]; /* the tokens each session was last restored with */
 static uint32_t n_held[FORMATS];
 static tern_model *model;
 
@@ -49,7 +49,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
-/* Makes the header one of this model, with a position near the limit, and the length as it says. */
+/* Makes the header fit this model, with a position near the limit and the matching length. */
 static size_t make_shape(uint8_t *bytes, const tern_session *s) {
     tern_session_header header;
     tern_model_info info;
@@ -82,7 +82,7 @@ static void make_hashes(uint8_t *bytes, size_t size) {
     memcpy(bytes + size - sizeof hash, &hash, sizeof hash);
 }
 
-/* The session is whole: all rows and tokens can be read, and one more token be evaluated. */
+/* The session must be complete: all rows and tokens can be read, and another token evaluated. */
 static void use(tern_session *s, bool evaluate) {
     tern_model_info info;
     float row[256];
@@ -99,7 +99,7 @@ static void use(tern_session *s, bool evaluate) {
     }
     if (n == CONTEXT || !evaluate)
         return;
-    /* Keys that somebody made up may lead to logits that are not finite; that is said. */
+    /* Invented keys may lead to logits that are not finite, which is then reported. */
     const tern_status status =
         tern_session_eval(s, &token, 1, TERN_LOGITS_LAST, tern_session_logits(s), NULL);
     must(status == TERN_OK || status == TERN_ERR_NONFINITE);
@@ -126,7 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const tern_status status = tern_session_read(s, in, "fuzz", &err);
     (void)fclose(in);
     if (status == TERN_OK) {
-        /* A pass costs as much as ten thousand files; these are bits of the hash. */
+        /* A pass costs as much as ten thousand files, so bits of the hash choose a few inputs for
+         * it. */
         use(s, bytes[size - 1] == 0 && bytes[size - 2] < 32);
         n_held[f] = tern_session_position(s);
         memcpy(held[f], tern_session_tokens(s), n_held[f] * sizeof *held[f]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chat templates of anybody. Three bytes say what the conversation is and when the run meets a
- * limit; then come, each up to a NUL, the template, what messages say, tools, calls and variables.
- * Limits are small, and each value has memory of its own from malloc, so every place that may fail
- * is met soon, and the sanitizer sees bytes beyond a value. Templates are mostly changed into
+ * Arbitrary chat templates. Three bytes choose the form of the conversation and a limit for the
+ * run. Then follow, each up to a NUL, the template, the messages' text, tools, calls and variables.
+ * Limits are small, and each value has its own memory from malloc. So every place that may fail is
+ * reached soon, and the sanitizer sees reads beyond a value. Templates are mostly changed into
  * others with words of the language.
  */
 #include <stdlib.h>
@@ -23,9 +23,9 @@ enum { HEAD = 3 };
 
 /* Bits of the first byte. */
 enum {
-    LIMITS = 3, /* which limit the next two bytes give: none, steps, memory, bytes of a text */
+    LIMITS = 3, /* the limit that the next two bytes set: none, steps, memory, bytes of text */
     SYSTEM = 4,
-    SILENT = 8, /* the assistant says nothing, but may call */
+    SILENT = 8, /* the assistant's messages have no text */
     OTHER_ROLE = 16,
     NO_ANSWER = 32,
     NAMES = 64
@@ -45,7 +45,7 @@ static void require(bool condition) {
         abort();
 }
 
-/* The next part of the input, with a terminator, from malloc. */
+/* The next part of the input, terminated, in memory from malloc. */
 static char *next_part(const uint8_t **data, size_t *size) {
     const uint8_t *end = *size > 0 ? memchr(*data, 0, *size) : NULL;
     const size_t n = end != NULL ? (size_t)(end - *data) : *size;
@@ -87,7 +87,7 @@ static void check(const tern_marked_text *text, size_t n_messages) {
         require(text->marks[i] <= n_messages || text->marks[i] == TERN_MARK_VARIABLES);
 }
 
-/* A run whose text, if there is one, is sound. */
+/* Runs the template. Its text, if there is one, must be sound. */
 static tern_status run(const parts *p, uint8_t kind, const tern_tpl_limits *limits,
                        tern_marked_text *text) {
     const bool names = (kind & NAMES) != 0;
@@ -394,7 +394,7 @@ static const char *const words[] = {
     "  ",
     "\t"};
 
-/* A limit of 4 to 11 bits: as many as most templates take. */
+/* A limit of 4 to 11 bits, about as much as most templates use. */
 static void change_head(uint8_t *data, unsigned seed) {
     const unsigned limit = (seed >> 9 & 0x7ff) >> (seed >> 6 & 7);
     data[0] = (uint8_t)(data[0] ^ (1u << (seed >> 28 & 7)));
@@ -409,7 +409,7 @@ static size_t change_text(uint8_t *data, size_t size, size_t most, const uint8_t
                                size - HEAD, most - HEAD, (const char *)other, other_size, seed);
 }
 
-/* One change in eight is one of any bytes, one of the head. */
+/* One change in eight affects arbitrary bytes, and one affects the head. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
     if (size < HEAD || most < HEAD || seed % 8 == 0)
         return LLVMFuzzerMutate(data, size, most);
@@ -429,8 +429,8 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 
 /* ---- an input -------------------------------------------------------------------------------- */
 
-/* Whatever a run with a further limit gives is what the other one gave, unless a template may be
- * tried in a second way after it met the limit in the first one. */
+/* A run with a tighter limit gives the same text, if it gives any. This need not hold if the
+ * template may be tried in a second way after the first one met the limit. */
 static void run_limited(const parts *p, const uint8_t *head, tern_status status,
                         const tern_marked_text *text) {
     const size_t limit = head[1] | (size_t)head[2] << 8;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is a GGUF file; its last bytes are also the texts that its tokenizer gets. Seeds:
+ * The input is a GGUF file; its last bytes are also the texts for its tokenizer. Seeds:
  * tests/fuzz/seeds_tokenizer.py FOLDER.
  */
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void check_decoding(const tern_tokenizer *t, const int32_t *ids, size_t n
     require(text != NULL);
     require(tern_detokenize(t, ids, n, true, text, size, &again, NULL) == TERN_OK);
     require(again == size);
-    if (size == 0 || tern_tokenizer_pre(t)[0] != '\0') /* SPM drops a leading space here */
+    if (size == 0 || tern_tokenizer_pre(t)[0] != '\0') /* SPM drops a leading space */
         check_stream(t, ids, n, text, size);
     free(text);
 }

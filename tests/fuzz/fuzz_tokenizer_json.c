@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is a JSON vocabulary; its last bytes are also the texts that its tokenizer gets. Seeds:
+ * The input is a JSON vocabulary; its last bytes are also the texts for its tokenizer. Seeds:
  * tests/fuzz/seeds_tokenizer_json.py FOLDER.
  */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void require(bool condition) {
         abort();
 }
 
-/* The stream gives the bytes that decoding all ids at once gives. */
+/* The stream must give the same bytes as decoding all ids at once. */
 static void check_decoding(const tern_tokenizer *t, const int32_t *ids, size_t n) {
     size_t size, again, at = 0, bytes;
     require(tern_detokenize(t, ids, n, true, NULL, 0, &size, NULL) == TERN_OK);
@@ -38,7 +38,7 @@ static void check_decoding(const tern_tokenizer *t, const int32_t *ids, size_t n
     free(text);
 }
 
-/* A pattern may take too long, a text become too long; nothing else may go wrong. */
+/* A pattern may take too long, or a text become too long. Nothing else may go wrong. */
 static void check_text(const tern_tokenizer *t, const char *text, size_t size, unsigned flags) {
     int32_t *ids = malloc(MAX_IDS * sizeof *ids);
     size_t n, again;
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tern_error err = {0};
     const size_t tail = size < TEXT_BYTES ? size : TEXT_BYTES;
     const char *text = (const char *)data + size - tail;
-    /* What lies behind the last brace is text only. */
+    /* The bytes after the last brace are only text. */
     size_t json = size;
     while (json > 0 && data[json - 1] != '}')
         json--;

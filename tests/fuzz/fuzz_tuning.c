@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is a file of the tuner's choices, and the list of choices of one that is otherwise as
- * it should be. What is accepted must be possible, and come back from its own text.
+ * The input is a file of the tuner's choices, and also the list of choices of an otherwise valid
+ * file. Accepted choices must be possible, and survive being written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void require(bool condition) {
         abort();
 }
 
-/* Parses bytes from malloc. */
+/* Parses the bytes from a block of malloc. */
 static tern_tuning parse(char *bytes, size_t size, const tern_tune_machine *machine,
                          const tern_guard *guard) {
     tern_tuning out = {.n = 0};

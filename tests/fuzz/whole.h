@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds of every model that was accepted, of one part, of several, or of a list of tensors. */
+/* Properties of every accepted model, whether of one part, of several, or a list of tensors. */
 #ifndef TERN_TESTS_FUZZ_WHOLE_H
 #define TERN_TESTS_FUZZ_WHOLE_H
 
@@ -9,15 +9,15 @@
 
 #include "runtime/files/gguf/gguf.h"
 
-/* A name in a GGUF file may hold a zero byte, which no caller's text does. */
+/* A name in a GGUF file may hold a zero byte, which a caller's string cannot. */
 static inline bool is_found(const tern_gguf *file, const tern_gguf_tensor *t) {
     char name[256] = "";
     memcpy(name, t->name.data, t->name.size); /* at most 255 bytes */
     return strlen(name) != t->name.size || tern_gguf_find_tensor(file, name) == t;
 }
 
-/* Ends the program unless counts agree with the parts, each tensor is found by its name, and its
- * bytes can be read. Returns their sum, so that the reads are not optimised away. */
+/* Ends the program unless the counts agree with the parts, each tensor is found by its name, and
+ * its bytes can be read. Returns their sum, so that the reads are not optimised away. */
 static inline uint64_t check_whole(const tern_gguf *file) {
     size_t tensors = 0;
     uint64_t bytes = 0, sum = 0;

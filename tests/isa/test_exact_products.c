@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * R13 of docs/numerics.md, and what it is for: a number of 13 bits times a half is exact, so that a
- * sum is the same with fused multiply-add and without, at all the edges of both.
+ * R13 of docs/numerics.md and its purpose: a number of 13 bits times a half is exact, so that a sum
+ * is the same with and without fused multiply-add, in all edge cases of both.
  */
 #include <math.h>
 #include <string.h>
@@ -28,16 +28,16 @@ typedef struct rounding {
 static const rounding roundings[] = {
     {0x3f800000, 0x3f800000}, /* 1 */
     {0x3f8003ff, 0x3f800000}, /* below the middle */
-    {0x3f800400, 0x3f800000}, /* the middle: down to the even one */
+    {0x3f800400, 0x3f800000}, /* the middle: down to the even neighbour */
     {0x3f800401, 0x3f800800}, /* above it */
-    {0x3f800c00, 0x3f801000}, /* the next middle: up to the even one */
+    {0x3f800c00, 0x3f801000}, /* the next middle: up to the even neighbour */
     {0x3f800bff, 0x3f800800}, {0xbf800c00, 0xbf801000}, {0x3ffffbff, 0x3ffff800},
-    {0x3ffffc00, 0x40000000},                           /* the carry goes into the exponent */
+    {0x3ffffc00, 0x40000000},                           /* the carry reaches the exponent */
     {0xbfffffff, 0xc0000000}, {0x0d800000, 0x0d800000}, /* 2^-100 */
     {0x0d800400, 0x0d800000}, {0x0d7fffff, 0x00000000}, /* the float below it */
     {0x8d7fffff, 0x00000000}, {0x00000001, 0x00000000}, {0x80000000, 0x00000000},
     {0x717fffff, 0x71800000}, /* the float below 2^100 becomes 2^100, */
-    {0x71800000, 0x7f800000}, /* which is infinite itself */
+    {0x71800000, 0x7f800000}, /* which itself becomes infinite */
     {0xf1800000, 0xff800000}, {0x7f7fffff, 0x7f800000}, {0x7f800000, 0x7f800000},
     {0xff800000, 0xff800000}, {0x7f800001, 0x7fc00000}, /* any NaN */
     {0x7fffffff, 0x7fc00000}, {0xffffffff, 0x7fc00000},
@@ -55,7 +55,7 @@ static void test_definition(void **state) {
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-/* A float of every exponent, of fractions around the middles and ends of 13 bits or of any. */
+/* A float of any exponent, with a fraction near the middle or end of 13 bits, or with any. */
 static float any_factor(check_rng *rng) {
     static const uint32_t fractions[] = {0,     1,     0x3ff,    0x400,    0x401,    0x7ff,
                                          0x800, 0xbff, 0x7ff800, 0x7ffbff, 0x7ffc00, 0x7fffff};
@@ -64,7 +64,7 @@ static float any_factor(check_rng *rng) {
     return float_of(high | (kind < 12 ? fractions[kind] : (uint32_t)check_random(rng) & 0x7fffff));
 }
 
-/* Any half: denormals, infinities and NaNs too. */
+/* Any half, including denormals, infinities and NaNs. */
 static float any_half(check_rng *rng) {
     const uint16_t half = (uint16_t)check_random(rng);
     float value;
@@ -72,7 +72,7 @@ static float any_half(check_rng *rng) {
     return value;
 }
 
-/* +0, a number near the product, so that most cancels, or any. */
+/* +0, a number near the product so that most cancels, or any number. */
 static float any_sum(check_rng *rng, float product) {
     switch (check_below(rng, 4)) {
     case 0:
@@ -86,7 +86,7 @@ static float any_sum(check_rng *rng, float product) {
     }
 }
 
-/* Two roundings, which no compiler may join. */
+/* Two roundings that the compiler must not fuse. */
 static float unfused(float sum, float a, float b) {
     volatile float product = a * b;
     volatile float total = sum + product;
@@ -124,7 +124,7 @@ static void test_fused(void **state) {
     }
 }
 
-/* One bit more, and some of the same products are not exact. */
+/* Some of the same products are not exact with one more bit. */
 static float one_bit_more(float x) {
     int exponent;
     (void)frexpf(x, &exponent); /* |x| in [2^(exponent-1), 2^exponent) */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vb_lookup256: every byte looked up, in every place of a vector, in a table without order; vb_trit, which is made of it. */
+/* vb_lookup256: every byte looked up, in every position of a vector, in an unordered table; and
+ * vb_trit, which is built on it. */
 #include <stdio.h>
 
 #include "dispatch/cpu.h"
@@ -28,7 +29,8 @@ static void test_every_byte(void **state) {
     }
 }
 
-/* Every byte that five digits give; rows with a wrong digit would not run at all (docs/architecture.md, self-defence). */
+/* Every byte that encodes five digits. With a wrong digit, kernels would not even run
+ * (docs/architecture.md, self-defence). */
 static void test_every_digit(void **state) {
     static const int powers[] = {81, 27, 9, 3, 1};
     uint8_t codes[64];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vf_quotient of AVX-512, which multiplies by a reciprocal and mends: the bits of a division. */
+/* vf_quotient of AVX-512, which multiplies by a reciprocal and corrects the result: the same bits
+ * as a division. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static void compare(const float a[LANES], float b) {
     }
 }
 
-/* Integers of every size and sign, by divisors whose significands have no order. */
+/* Integers of every size and sign, divided by arbitrary significands. */
 static void test_random(void **state) {
     check_rng rng = {24};
     float a[LANES];
@@ -44,11 +45,12 @@ static void test_random(void **state) {
 
 /*
  * All quotients A / B of 24-bit significands that lie next to the middle M between two floats. The
- * first quotient, A times the rounded reciprocal, is off by q*e + f: e of the reciprocal, f of its
- * own rounding. The mended one is q*e*e + f*e off before it is rounded, at most 3 * 2^-25 units, and
- * 1 / B more where the remainder needs 25 bits. So only a middle that is nearer can be missed. With
- * M odd, of 25 bits, and k = 24 or 25 (A above or below B), A * 2^k = M * B + c puts it |c| / (2 * B)
- * units away: |c| is at most 5.
+ * first quotient, A times the rounded reciprocal, has the error q*e + f, where e is that of the
+ * reciprocal and f that of its own rounding. Before it is rounded, the corrected quotient has the
+ * error q*e*e + f*e, at most 3 * 2^-25 units, and 1 / B more where the remainder needs 25 bits. So
+ * the rounding can only be wrong next to a middle that is nearer than that. With M odd, of 25 bits,
+ * and k = 24 or 25 (A above or below B), A * 2^k = M * B + c lies |c| / (2 * B) units from the
+ * middle, so |c| is at most 5.
  */
 static size_t next_to_middles(uint32_t divisor, float a[LANES]) {
     const int twos = __builtin_ctz(divisor);
@@ -58,7 +60,7 @@ static size_t next_to_middles(uint32_t divisor, float a[LANES]) {
     for (int step = 0; step < 4; step++)
         inverse *= 2 - odd * inverse;
     for (int k = 24; k <= 25; k++) {
-        const uint32_t period = UINT32_C(1) << (k - twos); /* of M that belong to one c */
+        const uint32_t period = UINT32_C(1) << (k - twos); /* period of M for one c */
         for (int c = -6; c <= 6; c++) {
             if (c == 0 || c % (1 << twos) != 0)
                 continue;
@@ -79,7 +81,7 @@ static void test_next_to_middles(void **state) {
     for (uint32_t divisor = UINT32_C(1) << 23; divisor < UINT32_C(1) << 24; divisor++) {
         float a[LANES] = {0};
         if (divisor % 8 == 0)
-            continue; /* c would be 8 at least */
+            continue; /* |c| would be at least 8 */
         cases += next_to_middles(divisor, a);
         compare(a, (float)divisor);
     }
@@ -87,7 +89,8 @@ static void test_next_to_middles(void **state) {
     assert_true(cases > 10000000);
 }
 
-/* Divisors next to a power of two, where a unit changes its size, and the smallest and largest dividends. */
+/* Divisors next to a power of two, where a unit changes its size, with the smallest and largest
+ * dividends. */
 static void test_edges(void **state) {
     const float ends[LANES] = {0, 1, -1, 2, 3, -3, 127, 128, 8191, 65535, 65537, -8388607, 8388608, 8388609, LARGEST - 1, LARGEST};
 
@@ -103,7 +106,7 @@ static void test_edges(void **state) {
     }
 }
 
-/* What scales can be at worst: 0 where a row has an infinity, tiny, huge, no number. */
+/* The worst scales: 0 (of a row with an infinity), tiny, huge, and NaN. */
 static void test_any_divisor(void **state) {
     const float a[LANES] = {0, 1, -1, 5, -5, 99, 1000, 12345, -65536, 100003, 1 << 20, -(1 << 22), 8388607, 9999999, -LARGEST, LARGEST};
     const float divisors[] = {0.0f,      0x1p-149f, 0x1p-126f, 3.7e-37f, 0x1p-61f, 0x1.fffffep-61f, 0x1p-60f, 0x1p60f,

@@ -61,7 +61,8 @@ static float activation(case_kind kind, size_t k, size_t hot, check_rng *rng) {
     }
 }
 
-/* Codes of a token. -128 needs a NaN product, so the saturated ternary case writes it directly. */
+/* Codes of a token. -128 needs a product that is NaN, so the saturated ternary case writes it
+ * directly. */
 static void quantize_token(matmul_case *c, case_kind kind, size_t t) {
     const float *x = (const float *)c->x.data + t * c->x_stride;
     int8_t *q = (int8_t *)c->q.data + t * c->q_stride;
@@ -91,7 +92,7 @@ static void fill_activations(matmul_case *c, case_kind kind, check_rng *rng) {
     }
 }
 
-/* Strides are larger than they need be; the last row of each buffer has no room behind it. */
+/* Strides are larger than necessary. The last row of each buffer has no room behind it. */
 static void new_activations(matmul_case *c, check_place place) {
     const size_t last = c->tokens - 1;
     const size_t blocks = (c->cols + TERN_BLOCK - 1) / TERN_BLOCK;
@@ -122,7 +123,7 @@ tern_ref_matrix case_reference(const matmul_case *c) {
                              .input = tern_layout_input(c->matrix.layout)};
 }
 
-/* Sides of blocks in turn. All blocks are stored. */
+/* The sides of blocks alternate. All blocks are stored. */
 static tern_iebs sparse_form(tern_format format, size_t rows, size_t cols) {
     static const uint32_t sides[][2] = {{16, 64}, {4, 4}, {8, 8}, {32, 16}, {3, 5}};
     const size_t i = (rows + cols) % (format == TERN_FORMAT_I2_S ? 4 : 5);
@@ -180,7 +181,7 @@ bool case_has_outer_scale(tern_layout layout) {
     return tern_layout_input(layout) == TERN_INPUT_TOKEN || layout == TERN_LAYOUT_INT8R16;
 }
 
-/* Scales of rows differ in every third case: then the tensor's own must not matter. */
+/* In every third case the rows' scales differ; then the tensor's own scale must not matter. */
 static void new_row_scales(matmul_case *c, check_place place, check_rng *rng) {
     c->row_scale = check_buffer_new(c->rows * sizeof(float), 4, place);
     float *scales = c->row_scale.data;
@@ -239,7 +240,7 @@ void case_free(matmul_case *c) {
         check_buffer_free(all[i]);
 }
 
-/* Floats of row t outside [tile.r0, tile.r1), and whole rows outside [tile.t0, tile.t1). */
+/* The floats of row t outside [tile.r0, tile.r1), and whole rows outside [tile.t0, tile.t1). */
 static bool outside_untouched(const float *y, size_t t, size_t columns, const tern_tile *tile) {
     if (t < tile->t0 || t >= tile->t1)
         return check_canary_intact(y, columns * sizeof *y);

@@ -4,7 +4,7 @@
 
 /*
  * One matrix product: weights in the file's layout and packed, activations in every form, and the
- * reference's answer. Every buffer lies between guard pages.
+ * reference's result. Every buffer lies between guard pages.
  */
 
 #include "kernels/reference.h"
@@ -12,7 +12,7 @@
 #include "tests/support/check.h"
 
 #define CASE_KIND_LIST(X)                                                                          \
-    X(RANDOM)  /* what models look like */                                                         \
+    X(RANDOM)  /* as in models */                                                                  \
     X(MAX_MAX) /* largest code everywhere, largest activation everywhere */                        \
     X(MIN_MAX) /* smallest code, largest activation */                                             \
     X(MAX_MIN) /* largest code, most negative activation (I2_S: -128) */                           \
@@ -41,17 +41,17 @@ typedef struct matmul_case {
     tern_matrix matrix; /* packed, or the file itself for ROWS */
 } matmul_case;
 
-/* Whether a matrix of this shape exists in the format. */
+/* True if the format can hold a matrix of this shape. */
 bool case_possible(tern_format format, size_t rows, size_t cols);
 
 typedef struct case_shape {
     size_t rows, cols, tokens;
 } case_shape;
 
-/* Whether products over the layout read the matrix's scale or row_scale. */
+/* True if products over the layout read the matrix's scale or row_scale. */
 bool case_has_outer_scale(tern_layout layout);
 
-/* Makes file and activations, packs, and computes expected[tokens][rows]. */
+/* Makes the file and the activations, packs, and computes expected[tokens][rows]. */
 matmul_case case_new_layout(tern_format format, tern_layout layout, const case_shape *shape,
                             case_kind kind, check_place place, check_rng *rng);
 
@@ -60,17 +60,17 @@ matmul_case case_new(tern_format format, size_t rows, size_t cols, size_t tokens
                      check_place place, check_rng *rng);
 void case_free(matmul_case *c);
 
-/* Packs again after the file changed; what cannot be packed fails the test. */
+/* Packs again after the file has changed. A file that cannot be packed fails the test. */
 void case_pack(matmul_case *c);
 
-/* The same; false when the file is no longer valid (a ternary code 3). */
+/* The same, but returns false if the file is no longer valid (a ternary code 3). */
 bool case_repack(const matmul_case *c, tern_error *err);
 
-/* The case's weights as the reference reads them. */
+/* The case's weights for the reference. */
 tern_ref_matrix case_reference(const matmul_case *c);
 
 /*
- * Runs `fn` on one rectangle of an output between guard pages and fails unless the rectangle is
+ * Runs `fn` on one rectangle of an output between guard pages. Fails unless the rectangle equals
  * the reference's and everything around it is untouched.
  */
 void case_check_tile(const matmul_case *c, tern_matmul_fn *fn, tern_tile tile, check_place place);

@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_KERNELS_ROW_TRIAL_H
 #define TERN_TESTS_KERNELS_ROW_TRIAL_H
 
-/* What the tests of kernel rows on floats share: kinds of numbers, lengths, the loop over rows. */
+/* Shared parts of the tests of float kernels: kinds of numbers, lengths, the loop over kernels. */
 
 #include "tern/kernels.h"
 #include "tests/support/check.h"
@@ -12,18 +12,18 @@ typedef enum trial_kind {
     TRIAL_ANY,      /* every exponent */
     TRIAL_DENORMAL, /* below 2^-126 */
     TRIAL_TINY,     /* around the floor of quantization, 1e-5 */
-    TRIAL_TIES,     /* multiples of 0.5 up to 127: products end in .5 */
+    TRIAL_TIES,     /* multiples of 0.5 up to 127, so that products end in .5 */
     TRIAL_CONSTANT,
     TRIAL_ZERO,    /* of both signs */
     TRIAL_SPECIAL, /* with infinities and NaN among ordinary numbers */
     TRIAL_COUNT
 } trial_kind;
 
-/* n numbers of a kind, and the same bytes elsewhere. */
+/* n numbers of a kind, and a copy of the same bytes elsewhere. */
 check_buffer trial_floats(size_t n, trial_kind kind, check_place place, check_rng *rng);
 check_buffer trial_copy(const check_buffer *from, check_place place);
 
-/* What one comparison is about. */
+/* The subject of one comparison. */
 typedef struct trial {
     const tern_kernel_row *row;
     size_t n;
@@ -33,16 +33,17 @@ typedef struct trial {
 } trial;
 
 /*
- * Runs `check` for the runnable rows of an operation over all kinds of numbers and over lengths
- * around the vector widths and in use, times `multiple`.
+ * Runs `check` for the runnable kernels of an operation, over all kinds of numbers, and over
+ * lengths around the vector widths and those in use, times `multiple`.
  */
 void trial_each(tern_op op, size_t multiple, void (*check)(trial *));
 
-/* y = op(a, b) by the reference when row is NULL. */
+/* y = op(a, b), by the reference if row is NULL. */
 typedef void trial_binary(const tern_kernel_row *row, const float *a, const float *b, size_t n,
                           float *y);
 
-/* Separately and in place of the first operand; of the second too where `second` says so. */
+/* Checks the operation out of place, in place of the first operand and, if `second`, of the
+ * second. */
 void trial_check_binary(trial *t, trial_binary *op, bool second);
 
 #endif

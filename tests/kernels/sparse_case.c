@@ -35,7 +35,7 @@ void sparse_fill(sparse_case *s, uint32_t h, uint32_t w, check_rng *rng) {
     s->w =
         (tern_block_sparse){SPARSE_ROWS, SPARSE_COLS, s->start, s->column, s->blocks, NULL, h, w};
     if (h == 16 && w == 16)
-        s->w.block_rows = s->w.block_cols = 0; /* the usual size */
+        s->w.block_rows = s->w.block_cols = 0; /* the default size */
 }
 
 void sparse_expect(const sparse_case *s, float *want) {

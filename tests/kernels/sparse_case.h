@@ -13,17 +13,17 @@ typedef struct sparse_case {
     tern_block_sparse w;
     uint32_t start[SPARSE_ROWS + 1];
     uint32_t column[SPARSE_ROWS * SPARSE_COLS];
-    float blocks[64 * 4 * 4 * SPARSE_ROWS]; /* of any size below, with what lies past the edge */
+    float blocks[64 * 4 * 4 * SPARSE_ROWS]; /* for any block size, with parts past the edge */
     float dense[SPARSE_ROWS * SPARSE_COLS];
     float x[SPARSE_COLS];
     float bias[SPARSE_ROWS];
 } sparse_case;
 
-/* About half of the blocks of h x w; what lies past the matrix's edge is NaN, which must not be
- * read. */
+/* Stores about half of the blocks of h x w. The parts past the matrix's edge are NaN and must not
+ * be read. */
 void sparse_fill(sparse_case *s, uint32_t h, uint32_t w, check_rng *rng);
 
-/* want[SPARSE_ROWS] = the dense product of the reference, plus s->w.bias if it is set. */
+/* want[SPARSE_ROWS] = the reference's dense product, plus s->w.bias if it is set. */
 void sparse_expect(const sparse_case *s, float *want);
 
 #endif

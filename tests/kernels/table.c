@@ -7,7 +7,8 @@
 
 #include "dispatch/cpu.h"
 
-/* Of this machine; where the rows of avxvnni are compiled in EVEX encoding, what that needs. */
+/* This machine's features. If the kernels of avxvnni are compiled in EVEX encoding, they need those
+ * features in place of AVXVNNI. */
 static uint64_t features(void) {
     const uint64_t mask = tern_cpu_features();
 #ifdef TERN_TEST_AVXVNNI_AS_EVEX

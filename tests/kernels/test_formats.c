@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of formats and layouts: names, sizes, scales of rows, and the floats of a row. */
+/* Facts about formats and layouts: names, sizes, scales of rows, and the floats of a row. */
 
 #include <math.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static void test_packed_bytes(void **state) {
     assert_int_equal(tern_packed_bytes(TERN_LAYOUT_Q8_0R16, 16, SIZE_MAX), 0);
 }
 
-/* ---- one scale a row ----------------------------------------------------------------------- */
+/* ---- one scale per row --------------------------------------------------------------------- */
 
 enum { SCALE_ROWS = 4, SCALE_COLS = 512 };
 
@@ -128,7 +128,7 @@ static void test_row_scales(void **state) {
     assert_false(ROW_SCALES(scales));
     clear_block(file, 2, 0);
     assert_true(ROW_SCALES(scales) && scales[2] == 2.25f);
-    for (size_t b = 0; b < 2; b++) { /* rows of zeros before and behind one with a scale */
+    for (size_t b = 0; b < 2; b++) { /* rows of zeros before and after a row with a scale */
         clear_block(file, 0, b);
         clear_block(file, 2, b);
     }

@@ -30,7 +30,7 @@ static void test_widen_every_half(void **state) {
             assert_true((double)got == half_value(half));
         } else if ((half & 0x3ff) == 0) {
             assert_true(isinf(got));
-        } else { /* quiet, payload kept */
+        } else { /* quiet, with the same payload */
             assert_true(isnan(got));
             assert_int_equal(tern_f32_to_bits(got) & 0x7fffff, (half & 0x3ffu) << 13 | 0x400000);
         }
@@ -47,7 +47,7 @@ static void test_narrow_every_half(void **state) {
     }
 }
 
-/* Between neighbours: below the middle, at the middle (ties to even), above the middle. */
+/* Values between neighbours: below the middle, at the middle (ties to even), above the middle. */
 static void test_narrow_between_halves(void **state) {
     (void)state;
     for (uint32_t bits = 0; bits < 0x7bff; bits++) {

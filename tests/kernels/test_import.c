@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Foreign ternary tensors packed by ranges of rows: the bytes that the same weights in I2_S give.
- */
+/* Foreign ternary tensors packed in ranges of rows give the same bytes as the same weights in
+ * I2_S. */
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static const tern_layout layouts[] = {
 #undef LAYOUT
 };
 
-/* A matrix in I2_S, and as a foreign tensor. */
+/* A matrix in I2_S, and the same as a foreign tensor. */
 typedef struct pair {
     size_t rows, cols;
     check_buffer i2s, file;
@@ -25,7 +25,7 @@ static uint8_t code_at(const uint8_t *i2s, size_t e) {
     return i2s[e / 128 * 32 + e % 32] >> (6 - 2 * (e % 128 / 32)) & 3;
 }
 
-/* The codes, mapped back, one after the other. */
+/* Writes the codes, mapped back, one after the other. */
 static void write_sequential(pair *p) {
     const size_t n = p->rows * p->cols;
     uint8_t *file = p->file.data;
@@ -56,7 +56,7 @@ static pair make(tern_import how, size_t rows, size_t cols) {
     return p;
 }
 
-/* The packed matrix, from ranges of `step` rows, in any order. */
+/* Packs the matrix in ranges of `step` rows, in any order. */
 static void check_packed(const pair *p, tern_layout layout, size_t step) {
     const size_t bytes = tern_packed_bytes(layout, p->rows, p->cols);
     check_buffer expected = check_buffer_new(bytes, TERN_ALIGN, CHECK_END);
@@ -90,7 +90,7 @@ static void check_all(tern_import how, size_t rows, size_t cols) {
     check_buffer_free(&p.file);
 }
 
-/* Rows that end inside a unit, groups of rows that do, a last group that is not full. */
+/* Ranges that end inside a unit or inside a group of rows, and a last group that is not full. */
 static void test_i2s(void **state) {
     static const uint8_t maps[][4] = {{0, 1, 2, 3}, {1, 2, 0, 3}, {1, 2, 3, 0}};
     (void)state;
@@ -112,11 +112,11 @@ static void test_tiled(void **state) {
     check_all((tern_import){.kind = TERN_TL1, .tiles = {32, 16, 32}}, 96, 48);
     check_all((tern_import){.kind = TERN_TL1, .tiles = {64, 4, 64}}, 128, 12);
     check_all((tern_import){.kind = TERN_TL2, .tiles = {32, 96, 32}}, 96, 352);
-    check_all((tern_import){.kind = TERN_TL2, .tiles = {64, 480, 32}}, 64, 256); /* pairs alone */
+    check_all((tern_import){.kind = TERN_TL2, .tiles = {64, 480, 32}}, 64, 256); /* only pairs */
     check_all((tern_import){.kind = TERN_TL2, .tiles = {64, 24, 32}}, 64, 264);  /* no pairs */
 }
 
-/* What is not a weight is named by its place in the matrix, in whatever range it is found. */
+/* An invalid weight is reported by its place in the matrix, whatever the range of rows. */
 static void test_places(void **state) {
     tern_import how = {.order = TERN_I2S_SEQUENTIAL, .map = {1, 2, 0, 3}};
     pair p = make(how, 64, 128);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four orders of codes in tensors called I2_S: worked bytes, all shapes, refusals. */
+/* The four orders of codes in tensors called I2_S: worked bytes, all shapes, and refusals. */
 
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,7 @@
 
 enum { ROWS_MAX = 32, COLS_MAX = 256, BYTES_MAX = ROWS_MAX * COLS_MAX / 4 + 32 };
 
-/* The tensor as each writer's loop leaves it: one code after the other, in the order of the file.
- */
+/* The tensor as each writer's loop leaves it, with the codes one after the other in file order. */
 static void write_tensor(tern_i2s_order order, const uint8_t *codes, size_t rows, size_t cols,
                          float scale, uint8_t *file) {
     const size_t n = rows * cols;
@@ -30,7 +29,7 @@ static void write_tensor(tern_i2s_order order, const uint8_t *codes, size_t rows
                     file[out] = (uint8_t)(file[out] << 2 | codes[unit + s * step + p]);
     }
     memcpy(file + n / 4, &scale, sizeof scale);
-    memset(file + n / 4 + 4, 0xa5, 28); /* what follows the scale means nothing */
+    memset(file + n / 4 + 4, 0xa5, 28); /* bytes after the scale have no meaning */
 }
 
 static void check_order(tern_i2s_order order, size_t rows, size_t cols, check_rng *rng) {
@@ -59,9 +58,9 @@ static void test_orders(void **state) {
                 check_order((tern_i2s_order)order, shapes[i][0], shapes[i][1], &rng);
 }
 
-/* +1, 0, -1, +1 in one byte, 0x92, mean other elements in each order. */
+/* +1, 0, -1, +1 in one byte (0x92) stand for different elements in each order. */
 static void test_worked(void **state) {
-    static const size_t step[] = {32, 16, 128, 1}; /* between the four, in elements */
+    static const size_t step[] = {32, 16, 128, 1}; /* between the four elements */
     uint8_t file[160], i2s[160], code[4];
     tern_error err;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TL1 and TL2 files: published vectors, round trips in every shape, refusals. */
+/* TL1 and TL2 files: published vectors, round trips in every shape, and refusals. */
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ static uint32_t lcg(uint32_t *state) {
     return *state >> 16;
 }
 
-/* The I2_S stream of the vectors' weights: code 0, 1 or 2 at element e. */
+/* The vectors' weights as a stream of I2_S codes: 0, 1 or 2 at element e. */
 static void vector_stream(size_t elements, uint8_t *stream) {
     const float scale = 0.75f;
     uint32_t state = 12345;
@@ -131,9 +131,9 @@ static void test_shapes(void **state) {
 }
 
 /*
- * The sizes that microsoft/BitNet generates its kernels with for each published model, and so
- * writes files with (utils/codegen_tl1.py and codegen_tl2.py as setup_env.py calls them): lists
- * with an entry for each shape, as they stand there. bm of TL2 is 32 always.
+ * The sizes with which microsoft/BitNet generates its kernels for each published model, and so
+ * writes files (utils/codegen_tl1.py and codegen_tl2.py, as called by setup_env.py). The lists are
+ * as they stand there, with an entry for each shape. bm of TL2 is always 32.
  */
 typedef struct published {
     const char *model;
@@ -196,7 +196,7 @@ static void test_known_tiles(void **state) {
                         (tern_tl_tiles){p->tl2_rows[i], p->tl2_cols[i], 32});
         }
     assert_false(tern_tl_tiles_known(TERN_TL1, 2560, 6912, &tiles));
-    assert_false(tern_tl_tiles_known(TERN_TL2, 4096, 1024, &tiles)); /* not the other way round */
+    assert_false(tern_tl_tiles_known(TERN_TL2, 4096, 1024, &tiles)); /* not transposed */
 }
 
 static void expect_shape_error(tern_tl_kind kind, size_t rows, size_t cols, tern_tl_tiles tiles) {

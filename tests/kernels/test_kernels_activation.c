@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every kernel of the table that computes one function of each element (gates, bias with an
+ * Every kernel of the table that computes a function of each element (gates, bias with an
  * activation, tanh) against the reference, bit for bit.
  */
 
@@ -11,7 +11,7 @@
 #include "tests/kernels/row_trial.h"
 #include "tests/kernels/table.h"
 
-static tern_op checked; /* whose rows run; the reference has no row to tell */
+static tern_op checked; /* of the tested kernels; the reference has no row */
 
 static void run_gate(const tern_kernel_row *row, const float *g, const float *u, size_t n,
                      float *y) {
@@ -78,7 +78,7 @@ static void test_tanh(void **state) {
     trial_each(TERN_OP_TANH, 1, check_tanh);
 }
 
-/* exp over its whole range, densely: a constant that is off in its last bits shows here. */
+/* exp densely over its whole range: a constant that is wrong in its last bits shows here. */
 static void test_exp_sweep(void **state) {
     enum { POINTS = 1 << 17 };
     size_t count;
@@ -105,7 +105,7 @@ static void test_exp_sweep(void **state) {
     check_buffer_free(&y);
 }
 
-/* tanh at every 5003rd float of either sign: a constant or a clamp that is off shows here. */
+/* tanh at every 5003rd float of either sign: a wrong constant or clamp shows here. */
 static void test_tanh_sweep(void **state) {
     enum { STEP = 5003, POINTS = 0x7f800000 / STEP * 2 };
     size_t count;

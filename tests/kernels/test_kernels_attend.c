@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every attention kernel of the table against the reference, bit for bit: all head sizes and
+ * Every attention kernel of the table against the reference, bit for bit: all head sizes, and
  * context lengths around the vector widths and the chunk of positions, with the cache in one piece
  * and in pages.
  */
@@ -17,10 +17,10 @@
 typedef enum scores {
     SCORES_NORMAL,
     SCORES_STEEP,  /* most weights underflow to zero */
-    SCORES_EQUAL,  /* all keys the same */
+    SCORES_EQUAL,  /* all keys equal */
     SCORES_RISING, /* every chunk has a new maximum */
     SCORES_ANY,    /* queries of every exponent: infinite and NaN scores */
-    SCORES_BYTES,  /* rows of blocks that nobody stored: scales below 0, infinite, NaN */
+    SCORES_BYTES,  /* random bytes as blocks: scales below 0, infinite, NaN */
     SCORES_COUNT
 } scores;
 
@@ -28,14 +28,14 @@ enum { MAX_DIM = 256, MAX_CHUNKS = 16 };
 
 typedef enum masking {
     MASK_NONE,
-    MASK_ADDED,  /* numbers around 0 */
-    MASK_HIDING, /* half of the positions, and the whole first chunk where there are more */
+    MASK_ADDED,  /* added numbers near 0 */
+    MASK_HIDING, /* hides half of the positions, and the whole first chunk if there are more */
     MASK_COUNT
 } masking;
 
 typedef struct attention {
     tern_format cache;
-    size_t positions; /* that the first token sees */
+    size_t positions; /* seen by the first token */
     size_t tokens, dim, group;
     masking masked;
     size_t window; /* 0: none */
@@ -45,7 +45,7 @@ typedef struct attention {
     check_buffer q, k, v, mask, want, out, states, scratch;
 } attention;
 
-/* Positions that the last token sees. */
+/* Number of positions that the last token sees. */
 static size_t seen_of(const attention *a) {
     return a->positions + a->tokens - 1;
 }
@@ -55,9 +55,8 @@ static size_t chunks_of(const attention *a) {
 }
 
 /*
- * In pages: there is one more than the sequence needs, page 0, and between two others lies what
- * belongs to other heads. The last chunk has the last page, which ends with its last row; the
- * others stand in falling order.
+ * Lays out the pages. Page 0 is not used, and between two pages lies data of other heads. The last
+ * chunk has the last page, which ends with its last row; the others are in descending order.
  */
 static void lay_out_pages(attention *a) {
     const size_t chunks = chunks_of(a);
@@ -69,7 +68,7 @@ static void lay_out_pages(attention *a) {
         a->pages[c] = (uint32_t)(c + 1 < chunks ? chunks - 1 - c : chunks);
 }
 
-/* Where the row of a position begins in the memory of keys or values. */
+/* The offset of a position's row in the memory of keys or values. */
 static size_t row_offset(const attention *a, size_t position) {
     const size_t chunk = position / TERN_ATTEND_CHUNK;
     return (a->paged ? a->pages[chunk] : chunk) * a->page_stride +
@@ -87,7 +86,7 @@ static float key_factor(scores kind, size_t position) {
     }
 }
 
-/* Rows of the cache, through the reference's store. */
+/* Random rows of the cache, stored by the reference. */
 static check_buffer cache_rows(const attention *a, scores kind, bool keys, check_place place,
                                check_rng *rng) {
     const tern_format_info *info = tern_format_describe(a->cache);
@@ -97,7 +96,7 @@ static check_buffer cache_rows(const attention *a, scores kind, bool keys, check
     check_buffer buffer = check_buffer_new(bytes, align, place);
     float row[MAX_DIM];
 
-    memset(buffer.data, 0xff, buffer.bytes); /* NaN in what is not the sequence's */
+    memset(buffer.data, 0xff, buffer.bytes); /* NaN outside the sequence */
     for (size_t j = 0; j < seen_of(a); j++) {
         for (size_t i = 0; i < a->dim; i++) {
             row[i] = check_normal(rng);
@@ -114,7 +113,7 @@ static check_buffer cache_rows(const attention *a, scores kind, bool keys, check
     return buffer;
 }
 
-/* A row for each token, whose last position is never hidden. */
+/* A mask row for each token. The last position is never hidden. */
 static check_buffer mask_of(const attention *a, check_place place, check_rng *rng) {
     const size_t seen = seen_of(a);
     check_buffer buffer = check_buffer_new(a->tokens * seen * sizeof(float), sizeof(float), place);
@@ -133,7 +132,7 @@ static check_buffer mask_of(const attention *a, check_place place, check_rng *rn
     return buffer;
 }
 
-/* The room between tokens in q and out is more than their heads take. */
+/* The stride between tokens in q and out is larger than their heads need. */
 static size_t token_stride(const attention *a) {
     return a->group * a->dim + 3;
 }
@@ -142,7 +141,7 @@ static size_t token_bytes(const attention *a) {
     return ((a->tokens - 1) * token_stride(a) + a->group * a->dim) * sizeof(float);
 }
 
-/* Every third shape has one, which begins in the first chunk for all tokens. */
+/* Every third shape has a window, which begins in the first chunk for all tokens. */
 static size_t window_of(const attention *a) {
     const size_t most = TERN_ATTEND_CHUNK - a->tokens; /* hidden from the first token */
     const size_t hidden = a->positions * 7 % (most + 1);
@@ -200,7 +199,7 @@ static tern_attend_args attention_args(const attention *a) {
         .scratch = a->scratch.data};
 }
 
-/* All steps, to a->out. */
+/* Runs all steps and writes a->out. */
 static void attend(const tern_kernel_row *row, const attention *a, const tern_attend_args *args) {
     check_canary_fill(a->states.data, a->states.bytes);
     tern_attend_all(row, args, a->states.data, a->out.data, token_stride(a));
@@ -213,9 +212,9 @@ static void check_out(const attention *a) {
 }
 
 /*
- * The chunks in parts, the later ones first, as threads would share them: the first `lead` chunks
- * in one place, then runs of `run` chunks with a place for each, which are merged all at once or,
- * when `run` is 1, one by one.
+ * Computes the chunks in parts, later ones first, as threads would share them: the first `lead`
+ * chunks in one state, then runs of `run` chunks with a state each. The states are merged all at
+ * once or, if `run` is 1, one by one.
  */
 static void attend_in_parts(const tern_kernel_row *row, const attention *a,
                             const tern_attend_args *args, size_t lead, size_t run) {
@@ -294,7 +293,7 @@ static void check_shapes(tern_format cache) {
     }
 }
 
-/* Each head of 1 .. 8 of a group beside 1 .. 8 tokens, where the tokens end in different chunks. */
+/* Groups of 1 .. 8 heads with 1 .. 8 tokens, where the tokens end in different chunks. */
 static void test_tokens(void **state) {
     (void)state;
     for (size_t group = 1; group <= 8; group++)
@@ -311,8 +310,8 @@ static void test_tokens(void **state) {
 }
 
 /*
- * More heads than a tile takes, whose last tile has few, some or many, over chunks that all of them
- * see and chunks that tokens end in; heads of whole vectors and of others.
+ * More heads than a tile takes, where the last tile has few, some or many, over chunks that all of
+ * them see and chunks in which tokens end; head sizes that are whole vectors, and others.
  */
 static void test_tiles(void **state) {
     static const struct {
@@ -333,7 +332,7 @@ static void test_tiles(void **state) {
         }
 }
 
-/* What later tokens of a call see, infinities too, has no part in earlier ones. */
+/* Positions that only later tokens see do not affect earlier ones, even if they are infinite. */
 static void test_later_tokens(void **state) {
     const attention shape = {
         .cache = TERN_FORMAT_F32, .positions = 70, .tokens = 4, .dim = 20, .group = 3};
@@ -372,7 +371,7 @@ static void test_q8_0(void **state) {
     check_shapes(TERN_FORMAT_Q8_0);
 }
 
-/* What a mask hides has no part in the result: a causal mask is the same as fewer positions. */
+/* Hidden positions do not affect the result: a causal mask equals fewer positions. */
 static void test_causal_mask(void **state) {
     enum { POSITIONS = 140, DIM = 24 };
     check_rng rng = {365};
@@ -407,7 +406,7 @@ static void test_causal_mask(void **state) {
     attention_free(&a);
 }
 
-/* A key that no query prefers can still be seen, and so can every value. */
+/* Every key has an effect, even one that no query prefers, and so does every value. */
 static void test_sensitivity(void **state) {
     enum { POSITIONS = 131, DIM = 20 };
     check_rng rng = {3};

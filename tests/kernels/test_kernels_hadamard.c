@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every kernel of the Walsh-Hadamard transform against the reference, bit for bit, for every block
- * size and both places of factors; and the reference against the matrix of its definition.
+ * size and both places of the factors; and the reference against the matrix of the definition.
  */
 
 #include <math.h>
@@ -35,7 +35,7 @@ static void check_block(trial *t, size_t block, const float *before, const float
     check_buffer_free(&y);
 }
 
-/* Lengths are multiples of 16: the blocks are all powers of two that divide them. */
+/* Lengths are multiples of 16. The blocks are all powers of two that divide them. */
 static void check_hadamard(trial *t) {
     check_buffer signs = check_buffer_new(t->n * sizeof(float), sizeof(float), t->place);
 
@@ -55,8 +55,8 @@ static void test_kernels(void **state) {
 
 /* ---- the reference against the definition -------------------------------------------------- */
 
-/* Element k of a block: (sum over j of x[j], negated where j & k has an odd number of ones) / sqrt.
- */
+/* Element k of a block: the sum over j of x[j], negated where j & k has an odd number of ones,
+ * divided by sqrt(block). */
 static double by_definition(const float *x, size_t block, size_t k) {
     double sum = 0.0;
 
@@ -85,7 +85,7 @@ static void test_definition(void **state) {
     }
 }
 
-/* The transform undoes itself: in whole numbers and blocks of 4^k without an error. */
+/* The transform is its own inverse, without error for integers in blocks of 4^k. */
 static void test_inverse(void **state) {
     float x[1024], y[1024], signs[1024];
     check_rng rng = {32};

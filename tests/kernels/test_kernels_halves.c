@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binary16 in the kernels against kernels/half.h, as bits: every half is widened, and floats around
- * every half are narrowed. A NaN keeps its sign and payload and becomes quiet, however an
- * instruction set converts.
+ * Binary16 in the kernels against kernels/half.h, bit for bit: every half is widened, and floats
+ * around every half are narrowed. A NaN keeps its sign and payload and becomes quiet, however an
+ * instruction set converts it.
  */
 #include <stdlib.h>
 
@@ -44,8 +44,8 @@ static void check_widen(const tern_kernel_row *row) {
 typedef enum around { ITSELF, BELOW_MIDDLE, MIDDLE, ABOVE_MIDDLE, AROUND_COUNT } around;
 
 /*
- * A half, the middle between it and the next one, and the floats beside the middle. Behind the
- * infinity there are NaNs with payloads that fit a half, and with payloads that do not.
+ * A half, the middle between it and the next half, and the floats beside the middle. Beyond
+ * infinity these are NaNs, with payloads that fit a half and payloads that do not.
  */
 static uint32_t float_around(uint16_t half, around which) {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
@@ -55,7 +55,7 @@ static uint32_t float_around(uint16_t half, around which) {
         magnitude < 0x400 ? tern_f32_to_bits(value + 0x1p-25f) : tern_f32_to_bits(value) + 0x1000;
 
     if (which == MIDDLE && getenv("TERN_EMULATED") != NULL)
-        which = ABOVE_MIDDLE; /* Bochs 2.7 rounds every middle up: tests/emulate/README.md */
+        which = ABOVE_MIDDLE; /* Bochs 2.7 rounds every middle up: see tests/emulate/README.md */
     return sign | (which == ITSELF ? tern_f32_to_bits(value) : middle + (uint32_t)which - MIDDLE);
 }
 

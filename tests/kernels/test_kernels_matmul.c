@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every matrix product of the kernel table against the reference, bit for bit. One loop over the
- * table: a new row is tested by being there. TERN_TEST_FILTER=text limits the rows by name,
- * TERN_TEST_EVERY=n takes every n-th shape only (for emulators).
+ * Every matrix product of the kernel table against the reference, bit for bit. One loop runs over
+ * the table, so a new kernel is tested automatically. TERN_TEST_FILTER=text limits the kernels by
+ * name, TERN_TEST_EVERY=n takes only every n-th shape (for emulators).
  */
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { TOKENS_MAX = 33 };
 
-/* Around every tile boundary: 1, 2, 4, 8, 16 rows or tokens and one more or less. */
+/* Sizes around every tile boundary: 1, 2, 4, 8, 16 rows or tokens, plus and minus one. */
 static const size_t row_counts[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 96, 100};
 static const size_t col_counts[] = {1,  3,  4,   12,  15,  16,  20,  31,  32,
                                     64, 96, 100, 128, 132, 160, 256, 512, 768};
@@ -26,7 +26,8 @@ static bool is_product_of(const tern_kernel_row *row, tern_format format, tern_l
            (layout != TERN_LAYOUT_ROWS || row->format == format) && table_runnable(row);
 }
 
-/* Whether the layout holds the format and a row reads it: else there is nothing to compare. */
+/* True if the layout holds the format and a kernel reads it. Otherwise there is nothing to
+ * compare. */
 static bool has_rows(tern_format format, tern_layout layout) {
     size_t count;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
@@ -57,7 +58,7 @@ static void each_row(const matmul_case *c, const char *kind, check_rng *rng,
 
 typedef void row_visit(const matmul_case *, const tern_kernel_row *, check_rng *);
 
-/* A random case in every layout that holds the format, for every row of each. */
+/* Runs a random case in every layout that holds the format, for every kernel of each. */
 static void each_layout(tern_format format, const case_shape *shape, const char *what,
                         row_visit *visit, check_rng *rng) {
     for (int l = 0; l < TERN_LAYOUT_COUNT; l++) {
@@ -105,12 +106,12 @@ static void check_shape(tern_format format, size_t rows, size_t cols, size_t tok
         check_layout(format, (tern_layout)layout, &shape, kind);
 }
 
-/* 512 and 768 columns are for formats whose blocks are too long to have tails otherwise. */
+/* 512 and 768 columns are for formats with blocks so long that other widths have no tails. */
 static bool worthwhile(tern_format format, size_t cols) {
     return cols <= 256 || tern_format_describe(format)->block_elements > TERN_BLOCK;
 }
 
-/* All shapes with random data; the other kinds of data on every third shape, in rotation. */
+/* All shapes with random data. The other kinds of data take turns, each on every third shape. */
 static void check_shapes(void **state) {
     const tern_format format = *(const tern_format *)*state;
     size_t shape = 0;
@@ -128,9 +129,9 @@ static void check_shapes(void **state) {
 }
 
 /*
- * Long columns, where narrow accumulators would wrap: 2176 is the first multiple of 128 at which
- * 16-bit lanes that are flushed once a row go wrong, 6912 and 8640 are widths of real models, and
- * 65280 and 65408 are near the largest that ternary formats admit.
+ * Long columns, where narrow accumulators would wrap. 2176 is the first multiple of 128 at which
+ * 16-bit lanes that are flushed once per row go wrong, 6912 and 8640 are widths of real models, and
+ * 65280 and 65408 are near the largest that ternary formats allow.
  */
 static void check_long_columns(void **state) {
     static const size_t cols[] = {2048, 2176, 4096, 4128, 6912, 8640, 65280, 65408};
@@ -143,8 +144,8 @@ static void check_long_columns(void **state) {
 }
 
 /*
- * More tokens than any kernel takes at once, and a few more; 20 rows are a group and a tail.
- * Columns of one part that is unpacked for all tokens, of three, and of one and less than a chunk.
+ * A few more tokens than any kernel takes at once; 20 rows are a group and a tail. The columns make
+ * one part that is unpacked for all tokens, three parts, and a part and less than a chunk.
  */
 static void check_many_tokens(void **state) {
     const tern_format format = *(const tern_format *)*state;
@@ -181,7 +182,8 @@ static void check_partial(void **state) {
 
 /* ---- saturation ---------------------------------------------------------------------------- */
 
-/* All codes 2 and all q = 127: raw is 2*127*K, so with s = scale = 1 and sum = 0 y says so. */
+/* All codes are 2 and all q are 127, so raw is 2*127*K. With s = scale = 1 and sum = 0, y equals
+ * it. */
 static void check_saturated(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
     const float want = 2.0f * 127.0f * (float)c->cols;
     float y[2][16];
@@ -229,7 +231,7 @@ static void run_reference(const matmul_case *c, float *y) {
     tern_ref_matmul(&reference, &c->activations, &all, y, PROBE_ROWS);
 }
 
-/* Outputs that differ, in bits. */
+/* Number of outputs whose bits differ. */
 static size_t count_changed(const float *before, const float *after) {
     size_t changed = 0;
     for (size_t i = 0; i < PROBE_OUTPUTS; i++)
@@ -238,9 +240,9 @@ static size_t count_changed(const float *before, const float *after) {
 }
 
 /*
- * One bit of the file at a time: codes, scales, minima, whatever there is, in the first row, the
- * last row and anywhere. The row must see what the reference sees, and nearly every bit must
- * change some output: a kernel that skipped a nibble, a scale or a tail would be noticed.
+ * Flips one bit of the file at a time (codes, scales, minima, whatever there is) in the first row,
+ * the last row and anywhere. The kernel must agree with the reference, and nearly every bit must
+ * change some output. So a kernel that skips a nibble, a scale or a tail is noticed.
  */
 static void check_weights_matter(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
     const size_t bytes = tern_format_describe(c->format)->block_bytes * PROBE_ROWS * PROBE_COLS /
@@ -248,7 +250,7 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ro
     float before[PROBE_OUTPUTS], after[PROBE_OUTPUTS], expected[PROBE_OUTPUTS];
     uint8_t *file = c->file.data;
     const size_t part =
-        table_thinned(300); /* bits at the front, as many at the end, two anywhere */
+        table_thinned(300); /* bits at the front, as many at the end, twice as many anywhere */
     size_t tried = 0, seen = 0;
 
     run_probe(c, row, before);
@@ -274,7 +276,7 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ro
         check_fail("packing failed after the file was restored");
 }
 
-/* The scale of the tensor or of each row, where the layout has them outside the weights. */
+/* The scale of the tensor or of each row matters, if the layout keeps it outside the weights. */
 static void check_scales_matter(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
     float before[PROBE_OUTPUTS], after[PROBE_OUTPUTS];
     float scales[PROBE_ROWS];
@@ -294,7 +296,7 @@ static void check_scales_matter(const matmul_case *c, const tern_kernel_row *row
         assert_true(after[i] == before[i] * (i % PROBE_ROWS % 2 == 0 ? 2.0f : -4.0f));
 }
 
-/* Every activation, by itself, changes its token's outputs and no others. */
+/* Every single activation changes its token's outputs and no others. */
 static void check_activations_matter(const matmul_case *c, const tern_kernel_row *row,
                                      check_rng *rng) {
     float before[PROBE_OUTPUTS], after[PROBE_OUTPUTS];
@@ -305,15 +307,15 @@ static void check_activations_matter(const matmul_case *c, const tern_kernel_row
     run_probe(c, row, before);
     for (size_t k = 0; k < PROBE_COLS; k++) {
         x[k] = -x[k];
-        q[k] = (int8_t)(q[k] ^ 0x10); /* sums stay: the outputs must see the codes themselves */
+        q[k] = (int8_t)(q[k] ^ 0x10); /* sums stay: the outputs must depend on the codes */
         run_probe(c, row, after);
         x[k] = -x[k];
         q[k] = (int8_t)(q[k] ^ 0x10);
         size_t changed = 0;
         for (size_t i = 0; i < PROBE_ROWS; i++)
             changed += before[i] != after[i];
-        /* A third of ternary weights is 0: 22 outputs change, with a deviation of 2.7; 5 are six
-         * away. */
+        /* A third of ternary weights are 0, so 22 outputs change, with a deviation of 2.7; 5 would
+         * be six deviations away. */
         if (changed < PROBE_ROWS / 6)
             check_fail("activation %zu changes only %zu outputs", k, changed);
         for (size_t i = PROBE_ROWS; i < PROBE_OUTPUTS; i++)
@@ -321,8 +323,8 @@ static void check_activations_matter(const matmul_case *c, const tern_kernel_row
     }
 }
 
-/* A code of 0 would hide its weight: make it 1. The sums no longer fit, which changes nothing here.
- */
+/* A code of 0 would hide its weight, so it becomes 1. The sums are then wrong, which does not
+ * matter here. */
 static void avoid_zero_codes(matmul_case *c) {
     int8_t *q = c->q.data;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every kernel of the table that rounds a row of activations to another precision against the
- * reference, bit for bit; and the reference against values that the formats' definitions give.
+ * reference, bit for bit; and the reference against values from the formats' definitions.
  */
 
 #include <float.h>
@@ -42,8 +42,8 @@ static void test_rows(void **state) {
 }
 
 /*
- * Every 4099th float of either sign, in rows of a binade, so that scales of rows do not hide small
- * numbers: ties, denormals and overflow of halves and bfloat16 are among them.
+ * Every 4099th float of either sign, in rows of one binade each, so that scales of rows do not hide
+ * small numbers. Ties, denormals, and overflow of halves and bfloat16 are among them.
  */
 static void check_sweep(const tern_kernel_row *row) {
     enum { STEP = 4099, POINTS = 0x7f800000 / STEP * 2, ROW = 4096 };
@@ -64,7 +64,7 @@ static void check_sweep(const tern_kernel_row *row) {
     test_free(want);
 }
 
-/* One row over 24 binades below its largest number: down to denormals of both formats of 8 bits. */
+/* One row over the 24 binades below its largest number, down to denormals of both 8-bit formats. */
 static void check_depths(const tern_kernel_row *row) {
     enum { STEP = 12289, FIRST = 0x33800000, POINTS = 0x0c000000 / STEP };
     static float x[POINTS], want[POINTS];
@@ -92,7 +92,8 @@ static void test_sweep(void **state) {
 
 /* ---- the reference against the formats' definitions ---------------------------------------- */
 
-/* Element 0 of a row of two rounds to `want`; the other one is the row's largest number. */
+/* Checks that element 0 of a row of two rounds to `want`. The other element is the row's largest
+ * number. */
 static void expect(tern_op op, float x, float largest, float want) {
     const float row[2] = {x, largest};
     float y[2];
@@ -102,7 +103,7 @@ static void expect(tern_op op, float x, float largest, float want) {
     check_floats("y", &want, y, 1);
 }
 
-/* Each of the 256 codes of a format is one of its values, and the middles go to even codes. */
+/* Each of the 256 codes of a format is one of its values, and middles go to even codes. */
 static void check_codes(tern_op op, int fraction, int bias, float top) {
     const int steps = 1 << fraction;
     float before = 0.0f;
@@ -129,7 +130,7 @@ static void test_fp8_values(void **state) {
     check_codes(TERN_OP_ROUND_FP8_E5M2, 2, 15, 57344.0f);
 }
 
-/* The scale is the least power of two: one step beyond the largest value doubles it. */
+/* The scale is the least sufficient power of two: one step beyond the largest value doubles it. */
 static void test_fp8_scales(void **state) {
     (void)state;
     expect(TERN_OP_ROUND_FP8, 0x1p-9f, 448.0f, 0x1p-9f);
@@ -147,7 +148,7 @@ static void test_fp8_scales(void **state) {
     expect(TERN_OP_ROUND_FP8, FLT_MAX, 1.0f, INFINITY); /* rounds to 2^128 */
 }
 
-/* Halves and bfloat16 are what storing them gives. */
+/* Rounding to halves and bfloat16 gives the same as storing them. */
 static void test_halves(void **state) {
     (void)state;
     for (uint32_t bits = 0; bits < 0x10000; bits += 3) {

@@ -39,7 +39,7 @@ static void check_quantize_token(trial *t) {
 static void check_quantize_block(trial *t) {
     const size_t blocks = (t->n + TERN_BLOCK - 1) / TERN_BLOCK;
     check_buffer x = trial_floats(t->n, t->kind, t->place, &t->rng);
-    check_buffer out[2][3]; /* reference and row: q, d, block_sum */
+    check_buffer out[2][3]; /* [reference, kernel][q, d, block_sum] */
 
     for (int i = 0; i < 2; i++) {
         out[i][0] = check_buffer_new(padded(t->n), TERN_ALIGN, t->place);
@@ -80,7 +80,7 @@ static void check_rmsnorm(trial *t) {
     trial_check_binary(t, run_rmsnorm, false);
 }
 
-/* Norms of numbers around 100 too: the mean is most of x. */
+/* Norms also get numbers around 100, where the mean is most of x. */
 static void check_layernorm(trial *t) {
     const check_place other = t->place == CHECK_END ? CHECK_START : CHECK_END;
     check_buffer x = trial_floats(t->n, t->kind, t->place, &t->rng);
@@ -180,7 +180,7 @@ static void test_softmax(void **state) {
 
 /* ---- embed, store -------------------------------------------------------------------------- */
 
-/* A row of the file: any bytes are one. Elements of 2 and 4 bytes are aligned, blocks are not. */
+/* A row of the file. Any bytes are valid. Elements of 2 and 4 bytes are aligned, blocks are not. */
 static void check_embed(trial *t) {
     const tern_format_info *info = tern_format_describe(t->row->format);
     const size_t bytes = t->n / info->block_elements * info->block_bytes;
@@ -212,7 +212,7 @@ static void check_store(trial *t) {
     check_buffer out = check_buffer_new(bytes, align, t->place);
     check_buffer want = check_buffer_new(bytes, align, t->place);
 
-    for (size_t i = 0; i < t->n && t->kind == TRIAL_ANY; i += 2) /* mostly what f16 can hold */
+    for (size_t i = 0; i < t->n && t->kind == TRIAL_ANY; i += 2) /* mostly values in f16's range */
         ((float *)x.data)[i] = ldexpf(check_normal(&t->rng), 16 - (int)check_below(&t->rng, 44));
     tern_ref_store(t->row->format, x.data, t->n, want.data);
     t->row->fn.store(x.data, t->n, out.data);

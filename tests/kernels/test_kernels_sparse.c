@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every row of the block-sparse product (TERN_OP_GEMV_SPARSE) against the dense product of the
- * reference, bit for bit: blocks of many sizes, with and without a bias, and parts of the rows. And
- * products (gemv, gemm) of sparse blocks of f32, f16 and ternary weights, none to all of them
- * stored; kernels_matmul has these rows too, with all blocks stored.
+ * Every kernel of the block-sparse product (TERN_OP_GEMV_SPARSE) against the reference's dense
+ * product, bit for bit: blocks of many sizes, with and without a bias, and parts of the rows. Also
+ * products (gemv, gemm) of sparse blocks of f32, f16 and ternary weights, with none to all of them
+ * stored; kernels_matmul tests these kernels too, with all blocks stored.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void for_each_row(const sparse_case *s, check_row *check) {
         }
 }
 
-/* Where memory ends: neither weights nor activations are read past it. */
+/* The weights and the activations end where memory ends: nothing beyond is read. */
 static void check_whole(const tern_kernel_row *row, const sparse_case *s, const float *want) {
     const size_t height = s->w.block_rows ? s->w.block_rows : 16;
     const size_t width = s->w.block_cols ? s->w.block_cols : 16;
@@ -68,7 +68,8 @@ static void test_sizes(void **state) {
     }
 }
 
-/* Any cut of the rows into two parts: each writes its own, and the bits do not change. */
+/* The rows in two parts, cut anywhere. Each part writes its own rows, and the bits stay the
+ * same. */
 static void check_parts(const tern_kernel_row *row, const sparse_case *s, const float *want) {
     float y[SPARSE_ROWS], untouched[SPARSE_ROWS];
 
@@ -109,7 +110,7 @@ typedef struct blocks_case {
     tern_activations input;
 } blocks_case;
 
-/* Weights of the blocks that are stored, one of eight; the others are 0. */
+/* Stores `eighths` of eight blocks on average. Weights of other blocks are 0. */
 static void fill_blocks(blocks_case *c, uint32_t eighths, check_rng *rng) {
     const size_t columns = tern_iebs_block_columns(&c->form);
     const size_t places = tern_iebs_block_rows(&c->form) * columns;
@@ -128,7 +129,7 @@ static void fill_blocks(blocks_case *c, uint32_t eighths, check_rng *rng) {
         c->weights[i] = c->stored[place] ? weight : 0.0f;
     }
     if (c->form.format == TERN_FORMAT_I2_S)
-        c->weights[0] = c->stored[0] ? 1.0f : 0.0f; /* so that the scale is 1 */
+        c->weights[0] = c->stored[0] ? 1.0f : 0.0f; /* makes the scale 1 */
 }
 
 static void make_input(blocks_case *c, check_rng *rng) {
@@ -151,7 +152,7 @@ static void make_input(blocks_case *c, check_rng *rng) {
     }
 }
 
-/* The product of the reference, of the dense weights. */
+/* The reference's product of the dense weights. */
 static void expect(blocks_case *c) {
     const tern_tile all = {0, TOKENS, 0, ROWS};
     const tern_ref_matrix dense = {.format = c->form.format,
@@ -191,7 +192,7 @@ static void make_blocks(blocks_case *c, tern_layout layout, const uint32_t *side
     expect(c);
 }
 
-/* All of it, and a rectangle, whose surroundings stay. */
+/* Checks the whole product, and a rectangle whose surroundings must stay. */
 static void check_blocks(const blocks_case *c, const tern_kernel_row *row) {
     const tern_tile all = {0, TOKENS, 0, ROWS}, part = {1, 6, 16, 48};
     float y[OUTPUTS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packing and unpacking: the pictures of docs/formats.md element by element, and every refusal. The
- * worked bytes of that page: test_pack_worked.c; the pictures of K-quants: test_pack_super.c, those
- * of Q1_0, Q2_0, PQ2_0, PTQ1_0 and STQ1_0: test_pack_groups.c.
+ * worked bytes of that page are in test_pack_worked.c, the pictures of K-quants in
+ * test_pack_super.c, and those of Q1_0, Q2_0, PQ2_0, PTQ1_0 and STQ1_0 in test_pack_groups.c.
  */
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* ---- the pictures -------------------------------------------------------------------------- */
 
-/* What a plain format and its layout have for 32 columns besides codes: kernels/formats.toml. */
+/* The bytes that a plain format and its layout have for 32 columns, from kernels/formats.toml. */
 typedef struct plain {
     tern_format format;
     tern_layout layout;
@@ -69,8 +69,8 @@ static bool is_base3(tern_layout layout) {
     return layout == TERN_LAYOUT_T5R16 || layout == TERN_LAYOUT_T5BR16;
 }
 
-/* The integer code that a packed layout holds for (row, col), read from the picture in kernels.h.
- */
+/* The integer code that a packed layout holds for (row, col), according to the picture in
+ * kernels.h. */
 static int packed_code(const tern_matrix *w, size_t row, size_t col) {
     const uint8_t *data = w->data;
     const size_t g = row / 16;
@@ -98,7 +98,7 @@ static int packed_code(const tern_matrix *w, size_t row, size_t col) {
     return p->fifth ? nibble | (codes[256 + k % 4] >> (k / 4) & 1) << 4 : nibble;
 }
 
-/* The f16 field of a packed block: 0 is d, 1 is m. */
+/* An f16 field of a packed block: 0 is d, 1 is m. */
 static uint16_t packed_field(const tern_matrix *w, size_t row, size_t block, size_t field) {
     const size_t bytes = packed_block_bytes(plain_layout(w->layout));
     const uint8_t *at = (const uint8_t *)w->data + (row / 16 * (w->cols / 32) + block) * bytes;
@@ -108,7 +108,7 @@ static uint16_t packed_field(const tern_matrix *w, size_t row, size_t block, siz
     return half;
 }
 
-/* The code as the file has it; `element` counts row-major. */
+/* The code in the file; `element` counts row-major. */
 static int file_code(const matmul_case *c, size_t element) {
     const tern_format_info *info = tern_format_describe(c->format);
     const uint8_t *file = c->file.data;
@@ -166,7 +166,7 @@ static void check_fields(const matmul_case *c) {
             }
 }
 
-/* Ternary layouts leave the scales of TQ blocks to the matrix: the file gets those. */
+/* Ternary layouts leave the scales of TQ blocks to the matrix, so the file gets those. */
 static void set_block_scales(const matmul_case *c) {
     const size_t bytes = tern_format_describe(c->format)->block_bytes;
 
@@ -191,7 +191,8 @@ static void check_round_trip(const matmul_case *c) {
     check_buffer_free(&back);
 }
 
-/* Layouts that packed_code and packed_field read; the others have worked bytes and round trips. */
+/* The layouts that packed_code and packed_field can read. The others have worked bytes and round
+ * trips. */
 static bool has_picture(tern_layout layout) {
     return layout == TERN_LAYOUT_T2R16 || is_base3(layout) || plain_layout(layout) != NULL;
 }
@@ -202,7 +203,7 @@ static void check_layouts(tern_format format, size_t rows, size_t cols, check_rn
     for (int l = 0; l < TERN_LAYOUT_COUNT; l++) {
         const tern_layout layout = (tern_layout)l;
         if (layout == TERN_LAYOUT_ROWS || !tern_layout_holds(layout, format))
-            continue; /* rows are not packed */
+            continue; /* not packed */
         check_case("%s as %s, %zu x %zu", tern_format_describe(format)->name,
                    tern_layout_name(layout), rows, cols);
         matmul_case c = case_new_layout(format, layout, &shape, CASE_RANDOM, CHECK_END, rng);
@@ -229,7 +230,8 @@ static void test_layouts(void **state) {
                     check_layouts((tern_format)f, rows[i], cols[k], &rng);
 }
 
-/* Groups packed one by one, last first, give the same bytes as the whole matrix at once. */
+/* Groups that are packed one by one, last first, give the same bytes as the whole matrix at
+ * once. */
 static void test_groups(void **state) {
     check_rng rng = {12};
 
@@ -281,7 +283,7 @@ static void test_code_3(void **state) {
     expect_code_3(33, 128, 32, 64);
 }
 
-/* Also in Q4_0R16, whose nibbles could hold it: no encoder writes it. */
+/* Refused in Q4_0R16 too: its nibbles could hold the code, but no encoder writes it. */
 static void test_tq_code_3(void **state) {
     uint8_t file[17 * 66];
 

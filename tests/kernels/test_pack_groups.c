@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks of 64 to 256 columns with one scale, packed and back: the pictures of docs/formats.md
- * element by element, with a decoder of the file that shares nothing with the one under test, and
- * the worked bytes of that page.
+ * element by element, with a decoder of the file that is independent of the one under test, and the
+ * worked bytes of that page.
  */
 
 #include <string.h>
@@ -36,7 +36,8 @@ static int digit(uint8_t byte, size_t n) {
     return 3 * byte / 256;
 }
 
-/* The bits of column k of a block; of STQ1_0 the pattern that it shares with three others. */
+/* The bits of column k of a block. In STQ1_0, the pattern that the column shares with three
+ * others. */
 static int file_code(const group_case *c, const uint8_t *block, size_t k) {
     const size_t quad = k / 64 * 16 + k % 16;
     if (c->format == TERN_FORMAT_STQ1_0)
@@ -67,7 +68,7 @@ static int packed_code(const group_case *c, const uint8_t *block, size_t r, size
     return codes[k / 16 * 64] >> 2 * (k % 16 / 4) & 3;
 }
 
-/* Row r of a packed block against its block of the file, or (NULL) against zeros. */
+/* Compares row r of a packed block with its block of the file, or with zeros if that is NULL. */
 static void check_block(const group_case *c, const uint8_t *packed, size_t r,
                         const uint8_t *block) {
     const uint8_t *d = block + c->scale_at;
@@ -121,7 +122,7 @@ static void test_pictures(void **state) {
 
 /* ---- worked bytes of docs/formats.md --------------------------------------------------------- */
 
-/* Packs row 1 of two rows, row 0 being zeros. */
+/* Packs row 1 of two rows. Row 0 is zero. */
 static void pack_second(const group_case *c, const uint8_t *block, uint8_t *packed) {
     uint8_t file[2 * 42] = {0};
 

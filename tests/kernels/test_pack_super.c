@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * K-quants, packed and back: the pictures of docs/formats.md element by element, with a decoder of
- * the file that shares nothing with the one under test, and the worked bytes of that page.
+ * the file that is independent of the one under test, and the worked bytes of that page.
  */
 
 #include <string.h>
@@ -28,7 +28,7 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 /* ---- the file, one element at a time -------------------------------------------------------- */
 
-/* The bits of column e of a block, without sign. */
+/* The bits of column e of a block, as an unsigned code. */
 static int file_code(const super_case *k, const uint8_t *block, size_t e) {
     if (k->format == TERN_FORMAT_Q6_K) {
         const size_t half = e / 128, quarter = e % 128 / 32, l = e % 32;
@@ -40,8 +40,8 @@ static int file_code(const super_case *k, const uint8_t *block, size_t e) {
     return (nibbles[e / 64 * 32 + e % 32] >> e / 32 % 2 * 4 & 15) | fifth << 4;
 }
 
-/* The byte that the layout keeps for sub-block s: its scale (which 0), its minimum or second scale.
- */
+/* The byte that the layout keeps for sub-block s: its scale (if `which` is 0), or its minimum or
+ * second scale. */
 static int file_scale(const super_case *k, const uint8_t *block, size_t s, size_t which) {
     if (k->format == TERN_FORMAT_Q6_K)
         return block[192 + 2 * s + which];
@@ -58,7 +58,7 @@ static int file_half(const super_case *k, const uint8_t *block, size_t field) {
 
 /* ---- the picture ---------------------------------------------------------------------------- */
 
-/* Where the packed super-block b of a row's group begins. */
+/* The start of packed super-block b in the group of a row. */
 static const uint8_t *packed_super(const super_case *k, const tern_matrix *w, size_t row,
                                    size_t b) {
     const size_t bytes = k->head_bytes + 8 * k->sub_bytes;
@@ -77,7 +77,8 @@ static int packed_code(const super_case *k, const uint8_t *super, size_t r, size
     return nibble;
 }
 
-/* Row r of a packed super-block against its block of the file, or (NULL) against zeros. */
+/* Compares row r of a packed super-block with its block of the file, or with zeros if that is
+ * NULL. */
 static void check_super(const super_case *k, const uint8_t *super, size_t r, const uint8_t *block) {
     for (size_t f = 0; f < k->head_bytes / 32; f++) {
         const uint8_t *half = super + 32 * f + 2 * r;
@@ -135,7 +136,7 @@ static void test_pictures(void **state) {
 
 /* ---- worked bytes of docs/formats.md --------------------------------------------------------- */
 
-/* Packs row 1 of two rows, row 0 being zeros. */
+/* Packs row 1 of two rows. Row 0 is zero. */
 static void pack_second(const super_case *k, const uint8_t *block, uint8_t *packed) {
     uint8_t file[2 * 210] = {0};
 
@@ -200,7 +201,7 @@ static void test_worked_q6_k(void **state) {
 
 /* ---- parts of codes.h ------------------------------------------------------------------------ */
 
-/* Any eight scales and minima go through the 12 bytes. */
+/* Any eight scales and minima survive the 12 bytes. */
 static void test_scales(void **state) {
     check_rng rng = {22};
     uint8_t scale[8], min[8], packed[12];

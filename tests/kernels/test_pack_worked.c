@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worked bytes of docs/formats.md; those of K-quants: test_pack_super.c. */
+/* The worked bytes of docs/formats.md. Those of K-quants are in test_pack_super.c. */
 
 #include <string.h>
 
@@ -25,7 +25,8 @@ static void test_worked_ternary(void **state) {
     assert_int_equal(packed[4], 0x55);      /* row 1 */
 }
 
-/* Row 1 of INT8, INT4 and IQ2_S matrices: one code, its scale, its zero point, in their places. */
+/* Row 1 of INT8, INT4 and IQ2_S matrices: one code, its scale and its zero point are in their
+ * places. */
 static void test_worked_int(void **state) {
     _Alignas(64) uint8_t packed[64 + 8 * 544];
     uint8_t file[2 * 82] = {0};
@@ -92,7 +93,7 @@ static void test_worked_lookup(void **state) {
     assert_int_equal(packed[1], 0x00);
 }
 
-/* A matrix of zeros but for four weights of row 0, in columns 0, 4, 16 and 17. */
+/* A matrix of zeros, except for four weights of row 0 in columns 0, 4, 16 and 17. */
 static void test_worked_base3(void **state) {
     _Alignas(64) uint8_t packed[7 * 64];
     uint8_t file[32 * 4 + 32];
@@ -120,8 +121,8 @@ static void test_worked_base3(void **state) {
     assert_int_equal(packed[4], 0x00);
 }
 
-/* Every five codes as a byte of a layout of base 3, in each of 16 rows: chunk c of row r holds v =
- * 4c + r and so on. */
+/* Every group of five codes as a byte of a base-3 layout, in each of 16 rows. Chunk c of row r
+ * holds v = 4c + r and so on. */
 enum { BASE3_COLS = 1280, BASE3_CHUNKS = BASE3_COLS / 20 };
 
 static void pack_every_byte(tern_layout layout, uint8_t packed[BASE3_CHUNKS * 64]) {
@@ -153,7 +154,7 @@ static void test_every_base3_byte(void **state) {
         }
 }
 
-/* Six bits of a byte give each code: bits 0 to 5, 2 to 7, or 0 to 3 with 6 and 7. */
+/* Each code depends on six bits of a byte: bits 0 to 5, 2 to 7, or 0 to 3 with 6 and 7. */
 static void test_every_table_byte(void **state) {
     static _Alignas(64) uint8_t packed[BASE3_CHUNKS * 64];
     uint8_t code[5][256];
@@ -183,7 +184,7 @@ static void test_every_table_byte(void **state) {
         assert_int_equal(tern_trits_digit(0, n), 1); /* padding */
 }
 
-/* TQ blocks, with codes 2 0 1 1 2 in elements 0, 32, 64, 96, 128 and 2 0 1 1 in 240, 244 ... */
+/* TQ blocks with codes 2 0 1 1 2 in elements 0, 32, 64, 96, 128, and 2 0 1 1 in 240, 244 ... */
 static void test_worked_tq(void **state) {
     _Alignas(64) uint8_t packed[16 * 64];
     uint8_t tq1[54], tq2[66];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights from floats: published vectors, definitions written out once more, what is refused. */
+/* Weights from floats: published vectors, definitions written out again, and refusals. */
 
 #include <math.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static uint32_t lcg(uint32_t *state) {
     return *state >> 16;
 }
 
-/* The numbers -127 to 127, at random, times 0.013. */
+/* Random numbers from -127 to 127, times 0.013. */
 static void published_floats(float *x, size_t n) {
     uint32_t state = 54321;
     for (size_t i = 0; i < n; i++) {
@@ -84,7 +84,7 @@ static void test_worked_blocks(void **state) {
     assert_memory_equal(file, "\x00\x38\x00\xc8\x80\x80\x91\x91", 8);
     assert_int_equal(file[19], 0xf7);
 
-    /* -16 to 15: d = 1, code i in column i, its fifth bit in the upper half. */
+    /* -16 to 15: d = 1, code i in column i; the fifth bit is set in the upper half. */
     for (int i = 0; i < 32; i++)
         x[i] = (float)(i - 16);
     assert_true(quantize(TERN_FORMAT_Q5_0, x, 1, 32, file));
@@ -92,7 +92,8 @@ static void test_worked_blocks(void **state) {
     assert_int_equal(file[21], 0xff);
 }
 
-/* -2, 0 and 2 come back, whatever lies between becomes the nearest; a block of zeros has d = 0. */
+/* -2, 0 and 2 come back, and values between become the nearest of them. A block of zeros has d =
+ * 0. */
 static void test_tq(void **state) {
     static const tern_format formats[] = {TERN_FORMAT_TQ1_0, TERN_FORMAT_TQ2_0, TERN_FORMAT_Q2_0,
                                           TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0};
@@ -116,7 +117,7 @@ static void test_tq(void **state) {
     }
 }
 
-/* Signs and the mean magnitude; 0 counts as positive. Two magnitudes are lost, their mean stays. */
+/* Signs and the mean magnitude; 0 counts as positive. Different magnitudes become their mean. */
 static void test_q1_0(void **state) {
     float x[128], back[128];
     uint8_t file[18];
@@ -133,13 +134,13 @@ static void test_q1_0(void **state) {
     assert_true(back[0] == 0.75f && back[1] == 0.75f && back[2] == -0.75f && back[4] == -0.75f);
 }
 
-/* Weights that have one zero in four, in any place, with any signs, keep their values. */
+/* Weights with one zero in each quad, in any place and with any signs, keep their values. */
 static void test_quads_kept(void **state) {
     float x[512], back[512];
     uint8_t file[2 * 42];
 
     (void)state;
-    for (size_t i = 0; i < 512; i++) { /* 128 quads: all 32 patterns, by their definition */
+    for (size_t i = 0; i < 512; i++) { /* 128 quads: all 32 patterns, by definition */
         const size_t quad = i / 64 * 16 + i % 16, lane = i % 64 / 16;
         const float d = i < 256 ? 0.75f : 0.375f;
         x[i] = lane == quad % 4 ? 0.0f : quad / 4 >> lane & 1 ? -d : d;
@@ -163,7 +164,7 @@ static double distance(const float *a, const float *b, size_t n) {
     return sum;
 }
 
-/* No other pattern of a quad, and no other scale nearby, is nearer to what was quantized. */
+/* No other pattern of a quad, and no neighbouring scale, is closer to the original weights. */
 static void test_quads_nearest(void **state) {
     float x[256], back[256];
     uint8_t file[42];
@@ -194,7 +195,8 @@ static void test_quads_nearest(void **state) {
     }
 }
 
-/* From 0.5 to 7.5 and -1 to 0: 0 is code 2, the range is 8.5. By rows or at once for INT8. */
+/* Weights from 0.5 to 7.5 and -1 to 0: 0 is code 2, and the range is 8.5. INT8 by rows or at
+ * once. */
 static void test_worked_int(void **state) {
     const float rows[2][4] = {{0.5f, -127.0f, 3.49f, 0.0f}, {-0.0f, 2.0f, 1.0f, -4.0f}};
     static const int8_t by_row[8] = {1, -127, 3, 0, 0, 64, 32, -127};
@@ -208,7 +210,7 @@ static void test_worked_int(void **state) {
     (void)state;
     x[16] = 1.0f;
     x[31] = 6.5f;
-    assert_false(quantize(TERN_FORMAT_INT4, x, 1, 32, file)); /* 8.5 / 15 is not a half */
+    assert_false(quantize(TERN_FORMAT_INT4, x, 1, 32, file)); /* 8.5 / 15 is not exact in f16 */
     assert_memory_equal(file, "\x89\x38\x02\x00\x40\x21\x22\x23\x2f\x22", 10);
     assert_int_equal(file[19], 0xd2);
     assert_int_equal(tern_quantize_int8(rows[0], 2, 4, true, codes, scales, &err), TERN_OK);
@@ -224,7 +226,7 @@ static void test_worked_int(void **state) {
     assert_int_equal(tern_quantize_int8(x, 1, 32, true, NULL, scales, &err), TERN_ERR_NULL);
 }
 
-/* No weight is further from its float than half a step (with a bias: a whole one at one end). */
+/* No weight is further from its float than half a step (with a bias, one step at one end). */
 static void check_distances(tern_format format, const float *x, size_t n, const uint8_t *file) {
     const size_t bytes = tern_format_describe(format)->block_bytes;
     float back[256];
@@ -256,7 +258,7 @@ static void test_distances(void **state) {
         }
 }
 
-/* Rows alone give the bytes of the whole matrix. */
+/* Single rows give the same bytes as in the whole matrix. */
 static void test_rows_are_independent(void **state) {
     uint64_t random = 8;
     float x[3 * 288];
@@ -335,7 +337,8 @@ static void test_ternary_of_zeros(void **state) {
     assert_true(tern_format_scale(TERN_FORMAT_I2_S, file, 1, 128) == 1.0f);
 }
 
-/* Mean magnitude 1: 0.5 is halfway and becomes 0, what is above becomes 1, 5 is clipped to 1. */
+/* The mean magnitude is 1. 0.5 is halfway and becomes 0, values above become 1, and 2.5 is clipped
+ * to 1. */
 static void test_ternary_rounds(void **state) {
     static const float part[8] = {0.5f, -0.5f, 0.50001f, -0.50001f, 1.0f, -1.0f, 1.49998f, 2.5f};
     static const float want[8] = {0, 0, 1, -1, 1, -1, 1, 1};
@@ -382,7 +385,7 @@ static void make_full_range(tern_format format, check_rng *rng, uint8_t *block) 
         block[i] = (uint8_t)(i == TERN_Q6_K_D - 1 ? 0x80 : block[i] != 0 ? block[i] : 1);
 }
 
-/* Weights that a block can hold exactly come back as that block. */
+/* Weights that a block can hold exactly come back as the same block. */
 static void test_supers_are_kept(void **state) {
     check_rng rng = {31};
     uint8_t block[210], file[210];
@@ -399,7 +402,8 @@ static void test_supers_are_kept(void **state) {
         }
 }
 
-/* Mean squared error of a format over 64 super-blocks of normal weights, in units of theirs. */
+/* Mean squared error of a format over 64 super-blocks of normal weights, relative to their
+ * power. */
 static double error_of(tern_format format) {
     static float x[64 * TERN_SUPER], back[64 * TERN_SUPER];
     static uint8_t file[64 * TERN_SUPER * 2];
@@ -418,9 +422,9 @@ static double error_of(tern_format format) {
 }
 
 /*
- * A range cut into equal steps costs steps^-2: Q4_1 is that with 15 of them, for the same 32
- * columns. The search must gain a tenth over it. Q6_K has no minimum, half the columns and 64
- * levels from -max to max.
+ * A range cut into equal steps has an error proportional to steps^-2. Q4_1 does that with 15 steps,
+ * for the same 32 columns. The search must gain a tenth over it. Q6_K has no minimum, half the
+ * columns, and 64 levels from -max to max.
  */
 static void test_supers_gain(void **state) {
     const double range = error_of(TERN_FORMAT_Q4_1);
@@ -442,12 +446,12 @@ static void check_constant(tern_format format, float value) {
         x[i] = value;
     quantize(format, x, 1, TERN_SUPER, file);
     tern_dequantize_row(format, file, TERN_SUPER, 0, 1.0f, back);
-    for (size_t i = 0; i < TERN_SUPER; i++) /* a half has 11 bits */
+    for (size_t i = 0; i < TERN_SUPER; i++) /* an f16 has 11 bits of precision */
         if (!(fabsf(back[i] - value) <= 0x1p-11f * fabsf(value)))
             check_fail("column %zu became %g", i, (double)back[i]);
 }
 
-/* Only negative weights need a minimum, only positive ones must do without. */
+/* Constant super-blocks. Only negative weights need a minimum; positive ones must do without. */
 static void test_constant_supers(void **state) {
     static const float values[] = {0.0f, 1.0f, -1.0f, 0.7f, -0.5f, 1234.5f, -3e6f, 3e6f};
 
@@ -457,7 +461,7 @@ static void test_constant_supers(void **state) {
             check_constant(supers[f], values[v]);
 }
 
-/* One weight far above the others, and weights whose scales are 0 in f16. */
+/* Super-blocks with one weight far above the others, and with weights whose scales are 0 in f16. */
 static void test_hostile_supers(void **state) {
     uint8_t file[210];
     float x[TERN_SUPER], back[TERN_SUPER];
@@ -515,7 +519,7 @@ static void test_refused(void **state) {
     check_refused(TERN_FORMAT_I2_S, x, 2, 256, TERN_ERR_TENSOR_DATA, "row 1, column 44 is inf");
 }
 
-/* Blocks so small that their scale is 0 in f16. */
+/* Blocks with weights so small that their scale is 0 in f16. */
 static void test_tiny_blocks(void **state) {
     float x[32];
     float back[32];

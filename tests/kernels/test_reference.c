@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reference itself: against double precision and libm for the float operations, and at the
- * edges of quantization. test_vectors.c has the published vectors.
+ * The reference itself: float operations against double precision and libm, and the edge cases of
+ * quantization. test_vectors.c has the published vectors.
  */
 
 #include <math.h>
@@ -26,7 +26,7 @@ static float token_scale(float x0, int8_t *q0) {
     return s;
 }
 
-/* Comparing with the double 1e-5 or with the float nearest to it gives the same scale. */
+/* Comparing with the double 1e-5 or with the nearest float gives the same scale. */
 static void test_token_floor(void **state) {
     int8_t q;
 
@@ -43,7 +43,7 @@ static void test_token_floor(void **state) {
     }
 }
 
-/* (float)(127.0 / (double)a) is 127.0f / a: a quotient of floats survives rounding twice. */
+/* (float)(127.0 / (double)a) equals 127.0f / a: a quotient of floats may be rounded twice. */
 static void test_token_quotient(void **state) {
     check_rng rng = {1};
     int8_t q;
@@ -102,7 +102,7 @@ static void test_block_scale(void **state) {
 
 /* ---- exp and what uses it ------------------------------------------------------------------ */
 
-/* Bound on the relative error of the canonical exp; docs/numerics.md derives it. */
+/* Bound on the relative error of the canonical exp, derived in docs/numerics.md. */
 static const double exp_bound = 1.2e-7;
 
 /* Every 97th float of [-87, 88]: normal results. */
@@ -150,8 +150,7 @@ static void test_softmax_accuracy(void **state) {
     float largest = x[0];
     for (int i = 0; i < 1000; i++)
         largest = fmaxf(largest, x[i]);
-    for (int i = 0; i < 1000;
-         i++) { /* the difference is rounded as the float operation rounds it */
+    for (int i = 0; i < 1000; i++) { /* the difference is rounded as in the float operation */
         const float difference = x[i] - largest;
         want[i] = exp((double)difference);
         sum += want[i];
@@ -191,7 +190,8 @@ static void test_relu2(void **state) {
 
 /* ---- the other operations, in double ------------------------------------------------------- */
 
-/* Order of the lanes: 1e8 and -1e8 meet in one lane or in the tree, and what is between is lost. */
+/* The order of the lanes. If 1e8 and -1e8 meet in one lane or in the tree, what was added between
+ * is lost. */
 static void test_lane_order(void **state) {
     float w[48] = {0};
     float x[48];
@@ -254,8 +254,8 @@ static void test_rope(void **state) {
 enum { ATTEND_POSITIONS = 200, ATTEND_DIM = 48 };
 
 /*
- * Attention over a cache of the format beside sums in double of the same cached numbers, which lie
- * within +-5: `bound` is of the error of a weighted mean of them.
+ * Attention over a cache of the format, compared with sums in double of the same cached numbers,
+ * which lie within +-5. `bound` limits the error of their weighted mean.
  */
 static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bound) {
     static uint8_t k[ATTEND_POSITIONS * ATTEND_DIM * 4];
@@ -302,8 +302,8 @@ static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bo
 }
 
 /*
- * Of f16: steps of 2^-13 of each query and weight. Of q8_0: steps of 2^-15 of the largest query and
- * of the largest weight of a chunk.
+ * The bounds: f16 has steps of 2^-13 of each query and weight; q8_0 has steps of 2^-15 of the
+ * largest query, and of the largest weight of a chunk.
  */
 static void test_attend_accuracy(void **state) {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reference's functions of one number against libm in double precision; docs/numerics.md
- * derives the bounds. exp itself is in test_reference.c.
+ * The reference's functions of one number against libm in double precision. docs/numerics.md
+ * derives the bounds. exp is in test_reference.c.
  */
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "kernels/reference.h"
 #include "tests/support/check.h"
 
-/* Relative, for every float but the denormals, where tanh(x) is x. */
+/* Relative error, for every float except the denormals, where tanh(x) is x. */
 static const double tanh_bound = 2.7e-7;
 
 static double tanh_error(float x) {
@@ -23,7 +23,7 @@ static double tanh_error(float x) {
     return want == 0.0 ? 0.0 : fabs((double)got - want) / fabs(want);
 }
 
-/* Every 101st float of all that are finite, of both signs. */
+/* Every 101st finite float of both signs. */
 static void test_tanh_accuracy(void **state) {
     double worst = 0.0;
     float at = 0.0f;
@@ -39,7 +39,7 @@ static void test_tanh_accuracy(void **state) {
     assert_true(worst < tanh_bound);
 }
 
-/* Every float for some way around what the formula decides: steps of ln 2 / 2, its clamps. */
+/* Every float near the points where the formula changes: steps of ln 2 / 2, and its clamps. */
 static void test_tanh_thresholds(void **state) {
     enum { AROUND = 3000 };
     double worst = 0.0;
@@ -71,7 +71,7 @@ static void test_tanh_ends(void **state) {
     }
 }
 
-/* 0.5 z (1 + tanh(sqrt(2/pi) (z + 0.044715 z^3))), where the other form of it loses nothing. */
+/* 0.5 z (1 + tanh(sqrt(2/pi) (z + 0.044715 z^3))), in the form that loses no precision. */
 static double gelu_in_double(double z) {
     const double u = sqrt(2.0 / acos(-1.0)) * (z + 0.044715 * z * z * z);
     return 0.5 * z * (1.0 + tanh(u));
@@ -136,7 +136,7 @@ static void test_layernorm_accuracy(void **state) {
     }
 }
 
-/* |x - q * d| of a stored Q8_0 row; numerics.md derives both bounds. */
+/* |x - q * d| for a stored Q8_0 row. numerics.md derives both bounds. */
 static void test_q8_0_store_accuracy(void **state) {
     check_rng rng = {808};
     float x[TERN_BLOCK];

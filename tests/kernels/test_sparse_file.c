@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of sparse blocks: bytes that were counted by hand, round trips of blocks of several sizes,
- * every field of the header wrong, every length, and what happens when any one allocation fails.
+ * Files of sparse blocks: bytes worked out by hand, round trips with blocks of several sizes, every
+ * field of the header wrong, every length, and what happens when any single allocation fails.
  */
 #include "tests/support/check.h"
 
@@ -29,11 +29,12 @@ static int remove_root(void **state) {
     return chdir("/") + system(command);
 }
 
-/* ---- by hand --------------------------------------------------------------------------------- */
+/* ---- worked by hand -------------------------------------------------------------------------- */
 
 /*
- * 4 x 4 in blocks of 2 x 2: block (0, 1) is [1 2; 3 4], block (1, 0) is [5 0; 0 6]. In version 1,
- * and in the newest one, which tells the block rows and the bytes of the three parts.
+ * 4 x 4 in blocks of 2 x 2: block (0, 1) is [1 2; 3 4], block (1, 0) is [5 0; 0 6]. It is written
+ * in version 1 and in the newest version, which states the number of block rows and the bytes of
+ * the three parts.
  */
 enum {
     WORKED_WORDS = 24,
@@ -74,7 +75,7 @@ static void check_file(const char *name, const void *bytes, size_t size) {
     assert_memory_equal(found, bytes, size);
 }
 
-/* All rows times x, by every kernel that this machine runs. */
+/* Multiplies all rows by x, with every kernel that this machine runs. */
 static void check_product(const tern_block_sparse *w, const float *x, const float *want) {
     size_t count, tried = 0;
     const tern_kernel_row *rows = tern_kernel_rows(&count);
@@ -93,7 +94,7 @@ static void check_product(const tern_block_sparse *w, const float *x, const floa
     assert_true(tried > 0);
 }
 
-/* Bytes are read, and written again as they were. */
+/* The bytes are read, and written again unchanged. */
 static void check_worked(const void *bytes, size_t size) {
     static const float x[4] = {1, 1, 1, 1}, y[4] = {3, 7, 5, 6};
     tern_sparse_matrix m;
@@ -121,7 +122,7 @@ static void test_worked(void **state) {
     check_worked(newest, sizeof newest);
 }
 
-/* What is written anew has the newest header, whoever writes it. */
+/* All writers use the newest header. */
 static void test_written(void **state) {
     static const bool stored[] = {false, true, true, false};
     static const float dense[] = {0, 0, 1, 2, 0, 0, 3, 4, 5, 0, 0, 0, 0, 6, 0, 0};
@@ -202,7 +203,7 @@ static void test_names(void **state) {
     assert_int_equal(tern_sparse_save(&m, "there", false, &err), TERN_ERR_EXISTS);
     tern_sparse_blocks(&m)[0] = 9.0f;
     assert_int_equal(tern_sparse_save(&m, "there", true, NULL), TERN_OK);
-    tern_sparse_column(&m)[0] = 2; /* what no reader takes is not written */
+    tern_sparse_column(&m)[0] = 2; /* a file that no reader takes is not written */
     assert_int_equal(tern_sparse_save(&m, "there", true, &err), TERN_ERR_TENSOR_DATA);
     assert_int_equal(tern_sparse_save(&m, "none/there", true, &err), TERN_ERR_TENSOR_DATA);
     tern_sparse_column(&m)[0] = 1;
@@ -268,7 +269,7 @@ static void test_fields(void **state) {
     }
 }
 
-/* What the newest header tells of sizes: each of them, in both words; and its kinds. */
+/* The newest header's sizes, each in both words, and its kinds. */
 static void test_sizes(void **state) {
     static const struct {
         size_t word;
@@ -301,7 +302,8 @@ static void test_sizes(void **state) {
     }
 }
 
-/* A block row that ends before it starts; columns that do not ascend, and the same one twice. */
+/* A block row that ends before it starts, columns that do not ascend, and a column that comes
+ * twice. */
 static void test_order(void **state) {
     uint32_t words[WORKED_WORDS];
     tern_error err = {0};
@@ -339,7 +341,7 @@ static void test_lengths(void **state) {
 
 /* ---- other values ---------------------------------------------------------------------------- */
 
-/* 5 x 6 in one block of 8 x 8 of codes, and in one of halves. */
+/* A matrix of 5 x 6 in one block of 8 x 8, of ternary codes and of halves. */
 static void test_other_values(void **state) {
     uint32_t words[64] = {0x53424549, 2, 5, 6, 8, 8, 1, 2, 0x40000000, 0, 0, 0, 1, 0};
     uint8_t *const codes = (uint8_t *)words + 64;
@@ -361,16 +363,16 @@ static void test_other_values(void **state) {
     assert_int_equal(tern_sparse_load("ternary", &none, NULL), TERN_ERR_TENSOR_TYPE);
     codes[15] = 0xd5;
     assert_int_equal(tern_iebs_values(&m, 0, 1, NULL), TERN_ERR_TENSOR_DATA);
-    ((uint8_t *)words)[60] = 1; /* before the values */
+    ((uint8_t *)words)[60] = 1; /* in the gap before the values */
     assert_int_equal(tern_iebs_check(words, 80, &m, NULL), TERN_ERR_TENSOR_DATA);
     words[15] = 0;
-    static const uint32_t scales[] = {0xbf800000, 0x7f800000, 0x7fc00000}; /* -1, infinite, none */
+    static const uint32_t scales[] = {0xbf800000, 0x7f800000, 0x7fc00000}; /* -1, infinite, NaN */
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         words[8] = scales[i];
         assert_int_equal(tern_iebs_check(words, 80, &m, NULL), TERN_ERR_TENSOR_DATA);
     }
     words[8] = 0x40000000;
-    words[4] = 6; /* no side of ternary blocks */
+    words[4] = 6; /* not a valid side of ternary blocks */
     assert_int_equal(tern_iebs_check(words, 80, &m, NULL), TERN_ERR_TENSOR_SHAPE);
     words[4] = 8;
     words[7] = 1; /* halves: 64 of them */
@@ -383,8 +385,11 @@ static void test_other_values(void **state) {
     check_floats("halves", (const float[]){1, 0, 0, 0, 0, 0}, row, 6);
 }
 
-/* Values of halves and codes begin at the next multiple of 64 bytes, those of floats at once; and
- * every byte before them is looked at. `strips` block rows of one block each. */
+/*
+ * Values of halves and codes begin at the next multiple of 64 bytes, those of floats right after
+ * the lists. Every byte of the gap is checked. The matrix has `strips` block rows of one block
+ * each.
+ */
 static void check_begin(tern_format format, uint32_t kind, uint32_t strips) {
     enum { SIDE = 4, MOST = 1 << 12 };
     static _Alignas(64) uint8_t bytes[MOST];
@@ -426,7 +431,7 @@ static void test_where_values_begin(void **state) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Loads and writes; the status of the first call that fails. */
+/* Loads and writes. Returns the status of the first call that fails. */
 static tern_status load_and_save(void) {
     tern_sparse_matrix m, copy;
     tern_status status = tern_sparse_load("memory", &m, NULL);
@@ -462,7 +467,7 @@ static void test_memory(void **state) {
         const tern_status status = load_and_save();
         allocation_that_fails = 0;
         assert_true(status == TERN_OK || status == TERN_ERR_NOMEM);
-        if (status == TERN_OK) /* it could be done without */
+        if (status == TERN_OK) /* the allocation was optional */
             check_file("copy", words, sizeof words);
         failed += status == TERN_ERR_NOMEM;
         assert_int_equal(allocations_live, live);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Published vectors of the file formats and of the ternary product, through the reference, through
- * dequantization and through packing.
+ * Published vectors of the file formats and of the ternary product, through the reference,
+ * dequantization and packing.
  */
 
 #include <string.h>
@@ -32,7 +32,7 @@ static void activation_codes(int8_t *q, size_t n) {
     }
 }
 
-/* Where the f16 fields of a block are; the same place twice when there is one. */
+/* The places of a block's f16 fields; the same place twice if there is one. */
 static void half_places(tern_format format, size_t places[2]) {
     const bool two =
         format == TERN_FORMAT_Q4_1 || format == TERN_FORMAT_Q4_K || format == TERN_FORMAT_Q5_K;
@@ -42,7 +42,7 @@ static void half_places(tern_format format, size_t places[2]) {
     places[1] = places[0] + (two ? 2 : 0);
 }
 
-/* Four blocks of random bytes with scales 1, 0.1 or so, -0.5 and the smallest denormal. */
+/* Four blocks of random bytes. Their scales are 1, 0.1 or so, -0.5 and the smallest denormal. */
 static void random_blocks(tern_format format, uint8_t *blocks) {
     static const uint16_t scales[] = {0x3c00, 0x2e66, 0xb800, 0x0001};
     const size_t bytes = tern_format_describe(format)->block_bytes;
@@ -69,7 +69,7 @@ static void check_blocks(tern_format format, const float first[3], const char *h
     for (int i = 0; i < 3; i++)
         assert_true(y[i] == first[i]);
     for (size_t i = 0; i < n; i++)
-        y[i] += 0.0f; /* the hash was taken without negative zeros */
+        y[i] += 0.0f; /* the published hash has no negative zeros */
     assert_string_equal(check_hash(y, n * sizeof *y), hash);
     tern_dequantize_row(format, blocks, n, 0, 1.0f, y);
     for (size_t i = 0; i < n; i++)
@@ -107,7 +107,7 @@ static void test_block_vectors(void **state) {
 
 enum { VECTOR_ROWS = 4, VECTOR_COLS = 256 };
 
-/* T2R16 written straight from its picture. */
+/* T2R16, written directly from its picture. */
 static void place_ternary(const int8_t *w, uint8_t *packed) {
     memset(packed, 0x55, VECTOR_COLS / 16 * 64);
     for (size_t r = 0; r < VECTOR_ROWS; r++)
@@ -130,7 +130,7 @@ static void vector_file(uint8_t *file) {
     assert_int_equal(tern_unpack(&m, file, NULL), TERN_OK);
 }
 
-/* The same weights as TQ blocks, a row each, from the packed form. */
+/* The same weights as TQ blocks, one per row, from the packed form. */
 static void check_tq_file(tern_format format, const char *first, const char *hash) {
     _Alignas(64) uint8_t packed[VECTOR_COLS / 16 * 64];
     uint8_t file[VECTOR_ROWS * 66];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What replies say: texts, log-probabilities, reasons, digests, counts. */
+/* The contents of replies: texts, log-probabilities, reasons, digests, counts. */
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static json_t *get(const json_t *from, const char *outer, const char *inner) {
     return json_object_get(json_object_get(from, outer), inner);
 }
 
-/* Of a completion an array of numbers, of a chat one of objects with one each. */
+/* Adds log-probabilities. A completion has an array of numbers, a chat an array of objects. */
 static void take_logs(answer *a, size_t i, const json_t *logs) {
     const json_t *chat = json_object_get(logs, "content");
     const json_t *list = chat != NULL ? chat : json_object_get(logs, "token_logprobs");
@@ -52,7 +52,7 @@ static void take_choice(answer *a, const json_t *choice) {
         (void)snprintf(a->reasons[i], sizeof a->reasons[i], "%s", json_string_value(reason));
 }
 
-/* A whole reply, or a chunk of a stream. */
+/* Takes a whole reply, or a chunk of a stream. */
 static void take(answer *a, const json_t *document) {
     const json_t *choices = json_object_get(document, "choices");
     const json_t *digests = get(document, "tern", "digest");
@@ -91,7 +91,7 @@ void answer_take_whole(answer *a, const bytes *body) {
 static void take_event(answer *a, const char *event, size_t size) {
     static const char done[] = "data: [DONE]";
     if (size > 0 && event[0] == ':')
-        return; /* a ping */
+        return; /* only a ping */
     if (a->done || size < 6 || strncmp(event, "data: ", 6) != 0)
         (void)complain(a, a->done ? "a stream goes on after its end" : "an event is not data");
     else if (size == sizeof done - 1 && memcmp(event, done, size) == 0)

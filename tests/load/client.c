@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One client: what it sends, how it behaves, what it makes of what comes. */
+/* One client: what it sends, how it behaves, and what it makes of the replies. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static bool connect_to(client *c, int epoll) {
     return true;
 }
 
-/* ---- what it asks ---------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static behaviour choose(client *c) {
     static const behaviour often[] = {LEAVES,        RESETS,        HALF_CLOSES, READS_SLOWLY,
@@ -103,7 +103,7 @@ static void write_request(client *c) {
     }
 }
 
-/* When and where it does what it does. */
+/* Chooses where the client pauses and leaves. */
 static void make_intentions(client *c) {
     const bool pauses = c->behaviour == WRITES_SLOWLY || c->behaviour == STOPS_WRITING;
     c->leave_at = SIZE_MAX;
@@ -116,7 +116,7 @@ static void make_intentions(client *c) {
 void client_begin(client *c, int epoll) {
     c->behaviour = choose(c);
     if (c->behaviour == READS_SLOWLY)
-        hang_up(c); /* its buffer is smaller */
+        hang_up(c); /* it needs a new socket, with a smaller buffer */
     write_request(c);
     make_intentions(c);
     framing_clear(&c->reply);
@@ -135,7 +135,7 @@ void client_begin(client *c, int epoll) {
     }
 }
 
-/* ---- how it ends ----------------------------------------------------------------------------- */
+/* ---- the end of a reply ---------------------------------------------------------------------- */
 
 static void fail(client *c, const char *what) {
     char *body = c->recipe != NULL ? c->out.data : NULL;
@@ -152,7 +152,7 @@ static void rest(client *c) {
     c->wake = load_now() + (idles ? 0.001 * random_below(&c->random, 200) : 0.0);
 }
 
-/* It was left in the middle, by either side: what there is of it is the beginning of the answer. */
+/* Either side ended the reply in the middle. The part that came must begin the expected answer. */
 static void end_cut(client *c) {
     if (c->recipe != NULL && c->stream && c->reply.status == 200) {
         answer_take_stream(&c->answer, &c->reply.body);
@@ -170,7 +170,7 @@ static void leave(client *c) {
     if (c->behaviour == HALF_CLOSES) {
         (void)shutdown(c->fd, SHUT_WR);
         c->leave_at = SIZE_MAX;
-        return; /* and reads on */
+        return; /* it still reads */
     }
     if (c->behaviour == RESETS)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &rude, sizeof rude);
@@ -200,7 +200,7 @@ static void check_text(client *c) {
     t->tokens += (uint64_t)c->answer.generated_tokens;
 }
 
-/* The reply is whole. */
+/* The whole reply is there. */
 static void end_whole(client *c) {
     const bool nonsensical = c->behaviour == ASKS_NONSENSE;
     c->plan->tally->whole++;
@@ -214,9 +214,9 @@ static void end_whole(client *c) {
     rest(c);
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
-/* Times between texts of a stream, of those that do not slow it down themselves. */
+/* Records times between texts of a stream, unless the client itself slows the stream down. */
 static void note_time(client *c) {
     const unsigned before = c->answer.n_texts;
     if (c->recipe == NULL || !c->stream || c->reply.status != 200)
@@ -275,7 +275,7 @@ static void transmit(client *c, int epoll) {
     else if (c->leave_at == 0)
         c->wake = load_now() + 0.001 * random_below(&c->random, 50);
     else if (c->behaviour == READS_SLOWLY)
-        c->wake = load_now() + 0.001 * random_below(&c->random, 1500); /* all of it piles up */
+        c->wake = load_now() + 0.001 * random_below(&c->random, 1500); /* the reply piles up */
     const bool deaf = end < c->out.size || c->behaviour == READS_SLOWLY;
     listen_for(c, epoll, c->wake > 0.0 && deaf ? 0 : EPOLLIN);
 }
@@ -298,7 +298,7 @@ void client_wake(client *c, int epoll) {
 void client_ready(client *c, int epoll, bool readable, bool writable) {
     if (!c->busy) {
         if (readable)
-            hang_up(c); /* the server ended what was kept */
+            hang_up(c); /* the server closed the idle connection */
         return;
     }
     if (writable)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads replies, and takes nothing for granted: what is not framed exactly is wrong. */
+/* Reads replies without trusting them: anything that is not framed exactly is wrong. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void read_line(framing *f, const char *line) {
     }
 }
 
-/* All lines of the header are there. */
+/* Takes the complete header. */
 static void read_head(framing *f) {
     const char *head = f->head.data;
     f->status = begins(head, "HTTP/1.1 ") ? (unsigned)strtoul(head + 9, NULL, 10) : 0;
@@ -38,7 +38,7 @@ static void read_head(framing *f) {
         f->state = FRAMING_DONE;
 }
 
-/* A chunk's size: hexadecimal digits and the end of a line. */
+/* Takes the line with a chunk's size, in hexadecimal. */
 static void read_size(framing *f) {
     const size_t digits = strspn(f->head.data, "0123456789abcdefABCDEF");
     if (digits == 0 || digits > 8 || strcmp(f->head.data + digits, "\r\n") != 0) {
@@ -49,7 +49,7 @@ static void read_size(framing *f) {
     f->state = f->left > 0 ? FRAMING_CHUNK : FRAMING_LAST_END;
 }
 
-/* One byte outside of a body. */
+/* Takes one byte outside a body. */
 static void take_byte(framing *f, char byte) {
     const char *end = f->state == FRAMING_HEAD ? "\r\n\r\n" : "\r\n";
     const size_t n = strlen(end);

@@ -3,16 +3,16 @@
  * tern_load --port PORT | --unix PATH [--pid PID] [--clients N] [--seconds S] [--recipes N]
  *      [--tokens N] [--prompt N] [--seed N] [--even | --other | --unchecked]
  *
- * Puts load on tern serve at a port of this machine. First it asks each of its requests alone, then
- * all clients ask at once until the time is over, well or badly, and compare. Prints a line of
- * JSON; exits 1 when an answer was another one, came mixed or in part, the server kept something
- * of clients that have gone, or its memory grew. The same in words goes to standard error.
- * --pid says whose memory to look at.
+ * Puts load on tern serve on this machine. First it makes each of its requests alone. Then all
+ * clients make requests at once until the time is over, some of them misbehaving, and compare the
+ * answers. It prints a line of JSON, and the same in words on standard error. The status is 1 if an
+ * answer differed, was mixed up with another or incomplete, if the server still holds something for
+ * clients that have gone, or if its memory grew. --pid names the process whose memory is measured.
  *
- * For figures of speed: --even: streams of equal length alone, for prompts of --prompt tokens.
- * --other: the same of a server that may not be tern's, whose texts are not compared, with a
- * connection for each request, and one asked alone before. --unchecked: the same of tern's, of
- * which nothing is asked before, with connections that are kept.
+ * For figures of speed: --even makes only streams of equal length, for prompts of --prompt tokens.
+ * --other does the same with a server that may not be tern's: texts are not compared, each request
+ * has its own connection, and only one request is made alone before. --unchecked does the same with
+ * tern's server: no request is made before, and connections are kept.
  */
 
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ enum { SHOWN = 10, PATIENCE = 120, EVENTS = 64 };
 
 typedef struct settings {
     long port, pid, clients, seconds, recipes, tokens, prompt, seed;
-    const char *path; /* of a socket; NULL: the port */
+    const char *path; /* of a socket; NULL: use the port */
     bool even, other, unchecked;
 } settings;
 
@@ -65,7 +65,7 @@ static place find(const settings *s) {
     return at;
 }
 
-/* ---- alone ----------------------------------------------------------------------------------- */
+/* ---- one at a time --------------------------------------------------------------------------- */
 
 unsigned ask_alone(const place *at, const bytes *request, bytes *body) {
     const struct timeval patience = {.tv_sec = PATIENCE};
@@ -89,7 +89,8 @@ unsigned ask_alone(const place *at, const bytes *request, bytes *body) {
     return status;
 }
 
-/* Of another server one is enough: it is warm then, and nothing is compared. */
+/* Makes each request alone. For another server one is enough: it warms up, and nothing is
+ * compared. */
 static bool ask_all_alone(const plan *p) {
     bytes request = {0}, body = {0};
     const size_t n = p->other ? 1 : p->n_recipes;
@@ -109,7 +110,7 @@ static bool ask_all_alone(const plan *p) {
     return p->tally->failures == 0;
 }
 
-/* A figure of /metrics; -1: there is none. */
+/* A figure of /metrics; -1 if it is missing. */
 static double metric(const plan *p, const char *name) {
     bytes request = {0}, body = {0};
     double value = -1.0;
@@ -127,7 +128,7 @@ static double metric(const plan *p, const char *name) {
 
 /* ---- all at once ----------------------------------------------------------------------------- */
 
-/* Wakes those whose time has come; how many are busy. */
+/* Wakes the clients whose time has come. Returns how many are busy. */
 static size_t look(client *clients, size_t n, int epoll) {
     const double now = load_now();
     size_t busy = 0;
@@ -140,7 +141,7 @@ static size_t look(client *clients, size_t n, int epoll) {
     return busy;
 }
 
-/* Until the time is over, and then until all replies are there. */
+/* Runs the clients until the time is over, and then until all replies are there. */
 static void storm(plan *p, client *clients, size_t n, double seconds, memory *m) {
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
     const double began = load_now();
@@ -163,7 +164,7 @@ static void storm(plan *p, client *clients, size_t n, double seconds, memory *m)
     (void)close(epoll);
 }
 
-/* Answers that nobody waits for have ended, and hold no page. -1: the server does not say. */
+/* Abandoned answers must have ended and hold no page. Returns the pages in use; -1: unknown. */
 static double check_rest(const plan *p) {
     if (p->unchecked) {
         return -1.0;
@@ -193,7 +194,7 @@ static void say_memory(const memory *m, double start_mib) {
                   start_mib, resident_mib(m->pid), m->most, memory_early(m), memory_late(m));
 }
 
-/* For who looks on. */
+/* Prints the figures for people. */
 static void say(const plan *p, const settings *s, uint64_t all, double seconds, const memory *m,
                 double start_mib, double used) {
     tally *t = p->tally;
@@ -247,7 +248,7 @@ static void report(const plan *p, const settings *s, double seconds, const memor
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* An option without a value; false: there is none of that name. */
+/* Sets an option without a value. Returns false if there is no such option. */
 static bool read_switch(const char *name, settings *s) {
     s->other = s->other || strcmp(name, "--other") == 0;
     s->unchecked = s->unchecked || strcmp(name, "--unchecked") == 0;
@@ -302,7 +303,7 @@ static void check_memory(const plan *p, const memory *m) {
     }
 }
 
-/* Whoever asks for a comparison gets one, or is told that there was none. */
+/* A run that should compare answers must have compared at least one. */
 static void check_compared(const plan *p) {
     if (!p->unchecked && p->tally->compared + p->tally->compared_cut == 0)
         load_fail(p->tally, "no answer was compared");

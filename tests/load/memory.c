@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's resident memory, looked at all through a run. */
+/* The server's resident memory over a whole run. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ void memory_look(memory *m, double now) {
     samples_add(&m->looks, mib);
 }
 
-/* The median of the quarter that begins at a share of the run. */
+/* The median of the quarter that begins at a fraction of the run. */
 static double median_from(const memory *m, double share) {
     samples part = {0};
     const size_t begin = (size_t)(share * (double)m->looks.n);
@@ -42,7 +42,8 @@ static double median_from(const memory *m, double share) {
     return median;
 }
 
-/* The first quarter is left out: buffers of all clients, and of all that they ask, come in it. */
+/* The first quarter is left out, because buffers for all clients and requests are allocated in
+ * it. */
 double memory_early(const memory *m) {
     return median_from(m, 0.25);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked: requests of all kinds, made from a seed. */
+/* Requests of all kinds, made from a seed. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static json_t *random_messages(uint64_t *random) {
     return messages;
 }
 
-/* How its tokens are picked, and where its answer ends. */
+/* Adds the fields for sampling and for the end of the answer. */
 static void add_fields(recipe *r, uint64_t *random, uint32_t most) {
     static const double temperatures[] = {0.0, 0.0, 0.7, 1.0, 1.3};
     const uint32_t kind = random_below(random, 8);
@@ -82,12 +82,12 @@ static void add_fields(recipe *r, uint64_t *random, uint32_t most) {
         (void)json_object_set_new(b, "logprobs", chat ? json_boolean(true) : json_integer(20));
         if (chat)
             (void)json_object_set_new(b, "top_logprobs", json_integer(20));
-        (void)json_object_set_new(b, "n", json_integer(4)); /* more than a socket holds */
+        (void)json_object_set_new(b, "n", json_integer(4)); /* more than fits into a socket */
     } else if (kind == 4) {
         (void)json_object_set_new(b, "top_p", json_real(0.9));
         (void)json_object_set_new(b, "top_k", json_integer(40));
     } else if (kind == 5) {
-        (void)json_object_set_new(b, "max_tokens", json_integer(-1)); /* until it ends by itself */
+        (void)json_object_set_new(b, "max_tokens", json_integer(-1)); /* it ends by itself */
         (void)json_object_set_new(b, "ignore_eos", json_boolean(false));
     }
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library for LD_PRELOAD that makes a program believe in another machine (TERN_PROCESSOR does it
- * for the processor's features). What it says stands in the environment:
+ * A library for LD_PRELOAD that pretends to a program that it runs on another machine
+ * (TERN_PROCESSOR does so for the processor's features). The environment says which:
  *
  *   PRETEND_CPUINFO  0: cpuinfo cannot start, as without /proc and /sys
  *   PRETEND_CORES    N: the process may run on processors 0 to N - 1, and asking to run on
  *                         some of them succeeds without any effect
- *   PRETEND_CACHE    N: bytes of the last cache; 0: the machine has none that anybody knows
+ *   PRETEND_CACHE    N: bytes of the last cache; 0: the last cache is unknown
  */
 #include <cpuinfo.h>
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number in a variable, or `otherwise`. */
+/* The number in a variable, or `otherwise` if it is not set. */
 static long told(const char *variable, long otherwise) {
     const char *text = getenv(variable);
     return text != NULL && text[0] != '\0' ? strtol(text, NULL, 10) : otherwise;

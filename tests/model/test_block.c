@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of a block's tensors, and that of architectures: whole, and without a double. */
+/* The tables of a block's tensors and of architectures: complete, and without duplicates. */
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void test_members(void **state) {
     assert_int_equal(matrices, TERN_LAYER_LINEARS);
     for (size_t i = 0; i < sizeof owners; i++)
         assert_in_range(owners[i], 0, 1);
-    /* the kind and what fills it up to a pointer, then norms and matrices, nothing else */
+    /* Only the kind, its padding up to a pointer, norms and matrices. */
     assert_int_equal(sizeof(tern_layer), sizeof(float *) + matrices * sizeof(tern_linear) +
                                              (members - matrices) * sizeof(float *));
 }
@@ -42,7 +42,7 @@ static void test_entries(void **state) {
         const bool of_norm = t->kind == TERN_BLOCK_NORM && strstr(t->name, "norm.bias") != NULL;
         assert_int_equal(strstr(t->name, ".bias") != NULL, t->kind == TERN_BLOCK_BIAS || of_norm);
         for (size_t k = 0; k < i; k++) {
-            /* two kinds of norms have one name: an architecture has one kind */
+            /* Two kinds of norms share a name; an architecture has one of them. */
             if ((t->when & (TERN_HAS_QK_NORMS | TERN_HAS_WIDE_QK_NORMS)) != 0 &&
                 t->when != tensors[k].when)
                 continue;
@@ -53,7 +53,7 @@ static void test_entries(void **state) {
     }
 }
 
-/* tern_layer_linear gives the matrices in the order of the table. */
+/* tern_layer_linear returns the matrices in the order of the table. */
 static void test_linears(void **state) {
     static const char *const names[TERN_LAYER_LINEARS] = {
         "attn_q.weight",        "attn_k.weight",      "attn_v.weight",       "attn_output.weight",
@@ -71,7 +71,7 @@ static void test_linears(void **state) {
     }
 }
 
-/* Sizes that all differ, so that none can stand for another. */
+/* Sizes that all differ, so that none can be mistaken for another. */
 static void test_lengths(void **state) {
     const tern_block_sizes sizes = {
         .n_embd = 11, .n_ff = 13, .n_head = 17, .n_head_kv = 19, .head_dim = 23, .n_expert = 29};
@@ -86,7 +86,8 @@ static void test_lengths(void **state) {
         assert_int_equal(tern_block_length(&sizes, want[i].side), want[i].length);
 }
 
-/* A name finds its entry, part of one does not; messages list all, cut off where memory ends. */
+/* A name finds its entry, a part of a name does not. Messages list all names, cut off where memory
+ * ends. */
 static void test_architectures(void **state) {
     char names[400], few[8];
     size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices of equal bytes have one place in memory, and no bit of an answer changes by that. */
+/* Matrices with equal bytes share one place in memory, and no bit of an answer changes. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static tern_model *open_file(const char *path, tern_model *share, bool exact_hea
     return model;
 }
 
-/* Logits of a fixed prompt, for the caller to free. */
+/* Logits of a fixed prompt. The caller frees them. */
 static float *logits_of(const tern_model *model) {
     int32_t ids[TOKENS];
     tern_model_info info;
@@ -44,7 +44,7 @@ static uint64_t equal_bytes(const tern_model *model) {
     return info.equal_bytes;
 }
 
-/* Matrix i of those that the blocks have. */
+/* Matrix i of a layer, among those that the blocks have. */
 static const tern_linear *linear_of(const tern_model *m, uint32_t layer, size_t i) {
     return tern_layer_linear(&m->layers[layer], tern_block_linear_at(m->config.arch, i));
 }
@@ -53,7 +53,7 @@ static const tern_matrix *matrix_of(const tern_model *m, uint32_t layer, size_t 
     return &linear_of(m, layer, i)->matrix;
 }
 
-/* The same model whose second block has the first block's matrices. */
+/* Copies the first block's matrices to the second block. */
 static void repeat_block(tiny_file *file) {
     for (size_t i = 0; i < file->n; i++) {
         const tiny_tensor *source = &file->tensors[i];
@@ -67,7 +67,7 @@ static void repeat_block(tiny_file *file) {
     }
 }
 
-/* Another model, by one matrix of the first block: its rows are turned round by one. */
+/* Changes one matrix of the first block: rotates its rows by one. */
 static void change_a_matrix(tiny_file *file) {
     tiny_tensor *t = tiny_find(file, "blk.0.attn_output.weight");
     const size_t row = t->bytes / t->ne[1];
@@ -81,7 +81,8 @@ static void change_a_matrix(tiny_file *file) {
 
 /* ---- within a model -------------------------------------------------------------------------- */
 
-/* With the first block changed, no matrix of the second one has an equal. */
+/* A repeated block shares its matrices with the first one. The original blocks have no equal
+ * matrices. */
 static void check_repeated(const char *preset) {
     char repeated_path[TINY_PATH_BYTES], single_path[TINY_PATH_BYTES];
     uint64_t bytes = 0;
@@ -118,7 +119,7 @@ static void test_within_a_model(void **state) {
         check_repeated(tiny_presets()[i]);
 }
 
-/* An output head that is the embedding once more; its weights are looked at in any case. */
+/* An output head that equals the embedding. Its weights are checked nevertheless. */
 static void test_head(void **state) {
     char path[TINY_PATH_BYTES];
     tern_error err = {.status = TERN_OK};
@@ -144,7 +145,7 @@ static void test_head(void **state) {
     unlink(path);
 }
 
-/* ---- two models ------------------------------------------------------------------------------ */
+/* its memory remains */
 
 static void check_two_models(const char *preset, bool exact_head) {
     char base_path[TINY_PATH_BYTES], tuned_path[TINY_PATH_BYTES];
@@ -189,7 +190,7 @@ static void test_two_models(void **state) {
     check_two_models("llama-tiny-f16", true);
 }
 
-/* Codes that are read in another way are other weights. */
+/* The same bytes with another order of codes are other weights. */
 static void test_other_reading(void **state) {
     char path[TINY_PATH_BYTES];
     tern_model_params params = {.threads = 1};
@@ -216,7 +217,7 @@ static void test_other_reading(void **state) {
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #ifndef SANITIZED
-/* Memory of this process, as the system counts it. */
+/* Resident memory of this process, as the system counts it. */
 static int64_t resident(void) {
     long long pages = 0, all = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -226,7 +227,7 @@ static int64_t resident(void) {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Changes a code in every row of the matrices of the last six blocks. */
+/* Changes a code in every row of the matrices of the last six of 30 blocks. */
 static void fine_tune(const char *path) {
     struct stat info;
     tern_gguf *file;
@@ -250,7 +251,7 @@ static void fine_tune(const char *path) {
     close(fd);
 }
 
-/* What opening takes of memory, in bytes. */
+/* Memory that opening the model takes, in bytes. */
 static int64_t cost_of(const char *path, tern_model *share, tern_model_info *info) {
     const int64_t before = resident();
     tern_model *model = open_file(path, share, false);
@@ -260,7 +261,7 @@ static int64_t cost_of(const char *path, tern_model *share, tern_model_info *inf
     return cost;
 }
 
-/* A fine-tune whose last 6 of 30 blocks are other ones, beside its base. */
+/* A fine-tune that differs from its base in the last 6 of 30 blocks, beside its base. */
 static void test_memory(void **state) {
     char base_path[TINY_PATH_BYTES], tuned_path[TINY_PATH_BYTES];
     tern_error err = {.status = TERN_OK};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Self-defence: instruction sets that fault or lie are not trusted, rows whose bits differ from the
- * scalar kernel's are replaced and put on record.
+ * Self-defence: instruction sets that fault or lie are not trusted, and rows whose bits differ from
+ * the scalar kernel's are replaced and recorded.
  */
 
 #include <signal.h>
@@ -24,7 +24,7 @@ static bool lies(void) {
 }
 
 static bool faults(void) {
-    raise(SIGILL); /* synchronous, like the instruction's own */
+    raise(SIGILL); /* synchronous, as from a bad instruction */
     return true;
 }
 
@@ -43,7 +43,7 @@ static void test_sound_sets_are_kept(void **state) {
     assert_int_equal(prove(0, faults), 0);
 }
 
-/* What the set adds goes, and with it every set that needs it; others stay. */
+/* The features that a bad set adds are lost, and so is every set that needs them. Others stay. */
 static void test_bad_sets_go(void **state) {
     (void)state;
     assert_int_equal(prove(1 | 2 | 4 | 8, faults), 1 | 4 | 8);
@@ -124,7 +124,7 @@ static void test_disable_by_environment(void **state) {
 static const tern_kernel_row *scalar_gemv;
 static unsigned calls;
 
-/* One unit in the last place of one output, as a miscompiled tail would give. */
+/* A wrong last bit in one output, as from a miscompiled tail. */
 static void nearly_right(const tern_matrix *w, const tern_activations *x, const tern_tile *tile,
                          float *y, size_t y_stride) {
     uint32_t bits;
@@ -169,7 +169,7 @@ static void test_wrong_product(void **state) {
         table[1].fn.matmul = right;
         tern_guard guard = {.table = table, .count = 3, .mask = 1};
         calls = 0;
-        for (int again = 0; again < 3; again++) /* found out once, remembered afterwards */
+        for (int again = 0; again < 3; again++) /* found out once, then remembered */
             assert_ptr_equal(
                 tern_guard_product(&guard, TERN_OP_GEMV, &c.matrix, NULL, "blk.0.attn_q"),
                 &table[1]);
@@ -197,7 +197,7 @@ static void test_wrong_operation(void **state) {
     assert_null(tern_guard_operation(&guard, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, NULL, 0));
 }
 
-/* An operation that the guard cannot try has no row that it trusts, however sound. */
+/* If the guard cannot test an operation, it trusts no row but the scalar one. */
 static void test_unknown_operation(void **state) {
     tern_kernel_row scalar = *tern_kernel_select(0, TERN_OP_ADD, TERN_FORMAT_NONE);
     scalar.op = TERN_OP_COUNT;
@@ -219,7 +219,7 @@ static void short_chunks(const tern_attend_args *args, size_t first, size_t last
     scalar_attend.chunks(&fewer, first, last, states, stride);
 }
 
-/* Takes each chunk from where it would be if there were no table of pages. */
+/* Reads each chunk where it would be without a table of pages. */
 static void pageless_chunks(const tern_attend_args *args, size_t first, size_t last, void *states,
                             size_t stride) {
     tern_attend_args pageless = *args;
@@ -244,7 +244,7 @@ static void short_finish(const tern_attend_heads *heads, const void *total, floa
 static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
 enum { CACHES = sizeof caches / sizeof *caches };
 
-/* One position of 67 that is left out is seen, a wrong page, and a wrong function of the three. */
+/* The guard notices a missing position of 67, a wrong page, and a wrong function of the three. */
 static void test_wrong_attend(void **state) {
     (void)state;
     for (size_t i = 0; i < CACHES; i++) {
@@ -266,7 +266,7 @@ static void test_wrong_attend(void **state) {
     }
 }
 
-/* More wrong rows than the record has room for: nothing is accepted rather than anything. */
+/* No row is accepted if there are more wrong rows than the record can hold. */
 static void test_record_full(void **state) {
     const tern_kernel_row *scalar = tern_kernel_select(0, TERN_OP_ADD, TERN_FORMAT_NONE);
     tern_kernel_row table[TERN_GUARD_REFUSALS + 2];
@@ -281,8 +281,7 @@ static void test_record_full(void **state) {
     assert_int_equal(guard.n_refused, TERN_GUARD_REFUSALS);
 }
 
-/* Every row that runs here passes, on weights of every format. */
-/* More kernels than the guard remembers: each is checked again, and used. */
+/* When the guard cannot remember more kernels, it checks each one again, and uses it. */
 static void test_no_room_to_remember(void **state) {
     check_rng rng = {6};
     (void)state;
@@ -296,6 +295,7 @@ static void test_no_room_to_remember(void **state) {
     assert_int_equal(guard.n_refused, 0);
 }
 
+/* Every row that runs here passes, on weights of every format. */
 static void test_real_rows(void **state) {
     check_rng rng = {4};
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The certified head: bounds hold for hostile rows and states, and a pick from bounds is the pick
- * from all logits. TERN_TEST_STATES=1000000 makes the last test long; TERN_TEST_MODEL names another
- * model for it.
+ * The certified head: bounds hold for hostile rows and states, and a pick from bounds equals the
+ * pick from all logits. TERN_TEST_STATES=1000000 makes the last test long, and TERN_TEST_MODEL
+ * names another model for it.
  */
 
 #include <math.h>
@@ -57,7 +57,7 @@ typedef struct fixture {
     int32_t sums[MAX_WIDTH / TERN_BLOCK + 1];
 } fixture;
 
-/* What the job says that makes the image. */
+/* Makes the image of the head. Returns the status of the job. */
 static tern_status try_image(fixture *f, tern_error *problem) {
     const tern_load_entry from = {
         .tensor = &f->tensor, .rows = ROWS, .cols = f->cols, .divisor = 1.0f, .scale = 1.0f};
@@ -125,7 +125,7 @@ static void set_weight(fixture *f, size_t r, size_t i, float value) {
     tern_f16_store(&f->weights[r * f->cols + i], value);
 }
 
-/* Rows of different nature: plain, with an outlier, tiny, large, few levels, one element, zero. */
+/* Rows of different kinds: plain, with an outlier, tiny, large, few levels, one element, zero. */
 static void fill_rows(fixture *f, tern_chacha *c) {
     static const float gain[] = {0.02f, 0.02f, 1e-7f, 9000.0f, 1.0f, 0.5f, 0.0f};
     for (size_t r = 0; r < ROWS; r++) {
@@ -143,7 +143,7 @@ static void fill_rows(fixture *f, tern_chacha *c) {
     }
 }
 
-/* What the image holds in place of weight i of row r. */
+/* The image's value for weight i of row r. */
 static float imaged(const fixture *f, size_t r, size_t i) {
     const size_t blocks = (f->cols + TERN_BLOCK - 1) / TERN_BLOCK;
     const int8_t *group =
@@ -152,7 +152,7 @@ static float imaged(const fixture *f, size_t r, size_t i) {
     return f->image.scan.matrix.row_scale[r] * (float)group[chunk * 64 + r % 16 * 4 + i % 4];
 }
 
-/* States that make the scan as wrong as they can: along what the image of row r leaves out. */
+/* States for the worst errors of the scan: along the difference of row r and its image. */
 static void make_state(fixture *f, tern_chacha *c, size_t kind, size_t r) {
     for (size_t i = 0; i < f->cols; i++) {
         float x = normal(c);
@@ -172,7 +172,7 @@ static void make_state(fixture *f, tern_chacha *c, size_t kind, size_t r) {
     }
 }
 
-/* Bounds of the state in f->x; how close the tightest of them comes to being wrong, 1 at most. */
+/* Checks the bounds of the state in f->x. Returns the largest used fraction of one, at most 1. */
 static double check_bounds(fixture *f) {
     const tern_kernel_row *quantize =
         tern_kernel_select(0, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE);
@@ -205,8 +205,8 @@ static double check_bounds(fixture *f) {
     return worst;
 }
 
-/* Where a state lies along the rounding of a row, the bound is nearly reached: it is no larger than
- * it must be, and a smaller one would be wrong. */
+/* For a state along the rounding error of a row, the bound is nearly reached. So it is not larger
+ * than necessary, and a smaller one would be wrong. */
 static void test_bounds(void **state) {
     static const size_t widths[] = {1, 31, 32, 33, 64, 100, 256, 576, 1024, 1099};
     tern_chacha c;
@@ -228,7 +228,7 @@ static void test_bounds(void **state) {
     assert_true(worst > 0.9);
 }
 
-/* A weight that is not a number is refused; a state that is none has no bounds, so that the exact
+/* A weight that is not finite is refused. A state that is not finite has no bounds, so the exact
  * way reports it. */
 static void test_not_finite(void **state) {
     static const uint16_t halves[] = {0x7c00, 0xfc00, 0x7e00};
@@ -256,7 +256,7 @@ static void test_not_finite(void **state) {
             ->fn.quantize_block(f.x, 64, f.q, f.d, f.sums);
         assert_false(tern_head_slack_of(&f.image, f.x, f.q, f.d).certain);
     }
-    /* Rows of zeros keep every product small, but the state's own norm is beyond a float. */
+    /* Rows of zeros keep every product small, but the norm of the state itself exceeds a float. */
     memset(f.weights, 0, ROWS * 64 * sizeof *f.weights);
     make_image(&f);
     for (size_t i = 0; i < 64; i++)
@@ -300,7 +300,7 @@ static tern_status fake_all(void *user, const float **logits, tern_error *err) {
     return TERN_OK;
 }
 
-/* Logits of several shapes: spread, peaked, a flat top, ties everywhere, all the same. */
+/* Logits of several kinds: spread, peaked, a flat top, many ties, all equal. */
 static void fake_logits(fake *f, tern_chacha *c, size_t kind, float error) {
     for (size_t i = 0; i < VOCAB; i++) {
         float x = 3.0f * normal(c);
@@ -322,7 +322,7 @@ static void fake_logits(fake *f, tern_chacha *c, size_t kind, float error) {
     }
 }
 
-/* One token in `every` may be picked, others than the last time; 0: all may. */
+/* Allows a random selection of tokens, about one in `every`; 0: all. */
 static void allow(tern_sampler *a, tern_sampler *b, uint64_t *allowed, uint32_t every,
                   tern_chacha *c) {
     memset(allowed, 0, (VOCAB / 64 + 1) * sizeof *allowed);
@@ -333,7 +333,7 @@ static void allow(tern_sampler *a, tern_sampler *b, uint64_t *allowed, uint32_t 
     assert_int_equal(tern_sampler_allow(b, every > 0 ? allowed : NULL, NULL), TERN_OK);
 }
 
-/* Of what may be picked greedily, the best. */
+/* Checks that the token is allowed and, if `greedy`, that it is the best of the allowed ones. */
 static void check_allowed(const fake *f, const uint64_t *allowed, int32_t token, bool greedy) {
     assert_true(allowed[token / 64] >> (token % 64) & 1);
     for (int32_t i = 0; greedy && i < VOCAB; i++)
@@ -341,7 +341,7 @@ static void check_allowed(const fake *f, const uint64_t *allowed, int32_t token,
                     (f->exact[i] == f->exact[token] && i >= token));
 }
 
-/* Picks some tokens both ways; how many were decided by bounds. */
+/* Picks some tokens in both ways. Returns how many were decided by bounds. */
 static size_t compare_picks(const tern_sampler_params *params, size_t kind, float error,
                             uint32_t every) {
     uint64_t allowed[VOCAB / 64 + 1];
@@ -401,7 +401,7 @@ static void test_picks(void **state) {
         {.temperature = 2.0f, .top_k = 2999},
     };
     static const float errors[] = {0.0f, 0.001f, 0.3f, 20.0f};
-    static const uint32_t every[] = {0, 2, 150, 100000}; /* the last allows one token */
+    static const uint32_t every[] = {0, 2, 150, 100000}; /* the last allows a single token */
     size_t decided[sizeof params / sizeof *params] = {0};
     (void)state;
     for (size_t p = 0; p < sizeof params / sizeof *params; p++)
@@ -414,13 +414,13 @@ static void test_picks(void **state) {
                 if ((p + kind + e) % 3 == 0)
                     (void)compare_picks(&full, kind, errors[e], every[1 + e % 3]);
             }
-    /* Of 480 picks each: what selects few tokens is mostly decided, a full softmax never. */
+    /* Samplers that select few tokens decide many of 480 picks by bounds, a full softmax none. */
     for (size_t p = 0; p < 11; p++)
         assert_true(decided[p] > 120);
     assert_int_equal(decided[13], 0);
 }
 
-/* The only token that is allowed is picked, however unlikely; to allow none is refused. */
+/* A single allowed token is picked, however unlikely it is. Allowing none is refused. */
 static void test_allowed(void **state) {
     (void)state;
     static const tern_sampler_params params = {.temperature = 1.0f, .top_p = 1.0f};
@@ -433,7 +433,7 @@ static void test_allowed(void **state) {
     assert_int_equal(tern_sampler_new(&params, VOCAB, &s, NULL), TERN_OK);
     assert_int_equal(tern_sampler_allow(s, allowed, &err), TERN_ERR_ARG);
     assert_string_equal(err.message, "sampler: none of 3000 tokens is allowed");
-    allowed[VOCAB / 64] = UINT64_MAX << (VOCAB % 64); /* tokens that there are not */
+    allowed[VOCAB / 64] = UINT64_MAX << (VOCAB % 64); /* only tokens beyond the vocabulary */
     assert_int_equal(tern_sampler_allow(s, allowed, &err), TERN_ERR_ARG);
     assert_int_equal(tern_sampler_pick(s, logits, &token, NULL), TERN_OK);
     assert_int_equal(token, 5);
@@ -447,7 +447,7 @@ static void test_allowed(void **state) {
     tern_sampler_free(&s);
 }
 
-/* Fewer tokens are allowed than top-k keeps, of a vocabulary that is small enough to read whole. */
+/* Fewer tokens are allowed than top-k keeps, in a vocabulary so small that it is read whole. */
 static void test_fewer_than_k(void **state) {
     (void)state;
     static fake f;
@@ -477,7 +477,7 @@ static int compare_counts(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Puts a hidden state in place of the last token's. */
+/* Replaces the hidden state of the last token. */
 static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
     const tern_model *m = s->model;
     const size_t width = m->config.n_embd;
@@ -492,7 +492,7 @@ static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
                                    other);
     for (size_t i = 0; i < width; i++)
         x[i] = kind == 0   ? normal(c) * m->own.output_norm[i]
-               : kind == 1 ? x[i] + other[i] /* two tokens nearly as likely */
+               : kind == 1 ? x[i] + other[i] /* two tokens are nearly as likely */
                : kind == 2 ? x[i] - other[i]
                            : x[i] + 0.3f * normal(c);
     m->rows.quantize_block->fn.quantize_block(x, width, scratch->in.bx, scratch->in.bx_d,
@@ -500,7 +500,7 @@ static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
     s->runner->buffer_row = TERN_NO_ROW;
 }
 
-/* One state: the same token by bounds and by all logits, for each of the samplers. */
+/* For one state, each sampler picks the same token by bounds and by all logits. */
 static void check_state(tern_session *s, tern_sampler **pair, size_t n) {
     for (size_t i = 0; i < n; i++) {
         int32_t got = -1, expected = -2;
@@ -562,8 +562,8 @@ static void test_states(void **state) {
     free(rows);
 }
 
-/* tern_generate gives the same tokens with and without an image; logits are there when asked for.
- */
+/* tern_generate gives the same tokens with and without an image. Logits are there when they are
+ * requested. */
 static void test_generate(void **state) {
     static const char *const presets[] = {"bitnet-tiny", "llama-tiny-f32"};
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed weights from the cache folder: the same logits to the bit as packed ones, and whatever is
- * wrong with an image, its folder or the model's file, weights are packed again and the image is
- * made again.
+ * Packed weights from the cache folder give the same logits, to the bit, as freshly packed ones. If
+ * anything is wrong with an image, its folder or the model's file, the weights are packed again and
+ * the image is made again.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static int remove_cache(void **state) {
     return system(command);
 }
 
-/* The model of a preset at `path`. */
+/* Writes the model of a preset to `path`. */
 static void write_model(const char *preset, uint64_t seed) {
     tern_error err = {.status = TERN_OK};
     if (tern_synth(preset, path, TERN_OUT_REPLACE, seed, NULL, NULL, &err) != TERN_OK)
@@ -58,7 +58,7 @@ static tern_model_params cached(void) {
     return (tern_model_params){.threads = 2, .cache = cache, .images = TERN_IMAGES_ALL};
 }
 
-/* Opens the model and says whether its weights came from the cache. Closing it writes the image. */
+/* Opens the model; tells if its weights came from the cache. Closing it writes the image. */
 static tern_model *open_model(tern_model_params params, tern_model_loading *loading) {
     tern_error err = {.status = TERN_OK};
     tern_model *model = NULL;
@@ -75,7 +75,7 @@ static bool load(tern_model_params params) {
     return loading.mapped;
 }
 
-/* Logits of a fixed prompt, for the caller to free. */
+/* Logits of a fixed prompt. The caller frees them. */
 static float *logits_of(tern_model_params params, bool *mapped, size_t *n) {
     int32_t ids[TOKENS];
     tern_model_loading loading;
@@ -93,7 +93,7 @@ static float *logits_of(tern_model_params params, bool *mapped, size_t *n) {
     return copy;
 }
 
-/* The only file of a kind in the cache folder, its name into `name`; false: there is none. */
+/* Copies the name of the only file of a kind in the cache folder. Returns false without one. */
 static bool find_file(const char *kind, char name[400]) {
     DIR *folder = opendir(cache);
     size_t n = 0;
@@ -170,11 +170,11 @@ static void test_same_logits(void **state) {
     size_t n = 0;
     (void)state;
     for (; tiny_presets()[n] != NULL; n++) {
-        write_model(tiny_presets()[n], 1 + n); /* equal matrices would have one image */
+        write_model(tiny_presets()[n], 1 + n); /* equal matrices would share an image */
         check_round_trip(tiny_presets()[n], cached());
     }
     write_model("bitnet-tiny-odd", 1);
-    for (size_t i = 1; i < LAYOUTS; i++) { /* the first is the usual one, which has an image */
+    for (size_t i = 1; i < LAYOUTS; i++) { /* the first is the default, which has one */
         tern_model_params params = cached();
         params.layout = layouts[i];
         check_round_trip("bitnet-tiny-odd", params);
@@ -182,26 +182,26 @@ static void test_same_logits(void **state) {
     assert_int_equal(count_files("image-"), n + LAYOUTS - 1);
 }
 
-/* What the image depends on, and what it does not. */
+/* Which parameters change the image, and which do not. */
 static void test_key(void **state) {
     tern_model_params params = cached();
     (void)state;
     write_model("bitnet-tiny", 1);
     assert_false(load(params));
     params.layout = "t5r16";
-    assert_false(load(params)); /* other layout, other image */
+    assert_false(load(params)); /* another layout, another image */
     assert_true(load(params));
     params = cached();
     params.exact_head = true;
-    assert_false(load(params)); /* no image of the head, so another arena */
+    assert_false(load(params)); /* without an image of the head, so another arena */
     params = cached();
     params.i2s_order = (tern_i2s_order)(TERN_I2S_UNITS_128 + 1);
-    assert_false(load(params)); /* the same bytes mean other weights */
+    assert_false(load(params)); /* the same bytes with other meanings */
     assert_true(load(params));
     params = cached();
     params.threads = 1;
     params.isa = "scalar";
-    assert_true(load(params)); /* shared by all instruction sets and numbers of threads */
+    assert_true(load(params)); /* the same for all sets and thread counts */
     params.strict = true;
     params.isa = NULL;
     assert_true(load(params)); /* a cache is not a fallback */
@@ -215,7 +215,7 @@ static void test_use(void **state) {
     assert_false(load(params));
     params.images = TERN_IMAGES_NONE;
     assert_false(load(params));
-    assert_int_equal(count_files(""), 0); /* no folder even */
+    assert_int_equal(count_files(""), 0); /* not even a folder */
     params.images = TERN_IMAGES_ALL;
     assert_false(load(params));
     assert_true(load(params));
@@ -230,7 +230,7 @@ static void test_use(void **state) {
 
 /* ---- images that are wrong ------------------------------------------------------------------- */
 
-/* Loads a model whose image was spoiled: it is packed, the reason is told, the image made again. */
+/* A damaged image is not used: the weights are packed, the reason is told, a new image is made. */
 static void check_rebuilt(const char *reason) {
     bool mapped;
     size_t n;
@@ -292,7 +292,7 @@ static void test_damaged(void **state) {
     assert_int_equal(count_files("image-"), 1);
 }
 
-/* Every byte of the header, the arena and the hashes. */
+/* Damages every byte of the header, the arena and the hashes. */
 static void test_every_byte(void **state) {
     enum { ARENA = 3 * TERN_ALIGN };
     const tern_image_key key = {.plan = 1, .content = 2, .bytes = ARENA};
@@ -330,7 +330,7 @@ static void set_times(time_t seconds) {
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* What is known of a file that did not change just now is kept, and no longer than that. */
+/* The content hash of a file that did not just change is kept, until the file changes. */
 static void test_content(void **state) {
     tern_gguf *file;
     tern_team *team;
@@ -344,7 +344,7 @@ static void test_content(void **state) {
     assert_int_equal(tern_gguf_open(path, &file, NULL), TERN_OK);
     content = tern_content_read(file, team);
     tern_content_remember(folder, file, content);
-    assert_int_equal(count_files("source-"), 0); /* written a moment ago: another write could bear
+    assert_int_equal(count_files("source-"), 0); /* written a moment ago: another write could have
                                                     the same time */
     sleep(3);
     tern_content_remember(folder, file, content);
@@ -360,16 +360,16 @@ static void test_content(void **state) {
     assert_int_equal(truncate(record, 39), 0);
     assert_false(tern_content_recall(folder, file, &again));
     tern_content_remember(folder, file, content);
-    set_times(1000000000); /* the time of change goes with it */
+    set_times(1000000000); /* this changes the time of change, too */
     assert_false(tern_content_recall(folder, file, &again));
-    tern_content_remember(folder, file, content); /* not what was opened any more */
+    tern_content_remember(folder, file, content); /* no longer the file that was opened */
     assert_int_equal(count_files("source-"), 1);
     tern_gguf_close(&file);
     tern_team_free(&team);
     tern_cache_folder_close(&folder);
 }
 
-/* One changed bit anywhere in the tensors is other content; where the file lies is not. */
+/* One changed bit anywhere in the tensors changes the content hash. The file's path does not. */
 static void test_changed_weights(void **state) {
     tern_gguf *file;
     uint64_t offset[3];
@@ -387,10 +387,10 @@ static void test_changed_weights(void **state) {
     for (size_t i = 0; i < 3; i++) {
         check_case("byte %zu of the last tensor", (size_t)(offset[i] - begin));
         flip(path, (size_t)offset[i]);
-        assert_false(load(cached())); /* the same shapes, length and name, other weights */
+        assert_false(load(cached())); /* the same shapes, length and name, but other weights */
         assert_true(load(cached()));
         flip(path, (size_t)offset[i]);
-        assert_true(load(cached())); /* again what it was */
+        assert_true(load(cached())); /* the old weights again */
     }
     snprintf(copy, sizeof copy, "%s/other.gguf", root);
     assert_int_equal(rename(path, copy), 0);
@@ -412,7 +412,7 @@ static uint64_t content_of(const tiny_file *model) {
     return content;
 }
 
-/* Weights of two tensors that change places are other content, though the bytes are the same. */
+/* Two tensors that exchange their weights are other content, though the bytes are the same. */
 static void test_swapped_weights(void **state) {
     (void)state;
     tiny_file model = tiny_read("bitnet-tiny");
@@ -438,7 +438,7 @@ static uint64_t sample_of(const uint8_t *data, uint64_t bytes) {
     return tern_hash64_value(&h);
 }
 
-/* A sample looks at the beginning, at the end and twice between; of a short tensor at all of it. */
+/* A sample covers beginning, end and two places between, or the whole of a short tensor. */
 static void test_samples(void **state) {
     enum { BYTES = 30064 }; /* four places of 64 bytes, 10,000 apart */
     static uint8_t data[BYTES];
@@ -462,7 +462,7 @@ static void test_folders(void **state) {
     (void)state;
     write_model("bitnet-tiny", 1);
     params.strict = true;
-    params.cache = path; /* a file */
+    params.cache = path; /* not a folder */
     tern_model *model = open_model(params, &loading);
     assert_false(loading.mapped);
     assert_non_null(strstr(loading.problem.message, "is not a folder"));
@@ -476,7 +476,7 @@ static void test_folders(void **state) {
         return; /* root may write anywhere */
     assert_false(load(cached()));
     assert_int_equal(chmod(cache, 0500), 0);
-    assert_true(load(cached())); /* what is in a folder that cannot be written to is used */
+    assert_true(load(cached())); /* a read-only folder can be used */
     params = cached();
     params.layout = "t5r16";
     assert_false(load(params));
@@ -490,7 +490,7 @@ static void test_limit(void **state) {
     char image[400];
     (void)state;
     write_model("bitnet-tiny", 1);
-    params.cache_limit = 1000; /* less than any image has */
+    params.cache_limit = 1000; /* smaller than any image */
     assert_false(load(params));
     assert_false(load(params));
     assert_int_equal(count_files("image-"), 0);
@@ -500,8 +500,8 @@ static void test_limit(void **state) {
     params.cache_limit = (uint64_t)info.st_size * 5 / 2; /* room for two */
     params.layout = "t5r16";
     assert_false(load(params));
-    usleep(50000);               /* times of files go by the ticks of the system's clock */
-    assert_true(load(cached())); /* now the other one was used longer ago */
+    usleep(50000);               /* file times have the resolution of the system's clock */
+    assert_true(load(cached())); /* the other image is now the oldest */
     params.layout = "tl1r16";
     assert_false(load(params));
     assert_int_equal(count_files("image-"), 2);
@@ -510,7 +510,7 @@ static void test_limit(void **state) {
     assert_false(load(params));
 }
 
-/* Processes that begin at once: each gets the right answer, one image is left, nothing else. */
+/* Processes that start at once each get the right answer. One image is left, and nothing else. */
 static void test_at_once(void **state) {
     enum { PROCESSES = 6 };
     bool mapped;
@@ -537,7 +537,7 @@ static void test_at_once(void **state) {
     assert_true(load(cached()));
 }
 
-/* Two models of one process over one image; it is removed while both are open. */
+/* Two models of one process use one image, which is removed while both are open. */
 static void test_shared(void **state) {
     tern_model_loading first, second;
     (void)state;
@@ -560,7 +560,7 @@ static void test_shared(void **state) {
     tern_model_free(&b);
 }
 
-/* An image holds only what was checked: of weights that cannot be there is none. */
+/* An image only holds checked weights. Invalid weights get no image. */
 static void test_bad_weights_make_no_image(void **state) {
     tiny_file file = tiny_read("llama-tiny-q8_0");
     const uint16_t nan = 0x7e00;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program sees of a model and of a session that works: every matrix once, with its stage;
- * each product as it comes; stages that fit the session.
+ * The view of a program on a model and a working session: every matrix once, with its stage, each
+ * product as it happens, and stages that fit the session.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static bool is_named(tern_span name, const char *expected) {
     return name.size == strlen(expected) && memcmp(name.data, expected, name.size) == 0;
 }
 
-/* The name that a file gives to matrix i < 7 of a layer, and its stage. */
+/* The name of matrix i < 7 of a layer in the file, and its stage. */
 static const struct {
     const char *name;
     tern_stage stage;
@@ -28,7 +28,7 @@ static const struct {
                 {"ffn_gate", TERN_STAGE_GATE_UP}, {"ffn_up", TERN_STAGE_GATE_UP},
                 {"ffn_down", TERN_STAGE_DOWN}};
 
-/* Of blocks with experts, from the fifth on. */
+/* The same for blocks with experts, from matrix 4 on. */
 static const struct {
     const char *name;
     tern_stage stage;
@@ -37,7 +37,7 @@ static const struct {
                   {"ffn_up_exps", TERN_STAGE_GATE_UP},
                   {"ffn_down_exps", TERN_STAGE_DOWN}};
 
-/* Matrix i of a layer. */
+/* The name and the stage of matrix i of a layer. */
 static const char *name_of(const tern_model_info *about, size_t i) {
     return about->n_expert > 0 && i >= 4 ? of_experts[i - 4].name : in_layer[i].name;
 }
@@ -68,7 +68,7 @@ static void check_matrices(const char *preset) {
             assert_int_equal(info.layer, i / each);
             assert_int_equal(info.stage, stage_of(&about, i % each));
             assert_int_equal(info.experts, i % each > 4 ? about.n_expert : 0);
-            if (info.experts > 0) /* a token reads some of them */
+            if (info.experts > 0) /* a token only reads some of them */
                 info.bytes = info.bytes / info.experts * info.experts_used;
         } else {
             assert_int_equal(info.layer, about.n_layer);
@@ -77,7 +77,7 @@ static void check_matrices(const char *preset) {
         bytes += info.stage == TERN_STAGE_HEAD ? 0 : info.bytes;
         scan += info.stage == TERN_STAGE_SCAN ? info.bytes : 0;
     }
-    bytes += scan == 0 ? info.bytes : 0; /* without a scan the head itself is read */
+    bytes += scan == 0 ? info.bytes : 0; /* without a scan, the head itself is read */
     assert_int_equal(i, about.n_layer * each + (scan > 0 ? 2 : 1));
     assert_int_equal(bytes, about.weight_bytes);
     assert_string_equal(tern_gguf_name(tern_model_file(model)), about.path);
@@ -90,7 +90,7 @@ static void test_matrices(void **state) {
         check_matrices(tiny_presets()[i]);
 }
 
-/* Every matrix of the model, and pieces of memory one after the other. */
+/* The plan lists every matrix of the model, and its pieces of memory are adjacent. */
 static void check_list(const char *preset) {
     check_case("%s", preset);
     tern_model *model = tiny_open(preset, NULL);
@@ -122,7 +122,7 @@ static void test_list(void **state) {
         check_list(tiny_presets()[i]);
 }
 
-/* A layout that was named, not measured. */
+/* A layout that was requested, not measured. */
 static void test_choice_asked(void **state) {
     (void)state;
     tern_model_params params = tern_model_params_default();
@@ -165,7 +165,7 @@ static void test_observer(void **state) {
     tern_session_observe(session, see, &s);
     tiny_eval(session, tokens, PROMPT);
     tern_session_observe(session, NULL, NULL);
-    tiny_eval(session, tokens, 1); /* unseen */
+    tiny_eval(session, tokens, 1); /* no longer watched */
     assert_int_equal(s.products[TERN_STAGE_QKV], 3 * about.n_layer);
     assert_int_equal(s.products[TERN_STAGE_DOWN], about.n_layer);
     assert_int_equal(s.tokens[TERN_STAGE_DOWN], PROMPT * about.n_layer);
@@ -217,15 +217,16 @@ static void test_select(void **state) {
     tern_model_free(&model);
     size_t i = 0;
     for (; tern_isa_name(i) != NULL; i++)
-        assert_int_equal(tern_isa_runs(i, 0), i == 0); /* only "scalar" needs nothing */
+        assert_int_equal(tern_isa_runs(i, 0), i == 0); /* "scalar" alone needs nothing */
     assert_true(i > 1);
     assert_false(tern_isa_runs(i, UINT64_MAX));
     assert_string_equal(tern_isa_name(0), "scalar");
-    assert_string_equal(tern_cpu_feature_name(UINT64_C(6)), "AVX2"); /* the lowest of two */
+    assert_string_equal(tern_cpu_feature_name(UINT64_C(6)), "AVX2"); /* the lower of the two */
     assert_null(tern_cpu_feature_name(UINT64_C(1) << 63));
 }
 
-/* Weights of a plain file lie in it; those of another order are made anew, and mean the same. */
+/* Weights of a plain file are used where they lie. Those in another order are rewritten and mean
+ * the same. */
 static void test_weights(void **state) {
     (void)state;
     tern_model *model = tiny_open("bitnet-tiny", NULL);
@@ -254,7 +255,7 @@ static void test_weights(void **state) {
         tern_format_scale(TERN_FORMAT_I2_S, bytes, info.matrix.rows, info.matrix.cols);
     float *row = tiny_floats(info.matrix.cols);
     tern_dequantize_row(TERN_FORMAT_I2_S, bytes, info.matrix.cols, 0, scale, row);
-    for (size_t i = 0; i < info.matrix.cols; i++) /* code 0, 1, 2: two bits each, in order */
+    for (size_t i = 0; i < info.matrix.cols; i++) /* codes 0, 1, 2: two bits each, in order */
         assert_true(row[i] == scale * (float)((((const uint8_t *)tern_gguf_find_tensor(
                                                     tern_model_file(model), "blk.0.attn_q.weight")
                                                     ->data)[i / 4] >>
@@ -291,7 +292,7 @@ static void count_result(const tern_tune_result *result, void *user) {
 static void test_tuning(void **state) {
     (void)state;
     tern_model_params params = tern_model_params_default();
-    params.isa = "scalar"; /* one candidate for each operation: nothing to wait for */
+    params.isa = "scalar"; /* one candidate per operation: nothing to measure */
     params.no_weights = true;
     tern_model *model = tiny_open_with("bitnet-tiny", params);
     tern_tune_run *run = NULL;
@@ -310,7 +311,7 @@ static void test_tuning(void **state) {
     tern_model_free(&model);
 }
 
-/* What exists is not replaced. */
+/* An existing file is not replaced. */
 static void test_save_new(void **state) {
     (void)state;
     char path[TINY_PATH_BYTES];

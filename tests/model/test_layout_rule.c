@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of ternary matrices: what rounds of a probe say, the rule, and what is measured for
- * it. */
+/* The layout of ternary matrices: the estimate from a probe's rounds, the rule, and what is
+ * measured for it. */
 
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "runtime/model/tune/measure.h"
 #include "tests/support/check.h"
 
-/* The rule for the layout, by figures of a probe. */
+/* The rule's layout for these figures of a probe. */
 static tern_layout rule(uint32_t ratio, uint32_t noise) {
     const tern_layout_probe probe = {
         .threads = 2, .stream = 64, .dense = TERN_LAYOUT_T5R16, .ratio = ratio, .noise = noise};
@@ -24,7 +24,7 @@ static void test_layout_rule(void **state) {
     assert_int_equal(rule(950, 10), TERN_LAYOUT_T2R16); /* the margin */
     assert_int_equal(rule(1000, 1), TERN_LAYOUT_T2R16); /* a fast bus, or slow arithmetic */
     assert_int_equal(rule(1400, 1), TERN_LAYOUT_T2R16);
-    assert_int_equal(rule(800, 200), TERN_LAYOUT_T2R16); /* no more than the noise */
+    assert_int_equal(rule(800, 200), TERN_LAYOUT_T2R16); /* within the noise */
     assert_int_equal(rule(800, 199), TERN_LAYOUT_T5R16);
     assert_int_equal(tern_layout_rule(&(tern_layout_probe){.ratio = 1}, 1), TERN_LAYOUT_T2R16);
 }
@@ -35,19 +35,19 @@ static void test_estimate(void **state) {
     (void)state;
     for (size_t r = 0; r < TERN_ESTIMATE_ROUNDS; r++) {
         seconds[2 * r] = 8;
-        again[r] = 12; /* a drift: 10 in the middle */
+        again[r] = 12; /* a drift; 10 in the middle */
         seconds[2 * r + 1] = 8;
     }
     tern_estimate e = tern_estimate_of(seconds, again, 16);
     assert_true(fabs(e.ratio - 0.8) < 1e-12 && e.within < 1e-12);
-    for (size_t r = 0; r < 4; r++) { /* outliers, both ways, however large */
+    for (size_t r = 0; r < 4; r++) { /* outliers in both directions, however large */
         seconds[2 * r + 1] = 1000;
         seconds[2 * (8 + r) + 1] = 0.01;
     }
     e = tern_estimate_of(seconds, again, 16);
     assert_true(fabs(e.ratio - 0.8) < 1e-12 && e.within < 1e-12);
     assert_true(tern_estimate_decides(&e, 0.95));
-    seconds[2 * 4 + 1] = 9; /* one more */
+    seconds[2 * 4 + 1] = 9; /* one outlier too many */
     e = tern_estimate_of(seconds, again, 16);
     assert_true(fabs(e.ratio - 0.8) < 1e-12 && fabs(e.within - 0.1) < 1e-12);
     assert_true(tern_estimate_decides(&e, 0.95) && tern_estimate_decides(&e, 0.65));
@@ -87,13 +87,13 @@ static void test_layout_probe(void **state) {
     p.ratio = 1002;
     assert_true(tern_layout_is_sure(&p));
     p.ratio = 899;
-    assert_false(tern_layout_is_sure(&p)); /* just not more than the noise from the margin */
+    assert_false(tern_layout_is_sure(&p)); /* the margin is just within the noise */
     p.ratio = 898;
     assert_true(tern_layout_is_sure(&p));
     assert_true(tern_layout_limit(false) == 1.0);
 }
 
-/* A probe in which a token saves this ratio, and passes of 8 and 16 tokens take these. */
+/* A probe with this ratio for a single token, and these for passes of 8 and 16 tokens. */
 static tern_layout_probe of_passes(uint32_t ratio, uint32_t eight, uint32_t sixteen) {
     return (tern_layout_probe){.threads = 2,
                                .stream = 64,
@@ -109,7 +109,7 @@ static void check_together(tern_layout_probe p, uint32_t together, tern_layout l
     assert_int_equal(tern_layout_is_enough(&p, together), enough);
 }
 
-/* Passes count where as many sequences are expected; none of them may be slower. */
+/* Passes count up to the expected number of sequences. None of them may be slower. */
 static void test_layout_together(void **state) {
     const tern_layout two = TERN_LAYOUT_T2R16, five = TERN_LAYOUT_T5R16;
     char text[TERN_LAYOUT_REASON_BYTES];
@@ -117,10 +117,10 @@ static void test_layout_together(void **state) {
     check_together(of_passes(800, 1290, 1380), 7, five, true);
     check_together(of_passes(800, 1290, 1380), 8, two, true);
     check_together(of_passes(800, 1290, 1380), UINT32_MAX, two, true);
-    check_together(of_passes(800, 900, 1001), 15, five, true); /* 16 at once cannot be */
+    check_together(of_passes(800, 900, 1001), 15, five, true); /* 16 at once cannot happen */
     check_together(of_passes(800, 900, 1001), 16, two, true);
     check_together(of_passes(800, 900, 1000), 16, five, true);
-    check_together(of_passes(800, 1290, 0), 16, two, true); /* slower already */
+    check_together(of_passes(800, 1290, 0), 16, two, true); /* 8 are slower already */
     check_together(of_passes(800, 0, 0), 1, five, true);
     check_together(of_passes(800, 0, 0), 8, two, false); /* not measured */
     check_together(of_passes(800, 900, 0), 8, five, true);
@@ -134,7 +134,7 @@ static void test_layout_together(void **state) {
     assert_non_null(strstr(text, "no pass of 16 tokens"));
 }
 
-/* What a pass takes, above 1 too; the larger noise counts. */
+/* A pass's ratio may exceed 1. The larger noise counts. */
 static void test_layout_pass(void **state) {
     const tern_estimate slow = {1.3, 0.0}, busy = {1.0, 0.2};
     tern_layout_probe p = of_passes(800, 0, 0);
@@ -147,15 +147,15 @@ static void test_layout_pass(void **state) {
     assert_int_equal(p.noise, 200);
 }
 
-/* What is measured follows from how many sequences there may be. */
-/* A kernel of the layout that this machine runs, besides the one in plain C. */
+/* True if this machine has a kernel for the layout besides the one in plain C. */
 static bool has_own_kernel(int layout) {
     const tern_kernel_row *row = tern_kernel_select_layout(tern_cpu_features(), TERN_OP_GEMV,
                                                            TERN_FORMAT_I2_S, (tern_layout)layout);
     return row != NULL && row->needs != 0;
 }
 
-/* The later of two dense layouts is taken where both have kernels. */
+/* The later of two dense layouts is measured if both have kernels. The passes that are measured
+ * depend on the possible number of sequences. */
 static void test_compare(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     tern_team *team = NULL;
@@ -165,7 +165,7 @@ static void test_compare(void **state) {
     assert_int_equal(tern_team_new(2, &team, NULL), TERN_OK);
     assert_int_equal(tern_tuner_new(&guard, team, 1 << 22, &tern_tune_quick, &tuner, NULL),
                      TERN_OK);
-    if (tern_tuner_compare(tuner, 256, 512, 1, &alone)) { /* else there are no such kernels */
+    if (tern_tuner_compare(tuner, 256, 512, 1, &alone)) { /* else no dense layout has kernels */
         assert_int_equal(alone.threads, 2);
         assert_true(alone.ratio > 0);
         assert_true(tern_layout_facts_of(alone.dense)->dense);
@@ -179,7 +179,7 @@ static void test_compare(void **state) {
     tern_team_free(&team);
 }
 
-/* The newest of each number of threads and stream. */
+/* Keeps the newest probe for each number of threads and stream. */
 static void test_layout_probes(void **state) {
     tern_layout_probes probes = {.n = 0};
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every row of every job is made once, whatever the threads; the first of several errors is told.
- */
+/* Every row of every job is made once, for any number of threads. The first of several errors is
+ * reported. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,15 +16,15 @@
 #include "runtime/model/load/jobs.h"
 #include "tern/kernels.h"
 
-enum { JOBS = 5, MAX_ROWS = 70000, WIDE = 200000 /* bytes of a row: a piece has 16 of them */ };
+enum { JOBS = 5, MAX_ROWS = 70000, WIDE = 200000 /* bytes of a row: a piece has 16 rows */ };
 
 static const size_t job_rows[JOBS] = {1, 16, MAX_ROWS, 333, 50};
 static const size_t job_row_bytes[JOBS] = {10, WIDE, 100, WIDE, 1};
 
-/* How often each row was made. */
+/* Counts how often each row was made. */
 static atomic_uchar made[JOBS][MAX_ROWS];
 
-/* Jobs and rows that fail. */
+/* Rows that are to fail, with their jobs. */
 static struct { size_t job, row; } bad[3];
 static size_t n_bad;
 
@@ -63,7 +63,7 @@ static tern_status run_all(uint32_t threads, tern_error *err) {
     note_all(&jobs);
     const tern_status status = tern_load_jobs_run(&jobs, team, err);
     assert_null(jobs.first);
-    assert_int_equal(tern_load_jobs_run(&jobs, team, NULL), TERN_OK); /* nothing is left */
+    assert_int_equal(tern_load_jobs_run(&jobs, team, NULL), TERN_OK); /* no job is left */
     tern_team_free(&team);
     return status;
 }
@@ -79,7 +79,7 @@ static void test_every_row_once(void **state) {
     }
 }
 
-/* Rows of three parts of the work: the lowest of the first job with an error counts. */
+/* Rows in three parts of the work fail. The lowest row of the first such job is reported. */
 static void test_first_error(void **state) {
     (void)state;
     bad[0].job = 3, bad[0].row = 320;

@@ -39,7 +39,7 @@ static void check_no_staging(const char *preset, const char *isa) {
     tern_model_free(&model);
 }
 
-/* AC:1. Models of every format, every instruction set, prefill and decode. */
+/* AC:1. Models of every format, with every instruction set, for prefill and decode. */
 static void test_nothing_is_dequantized(void **state) {
     const char *isas[16];
     const size_t n_isas = tiny_isas(isas, 16);
@@ -49,7 +49,7 @@ static void test_nothing_is_dequantized(void **state) {
             check_no_staging(tiny_presets()[i], isas[k]);
 }
 
-/* A matrix takes at most 10 bits a weight: floats would take 16 or 32. */
+/* A matrix takes at most 10 bits per weight; floats would take 16 or 32. */
 static void check_linear(const tern_linear *linear, const tern_session *s) {
     const tern_kernel_row *ran[64];
     const size_t n = tern_session_kernels(s, ran, 64);
@@ -58,7 +58,7 @@ static void check_linear(const tern_linear *linear, const tern_session *s) {
     const size_t stored = tern_packed_bytes(m->layout, m->rows, m->cols);
     const size_t most = (m->rows + 16) * (m->cols + 64) * 10 / 8;
     bool gemv = false, gemm = false;
-    const bool floats = want <= TERN_FORMAT_BF16; /* of the file */
+    const bool floats = want <= TERN_FORMAT_BF16; /* in the file */
     if (m->format != want || linear->gemv->layout != m->layout ||
         linear->gemm->layout != m->layout || (m->layout == TERN_LAYOUT_ROWS) != floats)
         check_fail("%.*s is multiplied as %s", (int)linear->tensor->name.size,
@@ -72,8 +72,8 @@ static void check_linear(const tern_linear *linear, const tern_session *s) {
     assert_true(gemv && gemm);
 }
 
-/* The counter sees one function only. So the products that were made are of the formats that the
- * file has, and read matrices of the sizes that these have: there is no place for floats. */
+/* The counter only covers one function. So this checks, too, that the products are of the file's
+ * formats and read matrices of the matching sizes: there is no room for floats. */
 static void test_matrices_keep_their_format(void **state) {
     (void)state;
     for (size_t i = 0; tiny_presets()[i] != NULL; i++) {
@@ -94,7 +94,7 @@ static void test_matrices_keep_their_format(void **state) {
     }
 }
 
-/* Positive control: one row of every format, counted one by one. */
+/* Positive control: one row of every format, each of them counted. */
 static void test_the_counter_counts(void **state) {
     static const uint8_t zeros[4096];
     float row[128];
@@ -109,7 +109,8 @@ static void test_the_counter_counts(void **state) {
         }
 }
 
-/* The models do have quantized matrices: every format is some model's, and is read by a kernel. */
+/* The models do cover quantized matrices: every format occurs in some model and is read by a
+ * kernel. */
 static void test_formats_are_covered(void **state) {
     bool covered[TERN_FORMAT_COUNT] = {false};
     (void)state;

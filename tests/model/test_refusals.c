@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each refusal that the requirements list (M88 to M100) gives its own code and no other's. */
+/* Each refusal that the requirements list (M88 to M100) returns its own code and no other's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,14 @@ enum { CONTEXT = 24, MAX_FILE = 8 << 20 };
 static void set_number(uint8_t *bytes, size_t size, const char *key, uint32_t value) {
     const size_t length = strlen(key);
     for (size_t at = 8; at + length + 8 <= size; at++)
-        if (memcmp(bytes + at, key, length) == 0) { /* behind the key its type, then the value */
+        if (memcmp(bytes + at, key, length) == 0) { /* after the key: its type, then the value */
             memcpy(bytes + at + length + 4, &value, sizeof value);
             return;
         }
     check_fail("no key %s", key);
 }
 
-/* The status of opening bitnet-tiny when the key has this value. */
+/* The status of opening bitnet-tiny if the key has this value. */
 static tern_status opened_with(const char *key, uint32_t value) {
     char path[TINY_PATH_BYTES];
     const tern_model_params params = {.no_weights = true};
@@ -67,7 +67,7 @@ static void test_models(void **state) {
         {"block_count", 1u << 31, TERN_ERR_KEY_RANGE},
         {"context_length", 0, TERN_ERR_KEY_RANGE},
         {"rope.dimension_count", 65, TERN_ERR_CONFIG},
-        {"context_length", 512, TERN_OK}, /* what it has: the file is sound otherwise */
+        {"context_length", 512, TERN_OK}, /* its own value: the file is otherwise sound */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of hot weights on every node: which, where, that they are copies, and that they are read.
- */
+/* Copies of hot weights on every node: which weights, on which nodes, that they are true copies,
+ * and that they are read. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@ enum { NODES = 3, PROMPT = 21 };
 #define TWO_SOCKETS "pack:2 [numa] core:2 pu:1"
 #define FOUR_NODES "pack:2 die:2 [numa] core:1 pu:1"
 
-/* ---- what is chosen -------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static void add(tern_hot_list *list, const void *data, size_t bytes, tern_heat heat) {
     const tern_hot_piece piece = {.data = data, .bytes = bytes, .heat = heat};
@@ -31,21 +31,21 @@ static void test_choose(void **state) {
     add(&list, data + 0, 1000, TERN_HEAT_SOME);
     add(&list, data + 1, 64, TERN_HEAT_ONCE);
     add(&list, data + 2, 65, TERN_HEAT_EVERYBODY);
-    add(&list, NULL, 10, TERN_HEAT_ONCE); /* planned: never the same as another */
+    add(&list, NULL, 10, TERN_HEAT_ONCE); /* planned: each is a piece of its own */
     add(&list, NULL, 10, TERN_HEAT_ONCE);
     assert_int_equal(list.n, 5);
     assert_int_equal(tern_hot_choose(&list, 0), 128 + 64 + 64 + 64 + 1024);
     assert_int_equal(list.pieces[2].offset, 0);
     assert_int_equal(list.pieces[1].offset, 128);
     assert_int_equal(list.pieces[0].offset, 128 + 3 * 64);
-    /* What is too large is left out, what is colder may still fit. */
+    /* Pieces that are too large are left out. Colder ones may still fit. */
     assert_int_equal(tern_hot_choose(&list, 127), 64);
     assert_false(list.pieces[2].chosen);
     assert_true(list.pieces[1].chosen);
     assert_false(list.pieces[3].chosen);
     assert_int_equal(tern_hot_choose(&list, 63), 0);
     assert_int_equal(tern_hot_choose(&list, 128 + 64), 128 + 64);
-    /* Listed twice: the hotter use counts, in either order. */
+    /* A piece that is listed twice gets the hotter use, in either order. */
     add(&list, data + 0, 1000, TERN_HEAT_EVERYBODY);
     add(&list, data + 0, 1000, TERN_HEAT_ONCE);
     assert_int_equal(list.n, 5);
@@ -58,7 +58,7 @@ static void test_choose(void **state) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Another machine: nodes of two cores. */
+/* An imagined machine: nodes of two cores. */
 static tern_topology *machine(void) {
     tern_processor list[2 * NODES];
     uint32_t os[NODES];
@@ -97,7 +97,7 @@ static void test_nodes(void **state) {
     tern_topology_free(&t);
 }
 
-/* Pieces of odd sizes, more than two huge pages together. */
+/* Pieces of odd sizes, together more than two huge pages. */
 static const size_t sizes[] = {1, 63, 64, 65, 5000003, 4096, 777, 2097152, 3};
 enum { N_PIECES = sizeof sizes / sizeof *sizes };
 
@@ -120,7 +120,7 @@ static void check_copies(const tern_topology *t, uint32_t threads, const uint8_t
         for (size_t i = 0; i < N_PIECES; i++) {
             const tern_hot_piece *p = &list.pieces[i];
             const uint8_t *copy = tern_replica_find(&list, &r, node, p->data);
-            if (node >= threads) { /* scattered: nobody runs there */
+            if (node >= threads) { /* scattered: no thread runs there */
                 assert_ptr_equal(copy, p->data);
                 continue;
             }
@@ -128,7 +128,7 @@ static void check_copies(const tern_topology *t, uint32_t threads, const uint8_t
                         copy + p->bytes <= r.arenas[node].base + bytes);
             assert_memory_equal(copy, p->data, p->bytes);
         }
-    assert_ptr_equal(tern_replica_find(&list, &r, 0, &r), &r); /* no piece */
+    assert_ptr_equal(tern_replica_find(&list, &r, 0, &r), &r); /* not a piece */
     assert_null(tern_replica_find(&list, &r, 0, NULL));
     tern_replicas_free(&r);
     assert_ptr_equal(tern_replica_find(&list, &r, 0, data), data);
@@ -153,7 +153,7 @@ static void test_copies(void **state) {
     tern_topology_free(&t);
 }
 
-/* What no memory is there for: said of the first node, and the data is read where it lies. */
+/* Without memory for copies, the error names the first node, and the data is read where it lies. */
 static void test_no_memory(void **state) {
     tern_topology *t = machine();
     tern_team *team = team_on(t, 4, none);
@@ -181,7 +181,7 @@ static tern_model *open_on(const char *description, const char *preset, tern_mod
     return m;
 }
 
-/* A vector or matrix as one node has it: the same bytes, in the node's replica. */
+/* Checks that a node's vector or matrix has the same bytes and lies in the node's replica. */
 static void check_piece(const tern_model *m, uint32_t node, const void *own, const void *copy,
                         size_t bytes) {
     const tern_arena *arena = &m->replicas.copies.arenas[node];
@@ -199,7 +199,7 @@ static void check_linear(const tern_model *m, uint32_t node, const tern_linear *
     if (own->matrix.layout == TERN_LAYOUT_ROWS)
         check_piece(m, node, own->matrix.data, copy->matrix.data, (size_t)own->tensor->bytes);
     else
-        assert_ptr_equal(own->matrix.data, copy->matrix.data); /* packed by who reads it */
+        assert_ptr_equal(own->matrix.data, copy->matrix.data); /* packed by its readers */
     check_piece(m, node, own->bias, copy->bias, own->matrix.rows * sizeof(float));
 }
 
@@ -227,7 +227,7 @@ static void check_set(const tern_model *m, uint32_t node) {
                 c->n_vocab * m->own.embedding.row_bytes);
 }
 
-/* Logits of a prompt, then the tokens that follow it. */
+/* The logits of a prompt, and the tokens that follow it. */
 static float *answer(const tern_model *m, uint32_t threads, int32_t *picked, size_t n) {
     int32_t tokens[PROMPT];
     tern_sampler *sampler = NULL;
@@ -289,13 +289,13 @@ static void test_models(void **state) {
     }
 }
 
-/* Flips the sign of a number in a node's replica; its last byte is at `sign`. */
+/* Flips the sign of a number in a node's replica. `sign` points to its last byte. */
 static void spoil(const tern_model *m, uint32_t node, const void *sign) {
     uint8_t *base = m->replicas.copies.arenas[node].base;
     base[(const uint8_t *)sign - base] ^= 0x80;
 }
 
-/* The last logit behind one token, asked for after the pass. */
+/* The last logit after one token, requested after the pass. */
 static float last_logit(const tern_model *m, uint32_t threads) {
     const int32_t token = 1;
     const float *logits = NULL;
@@ -308,7 +308,7 @@ static float last_logit(const tern_model *m, uint32_t threads) {
     return logit;
 }
 
-/* Which copy is read: a weight is spoiled in one replica alone. Norms are made on every node. */
+/* Shows which copy is read by changing a weight in one replica alone. Every node computes norms. */
 static void test_norms_are_read(void **state) {
     int32_t nothing[1];
     (void)state;
@@ -329,7 +329,7 @@ static void test_norms_are_read(void **state) {
     tern_model_free(&m);
 }
 
-/* Rows of the head are anybody's who is free. One thread alone runs on the first node. */
+/* Any free thread takes rows of the head. A single thread runs on the first node. */
 static void test_heads_are_read(void **state) {
     const uint8_t *sign[2];
     (void)state;
@@ -350,7 +350,7 @@ static void test_heads_are_read(void **state) {
     tern_model_free(&m);
 }
 
-/* The plan of a model without weights is what a model with weights takes. */
+/* A model without weights plans what a model with weights takes. */
 static void test_plan(void **state) {
     static const uint64_t limits[] = {0, 1, 5000, 1 << 20};
     (void)state;
@@ -374,7 +374,7 @@ static void test_plan(void **state) {
     }
 }
 
-/* No replicas: one node, threads that are bound to none, and only where threads run. */
+/* No replicas on a single node or with unbound threads; otherwise only where threads run. */
 static void test_nothing_to_do(void **state) {
     tern_model_params params = {.threads = 2, .replicate = true};
     (void)state;
@@ -395,24 +395,23 @@ static void test_nothing_to_do(void **state) {
     tern_model_free(&m);
 }
 
-/* ---- a machine that has several nodes ---------------------------------------------------------
- */
+/* ---- a machine with several nodes ------------------------------------------------------------ */
 
-/* The system's number of the node that holds the page of `data`; below 0: it does not tell. */
+/* The system's number of the node that holds the page of `data`; below 0: unknown. */
 static int node_of_page(const uint8_t *data) {
     void *page = (void *)((uintptr_t)data / 4096 * 4096);
     int node = -1;
     return syscall(SYS_move_pages, 0, 1, &page, NULL, &node, 0) == 0 ? node : -1;
 }
 
-/* The policy of the memory there: 0 is the system's usual one, 2 (MPOL_BIND) allows one node. */
+/* The memory policy of the page: 0 is the system's default, 2 (MPOL_BIND) allows one node. */
 static int policy_of(const uint8_t *data) {
     enum { OF_ADDRESS = 2 };
     int policy = -1;
     return syscall(SYS_get_mempolicy, &policy, NULL, 0, data, OF_ADDRESS) == 0 ? policy : -1;
 }
 
-/* Every page of a replica lies on its node, whatever policy binds the rest. */
+/* Every page of a replica lies on its node, whatever policy applies to the rest. */
 static void check_pages(tern_places places) {
     tern_model *m =
         tiny_open_with("llama-tiny-f32", (tern_model_params){.places = places, .replicate = true});

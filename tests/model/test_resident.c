@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stays resident of a model's file: nothing of matrices that were packed, nothing of a whole
- * file that was read for its hash, and no huge pages where only rows are read. A cache has them.
+ * The parts of a model's file that stay resident: not those of packed matrices, nor of a whole file
+ * that was read for its hash. There are no huge pages where only rows are read, and a cache has
+ * them.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static int remove_path(void **state) {
     return unlink(path);
 }
 
-/* How many of the pages that lie whole in [data, data + bytes) this process has mapped. */
+/* Number of whole pages in [data, data + bytes) that this process has mapped. */
 static size_t count_mapped(const void *data, size_t bytes) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t end = ((uintptr_t)data + bytes) / page;
@@ -46,7 +47,7 @@ static size_t count_mapped(const void *data, size_t bytes) {
     return n;
 }
 
-/* A file of one tensor of that many bytes. */
+/* A file with one tensor of that many bytes. */
 static void write_large(size_t bytes) {
     gguf_bytes b = {NULL, 0};
     gguf_add_header(&b, 3, 1, 0);
@@ -60,7 +61,7 @@ static void write_large(size_t bytes) {
     gguf_bytes_free(&b);
 }
 
-/* The end of a piece may come back with the beginning of the next one, in one huge page. */
+/* One huge page may bring back the end of a piece with the beginning of the next one. */
 static void test_hashed_file(void **state) {
     const size_t bytes = (size_t)40 << 20;
     tern_gguf *file;
@@ -83,7 +84,7 @@ static void test_hashed_file(void **state) {
     tern_gguf_close(&file);
 }
 
-/* Without huge pages, nothing but pages around the bytes that two pieces share. */
+/* Without huge pages, only the pages at the border of two pieces stay. */
 static void test_hashed_file_of_parts(void **state) {
     const size_t bytes = (size_t)40 << 20;
     tern_gguf *file;
@@ -129,8 +130,8 @@ static void test_packed_matrices(void **state) {
     tern_model_free(&model);
 }
 
-/* Whether the kernel was told something of the memory at an address: "nh", no huge pages; "hg",
- * some. */
+/* True if the kernel was advised about the memory at an address: "nh" means no huge pages, "hg"
+ * huge pages. */
 static bool has_flag(const void *address, const char *flag) {
     FILE *maps = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -147,7 +148,7 @@ static bool has_flag(const void *address, const char *flag) {
     return found;
 }
 
-/* Files of which whole matrices are read for each token keep their huge pages. */
+/* Files whose whole matrices are read for each token keep their huge pages. */
 static void test_huge_pages(void **state) {
     (void)state;
     if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0)
@@ -160,7 +161,7 @@ static void test_huge_pages(void **state) {
     tern_model_free(&model);
 }
 
-/* Pages of a cache fill from the front: what is read of them from end to end lies in huge pages. */
+/* A cache fills from the front and is read from end to end, so it gets huge pages. */
 static void test_huge_pages_of_a_cache(void **state) {
     (void)state;
     tern_pool pool;

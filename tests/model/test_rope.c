@@ -101,7 +101,7 @@ static void test_sincos(void **state) {
     check_sincos(-0x1p30);
 }
 
-/* Near a multiple of pi/2 the small one of the two is right to a relative 2^-50 as well. */
+/* Near a multiple of pi/2, the smaller of the two also has a relative error below 2^-50. */
 static void test_sincos_relative(void **state) {
     double sine;
     double cosine;
@@ -114,7 +114,7 @@ static void test_sincos_relative(void **state) {
     }
 }
 
-/* The same bits with every compiler, C library and processor: a fixed hash of many results. */
+/* The bits are the same with every compiler, C library and processor: a hash of many results. */
 static void test_fixed_bits(void **state) {
     enum { N = 4096 };
     static double values[4 * N];
@@ -156,7 +156,7 @@ static void test_frequencies(void **state) {
             }
 }
 
-/* One exact half of the last place and a bit more: what rounding an error of 2^-48 can give. */
+/* Half a unit in the last place and a bit more: the rounding, and an error of 2^-48. */
 static void check_nearest_float(const char *what, size_t position, double exact, float got) {
     const double ulp = fmax((double)fabsf(nextafterf(got, 2.0f) - got), 0x1p-149);
     check_near(what, (double)position, (long double)exact, (double)got,
@@ -203,7 +203,7 @@ static void check_example(const char *name, const float *x, const double *expect
         check_near("rope", (double)i, (long double)expected[i], (double)x[i], 1e-6L);
 }
 
-/* Four dimensions, base 10000, position 1, x = 1 2 3 4, through every row that runs here. */
+/* Four dimensions, base 10000, position 1, x = 1 2 3 4, with every row that runs here. */
 static void test_example(void **state) {
     double frequency[2];
     float c[2];
@@ -232,7 +232,7 @@ static void test_example(void **state) {
     check_example("reference", x, neox_example);
 }
 
-/* NORM on permuted values is NEOX on the original ones: the same rotation in another order. */
+/* NORM on permuted values equals NEOX on the original ones: the same rotation in another order. */
 static void test_pairings_agree(void **state) {
     enum { HALF = 24 };
     double frequency[HALF];

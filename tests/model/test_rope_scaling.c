@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scalings of RoPE beside the formulas of transformers 5.23 (modeling_rope_utils.py), which were
- * evaluated once in double precision for these configurations.
+ * Scalings of RoPE against the formulas of transformers 5.23 (modeling_rope_utils.py), evaluated
+ * once in double precision for these configurations.
  */
 #include <math.h>
 #include <string.h>
@@ -40,7 +40,8 @@ static void check_yarn(const char *name, const tern_rope_yarn *yarn, double base
     check_near("gain", 0.0, (long double)gain, tern_rope_yarn_gain(yarn), 1e-14L);
 }
 
-/* Pairs that are kept, stretched in part, and interpolated; the usual turns and others. */
+/* Pairs that are kept, partly stretched, and interpolated, with the default and with other
+ * turns. */
 static void test_yarn(void **state) {
     static const known long_context[KNOWN] = {{0, 1},
                                               {6, 0.27384196342643613},
@@ -77,7 +78,7 @@ static void test_yarn(void **state) {
         10000.0, 64, 1.2772588722239782, narrow);
 }
 
-/* Without a mix all pairs are interpolated; a factor of 1 changes nothing. */
+/* Without a mix, all pairs are interpolated. A factor of 1 changes nothing. */
 static void test_ends(void **state) {
     tern_rope_yarn yarn = {.factor = 8, .original = 2048, .beta_fast = 32, .beta_slow = 1};
     double plain[MOST], stretched[MOST];
@@ -118,7 +119,7 @@ static void test_llama3(void **state) {
     check_case("Llama 3.1");
     tern_rope_frequencies(500000.0, 1.0, NULL, 2 * MOST, frequency);
     tern_rope_llama3_factors(&scaling, frequency, 2 * MOST, factors);
-    for (size_t i = 0; i < KNOWN; i++) /* factors are floats in files */
+    for (size_t i = 0; i < KNOWN; i++) /* files store factors as floats */
         check_near("frequency", (double)llama31[i].pair, (long double)llama31[i].frequency,
                    frequency[llama31[i].pair] / (double)factors[llama31[i].pair],
                    (long double)llama31[i].frequency * 0x1p-24L);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the shipped model can do, on every instruction set of this machine: sums that it was never
- * shown, questions of fact, a story. A wrong kernel fails these long before anyone reads bits.
+ * Abilities of the shipped model, on every instruction set of this machine: sums that were not in
+ * its training data, questions of fact, a story. A wrong kernel fails these long before anyone
+ * compares bits.
  */
 
 #include "tests/support/check.h"
@@ -90,7 +91,7 @@ static tern_stop_reason continue_text(const setup *s, const char *prompt, size_t
     return result.stop;
 }
 
-/* Runs body for every instruction set that this machine has. */
+/* Runs `body` for every instruction set of this machine. */
 static void for_each_isa(void (*body)(const setup *s, const char *isa)) {
     size_t count = 0;
     const tern_isa_info *isas = tern_isas(&count);
@@ -115,7 +116,7 @@ static bool adds_up(const setup *s, int a, int b) {
     return stop == TERN_STOP_END && end != got.text && *end == '\0' && sum == a + b;
 }
 
-/* At least 99 of 100. The slow scalar rows prove themselves on every tenth pair. */
+/* At least 99 of 100. The slow scalar rows only do every tenth pair. */
 static void sums_body(const setup *s, const char *isa) {
     FILE *file = fopen(SUMS_FILE, "r");
     int a = 0;
@@ -163,7 +164,7 @@ static void facts_body(const setup *s, const char *isa) {
     assert_true(total >= 36);
 }
 
-/* A hundred tokens of words, not of repetition: no run of eight words comes twice. */
+/* A hundred tokens of words without repetition: no run of eight words occurs twice. */
 static void story_body(const setup *s, const char *isa) {
     answer got;
     const char *words[MAX_TOKENS];
@@ -183,7 +184,7 @@ static void story_body(const setup *s, const char *isa) {
         }
 }
 
-/* Ids and back, byte for byte: scripts that the model never saw are spelled in bytes. */
+/* Text to ids and back, byte for byte. Scripts that the model never saw are spelled in bytes. */
 static void round_trip_body(const setup *s, const char *isa) {
     static const char *const texts[] = {"Hello, world! \u4f60\u597d\u4e16\u754c",
                                         "The quick brown fox", " two  spaces\n\ttab", ""};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strict models: every place where something could stand in for what was asked for. */
+/* Strict models: every place where something could be substituted for what was requested. */
 
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static tern_status open_file(const char *path, bool strict, const char *layout, 
     return status;
 }
 
-/* Opens without, and is refused with: `text` is in the message. */
+/* Opens normally, and is refused in strict mode with a message that contains `text`. */
 static void check_file_refused(const char *path, const char *layout, const char *text) {
     tern_error err = {0};
     check_case("%s", text);
@@ -52,7 +52,7 @@ static void check_preset(const char *preset, const char *text) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Quantized blocks are what strict models have; a head, embeddings and norms of floats are fine. */
+/* Strict models need quantized blocks. Their head, embeddings and norms may be floats. */
 static void test_quantized_models_open(void **state) {
     static const char *const presets[] = {"bitnet-tiny",     "bitnet-tiny-odd", "llama-tiny-q4_0",
                                           "llama-tiny-q8_0", "llama-tiny-q6_k", "llama-tiny-iq2_s",
@@ -69,7 +69,7 @@ static void test_float_blocks(void **state) {
     check_preset("llama-tiny-bf16", "tensor blk.0.attn_q.weight is bf16, floats");
 }
 
-/* One matrix of floats among quantized ones is found too. */
+/* A single matrix of floats among quantized ones is found, too. */
 static void test_one_float_matrix(void **state) {
     char path[TINY_PATH_BYTES];
     tiny_file file = tiny_read("bitnet-tiny");
@@ -85,14 +85,14 @@ static void test_one_float_matrix(void **state) {
     tiny_file_free(&file);
 }
 
-/* TQ blocks with scales of their own fit no ternary layout. */
+/* TQ blocks with individual scales fit no ternary layout. */
 static void test_layouts(void **state) {
     (void)state;
     check_preset("bitnet-tiny-tq1_0", "has several scales a row, layout t2r16 cannot hold it");
     check_preset("bitnet-tiny-tq2_0", "q4_0r16 would stand in");
 }
 
-/* A type that nobody knows is refused in any case. */
+/* An unknown type is always refused. */
 static void test_unknown_type(void **state) {
     char path[TINY_PATH_BYTES];
     tiny_file file = tiny_read("llama-tiny-q8_0");
@@ -119,7 +119,7 @@ static void check_model_refused(const tern_model *m, bool loaded, const char *te
         check_fail("message is: %s", err.message);
 }
 
-/* A scalar kernel in any place of a model whose instruction set has better ones. */
+/* A scalar kernel is found in any place of a model whose instruction set has better ones. */
 static void test_weak_rows(void **state) {
     (void)state;
     tern_model *model = tiny_open("bitnet-tiny", NULL);
@@ -145,7 +145,7 @@ static void test_weak_rows(void **state) {
     weak.own.embedding.row = tern_kernel_find("tern_embed_f16_scalar");
     check_model_refused(&weak, false, "for embed, tern_embed_f16_scalar would stand in");
     check_model_refused(&weak, true, "for embed, tern_embed_f16_scalar would stand in");
-    weak.guard.mask = 0; /* where scalar is all there is, it stands in for nothing */
+    weak.guard.mask = 0; /* if scalar is the best set, it substitutes for nothing */
     assert_int_equal(tern_strict_loaded(&weak, NULL), TERN_OK);
     tern_model_free(&model);
 }
@@ -164,7 +164,7 @@ static void test_refused_rows(void **state) {
     tern_model_free(&model);
 }
 
-/* A scalar kernel is one of its own only where there is nothing above it, for every set. */
+/* A scalar kernel only counts as a set's own if nothing better exists, for every set. */
 static void test_what_is_native(void **state) {
     size_t count;
     const tern_isa_info *isas = tern_isas(&count);
@@ -181,7 +181,7 @@ static void test_what_is_native(void **state) {
     }
 }
 
-/* Every format of weights has kernels of its own on every set; what is none has none. */
+/* Every format of weights has kernels of its own on every set. Other formats have none. */
 static void test_native_kernels(void **state) {
     size_t count;
     const tern_isa_info *isas = tern_isas(&count);

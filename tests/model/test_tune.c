@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing kernels by measurement: what is decided on invented times, and what is measured. */
+/* Choosing kernels by measurement: decisions on invented times, and real measurements. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +33,12 @@ static void test_pick(void **state) {
     assert_int_equal(pick((double[]){0.9, 0.9, 9.0, 0.9, 0.9}), 1);
     assert_int_equal(pick((double[]){0.9, 1.1, 0.9, 1.1, 0.9}), 0); /* three rounds of five */
     assert_int_equal(pick((double[]){0.1, 0.99, 0.99, 0.99, 0.99}), 0);
-    /* The table's was disturbed in all rounds but one, which shows what it can do. */
+    /* The table's kernel was disturbed in all rounds but one. That round shows its real speed. */
     const double busy[] = {3, 2, 1, 2, 3, 2, 1, 0.99, 3, 2};
     assert_int_equal(tern_tune_pick(busy, 2, FIVE, 0.03), 0);
 }
 
-/* A disturbance of a whole round hits all alternatives, so it says nothing. */
+/* A disturbance of a whole round affects all alternatives, so it says nothing. */
 static void test_pick_in_noise(void **state) {
     double seconds[FIVE * 3];
     (void)state;
@@ -49,13 +49,13 @@ static void test_pick_in_noise(void **state) {
         seconds[3 * r + 2] = 0.8 * busy;
     }
     assert_int_equal(tern_tune_pick(seconds, 3, FIVE, 0.03), 2);
-    seconds[2] = 0.0; /* was not measured */
+    seconds[2] = 0.0; /* not measured */
     assert_int_equal(tern_tune_pick(seconds, 3, FIVE, 0.03), 1);
     assert_int_equal(tern_tune_pick(seconds, 1, FIVE, 0.03), 0);
     assert_int_equal(tern_tune_pick(seconds, 3, 0, 0.03), 0);
 }
 
-/* More rounds than the decision looks at. */
+/* More rounds than the decision considers. */
 static void test_pick_of_many_rounds(void **state) {
     double seconds[400];
     (void)state;
@@ -66,7 +66,7 @@ static void test_pick_of_many_rounds(void **state) {
     assert_int_equal(tern_tune_pick(seconds, 2, 200, 0.03), 1);
 }
 
-/* A lost alternative is one that no further round could help; an open one is not lost. */
+/* An alternative is lost only if no further round could help it. */
 static void test_lost(void **state) {
     double seconds[16 * 2];
     (void)state;
@@ -79,7 +79,7 @@ static void test_lost(void **state) {
             const bool is_lost = tern_tune_has_lost(seconds, 2, done, 16, 1, 0);
             check_case("%zu lost, %zu done", lost, done);
             assert_int_equal(is_lost, (done < lost ? done : lost) > 4);
-            if (is_lost) /* as all rounds would decide */
+            if (is_lost) /* all rounds would decide the same */
                 assert_int_equal(tern_tune_pick(seconds, 2, 16, 0.03), 0);
         }
         assert_int_equal(tern_tune_pick(seconds, 2, 16, 0.03), lost <= 4);
@@ -92,7 +92,7 @@ static void test_noise(void **state) {
     (void)state;
     assert_true(tern_tune_noise(seconds, 2, NULL, FIVE) == 0.0);
     assert_true(tern_tune_noise(seconds, 2, (double[]){1, 1, 2, 1, 4}, FIVE) == 0.0);
-    /* Differences of 0.25, 0.5, 0, 1 and 0.25: one wild round tells nothing. */
+    /* The differences are 0.25, 0.5, 0, 1 and 0.25. One wild round must not matter. */
     assert_true(tern_tune_noise(seconds, 2, (double[]){1.25, 0.5, 2, 2, 3}, FIVE) == 0.25);
     assert_true(tern_tune_noise(seconds, 2, seconds, 0) == 0.0);
 }
@@ -105,7 +105,7 @@ static const tern_kernel_row usual = {.name = "usual", .layout = TERN_LAYOUT_T2R
                              usual_m = {.name = "usual gemm", .layout = TERN_LAYOUT_T2R16},
                              dense_m = {.name = "dense gemm", .layout = TERN_LAYOUT_T5R16};
 
-/* The decision when every round gives the same seconds; three rows for gemv, two for gemm. */
+/* The decision if every round gives the same seconds: three kernels for gemv, two for gemm. */
 static tern_tune_choice decide(const double gemv[3], const double gemm[2]) {
     double v[FIVE * 3], m[FIVE * 2];
     for (size_t i = 0; i < FIVE * 3; i++)
@@ -128,8 +128,8 @@ static tern_tune_choice decide(const double gemv[3], const double gemm[2]) {
 }
 
 /*
- * Two kernels for each operation, the second one faster by `lead` in each of them; a second
- * measurement of the first differs by `noise`, up and down in turn.
+ * Two kernels for each operation. The second one is faster by `lead`. A second measurement of the
+ * first one differs by `noise`, alternately up and down.
  */
 static tern_tune_choice decide_in_noise(double gemv_lead, double gemv_noise, double gemm_lead,
                                         double gemm_noise) {
@@ -158,7 +158,7 @@ static tern_tune_choice decide_in_noise(double gemv_lead, double gemv_noise, dou
     return choice;
 }
 
-/* A lead must exceed what measurements of one kernel differ by, of the same operation. */
+/* A lead must exceed the difference between measurements of one kernel, for the same operation. */
 static void test_decide_in_noise(void **state) {
     (void)state;
     assert_ptr_equal(decide_in_noise(0.10, 0.0, 0.10, 0.0).gemv, &other);
@@ -169,10 +169,10 @@ static void test_decide_in_noise(void **state) {
     assert_ptr_equal(decide_in_noise(0.10, 0.0, 0.10, 0.12).gemv, &other);
     assert_ptr_equal(decide_in_noise(0.02, 0.0, 0.10, 0.0).gemv, &usual);   /* within the margin */
     assert_ptr_equal(decide_in_noise(-0.10, 0.0, -0.10, 0.0).gemv, &usual); /* slower */
-    assert_int_equal(decide_in_noise(0.10, 0.08, 0.10, 0.0).noise, 80); /* goes with the choice */
+    assert_int_equal(decide_in_noise(0.10, 0.08, 0.10, 0.0).noise, 80); /* stored with the choice */
 }
 
-/* Layouts are compared by what both operations cost, and so is their noise. */
+/* Layouts are compared by the cost of both operations, and so is the noise. */
 static void test_layouts_in_noise(void **state) {
     double v[FIVE * 2], m[FIVE * 2], quiet_v[FIVE], busy_v[FIVE], quiet_m[FIVE], busy_m[FIVE];
     (void)state;
@@ -207,13 +207,13 @@ static void test_decide(void **state) {
     assert_ptr_equal(decide((double[]){4, 3, 4}, (double[]){1, 1}).gemv, &other);
     assert_ptr_equal(decide((double[]){4, 5, 3}, (double[]){1, 1}).gemv, &dense);
     assert_ptr_equal(decide((double[]){4, 5, 3}, (double[]){1, 1}).gemm, &dense_m);
-    /* What decoding gains, prompts lose. */
+    /* Prompts lose as much as decoding gains. */
     assert_ptr_equal(decide((double[]){4, 5, 3}, (double[]){1, 2}).gemv, &usual);
     assert_ptr_equal(decide((double[]){4, 5, 3}, (double[]){1, 1.5}).gemv, &dense);
-    /* The other layout must beat the best row of the usual one, not its first. */
+    /* The other layout must beat the best kernel of the usual one, not just its first. */
     assert_ptr_equal(decide((double[]){4, 2, 3}, (double[]){1, 1}).gemv, &other);
     assert_ptr_equal(decide((double[]){4, 2, 1}, (double[]){1, 1}).gemv, &dense);
-    /* Ruled out for one operation is ruled out. */
+    /* A layout that is ruled out for one operation is ruled out. */
     assert_ptr_equal(decide((double[]){4, 5, 0}, (double[]){1, 1}).gemv, &usual);
     assert_ptr_equal(decide((double[]){4, 5, 1}, (double[]){1, 0}).gemv, &usual);
 }
@@ -246,7 +246,7 @@ static void test_set_of_choices(void **state) {
         choice.key.rows = i;
         assert_int_equal(tern_tuning_set(&t, &choice, NULL), TERN_OK);
     }
-    choice.layout = TERN_LAYOUT_ROWS; /* the last one, replaced */
+    choice.layout = TERN_LAYOUT_ROWS; /* replaces the last one */
     assert_int_equal(tern_tuning_set(&t, &choice, NULL), TERN_OK);
     assert_int_equal(t.n, 100);
     assert_int_equal(tern_tuning_find(&t, &choice.key)->layout, TERN_LAYOUT_ROWS);
@@ -260,7 +260,7 @@ static void test_set_of_choices(void **state) {
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-/* Candidates of every format, for guards of every instruction set. */
+/* Checks the candidates of every format, for guards of every instruction set. */
 static void check_candidates(const tern_guard *guard, tern_op op, tern_format format) {
     const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
     const size_t n = tern_tune_candidates(guard, op, format, rows);
@@ -302,7 +302,7 @@ static void test_candidates(void **state) {
     assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_NONE, rows), 0);
 }
 
-/* A row that was found to be wrong is not a candidate, nor is a choice of it possible. */
+/* A row that was found wrong is not a candidate, and cannot be chosen. */
 static void test_refused_row(void **state) {
     const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
     tern_guard guard = tern_guard_new(tern_cpu_features());
@@ -314,7 +314,7 @@ static void test_refused_row(void **state) {
     choice.gemm = tern_kernel_select(guard.mask, TERN_OP_GEMM, TERN_FORMAT_Q8_0);
     assert_true(tern_tune_is_possible(&guard, &choice));
     if (n < 2)
-        return; /* nothing could take its place */
+        return; /* nothing could replace it */
     guard.refused[guard.n_refused++].row = rows[0];
     assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_Q8_0, rows), n - 1);
     assert_ptr_not_equal(rows[0], choice.gemv);
@@ -335,7 +335,8 @@ static tern_tuner *new_tuner(const tern_guard *guard, tern_team *team, uint64_t 
     return tuner;
 }
 
-/* Every format, odd shapes, several threads: the table's row has figures, candidates are listed. */
+/* Every format, odd shapes, several threads: the table's row has figures, and candidates are
+ * listed. */
 static void test_measure(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     (void)state;
@@ -367,7 +368,7 @@ static bool stop_now(void *user) {
     return ++*asked > 1;
 }
 
-/* Between two rounds it may be stopped; then nothing is measured any more. */
+/* Measuring may be stopped between two rounds. Then nothing more is measured. */
 static void test_stopped(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     tern_team *team = NULL;
@@ -385,7 +386,7 @@ static void test_stopped(void **state) {
     tern_team_free(&team);
 }
 
-/* The table's first kernel and the choice's alone, for every choice. */
+/* For every choice, measures only the table's first kernel and the chosen one. */
 static void test_pair(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     const tern_kernel_row *gemv[TERN_TUNE_CANDIDATES], *gemm[TERN_TUNE_CANDIDATES];
@@ -424,7 +425,7 @@ static void test_pair(void **state) {
     tern_team_free(&team);
 }
 
-/* A matrix that the stream has no room for, and a budget that is spent. */
+/* A matrix that does not fit into the stream, and a budget that is spent. */
 static void test_nothing_measured(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     tern_team *team = NULL;

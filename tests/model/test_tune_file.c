@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices on disk, and models that are opened with them: one answer, whatever was chosen. */
+/* Choices on disk, and models that are opened with them: the same answer, whatever was chosen. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void test_round_trip(void **state) {
     free(text);
 }
 
-/* Cut anywhere, or one bit changed anywhere: it is not read. */
+/* A file that is cut anywhere, or has one bit changed, is not read. */
 static void test_damaged(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     const tern_tune_machine machine = tern_tune_this_machine(&guard);
@@ -110,7 +110,7 @@ static void test_damaged(void **state) {
 
 #define SHAPE "\"format\":\"q8_0\",\"rows\":64,\"cols\":96,\"threads\":2,\"stream\":4096"
 
-/* Reads a whole file of this machine with such a list of choices, and what follows it. */
+/* Reads a complete file of this machine with this list of choices, and the text that follows it. */
 static tern_status parse_forged(const char *list, tern_tuning *out) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     const tern_tune_machine machine = tern_tune_this_machine(&guard);
@@ -123,7 +123,7 @@ static tern_status parse_forged(const char *list, tern_tuning *out) {
     return status;
 }
 
-/* How many choices are read from a list; -1: the file is refused. */
+/* Checks how many choices are read from a list; -1: the file is refused. */
 static void check_list(const char *list, int expected) {
     tern_tuning out = {.n = 0};
     assert_int_equal(parse_forged(list, &out), expected < 0 ? TERN_ERR_JSON : TERN_OK);
@@ -131,7 +131,7 @@ static void check_list(const char *list, int expected) {
     tern_tuning_free(&out);
 }
 
-/* Files that are whole, but do not say what a tuner would. */
+/* Complete files whose contents a tuner would not write. */
 static void test_hostile(void **state) {
     const uint64_t mask = tern_cpu_features();
     const char *gemv = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_Q8_0)->name;
@@ -174,7 +174,7 @@ static void test_hostile(void **state) {
     check_list("[{\"rows\":}]", -1);
 }
 
-/* How many kinds of cores are read from a list. */
+/* Checks how many kinds of cores are read from a list. */
 static void check_cores(const char *cores, uint32_t expected) {
     tern_tuning out = {.n = 0};
     char list[1024];
@@ -184,7 +184,7 @@ static void check_cores(const char *cores, uint32_t expected) {
     tern_tuning_free(&out);
 }
 
-/* How many probes of layouts are read from a list. */
+/* Checks how many probes of layouts are read from a list. */
 static void check_probes(const char *probes, size_t expected) {
     tern_tuning out = {.n = 0};
     char list[1024];
@@ -196,7 +196,7 @@ static void check_probes(const char *probes, size_t expected) {
 
 #define PROBE(dense) "[{\"threads\":2,\"stream\":4096,\"ratio\":800,\"noise\":7" dense "}]"
 
-/* A probe is of a layout of base 3. */
+/* A probe is about a layout of base 3. */
 static void test_probe_of_no_base3(void **state) {
     (void)state;
     check_probes(PROBE(",\"dense\":\"t5r16\""), 1);
@@ -215,7 +215,7 @@ static void test_cores(void **state) {
     check_cores("[" SPEED(1025, 1024) "]", 0);
     check_cores("[" SPEED(1024, 0) "]", 0);
     check_cores("[" SPEED(1024, 1025) "]", 0);
-    check_cores("[" SPEED(500, 700) "," SPEED(500, 700) "]", 0); /* must fall */
+    check_cores("[" SPEED(500, 700) "," SPEED(500, 700) "]", 0); /* speeds must fall */
     check_cores("[" SPEED(1024, 1024) ",7]", 0);
     check_cores("[" SPEED(9, 1) "," SPEED(8, 1) "," SPEED(7, 1) "," SPEED(6, 1) "," SPEED(
                     5, 1) "," SPEED(4, 1) "," SPEED(3, 1) "," SPEED(2, 1) "]",
@@ -225,7 +225,7 @@ static void test_cores(void **state) {
                 0);
 }
 
-/* A row that this processor lacks is not read, and the file of another machine neither. */
+/* A row that this processor lacks is not read, nor is the file of another machine. */
 static void test_other_machine(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features()), weak = tern_guard_new(0);
     tern_tune_machine machine = tern_tune_this_machine(&guard);
@@ -255,7 +255,7 @@ static void test_other_machine(void **state) {
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-/* Saving keeps what is there; a file that is no good is replaced. */
+/* Saving keeps the existing choices. An invalid file is replaced. */
 static void test_save(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());
     tern_tuning all = two_choices(&guard), out = {.n = 0};
@@ -279,7 +279,7 @@ static void test_save(void **state) {
     assert_int_equal(tern_tune_save(folder, &guard, &second, NULL), TERN_OK);
     tern_tune_load(folder, &guard, &out);
     assert_int_equal(out.n, 1);
-    assert_int_equal(truncate(path, TERN_TUNE_FILE_LIMIT + 1), 0); /* too large to be looked at */
+    assert_int_equal(truncate(path, TERN_TUNE_FILE_LIMIT + 1), 0); /* too large to be read */
     tern_tuning_free(&out);
     tern_tune_load(folder, &guard, &out);
     assert_int_equal(out.n, 0);
@@ -290,7 +290,8 @@ static void test_save(void **state) {
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* With images of the weights too, which must not be taken for those of other layouts. */
+/* Opens the model with images of weights, which must not be confused with those of other
+ * layouts. */
 static tern_model *open_tuned(const char *path, uint32_t threads, const char *layout) {
     tern_model_params params = tern_model_params_default();
     tern_model *model = NULL;
@@ -306,7 +307,7 @@ static tern_model *open_tuned(const char *path, uint32_t threads, const char *la
     return model;
 }
 
-/* Each linear map finds the choice that it got, whatever layout it got with it. */
+/* Each matrix finds its own choice, whatever layout the choice has. */
 static void check_told(const tern_model *model) {
     const tern_linear *linear;
     for (size_t k = 0; (linear = tern_model_linear(model, k)) != NULL; k++) {
@@ -317,7 +318,7 @@ static void check_told(const tern_model *model) {
     }
 }
 
-/* Every candidate, forced upon the model by a file, runs, and gives the same bits. */
+/* Every candidate that a file forces upon the model runs, and gives the same bits. */
 static void check_candidates(const char *preset) {
     char *path = model_path(preset);
     const uint64_t expected = untuned_answer(path);
@@ -351,7 +352,7 @@ static void test_one_answer(void **state) {
     check_candidates("llama-tiny-q6_k");
 }
 
-/* The first load measures and keeps, the second only reads. */
+/* The first load measures and keeps the choices, the second only reads them. */
 static void test_first_load(void **state) {
     char *path = model_path("bitnet-tiny"), file[128];
     const uint64_t expected = untuned_answer(path);
@@ -362,7 +363,7 @@ static void test_first_load(void **state) {
     file_of(&model->guard, file, sizeof file);
     tern_tune_key keys[TERN_TUNE_KEYS];
     const size_t n = tern_tune_keys(model, 2, keys);
-    for (int i = 0; model->tuning.n < n && i < 20; i++) { /* a busy machine: not all at once */
+    for (int i = 0; model->tuning.n < n && i < 20; i++) { /* busy machines need several */
         tern_model_free(&model);
         model = open_tuned(path, 2, NULL);
     }
@@ -376,7 +377,7 @@ static void test_first_load(void **state) {
     params.tune = true;
     params.cache = folder_path;
     params.threads = 2;
-    params.no_weights = true; /* measures nothing, but reads what is there */
+    params.no_weights = true; /* measures nothing, but reads the file */
     assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
     assert_string_equal(tern_model_choice(model), "tuned");
     tern_model_free(&model);
@@ -388,7 +389,7 @@ static void test_first_load(void **state) {
     assert_int_equal(empty_folder(), 1);
 }
 
-/* Without a folder, or with one that is none, measurements are made and forgotten. */
+/* Without a folder, or with an unusable one, measurements are made and forgotten. */
 static void test_no_folder(void **state) {
     char *path = model_path("llama-tiny-q8_0");
     tern_model_params params = tern_model_params_default();
@@ -399,13 +400,13 @@ static void test_no_folder(void **state) {
     assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
     assert_string_equal(tern_model_choice(model), "tuned");
     tern_model_free(&model);
-    params.cache = path; /* a file */
+    params.cache = path; /* not a folder */
     assert_int_equal(tern_model_open(path, &params, &model, NULL), TERN_OK);
     tern_model_free(&model);
     unlink(path);
 }
 
-/* A layout that was asked for wins over what the file says; the head may be tuned. */
+/* A requested layout wins over the file. The head may still be tuned. */
 static void test_asked(void **state) {
     char *path = model_path("bitnet-tiny");
     (void)state;
@@ -451,8 +452,8 @@ static void keep_probe(const char *path, uint32_t ratio) {
     keep_noisy_probe(path, ratio, 7);
 }
 
-/* Where a probe was kept and nothing is measured, the layout follows from it, and from how many
- * sequences are expected. */
+/* If a probe was kept and nothing is measured, the layout follows from the probe and the expected
+ * number of sequences. */
 static void check_together(const char *path, uint32_t together, const char *asked,
                            const char *layout, bool told) {
     tern_model_params params = tern_model_params_default();
@@ -473,7 +474,7 @@ static void check_probed(const char *path, const char *asked, const char *layout
     check_together(path, 1, asked, layout, told);
 }
 
-/* Keeps the choice of base 3 for every ternary matrix of the model. */
+/* Keeps the base-3 choice for every ternary matrix of the model. */
 static void keep_choices(const char *path) {
     tern_tune_key keys[TERN_TUNE_KEYS];
     tern_model_params params = tern_model_params_default();
@@ -502,12 +503,12 @@ static void keep_choices(const char *path) {
     tern_model_free(&model);
 }
 
-/* A server's layout follows from passes over its sequences, whatever a token alone suggests. */
+/* A server's layout follows from passes over its sequences, whatever a single token suggests. */
 static void test_probed_together(void **state) {
     char *path = model_path("bitnet-tiny");
     (void)state;
     keep_probe(path, 800);
-    check_together(path, 8, NULL, "t5r16", true);  /* takes 0.9 of the time */
+    check_together(path, 8, NULL, "t5r16", true);  /* 0.9 of the time */
     check_together(path, 16, NULL, "t2r16", true); /* 1.38 */
     check_together(path, 16, "t5r16", "t5r16", false);
     keep_choices(path);
@@ -516,7 +517,7 @@ static void test_probed_together(void **state) {
     unlink(path);
     assert_int_equal(empty_folder(), 1);
     keep_choices(path = model_path("bitnet-tiny"));
-    check_together(path, 16, NULL, "t5r16", false); /* no probe: the choice is all that is known */
+    check_together(path, 16, NULL, "t5r16", false); /* no probe: only the choice is known */
     unlink(path);
     assert_int_equal(empty_folder(), 1);
 }
@@ -525,7 +526,7 @@ static void test_probed(void **state) {
     char *path = model_path("bitnet-tiny"), file[128];
     const uint64_t expected = untuned_answer(path);
     (void)state;
-    keep_noisy_probe(path, 800, 151); /* of a busy machine, reaches to the margin: not kept */
+    keep_noisy_probe(path, 800, 151); /* busy machine: noise reaches the margin, not kept */
     check_probed(path, NULL, "t2r16", false);
     keep_probe(path, 800);
     check_probed(path, NULL, "t5r16", true);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is measured after an answer, and what runs say of it. */
+/* Measurements after an answer, and what the speed of runs shows. */
 
 #include "runtime/model/tune/pace.h"
 #include "tern/tune.h"
 #include "tests/model/tune_folder.h"
 
-/* ---- what runs say --------------------------------------------------------------------------- */
+/* ---- paces of runs --------------------------------------------------------------------------- */
 
-/* Of each kind of run the least time counts; a figure that changes nothing is no news. */
+/* The least time of each kind of run counts. Returns true only if the record changes. */
 static void test_pace(void **state) {
     tern_tune_pace p = {.threads = 2};
     (void)state;
@@ -19,7 +19,7 @@ static void test_pace(void **state) {
     assert_int_equal(p.table_ns, 90000);
     assert_int_equal(p.runs, 0);
     assert_true(tern_tune_pace_note(&p, true, 80000));
-    assert_true(tern_tune_pace_note(&p, true, 85000)); /* the number of runs is news */
+    assert_true(tern_tune_pace_note(&p, true, 85000)); /* the number of runs changes */
     assert_false(tern_tune_pace_note(&p, true, 85000));
     assert_int_equal(p.chosen_ns, 80000);
     assert_int_equal(p.runs, TERN_TUNE_PACE_RUNS);
@@ -36,17 +36,17 @@ static void test_pace_disagrees(void **state) {
     (void)state;
     assert_true(disagrees(1000, 1100, 2, 10));
     assert_false(disagrees(1000, 1100, 1, 10)); /* one run is not enough */
-    assert_false(disagrees(1000, 900, 2, 10));  /* as it should be */
-    assert_false(disagrees(1000, 1030, 2, 10)); /* the margin */
+    assert_false(disagrees(1000, 900, 2, 10));  /* faster, as expected */
+    assert_false(disagrees(1000, 1030, 2, 10)); /* within the margin */
     assert_true(disagrees(1000, 1031, 2, 10));
-    assert_false(disagrees(1000, 1100, 2, 100)); /* the noise that the tuner had */
+    assert_false(disagrees(1000, 1100, 2, 100)); /* within the tuner's noise */
     assert_true(disagrees(1000, 1101, 2, 100));
-    assert_false(disagrees(0, 1100, 2, 10)); /* there was no run with the table's */
+    assert_false(disagrees(0, 1100, 2, 10)); /* no run with the table's kernels */
     assert_false(disagrees(1000, 0, 2, 10));
     tern_tune_pace p = {.table_ns = 1000, .chosen_ns = 2000, .runs = 2};
     for (p.rechecks = 0; p.rechecks < TERN_TUNE_RECHECKS; p.rechecks++)
         assert_true(tern_tune_pace_disagrees(&p, 10));
-    assert_false(tern_tune_pace_disagrees(&p, 10)); /* not for ever */
+    assert_false(tern_tune_pace_disagrees(&p, 10)); /* not forever */
     p.rechecks = 0;
     tern_tune_pace_renew(&p);
     assert_false(tern_tune_pace_disagrees(&p, 10));
@@ -99,7 +99,7 @@ static tern_tuning kept(const tern_guard *guard) {
     return all;
 }
 
-/* Opening measures no kernels; what comes later may be stopped, and serves the next model. */
+/* Opening measures no kernels. Later measurements may be stopped, and serve the next model. */
 static void test_later(void **state) {
     char *path = model_path("bitnet-tiny");
     const uint64_t expected = untuned_answer(path);
@@ -118,11 +118,11 @@ static void test_later(void **state) {
     assert_false(news.stopped);
     assert_true(news.measured >= 1);
     size_t measured = news.measured;
-    for (int i = 0; measured < n && i < 20; i++) /* a busy machine: not all at once */
+    for (int i = 0; measured < n && i < 20; i++) /* a busy machine may need several calls */
         measured += tune_it(model, NULL).measured;
     assert_int_equal(measured, n);
     assert_int_equal(tune_it(model, NULL).measured, 0);
-    assert_string_equal(tern_model_choice(model), "table"); /* stays as it is */
+    assert_string_equal(tern_model_choice(model), "table"); /* unchanged */
     tern_model_free(&model);
     model = open_later(path);
     assert_string_equal(tern_model_choice(model), "tuned");
@@ -156,7 +156,7 @@ static void test_not_later(void **state) {
     assert_int_equal(empty_folder(), 0);
 }
 
-/* What the folder's one pace is after a run of the model with these figures. */
+/* The folder's only pace after a run of the model with these figures. */
 static tern_tune_pace pace_after(const tern_model *model, size_t tokens, size_t end,
                                  double seconds) {
     tern_model_note_pace(model, tokens, end, seconds);
@@ -168,8 +168,8 @@ static tern_tune_pace pace_after(const tern_model *model, size_t tokens, size_t 
     return pace;
 }
 
-/* Runs with the table's kernels took 1 ms a token; the choices, forced upon it, take 2: they are
- * measured again. Where they agree, or were often enough, they are not. */
+/* Runs with the table's kernels took 1 ms a token. The choices, which a file forces upon the model,
+ * take 2, so they are measured again. They are not if both agree, or after enough repetitions. */
 static void test_runs_disagree(void **state) {
     char *path = model_path("bitnet-tiny");
     const uint64_t expected = untuned_answer(path);
@@ -182,7 +182,7 @@ static void test_runs_disagree(void **state) {
     if (tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_I2_S, rows) < 2) {
         tern_model_free(&model);
         unlink(path);
-        return; /* there is nothing to choose from */
+        return; /* there is no choice */
     }
     assert_int_equal(pace_after(model, TERN_TUNE_PACE_TOKENS - 1, 100, 1e-3).threads, 0);
     assert_int_equal(pace_after(model, 100, TERN_TUNE_PACE_POSITIONS + 1, 1e-3).threads, 0);
@@ -195,7 +195,7 @@ static void test_runs_disagree(void **state) {
     assert_int_equal(pace_after(model, 100, 100, 0.9e-3).runs, 2);
     assert_int_equal(tune_it(model, NULL).again, 0);
     tern_model_free(&model);
-    assert_true(force(path, 2, 2)); /* others: what runs said of the former is forgotten */
+    assert_true(force(path, 2, 2)); /* new choices: paces of the old ones are forgotten */
     model = open_later(path);
     tern_tune_pace pace = pace_after(model, 100, 100, 2e-3);
     assert_int_equal(pace.chosen_ns, 2000000);

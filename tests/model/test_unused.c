@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of keys is what docs/strict.md says, from where e2e_whole_models tries each one. */
+/* The rules for keys agree with docs/strict.md, from which e2e_whole_models tries each of them. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "runtime/model/config/unclaimed.h"
 #include "tests/support/check.h"
 
-/* As the page says it, in the second column. */
+/* The words of the page's second column. */
 static const char *const kinds[] = {
     [TERN_KEY_READ] = "read and checked",
     [TERN_KEY_TELLS] = "anything",
@@ -21,7 +21,7 @@ static const char *const kinds[] = {
     [TERN_KEY_NEVER] = "never",
 };
 
-/* Whether a line of the page is the row of this rule. */
+/* True if a line of the page is the row of this rule. */
 static bool is_row(const char *line, const tern_key_rule *rule) {
     char name[80], kind[64];
     snprintf(name, sizeof name, "`%s`", rule->suffix);
@@ -50,7 +50,7 @@ static void test_page(void **state) {
     assert_true(named > 40);
 }
 
-/* A key is known once, and what is refused says why. */
+/* Each key has one rule, and a refusal says why. */
 static void test_table(void **state) {
     size_t n;
     const tern_key_rule *rules = tern_key_rules(&n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models whose files differ from the usual ones in a way that is allowed: which head is used,
- * biases, rotation factors, loose alignment, weights that overflow; and opening a model at all.
+ * Models whose files differ from the usual in permitted ways: the choice of the head, biases,
+ * rotation factors, loose alignment, weights that overflow; and opening a model at all.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void put_floats(tiny_tensor *t, float value) {
 /* ---- the head
  * ------------------------------------------------------------------------------------- */
 
-/* bitnet: token_embd is the head even when there is an output.weight of other values. */
+/* bitnet: token_embd is the head, even if there is an output.weight with other values. */
 static void test_bitnet_head(void **state) {
     tiny_file plain = tiny_read("bitnet-tiny");
     tiny_file both = tiny_read("bitnet-tiny");
@@ -79,7 +79,7 @@ static void test_bitnet_head(void **state) {
     tiny_file_free(&both);
 }
 
-/* llama: output.weight where there is one, else token_embd. */
+/* llama: the head is output.weight if there is one, else token_embd. */
 static void test_llama_head(void **state) {
     tiny_file own = tiny_read("llama-tiny-f32");
     tiny_file tied = tiny_read("llama-tiny-f32");
@@ -113,8 +113,7 @@ static void test_llama_head_of_another_format(void **state) {
     tiny_file_free(&file);
 }
 
-/* ---- tensors that may be there
- * --------------------------------------------------------------------- */
+/* ---- optional tensors ------------------------------------------------------------------------ */
 
 static void test_biases(void **state) {
     static const char *const names[] = {"blk.0.attn_q.bias", "blk.1.attn_k.bias",
@@ -126,7 +125,7 @@ static void test_biases(void **state) {
         tiny_file biased = tiny_read("llama-tiny-q8_0");
         tiny_tensor *bias = tiny_add(&biased, names[i], TERN_FORMAT_F32, widths[i], 0);
         check_case("%s", names[i]);
-        check_logits(&plain, &biased, true); /* of zeros */
+        check_logits(&plain, &biased, true); /* the bias is zero */
         for (size_t k = 0; k < widths[i]; k++) {
             const float value = (float)k * 0.125f;
             memcpy(bias->data + k * sizeof value, &value, sizeof value);
@@ -154,7 +153,8 @@ static void test_rotation_factors(void **state) {
 /* ---- alignment
  * ------------------------------------------------------------------------------------- */
 
-/* Whether a float tensor of the file lies at an address that is not a multiple of its element. */
+/* True if a float tensor of the file lies at an address that is not a multiple of its element
+ * size. */
 static bool has_misaligned(const tiny_file *file) {
     char path[TINY_PATH_BYTES];
     tern_gguf *gguf = NULL;
@@ -171,8 +171,7 @@ static bool has_misaligned(const tiny_file *file) {
     return found;
 }
 
-/* Files with general.alignment below 32, the data moved byte by byte: the same logits. */
-/* Floats are read where their type may lie, whatever the file's alignment. */
+/* Floats are read at addresses that suit their type, whatever the alignment of the file. */
 static void check_places(const tiny_file *file) {
     char path[TINY_PATH_BYTES];
     tern_model *model = NULL;
@@ -192,6 +191,7 @@ static void check_places(const tiny_file *file) {
     tern_model_free(&model);
 }
 
+/* Files with general.alignment below 32, with the data moved byte by byte: the same logits. */
 static void check_alignment(const char *preset, uint32_t alignment) {
     static const char *const fillers[] = {"", "x", "xx", "xxx"};
     tiny_file plain = tiny_read(preset);
@@ -219,7 +219,7 @@ static void test_alignment(void **state) {
     }
 }
 
-/* Norms may be stored as F16 or BF16, wherever they lie; 1.5 is exact in all three. */
+/* Norms may be stored as F16 or BF16, at any address. 1.5 is exact in all three types. */
 static void check_norm_format(tern_format format, uint32_t alignment) {
     const uint16_t stored = format == TERN_FORMAT_F16 ? 0x3e00 : 0x3fc0;
     tiny_file plain = tiny_read("llama-tiny-q4_0");
@@ -250,7 +250,8 @@ static void test_norm_formats(void **state) {
 /* ---- overflow
  * -------------------------------------------------------------------------------------- */
 
-/* Finite weights whose products are not: the logits are refused, the session is not changed. */
+/* Finite weights with products that are not finite: the logits are refused, and the session is
+ * unchanged. */
 static void test_nonfinite_logits(void **state) {
     const int32_t tokens[] = {3, 4, 5};
     const float rows[3][2] = {{1, 2}, {3, -INFINITY}, {NAN, 0}};
@@ -326,7 +327,7 @@ static void test_describe(void **state) {
     const uint64_t layer = 256 * 256 * 2 + 128 * 256 * 2 + 3 * 640 * 256;
     const uint64_t norms = 2 * (3 * 256 + 640) + 256;
     assert_int_equal(info.parameters, 2 * layer + 515 * 256 + norms);
-    /* 2 bits; the f16 head is scanned in int8, in groups of 16 rows */
+    /* 2 bits per weight; the f16 head is scanned in int8, in groups of 16 rows */
     assert_int_equal(info.weight_bytes, 2 * layer / 4 + 528 * 256);
     assert_true(info.packed_bytes >= 2 * layer / 4 + norms * 4);
     assert_true(strlen(tern_version()) >= 5);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A block scale, a minimum or a float that cannot be is refused wherever it stands in a model, by
- * file, tensor, row, block and value; what is only unusual (zero, a sign) is not.
+ * An invalid block scale, minimum or float is refused wherever it stands in a model. The message
+ * has the file, tensor, row, block and value. Values that are only unusual (zero, a sign) are
+ * accepted.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-/* docs/formats.md: a block's bytes, columns, and where its f16 fields are. */
+/* The bytes and columns of a block, and its f16 fields, as in docs/formats.md. */
 typedef struct block {
     tern_format format;
     size_t cols, bytes, n, at[2];
@@ -28,7 +29,7 @@ static const block blocks[] = {
     {TERN_FORMAT_PQ2_0, 128, 34, 1, {0}},    {TERN_FORMAT_PTQ1_0, 128, 28, 1, {26}},
     {TERN_FORMAT_STQ1_0, 256, 42, 1, {40}},  {TERN_FORMAT_TQ1_0, 256, 54, 1, {52}},
     {TERN_FORMAT_TQ2_0, 256, 66, 1, {64}},   {TERN_FORMAT_F16, 1, 2, 1, {0}},
-    {TERN_FORMAT_BF16, 1, 2, 1, {0}},        {TERN_FORMAT_F32, 1, 4, 1, {2 /* high */}},
+    {TERN_FORMAT_BF16, 1, 2, 1, {0}},        {TERN_FORMAT_F32, 1, 4, 1, {2 /* the high half */}},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 
@@ -36,7 +37,7 @@ static bool is_ternary(const block *b) {
     return b->format == TERN_FORMAT_TQ1_0 || b->format == TERN_FORMAT_TQ2_0;
 }
 
-/* The upper 16 bits of a NaN and of infinities, which f16 has elsewhere than bf16 and f32. */
+/* The upper 16 bits of a NaN and of infinities. f16 has other patterns than bf16 and f32. */
 static uint16_t impossible(const block *b, size_t i) {
     static const uint16_t f16[] = {0x7c00, 0xfc00, 0x7e01, 0xfe00};
     static const uint16_t upper[] = {0x7f80, 0xff80, 0x7fc1, 0xffc0};
@@ -52,7 +53,7 @@ static void put(uint8_t *at, uint16_t bits) {
 
 enum { ROWS = 5, COLS = 512 };
 
-/* Every field of every block is looked at, in every row that is asked for and in no other. */
+/* Every field of every block is checked, in every requested row and in no other. */
 static void test_every_field(void **state) {
     static uint8_t data[ROWS * COLS * 4];
     (void)state;
@@ -79,7 +80,8 @@ static void test_every_field(void **state) {
     }
 }
 
-/* Zeros of both signs, the largest and the smallest numbers; a sign, but not of ternary scales. */
+/* Zeros of both signs, the largest and the smallest numbers are valid. So is a sign, except in
+ * ternary scales. */
 static void test_unusual(void **state) {
     static const uint16_t fine[] = {0x0000, 0x8000, 0x7bff, 0x0001};
     static uint8_t data[COLS * 4];
@@ -89,7 +91,7 @@ static void test_unusual(void **state) {
         const block *b = &blocks[i];
         check_case("%s", tern_format_describe(b->format)->name);
         for (size_t j = 0; j < 4; j++) {
-            memset(data, 0xff, sizeof data); /* codes and spare bits mean nothing here */
+            memset(data, 0xff, sizeof data); /* codes and spare bits do not matter here */
             for (size_t k = 0; k < COLS / b->cols; k++)
                 for (size_t f = 0; f < b->n; f++)
                     put(data + k * b->bytes + b->at[f], fine[j]);
@@ -112,7 +114,7 @@ static const block *block_of(const tiny_tensor *t) {
     return NULL;
 }
 
-/* Opens the file with a matrix whose field in a block of a row has these bits. */
+/* Opens the file after writing these bits into a field of a block of a row. */
 static tern_status open_with(tiny_file *file, const char *name, size_t row, size_t k, size_t field,
                              uint16_t bits, bool exact_head, tern_error *err) {
     const tern_model_params params = {.threads = 2, .exact_head = exact_head};
@@ -153,7 +155,7 @@ static void check_matrix(tiny_file *file, const char *preset, const tiny_tensor 
     }
 }
 
-/* Embedding, head and matrices of blocks: packed or read where they are, tied or not. */
+/* Embedding, head and matrices in blocks; packed or read in place, tied or not. */
 static void test_every_matrix(void **state) {
     static const char *const names[] = {"token_embd.weight", "output.weight", "blk.0.attn_q.weight",
                                         "blk.1.ffn_down.weight"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models with something wrong in their tensors are refused, with the file, the tensor and the
- * number in the message; models with something unusual give the logits that they must.
+ * Models with invalid tensors are refused with the file, the tensor and the number in the message.
+ * Models with unusual tensors give the logits that they must.
  */
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void negative_scale(tiny_file *f) {
     put_float(tiny_find(f, "blk.1.attn_q.weight"), 256 * 256 / 4 / sizeof(float), -0.5f);
 }
 
-/* Byte 70 of the codes holds in its highest bits element 2 * 128 + 6: row 1, column 6 of 256. */
+/* The highest bits of byte 70 of the codes hold element 2 * 128 + 6: row 1, column 6 of 256. */
 static void code_three(tiny_file *f) {
     tiny_find(f, "blk.1.attn_v.weight")->data[70] |= 0xc0;
 }
@@ -87,8 +87,8 @@ static void test_bad_data(void **state) {
     check_refused(bitnet, last_code_three, bad, "row 127, column 255");
 }
 
-/* Two bad rows of 640: the lower one at the end of what the first of three threads packs, the other
- * one at the start of the last one's part, where it is found sooner. */
+/* Two of 640 rows are bad. The lower one ends the part that the first of three threads packs; the
+ * other one begins the last thread's part, where it is found sooner. */
 static void two_codes_three(tiny_file *f) {
     tiny_tensor *t = tiny_find(f, "blk.0.ffn_up.weight");
     t->data[207 * 256 / 4] |= 0xc0;
@@ -165,7 +165,7 @@ static void test_wrong_shapes(void **state) {
     check_refused(llama, short_factors, shape, "rope_freqs.weight must be 11 values");
 }
 
-/* Every tensor of the file is needed: without any one of them it is refused by that name. */
+/* Every tensor of the file is needed. Without any one of them, the file is refused by its name. */
 static void check_all_needed(const char *preset, const char *except) {
     tiny_file names = tiny_read(preset);
     for (size_t i = 0; i < names.n; i++) {
@@ -193,7 +193,7 @@ static void check_all_needed(const char *preset, const char *except) {
 static void test_missing_tensors(void **state) {
     (void)state;
     check_all_needed("bitnet-tiny", NULL);
-    check_all_needed("llama-tiny-f32", "output.weight"); /* the embedding stands in for it */
+    check_all_needed("llama-tiny-f32", "output.weight"); /* the embedding replaces it */
 }
 
 /* Q3_K: blocks of 256 weights in 110 bytes. */
@@ -252,7 +252,7 @@ static void zero_factor(tiny_file *f) {
     tiny_add(f, "rope_freqs.weight", TERN_FORMAT_F32, 11, 0);
 }
 
-/* Tensors that would change the result are used or refused, never ignored. */
+/* Tensors that would change the result are used or refused, but never ignored. */
 static void test_unused_tensors(void **state) {
     (void)state;
     const char *llama = "llama-tiny-q8_0";

@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_MODEL_TUNE_FOLDER_H
 #define TERN_TESTS_MODEL_TUNE_FOLDER_H
 
-/* Small models, and a folder with choices for them. */
+/* Small models, and a folder for their choices. */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static inline int make_folder(void **state) {
     return mkdtemp(folder_path) == NULL;
 }
 
-/* Removes every file; how many of choices there were. */
+/* Removes every file. Returns how many of them held choices. */
 static inline size_t empty_folder(void) {
     DIR *d = opendir(folder_path);
     size_t n = 0;
@@ -63,7 +63,7 @@ static inline char *model_path(const char *preset) {
     return path;
 }
 
-/* A hash of the logits of a prompt, and of a token behind it. */
+/* A hash of the logits of a prompt, and of one more token. */
 static inline uint64_t answer(const tern_model *model, uint32_t threads) {
     int32_t tokens[TOKENS];
     tern_model_info info;
@@ -92,8 +92,8 @@ static inline uint64_t untuned_answer(const char *path) {
     return hash;
 }
 
-/* Keeps candidate i (modulo their number) of each operation for every key of the model, gemm in
- * gemv's layout; false when i is beyond all of them. */
+/* Stores candidate i (modulo their number) of each operation as the choice for every key of the
+ * model, with gemm in gemv's layout. Returns false if i is beyond all of them. */
 static inline bool force(const char *path, uint32_t threads, size_t i) {
     tern_tune_key keys[TERN_TUNE_KEYS];
     tern_cache_folder *folder = NULL;
@@ -112,7 +112,7 @@ static inline bool force(const char *path, uint32_t threads, size_t i) {
             tern_tune_candidates(&model->guard, TERN_OP_GEMM, keys[k].format, gemm);
         tern_tune_choice choice = {.key = keys[k], .gemv = gemv[i % n_gemv]};
         choice.layout = choice.gemv->layout;
-        for (size_t m = 0; m < n_gemm; m++) /* the last one of the layout on odd turns */
+        for (size_t m = 0; m < n_gemm; m++) /* for odd i, the last one of the layout */
             if (gemm[m]->layout == choice.layout && (choice.gemm == NULL || i % 2))
                 choice.gemm = gemm[m];
         any = any || i < n_gemv || i < n_gemm;

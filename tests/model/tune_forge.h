@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_MODEL_TUNE_FORGE_H
 #define TERN_TESTS_MODEL_TUNE_FORGE_H
 
-/* Files of choices that are whole and of this machine, but for their list of choices. */
+/* Complete files of choices of this machine, except that their list of choices is forged. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@
 #include "base/hash64.h"
 #include "runtime/model/tune/file.h"
 
-/* The text of such a file, with list[n] for its choices, to be freed; NULL without memory. */
+/* The text of such a file, with list[n] as its choices. The caller frees it; NULL without
+ * memory. */
 static inline char *forge_tuning(const tern_tune_machine *machine, const char *list, size_t n,
                                  size_t *size) {
     const tern_tuning none = {.n = 0};

@@ -3,11 +3,11 @@
 #define TERN_TESTS_PREFETCH_NOTED_H
 
 /*
- * Included before everything else in files of the source that ask memory ahead and that a test
- * compiles once more: what they ask for is noted, in place of advice to the processor.
+ * Included before everything else in sources that prefetch and that a test compiles a second time.
+ * The prefetches are recorded instead of advising the processor.
  */
 
-/* `keep` is the third argument of __builtin_prefetch, 3 where there is none. */
+/* `keep` is the third argument of __builtin_prefetch, or 3 if there is none. */
 void note_prefetch(const void *address, int keep);
 
 #define NOTED_ADDRESS(address, ...) (address)

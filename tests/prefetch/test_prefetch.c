@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels, threads and the work-touch ask memory for ahead. The files of the source that ask
- * are compiled into this program a second time (noted.h), and what they ask for is noted here.
+ * The memory that kernels, threads and the work-touch prefetch. The sources that prefetch are
+ * compiled into this program a second time (noted.h), and their requests are recorded here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "threads/fetch.h"
 #include "tools/touch/touch.h"
 
-enum { MOST = 1 << 16, LINE = 64, ROWS = 64 /* whose blocks are wide */, COLS = 4096, DIM = 64 };
+enum { MOST = 1 << 16, LINE = 64, ROWS = 64 /* with wide blocks */, COLS = 4096, DIM = 64 };
 
 static struct {
     const char *address[MOST];
@@ -51,7 +51,7 @@ static const tern_kernel_row *row_of(const char *path) {
     return NULL;
 }
 
-/* The number that the generated file gives the name; 0: it has none of that name. */
+/* The number that the generated file defines by that name; 0 if there is none. */
 static size_t constant_of(const char *path, const char *name) {
     char line[256];
     size_t value = 0;
@@ -77,9 +77,8 @@ static tern_format format_for(const tern_kernel_row *row) {
     return TERN_FORMAT_NONE;
 }
 
-/* The bytes that a product streams, how far ahead of them it says that it asks, and how far behind
- * their end it may ask more: where several rows are read together, for the rows that would follow.
- */
+/* The bytes that a product streams, how far ahead of them it claims to prefetch, and how far beyond
+ * their end it may go (where several rows are read together, for the rows that would follow). */
 typedef struct stream {
     const char *begin;
     size_t bytes, ahead, behind;
@@ -101,8 +100,8 @@ static stream stream_of(const char *path, const tern_kernel_row *row, const matm
                     .behind = 0};
 }
 
-/* From `ahead` on, to as far behind the end, and most lines between: what is left out is for the
- * processor, which fetches neighbours by itself. */
+/* Prefetches begin at `ahead`, go up to `behind` beyond the end, and cover most lines between.
+ * Lines that are left out are neighbours, which the processor fetches by itself. */
 static void check_stream(const stream *s) {
     const size_t lines = (s->bytes + LINE - 1) / LINE;
     char *seen = calloc(lines + 1, 1);
@@ -146,8 +145,8 @@ static void check_product(const char *path, const tern_kernel_row *row) {
     case_free(&c);
 }
 
-/* Every product that is compiled here asks for its weights as far ahead as its line of the table
- * says, all the way. */
+/* Every product that is compiled here prefetches its weights as far ahead as its line of the table
+ * says, up to the end. */
 static void test_products(void **state) {
     size_t tried = 0;
     (void)state;
@@ -204,8 +203,8 @@ static void check_attention(const tern_kernel_row *row, size_t row_bytes) {
     check_buffer_free(&states);
 }
 
-/* Of each chunk of positions the values while its scores are computed, and then the keys of the
- * next one: all memory but the keys that are read at once. */
+/* While a chunk's scores are computed its values are fetched, and then the keys of the next chunk.
+ * So all memory is prefetched except the keys that are read at once. */
 static void test_attention(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++) {
@@ -220,7 +219,8 @@ static void test_attention(void **state) {
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* The lines of a part, each once, those that are not to be kept evenly among them. */
+/* The lines of a part come once each. Those that are not to be kept are spread evenly among
+ * them. */
 static void test_lines(void **state) {
     static _Alignas(LINE) char memory[40 * LINE];
     uint64_t due = 0;
@@ -261,7 +261,7 @@ static void check_touch(touch_plan plan, size_t ahead, size_t every) {
     touch_free(&t);
 }
 
-/* As far ahead of each read as it is told, to keep or not to keep as it is told. */
+/* The work-touch prefetches at the requested distance from each read, with the requested hint. */
 static void test_touch(void **state) {
     const touch_plan plan = {.bytes = 64 * LINE, .stride = LINE, .keep_not = 100.0};
     touch_plan p = plan;

@@ -53,7 +53,7 @@ void bad(command_id command, const char *line, const char *part) {
     assert_null(strchr(err.message, '\n'));
 }
 
-/* Every variable of the table is unset before a test. */
+/* Unsets every variable of the table before a test. */
 int clean_environment(void **state) {
     (void)state;
     for (int id = 0; id < OPT_COUNT; id++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tern bench computes with: series, energy counters, work-touch, counting zeros, lists. */
+/* The calculations of tern bench: series, energy counters, work-touch, counting zeros, lists. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void test_series(void **state) {
     series_add(s, 5.0);
     assert_true(series_median(s) == 5.0 && series_spread(s) == 0.0);
     series_add(s, 1.0);
-    assert_true(series_median(s) == 3.0); /* the mean of the two in the middle */
+    assert_true(series_median(s) == 3.0); /* the mean of the two middle values */
     series_add(s, 2.0);
     assert_true(series_median(s) == 2.0);
     assert_true(series_low(s) == 1.0 && series_high(s) == 5.0);
@@ -54,7 +54,7 @@ static void write_text(const char *folder, const char *file, const char *text) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* folder/zone with the files of a counter. */
+/* Makes folder/zone with the files of a counter. */
 static void make_zone(const char *folder, const char *zone, const char *name, const char *energy) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", folder, zone);
@@ -88,14 +88,14 @@ static void test_energy(void **state) {
     assert_true(energy_open(&m, folder));
     assert_int_equal(m.n, 2);
     make_zone(folder, "intel-rapl:0", "package-0\n", "3500000\n");
-    make_zone(folder, "intel-rapl:1", "package-1\n", "500000\n"); /* once around: 1 J + 0.5 J */
+    make_zone(folder, "intel-rapl:1", "package-1\n", "500000\n"); /* wraps once: 1 J + 0.5 J */
     assert_true(energy_joules(&m) > 3.999 && energy_joules(&m) == 0.0);
     make_zone(folder, "intel-rapl:0", "package-0\n", "4500000\n");
     const double joules = energy_joules(&m);
     assert_true(joules > 0.999 && joules < 1.001); /* since the last call */
     make_zone(folder, "intel-rapl:1", "package-1\n", "nothing\n");
     assert_true(energy_joules(&m) < 0.0);
-    assert_false(energy_open(&m, folder)); /* one package alone would be wrong */
+    assert_false(energy_open(&m, folder)); /* a single package would be wrong */
     assert_int_equal(m.n, 0);
     remove_zone(folder, "intel-rapl:0");
     remove_zone(folder, "intel-rapl:1");
@@ -116,7 +116,7 @@ static void touch_and_check(size_t bytes, size_t stride, unsigned tokens) {
     assert_int_equal(t.tokens, tokens);
     assert_true(t.steps * stride >= bytes);
     assert_true(touch_is_complete(&t));
-    t.sum -= t.words[0]; /* as if one word had been left out */
+    t.sum -= t.words[0]; /* as if one word were left out */
     assert_false(touch_is_complete(&t));
     touch_free(&t);
 }
@@ -124,8 +124,8 @@ static void touch_and_check(size_t bytes, size_t stride, unsigned tokens) {
 static void test_touch(void **state) {
     (void)state;
     touch_and_check(1, 8, 3);          /* less than a word */
-    touch_and_check(4096, 64, 5);      /* round the ring of two tokens */
-    touch_and_check(100000, 256, 7);   /* no multiple of the stride */
+    touch_and_check(4096, 64, 5);      /* around the ring of two tokens */
+    touch_and_check(100000, 256, 7);   /* not a multiple of the stride */
     touch_and_check(1000, 1 << 20, 9); /* less than a stride */
     touch_and_check(12345, 24, 11);
 }
@@ -140,7 +140,7 @@ static void test_touch_hint(void **state) {
     (void)state;
     touch t;
     assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_AUTO, 4 << 20)); /* a ring of 2 MiB */
-    assert_false(t.non_temporal);                                    /* is wanted in the cache */
+    assert_false(t.non_temporal);                                    /* it belongs in the cache */
     touch_free(&t);
     assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_AUTO, 1 << 20));
     assert_true(t.non_temporal);
@@ -155,7 +155,7 @@ static void test_touch_hint(void **state) {
     touch_free(&t);
 }
 
-/* The distance and the share of words with a hint are as asked for, and no word is left out. */
+/* Distance and share of words with a hint are as requested, and no word is left out. */
 static void test_touch_ahead(void **state) {
     (void)state;
     touch t;
@@ -179,7 +179,7 @@ static void test_touch_ahead(void **state) {
     touch_token(&t);
     assert_true(touch_is_complete(&t) && t.due == 0);
     touch_free(&t);
-    assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_OFF, 0)); /* unless it is asked for */
+    assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_OFF, 0)); /* unless requested */
     assert_true(t.ahead == 0 && t.part == 0);
     touch_free(&t);
     assert_true(open_hinted(&t, 1 << 20, TOUCH_HINT_ON, 0));
@@ -195,7 +195,7 @@ static void test_zeros(void **state) {
     (void)state;
     int8_t q[130] = {0};
     sparsity_layer l = {.values = 0};
-    sparsity_count(&l, q, 130); /* two groups of 64, eight of 16, 32 of 4; two columns are left */
+    sparsity_count(&l, q, 130); /* two groups of 64, eight of 16, 32 of 4; two columns remain */
     assert_int_equal(l.values, 130);
     assert_int_equal(l.zeros, 130);
     assert_int_equal(l.groups[0], 32);
@@ -203,7 +203,7 @@ static void test_zeros(void **state) {
     assert_int_equal(l.groups[2], 2);
     assert_int_equal(l.zero_groups[2], 2);
     q[63] = -1; /* the last of a group of each size */
-    q[128] = 5; /* in none */
+    q[128] = 5; /* outside the groups */
     sparsity_count(&l, q, 130);
     assert_int_equal(l.zeros, 130 + 128);
     assert_int_equal(l.zero_groups[0], 32 + 31);
@@ -238,7 +238,7 @@ static void test_bandwidth(void **state) {
     bandwidth_close(&m); /* twice is fine */
 }
 
-/* Every instruction set of this machine has a probe whose sum is right, or there is no speed. */
+/* Every instruction set of this machine has a probe with the right sum, or no speed is reported. */
 static void test_peaks(void **state) {
     (void)state;
     assert_true(tern_roof_macs("scalar", TERN_UNIT_CODES) > 1e6);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of a cross-validation, computed by hand, and references that are refused. */
+/* Figures of a cross-validation, computed by hand, and refused references. */
 
 #include <math.h>
 #include <setjmp.h>
@@ -70,7 +70,8 @@ static void test_sums(void **state) {
     assert_near(sum_scaled_mse(&s), 2.0);
 }
 
-/* One difference that is not a near-tie fails, and so does one bad position among good ones. */
+/* A single difference that is not a near-tie fails, and so does one bad position among good
+ * ones. */
 static void test_judgement(void **state) {
     (void)state;
     greedy_difference d = {.step = 3, .near_tie = true};
@@ -144,7 +145,7 @@ static void assert_refused_text(const char *json, const char *message) {
         fail_msg("%s: %s", json, err.message);
 }
 
-/* Replaces `from` in the complete reference by `to`, which must make it one that is refused. */
+/* Replaces `from` in the complete reference by `to`. The result must be refused. */
 static void assert_refused(const char *from, const char *to, const char *message) {
     char json[1024];
     const char *at = strstr(complete, from);
@@ -185,7 +186,7 @@ static void test_refusals(void **state) {
     assert_refused("\"name\": \"e\"", "\"name\": [\"e\"]", "name is not text");
 }
 
-/* A name that is not known would leave out what it was to compare: it is named, with its place. */
+/* An unknown name would silently compare nothing, so it is reported with its place. */
 static void test_unknown_keys(void **state) {
     (void)state;
     assert_refused("\"greedy\"", "\"greedi\"", "r.json: c: 'greedi' is not a key");
@@ -199,7 +200,7 @@ static void test_unknown_keys(void **state) {
     assert_refused("[{\"position\"", "[1, {\"position\"", "c: some is not an object");
 }
 
-/* What says nothing by itself, and a case in which nothing is left. */
+/* Entries that compare nothing by themselves, and a case with no entries left. */
 static void test_nothing_to_compare(void **state) {
     (void)state;
     assert_refused("\"greedy\": [3, 4], ", "", "margins has 2 numbers for 0 tokens");

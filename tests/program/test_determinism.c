@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of runs: copied whole, hashed whole, and the first difference found and named. */
+/* Records of runs: copied and hashed completely; the first difference is found and named. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { TOKENS = 12 };
 
-/* What `bitnet-tiny` computes of twelve tokens. */
+/* The results of `bitnet-tiny` for twelve tokens. */
 static record record_of(tern_model *model) {
     record r = {0};
     int32_t tokens[TOKENS];
@@ -51,7 +51,7 @@ static uint8_t *row(const record *r, size_t layer, size_t value, size_t head, si
            (((layer * 2 + value) * r->heads + head) * r->positions + position) * r->row_bytes;
 }
 
-/* Changes are made from the last thing that is computed to the first: each is found in turn. */
+/* Changes go from the last computed thing to the first, and each is found in turn. */
 static void test_first_difference(void **state) {
     (void)state;
     tern_model *model = tiny_open("bitnet-tiny", NULL);
@@ -77,7 +77,7 @@ static void test_first_difference(void **state) {
     tern_model_free(&model);
 }
 
-/* -0 and 0 are equal and not the same. */
+/* -0 and 0 compare equal, but are not the same. */
 static void test_bits(void **state) {
     (void)state;
     tern_model *model = tiny_open("bitnet-tiny", NULL);

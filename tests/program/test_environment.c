@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables: those of options, those of others, and mistakes. */
+/* Variables: those of options, those of other programs, and mistakes. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,13 +88,13 @@ static void test_bad_variables_are_errors(void **state) {
     set("TERN_THREADS", "many");
     bad(COMMAND_RUN, "", "TERN_THREADS wants an integer from 0 to 1024, not 'many'");
     (void)good(COMMAND_RUN, "--threads 1"); /* the flag wins */
-    (void)good(COMMAND_INSPECT, "");        /* no command that takes it */
+    (void)good(COMMAND_INSPECT, "");        /* inspect does not use it */
     (void)unsetenv("TERN_THREADS");
     set("BITNET_DETERMINISTIC", "perhaps");
     bad(COMMAND_RUN, "", "BITNET_DETERMINISTIC wants 1 or 0, not 'perhaps'");
 }
 
-/* Names that others use count only with a value that is known here. */
+/* Names that other programs use only count if the value is known here. */
 static void test_common_names(void **state) {
     (void)state;
     set("PRECISION", "yes");
@@ -114,7 +114,8 @@ static void test_common_names(void **state) {
     bad(COMMAND_RUN, "", "IE_PRECISION wants one of");
 }
 
-/* Whether a variable with a value is refused, with a message that holds `part`; NULL: it is not. */
+/* Checks that a variable with this value is refused with a message that holds `part`; NULL:
+ * accepted. */
 static void check_variable(const char *name, const char *value, const char *part) {
     set(name, value);
     if (part != NULL) {

@@ -98,7 +98,7 @@ static void test_operands(void **state) {
     bad(COMMAND_INSPECT, "a b", "unexpected argument 'b'");
 }
 
-/* Arguments are the model, then the prompt (or text), but for what a flag gave. */
+/* Positional arguments are the model, then the prompt (or text), unless a flag gave them. */
 static void test_places(void **state) {
     (void)state;
     set("TERN_MODEL", "variable.gguf");
@@ -189,7 +189,7 @@ static void test_unknown_flags_get_a_hint(void **state) {
     bad(COMMAND_RUN, "--frobnicate", "unknown option '--frobnicate', see `tern run --help`");
     bad(COMMAND_RUN, "-Q", "unknown option '-Q', see `tern run --help`");
     bad(COMMAND_RUN, "-vh", "unknown option '-vh'");
-    bad(COMMAND_RUN, "--sha256", "unknown option '--sha256'"); /* of another command */
+    bad(COMMAND_RUN, "--sha256", "unknown option '--sha256'"); /* an option of another command */
     bad(COMMAND_RUN, "--mod\nel x", "'--mod?el', did you mean --model?");
     bad(COMMAND_RUN,
         "--aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -215,11 +215,10 @@ static void test_word_distance(void **state) {
     assert_int_equal(word_distance("abc", "abc"), 0);
     assert_int_equal(word_distance("abc", "acb"), 1);
     assert_int_equal(word_distance("kitten", "sitting"), 3);
-    assert_int_equal(word_distance("ca", "abc"), 3); /* restricted: no letter twice */
+    assert_int_equal(word_distance("ca", "abc"), 3); /* restricted: no letter is edited twice */
 }
 
-/* ---- options that repeat, and options without effect -------------------------------------------
- */
+/* ---- repeated options, and options without effect -------------------------------------------- */
 
 static void test_repeated(void **state) {
     (void)state;
@@ -234,7 +233,7 @@ static void test_repeated(void **state) {
     bad(COMMAND_RUN, "--stop-token 3 --stop-token x", "--stop-token wants");
     set("TERN_STOP", "c");
     const options flag = good(COMMAND_RUN, "--stop a");
-    assert_int_equal(options_count(&flag, OPT_STOP), 1); /* the flags win, all of them */
+    assert_int_equal(options_count(&flag, OPT_STOP), 1); /* all flags win over the variable */
     const options environment = good(COMMAND_RUN, "");
     assert_string_equal(options_nth(&environment, OPT_STOP, 0)->text, "c");
 }
@@ -261,7 +260,7 @@ static void test_options_without_effect(void **state) {
     bad(COMMAND_RUN, "", "IE_PRECISION wants one of");
 }
 
-/* fp32 is the float path, unless activations are named; no other type is anything. */
+/* --precision fp32 selects the float path, unless activations are named. Other values do not. */
 static void test_precision_fp32(void **state) {
     (void)state;
     const options flag = good(COMMAND_RUN, "--precision fp32");
@@ -281,7 +280,7 @@ static void test_precision_fp32(void **state) {
     assert_int_equal(hint.values[OPT_ACTIVATION_PRECISION].source, OPTION_ENVIRONMENT);
 }
 
-/* Strictly, a flag that has no effect is an error; what the environment says is a hint. */
+/* In strict mode, a flag without effect is an error. A variable without effect is only a hint. */
 static void test_hints(void **state) {
     (void)state;
     const options flag = good(COMMAND_RUN, "--strict --precision int4w");
@@ -341,7 +340,7 @@ static void test_table_is_consistent(void **state) {
     }
 }
 
-/* Every option has a group with a heading, and no command has more than ten most used ones. */
+/* Every option is in a group with a heading, and no command has more than ten common ones. */
 static void test_groups(void **state) {
     (void)state;
     for (int g = GROUP_NONE + 1; g < GROUP_COUNT; g++)
@@ -371,7 +370,7 @@ static void test_help_flag(void **state) {
     bad(COMMAND_INSPECT, "a --nonsense -- --help", "unknown option");
 }
 
-/* Captures what a help function prints and checks its width. */
+/* Captures the output of a help function and checks its width. */
 static char *captured(void (*print)(FILE *, command_id), command_id command) {
     char *text = NULL;
     size_t size = 0;
@@ -398,7 +397,7 @@ static void print_environment(FILE *out, command_id command) {
     help_print_environment(out);
 }
 
-/* Whether the text has --name as a word. */
+/* True if the text contains --name as a word. */
 static bool has_flag(const char *text, const char *name) {
     char flag[WORD_BYTES + 4];
     (void)snprintf(flag, sizeof flag, "--%s", name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logarithms of probabilities against libm, and the windows of a perplexity. */
+/* Log-probabilities against libm, and the windows of a perplexity. */
 
 #include <float.h>
 #include <math.h>
@@ -45,7 +45,7 @@ static void test_log_sum_exp(void **state) {
     assert_true(isnan(tern_log_sum_exp(broken, 2)));
 }
 
-/* Which tokens are scored, counted by hand. */
+/* The number of scored tokens, counted by hand. */
 static void test_windows(void **state) {
     (void)state;
     const perplexity_params side_by_side = {.ctx = 512, .stride = 512, .bos = -1};
@@ -60,12 +60,12 @@ static void test_windows(void **state) {
     assert_int_equal(perplexity_windows(&sliding, 13), 2);
     assert_int_equal(perplexity_windows(&sliding, 100), 2); /* max_windows */
     const perplexity_params wide = {.ctx = 10, .stride = 8, .bos = -1};
-    assert_int_equal(perplexity_scored(&wide), 4); /* never with less than half a window in front */
+    assert_int_equal(perplexity_scored(&wide), 4); /* always at least half a window of context */
     const perplexity_params smallest = {.ctx = PERPLEXITY_MIN_CTX, .stride = 1, .bos = -1};
     assert_int_equal(perplexity_scored(&smallest), 1);
 }
 
-/* -ln p of the scored tokens, one position after the other in a session. */
+/* -ln p of the scored tokens, from a session that reads one position after the other. */
 static double mean_by_session(const tern_model *model, const perplexity_params *p,
                               const int32_t *tokens, size_t windows) {
     const size_t scored = perplexity_scored(p);
@@ -86,7 +86,7 @@ static double mean_by_session(const tern_model *model, const perplexity_params *
     return sum / (double)(windows * scored);
 }
 
-/* Windows that share passes of any size have the figures of one window after the other. */
+/* Windows that share passes of any size get the same figures as one window after the other. */
 static void test_together(void **state) {
     (void)state;
     enum { TOKENS = 150 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The accuracy that receipts state: of a model's own kernels, of one token and of several. */
+/* The accuracy that receipts state: of the model's own kernels, with one token and with several. */
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-/* A product that is never made. */
+/* A product that computes nothing. */
 static void leave(const tern_matrix *w, const tern_activations *x, const tern_tile *tile, float *y,
                   size_t y_stride) {
     (void)w;
@@ -17,7 +17,7 @@ static void leave(const tern_matrix *w, const tern_activations *x, const tern_ti
         memset(y + t * y_stride + tile->r0, 0, (tile->r1 - tile->r0) * sizeof *y);
 }
 
-/* Whether all formats pass. */
+/* True if all formats pass. */
 static bool passes(const tern_model *model) {
     accuracy all[ACCURACY_MAX];
     size_t n = 0;
@@ -29,7 +29,7 @@ static bool passes(const tern_model *model) {
     return passed;
 }
 
-/* A kernel that does nothing is noticed, whichever of the two it is, in every format. */
+/* In every format, a kernel that does nothing is noticed, whether it is gemv or gemm. */
 static void test_both_products(void **state) {
     static const char *const presets[] = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"};
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host lines that may be shown again, and the lines to paste that are made of them. */
+/* Host lines that may be shown to others, and the lines to paste that are made of them. */
 #include <string.h>
 
 #include "serve/http/own_address.h"
@@ -81,7 +81,7 @@ static void test_lines(void **state) {
           "curl 'http://127.0.0.1:8080/v1'");
 }
 
-/* Whatever a client says, a socket is where it is, and its name is one word. */
+/* A socket's address does not depend on what a client says, and its name is one word. */
 static void test_sockets(void **state) {
     (void)state;
     const own_address a = {"unix:/run/it's here", "box.example"};

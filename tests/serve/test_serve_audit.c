@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's audit of itself: an answer that is another one the second time is counted. */
+/* A server's audit of itself: an answer that differs when it is repeated is counted. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@
 enum { MOST = 12 };
 
 typedef struct fixture {
-    tern_model *model, *other; /* on the processor's kernels and on scalar ones */
+    tern_model *model, *other; /* with the processor's kernels and with scalar ones */
     tern_sampler_params sampling;
     int32_t prompt[3], tokens[MOST];
-    receipt_answer answer; /* of the first */
+    receipt_answer answer; /* with the model */
     char digest[65];
     audit *audit;
 } fixture;
@@ -38,7 +38,7 @@ static tern_model *open_model(const char *isa) {
     return model;
 }
 
-/* An answer as a server gives it, beside another sequence. */
+/* An answer as a server gives it, computed beside another sequence. */
 static void give_answer(const tern_request *request) {
     tern_engine_params params = tern_engine_params_default();
     tern_engine *engine;
@@ -119,7 +119,7 @@ static void test_the_same(void **state) {
     }
 }
 
-/* Each part of an answer, changed alone. */
+/* Each part of an answer is changed alone, and each change is noticed. */
 static void test_differences(void **state) {
     (void)state;
     int32_t tokens[MOST];
@@ -149,14 +149,14 @@ static void test_one_at_a_time(void **state) {
     receipt_answer wrong = f.answer;
     wrong.n_tokens--;
     audit_note(f.audit, &f.answer);
-    audit_note(f.audit, &wrong); /* not taken */
+    audit_note(f.audit, &wrong); /* ignored, since an audit is under way */
     while (audit_step(f.audit, &found)) {
     }
     assert_int_equal(found.replays, 1);
     assert_int_equal(found.mismatches, 0);
 }
 
-/* A server of a model whose answers are repeated on the other one; the port it listens on. */
+/* Opens a server that repeats answers of `model` on `other`, and returns its port. */
 static server *open_server(const tern_model *model, const tern_model *other, uint16_t *port) {
     static keys none;
     server *s = NULL;
@@ -188,7 +188,7 @@ static void ask_for_tokens(uint16_t port) {
     (void)close(fd);
 }
 
-/* A model of other weights stands for a machine that computes wrongly. */
+/* A model with other weights stands for a machine that computes wrongly. */
 static void test_a_server_counts(void **state) {
     (void)state;
     tern_model *model = tiny_open("llama-tiny-f16", NULL);

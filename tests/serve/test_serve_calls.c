@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of tools in the text of answers, however the text arrives. */
+/* Calls of tools in the text of answers, however the text is split. */
 #include <string.h>
 
 #include "serve/interfaces/call_text.h"
@@ -9,7 +9,7 @@ typedef struct sample {
     const char *what;
     call_style style;
     const char *text;
-    const char *found; /* text as it is, "(NAME", arguments, ")" */
+    const char *found; /* plain text, "(NAME", arguments, ")" */
 } sample;
 
 #define TAGGED(x) "<tool_call>" x "</tool_call>"
@@ -94,7 +94,7 @@ static void add_end(void *user) {
     text_print(user, ")");
 }
 
-/* What is found in text that arrives in parts of at most n bytes; n = 0: of random sizes. */
+/* Checks what is found in text that arrives in parts of at most n bytes; n = 0: of random sizes. */
 static void check_found(const sample *s, uint32_t n, check_rng *rng) {
     text found = {0};
     const call_sink sink = {&found, add_text, add_name, add_text, add_end};
@@ -125,7 +125,7 @@ static void test_samples(void **state) {
     }
 }
 
-/* Texts made of what matters: nothing is lost of those without a call, however they are split. */
+/* Texts made of special pieces: without a call nothing is lost, however they are split. */
 static void test_random_texts(void **state) {
     static const char *const parts[] = {
         "<tool_call>",    "<tool", "_call>", "{",      "\"name\":",
@@ -153,7 +153,7 @@ static void test_random_texts(void **state) {
     }
 }
 
-/* What is held back is bounded, whatever comes. */
+/* The amount of text that is held back is bounded, whatever arrives. */
 static void test_bounds(void **state) {
     text found = {0};
     const call_sink sink = {&found, add_text, add_name, add_text, add_end};

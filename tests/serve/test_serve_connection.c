@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections: the bytes of clients go in, in pieces of any size, and whole replies come out, one
- * for each request, in order. The hooks say what was asked. */
+/* Connections. Clients' bytes go in, in pieces of any size, and whole replies come out, one for
+ * each request, in order. The hooks record the requests. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum { BODY = 1000, HEADER = 2000, MOST = 1 << 16 };
 static struct {
     http_server *server;
     uint16_t port;
-    _Atomic unsigned refused; /* that `done` heard of without a path */
+    _Atomic unsigned refused; /* calls of `done` without a path */
 } f;
 
 static bool admit(void *user, http_exchange *x) {
@@ -30,7 +30,7 @@ static bool admit(void *user, http_exchange *x) {
     return false;
 }
 
-/* METHOD PATH, the body, and X. */
+/* Replies with METHOD PATH, the body, and the field X. */
 static void handle(void *user, http_exchange *x) {
     size_t size;
     char *said = NULL;
@@ -81,9 +81,9 @@ static int close_server(void **state) {
     return 0;
 }
 
-/* ---- what comes out -------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
-/* All that the server sends, to its end. */
+/* Receives everything that the server sends. */
 static void hear_all(int fd, char heard[MOST]) {
     size_t n = 0;
     for (ssize_t more = 1; more > 0 && n<MOST - 1; n += more> 0 ? (size_t)more : 0)
@@ -91,17 +91,17 @@ static void hear_all(int fd, char heard[MOST]) {
     heard[n] = '\0';
 }
 
-/* Sends bytes in pieces; the client asks the server to close behind the last one. */
+/* Sends bytes in pieces. They ask the server to close after the last request. */
 static void exchange(const char *bytes, size_t size, size_t piece, char heard[MOST]) {
     const int fd = http_client_dial(f.port);
     for (size_t at = 0; at < size; at += piece)
         if (send(fd, bytes + at, at + piece < size ? piece : size - at, MSG_NOSIGNAL) < 0)
-            break; /* it does not read on */
+            break; /* the server reads no further */
     hear_all(fd, heard);
     (void)close(fd);
 }
 
-/* The statuses of all replies, each with a blank behind it. */
+/* The statuses of all replies, each followed by a blank. */
 static void statuses_of(const char *heard, char *out, size_t size) {
     size_t n = 0;
     out[0] = '\0';
@@ -114,7 +114,7 @@ typedef struct talk {
     const char *bytes;
     size_t size;
     const char *statuses;
-    const char *last; /* that the last reply ends with; NULL: it is not looked at */
+    const char *last; /* end of the last reply; NULL: not checked */
 } talk;
 
 #define TEXT(literal) literal, sizeof literal - 1
@@ -166,7 +166,7 @@ static const talk talks[] = {
     {"who asks first",
      TEXT("POST /a HTTP/1.1\r\n" CLOSE "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"
           "abc"),
-     NULL, "<POST /a [abc] >"}, /* with 100 or without, as the bytes came */
+     NULL, "<POST /a [abc] >"}, /* with or without a 100, depending on timing */
     {"who asks first and is refused",
      TEXT("POST /refused HTTP/1.1\r\n" H "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"),
      "404 ", NULL},
@@ -212,10 +212,10 @@ static void test_talks(void **state) {
             if (n < m || strcmp(heard + n - m, t->last != NULL ? t->last : "") != 0)
                 check_fail("%s", heard);
         }
-    assert_true(f.refused > 0); /* and the log hears of them */
+    assert_true(f.refused > 0); /* and the log is told of them */
 }
 
-/* Every refusal is one reply, in JSON, that says that the connection ends. */
+/* Every refusal is a single JSON reply, which says that the connection ends. */
 static void test_refusals(void **state) {
     (void)state;
     static char heard[MOST];
@@ -227,7 +227,7 @@ static void test_refusals(void **state) {
     assert_null(strstr(heard, "<html"));
 }
 
-/* Statuses that have no body: a length would be that of another reply, and none is waited for. */
+/* Statuses without a body. A length would be that of another reply, and no body is waited for. */
 static void test_bare_replies(void **state) {
     (void)state;
     static char heard[MOST];
@@ -239,7 +239,7 @@ static void test_bare_replies(void **state) {
         exchange(request, (size_t)n, (size_t)n, heard);
         const char *next = strstr(heard + 1, "HTTP/1.1 200 ");
         assert_memory_equal(heard + 9, paths[i], 3);
-        assert_true(heard[13] >= 'A'); /* with its reason */
+        assert_true(heard[13] >= 'A'); /* a reason follows the status */
         assert_non_null(next);
         assert_memory_equal(next - 4, "\r\n\r\n", 4);
         const char *length = strstr(heard, "Content-Length");
@@ -247,9 +247,9 @@ static void test_bare_replies(void **state) {
     }
 }
 
-/* ---- what is too long ------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
-/* A request of so many bytes: all in its first line, or in a field. */
+/* A request of `size` bytes, which are mostly in its first line or in a field. */
 static char *long_head(size_t size, bool line, size_t *n) {
     char *bytes = malloc(size + 256);
     assert_non_null(bytes);
@@ -278,15 +278,15 @@ static void test_long_heads(void **state) {
         char statuses[64];
         char *bytes = long_head(sizes[i].size, sizes[i].line, &n);
         check_case("%zu bytes", sizes[i].size);
-        exchange(bytes, n, 1000, heard); /* it hears why, though it sends on */
+        exchange(bytes, n, 1000, heard); /* the reply comes, though the client sends on */
         statuses_of(heard, statuses, sizeof statuses);
         assert_string_equal(statuses, sizes[i].statuses);
         free(bytes);
     }
 }
 
-/* A client that is refused while it sends is read on for a while, and so its connection ends with
- * the reply: one that were closed at once would be reset. */
+/* When a client is refused while it sends, the server reads on for a while, so that the connection
+ * ends with the reply. If it were closed at once, it would be reset. */
 static void test_refused_while_it_sends(void **state) {
     (void)state;
     size_t n;
@@ -300,7 +300,7 @@ static void test_refused_while_it_sends(void **state) {
     free(bytes);
 }
 
-/* A body in chunks of which nobody knows before how long it is. */
+/* A body in chunks, whose length is not known in advance. */
 static void test_long_chunks(void **state) {
     (void)state;
     static char heard[MOST], bytes[4 * BODY];
@@ -316,7 +316,7 @@ static void test_long_chunks(void **state) {
     }
 }
 
-/* Whoever sends far more than that is not read to the end, and hears why all the same. */
+/* A client that sends far more than the limit is not read to the end, but still gets the reply. */
 static void test_endless_chunks(void **state) {
     (void)state;
     static char heard[MOST], bytes[4 * BODY];
@@ -334,9 +334,9 @@ static void test_endless_chunks(void **state) {
     }
 }
 
-/* ---- who comes ------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
-/* Only as many as the limit says; the others wait until one has left. */
+/* There are only as many connections as the limit says. Others wait until one is closed. */
 static void test_connections_have_a_limit(void **state) {
     (void)state;
     int fds[9];
@@ -360,25 +360,26 @@ static double processor_seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Without a descriptor for who comes, who is there is served on; later both are. */
+/* Without a free descriptor, a new client waits while the existing ones are served. Later both
+ * are. */
 static void test_no_descriptors(void **state) {
     (void)state;
     struct rlimit before, none;
     const int first = http_client_dial(f.port);
     http_client_say(first, TEXT("GET /a HTTP/1.1\r\n" H "\r\n"));
     http_client_hear(first, "<GET /a [] >");
-    const int next = dup(first); /* the number that the next one gets */
+    const int next = dup(first); /* the next descriptor's number */
     (void)close(next);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
-    none.rlim_cur = (rlim_t)next + 1; /* it is the client's, and the server has none */
+    none.rlim_cur = (rlim_t)next + 1; /* the client gets it, so the server has none */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     const int other = http_client_dial(f.port);
     assert_int_equal(other, next);
     http_client_say(other, TEXT("GET /c HTTP/1.1\r\n" H "\r\n"));
     const double before_waiting = processor_seconds();
     (void)poll(NULL, 0, 1000);
-    assert_true(processor_seconds() - before_waiting < 0.02); /* it does not ask all the time */
+    assert_true(processor_seconds() - before_waiting < 0.02); /* no busy waiting */
     http_client_say(first, TEXT("GET /b HTTP/1.1\r\n" H "\r\n"));
     http_client_hear(first, "<GET /b [] >");
     struct pollfd look = {.fd = other, .events = POLLIN};
@@ -391,7 +392,7 @@ static void test_no_descriptors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_descriptors), /* the first one: no socket is about to be closed */
+        cmocka_unit_test(test_no_descriptors), /* first: no socket is about to be closed */
         cmocka_unit_test(test_talks),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_bare_replies),

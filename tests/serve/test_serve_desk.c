@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is read when: turns of owners, long bodies beside short ones, and how many may wait. */
+/* The order in which requests are read: turns between owners, long bodies beside short ones, and
+ * how many requests may wait. */
 #include <pthread.h>
 #include <string.h>
 
 #include "serve/http/desk.h"
 #include "tests/support/check.h"
 
-/* Stands in for the exchange of serve/http/http.c, of which the desk knows three functions. */
+/* Replaces the exchange of serve/http/http.c. The desk uses three of its functions. */
 struct http_exchange {
-    size_t size; /* of its body */
+    size_t size; /* of the body */
     char name;
     int owners;
 };
@@ -31,7 +32,7 @@ enum { LONG = 1 << 20, MOST = 300 };
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool held;          /* work stands still where its name is in capitals */
+    bool held;          /* requests with capital names wait */
     char log[2 * MOST]; /* names in the order in which work began */
     size_t n, ended;
 } f = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -57,7 +58,7 @@ static void hold(bool held) {
     (void)pthread_mutex_unlock(&f.lock);
 }
 
-/* Until that much work has begun, and has ended. */
+/* Waits until that much work has begun and has ended. */
 static void wait_for(size_t began, size_t ended) {
     (void)pthread_mutex_lock(&f.lock);
     while (f.n < began || f.ended < ended)
@@ -101,7 +102,7 @@ static void test_turns(void **state) {
         assert_int_equal(exchanges[i].owners, 0);
 }
 
-/* Two threads, of which long bodies have one: a short one is read while they stand still. */
+/* Long bodies may use one of two threads. So a short body is read while long ones wait. */
 static void test_long_ones_leave_a_thread(void **state) {
     (void)state;
     desk *d = open_desk(2);
@@ -132,7 +133,7 @@ static void test_how_many_may_wait(void **state) {
     assert_int_equal(n, 1 + 256);
     assert_int_equal(put(d, n, 'c', 1, "c"), DESK_FULL);
     hold(false);
-    desk_stop(d); /* all that was put is done */
+    desk_stop(d); /* finishes everything that was put */
     assert_int_equal(f.ended, n);
     assert_int_equal(put(d, n, 'a', 1, NULL), DESK_CLOSED);
     desk_free(&d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server counts of its answers: in which bucket a duration falls, what the page says of it,
- * and which durations of an answer are measured from where to where. */
+/* A server's figures about its answers: the bucket of a duration, the page that shows it, and from
+ * where to where the durations of an answer are measured. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static bool has_line(const text *page, const char *line) {
     return at != NULL && at[size] == '\n';
 }
 
-/* A bucket holds its own bound, and `+Inf` holds what is above the last one. */
+/* A bucket includes its own bound, and `+Inf` also holds durations above the last bound. */
 static void test_buckets(void **state) {
     static const double seconds[] = {0.0, 0.0005, 0.000501, 0.1, 1000.0, 1000.5, 86400.0};
     static const char *const lines[] = {
@@ -48,7 +48,7 @@ static void test_buckets(void **state) {
     text_free(&page);
 }
 
-/* The first token of an answer has no other before it. */
+/* No token precedes the first token of an answer. */
 static void test_tokens(void **state) {
     figures f = {.jobs = 0};
     (void)state;
@@ -84,7 +84,7 @@ static tern_event end_of(tern_end end, double queued, double first, double whole
                                     .seconds = whole}};
 }
 
-/* An answer, one that ended before its first token, and one that left the queue. */
+/* An answer, an answer that ended before its first token, and one that left the queue. */
 static void test_ends(void **state) {
     figures f = {.jobs = 0};
     (void)state;

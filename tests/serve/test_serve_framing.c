@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers that say where a body ends, and those that two readers could understand differently. */
+/* Headers that say where a body ends, and headers that two readers could understand differently. */
 #include "serve/http/framing.h"
 #include "tests/support/check.h"
 
@@ -92,7 +92,7 @@ static void test_table(void **state) {
     }
 }
 
-/* Whatever a header lacks, no field that follows makes up for it. */
+/* A bad header does not become sound through any later field. */
 static void test_nothing_mends_it(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
@@ -139,7 +139,7 @@ static void test_who_is_asked(void **state) {
         if (http_framing_has_one_host(&f, true) != askeds[i].sound ||
             http_framing_has_one_host(&f, false) != (askeds[i].sound && f.hosts == 1))
             check_fail("%s", askeds[i].what);
-        assert_true(http_framing_is_sound(&f, false)); /* a body's end is another matter */
+        assert_true(http_framing_is_sound(&f, false)); /* a body's end is checked apart */
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts and origins that a server without keys is asked by, at every kind of address. */
+/* Requests to a server without keys: which hosts and origins it accepts, at every kind of
+ * address. */
 #include "serve/http/gate.h"
 #include "tests/support/check.h"
 
@@ -50,7 +51,7 @@ static const struct {
     {&all, "[2001:db8::192.168.0.2]:8080", true},
     {&all, "localhost", true},
     {&all, "box:8080", true},
-    {&all, "box.:8080", false}, /* a point, so that it could be anybody's */
+    {&all, "box.:8080", false}, /* the dot makes it a name that anybody could own */
     {&all, "box.local", true},
     {&all, "box.LOCAL.:1", true},
     {&all, "host.docker.internal:8080", true},
@@ -102,7 +103,7 @@ static void test_origins(void **state) {
     } rows[] = {
         {&local, "localhost:8080", NULL, true},
         {&local, "localhost:8080", "http://localhost:8080", true},
-        {&local, "localhost:8080", "https://localhost:8080", true}, /* TLS that ends in front */
+        {&local, "localhost:8080", "https://localhost:8080", true}, /* TLS that ends at a proxy */
         {&local, "localhost", "http://localhost", true},
         {&local, "localhost", "https://localhost", true},
         {&local, "localhost:443", "https://LOCALHOST", true},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that leave, at every moment of a request, and the passes that are made for them
- * afterwards: counted, not timed. The engine asks the test for the time, in the middle of each
- * pass, and so the test holds it there.
+ * Clients that leave, at every moment of a request, and the passes that are still made for them:
+ * counted, not timed. The engine asks the test for the time during each pass, which lets the test
+ * hold it there.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -19,16 +19,16 @@
 
 enum { PROMPT = 300, PATIENCE = 1800, SUBMITS = 64 /* more than all tests make */ };
 
-/* A step asks for the time when it begins, when it admits somebody, before its pass, after it, when
- * its tokens are picked, and for each of them. */
+/* A step asks for the time when it begins, when it admits a request, before and after its pass,
+ * when its tokens are picked, and for each of them. */
 enum { CALLS = 5, FREE = 1 << 30 };
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int left;  /* questions that are answered before a pass is held */
-    bool held; /* a pass stands still */
-    bool slow; /* each question takes a while, so that others come to their turn beside passes */
+    int left;  /* clock readings until a pass is held */
+    bool held; /* a pass is being held */
+    bool slow; /* each reading takes a while, so that others get their turn */
     double now;
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .left = FREE};
 
@@ -41,7 +41,7 @@ static struct {
 
 /* ---- the clock of the engine ----------------------------------------------------------------- */
 
-/* The thread that makes passes asks far more often than those that submit, which are not held. */
+/* Only the thread that makes passes is held. It is recognised by the number of its calls. */
 static double the_time(void *user) {
     static _Thread_local unsigned asked;
     (void)user;
@@ -76,8 +76,8 @@ static void let(int calls) {
     (void)pthread_mutex_unlock(&gate.lock);
 }
 
-/* Returns when a step stands still, after let(calls). No page that asks the engine may be asked for
- * until it goes on. */
+/* Returns when a step is held, after let(calls). Until it goes on, pages that need the engine must
+ * not be requested. */
 static void wait_held(void) {
     struct timespec until;
     int late = 0;
@@ -148,7 +148,7 @@ static void wait_until(bool (*reached)(void)) {
     check_fail("it did not happen in %d seconds", PATIENCE);
 }
 
-/* The bytes of a request: a prompt of n tokens, and answers that do not end by themselves. */
+/* The bytes of a request with a prompt of n tokens and answers that do not end by themselves. */
 static size_t write_request(char *out, size_t size, size_t n, bool stream) {
     char body[4096];
     size_t used = (size_t)snprintf(body, sizeof body,
@@ -174,7 +174,7 @@ static int ask(size_t n, bool stream) {
     return fd;
 }
 
-/* ---- who leaves ------------------------------------------------------------------------------ */
+/* ---- leaving --------------------------------------------------------------------------------- */
 
 static unsigned expected;
 
@@ -182,7 +182,7 @@ static bool as_expected(void) {
     return server_active(f.server) == expected;
 }
 
-/* Sockets of this process: the server's own one is left. */
+/* The sockets of this process, without the server's own. */
 static unsigned sockets(void) {
     unsigned n = 0;
     for (int fd = 3; fd < 256; fd++) {
@@ -197,7 +197,7 @@ static bool no_socket_left(void) {
     return sockets() == 1;
 }
 
-/* From here on the thread that makes passes is known. */
+/* After this, the thread that makes passes is known. */
 static void test_an_answer(void **state) {
     (void)state;
     const int fd = ask(4, false);
@@ -206,7 +206,7 @@ static void test_an_answer(void **state) {
     wait_until(at_rest);
 }
 
-/* Before its request is whole: no pass is made for it, and nothing stays. */
+/* The client leaves before its request is whole. No pass is made for it, and nothing remains. */
 static void test_before_the_engine_hears_of_it(void **state) {
     (void)state;
     char request[8192];
@@ -229,8 +229,8 @@ static void test_before_the_engine_hears_of_it(void **state) {
     assert_int_equal(http_client_figure(f.port, "requests_total"), requests);
 }
 
-/* Leaves while a pass stands still; when that one is over, and before another is made, its client
- * is known to be gone. */
+/* The client leaves while a pass is held. The server learns that after this pass, and before the
+ * next. */
 static void leave(int fd, unsigned stay, const char *what) {
     check_case("%s", what);
     wait_held();
@@ -292,14 +292,14 @@ static void test_in_the_queue(void **state) {
     let(CALLS);
     leave(second, 1, "an answer waits for its turn");
     wait_held();
-    let(2 * CALLS); /* its end is told, which asks for the time too */
+    let(2 * CALLS); /* reporting its end reads the clock, too */
     leave(first, 0, "it has not waited");
     slow_down(false);
     let(FREE);
     wait_until(at_rest);
 }
 
-/* All is computed, and nobody is there to read it. */
+/* Everything is computed, but nobody reads it. */
 static void test_at_the_end(void **state) {
     (void)state;
     static const char request[] =

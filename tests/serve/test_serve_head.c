@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heads and bodies of requests as RFC 9112 writes them, and as it does not: whatever pieces the
- * bytes come in, they are taken for the same. */
+/* Heads and bodies of requests, correct by RFC 9112 and not. They give the same result, whatever
+ * pieces the bytes come in. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define LINE "GET /a HTTP/1.1\r\n"
 
-/* Bytes, which may hold a zero. */
+/* Bytes that may include a zero. */
 #define TEXT(literal) literal, sizeof literal - 1
 
 typedef struct head_case {
@@ -18,7 +18,7 @@ typedef struct head_case {
     const char *bytes;
     size_t size;
     http_head_verdict verdict;
-    const char *said; /* METHOD TARGET and name=value; of the fields; NULL: it is not looked at */
+    const char *said; /* METHOD TARGET and name=value; for each field; NULL: not checked */
 } head_case;
 
 static const head_case heads[] = {
@@ -98,7 +98,7 @@ static const head_case heads[] = {
     {"HTTP/1.2", TEXT("GET /a HTTP/1.2\r\n\r\n"), HTTP_HEAD_VERSION, NULL},
 };
 
-/* What a head is, when it comes in pieces. */
+/* Reads a head that comes in pieces. */
 static http_head_verdict read_in_pieces(const head_case *h, size_t piece, char *copy,
                                         http_head *out) {
     http_scan s = {0};
@@ -137,8 +137,8 @@ static void test_heads(void **state) {
         }
 }
 
-/* Every byte at every place of a sound request: what is taken is printable, and its end is where it
- * was, unless the byte makes an end. */
+/* Every byte in every place of a sound request. Accepted bytes are printable, and the end does not
+ * move, unless the byte makes an end. */
 static void test_every_byte_at_every_place(void **state) {
     (void)state;
     static const char sound[] = "GET /a HTTP/1.1\r\nHost: x\r\nLength: 12\r\n\r\n";
@@ -176,7 +176,7 @@ static void test_fields_are_found(void **state) {
     assert_null(http_head_find(&h, "x"));
 }
 
-/* What follows a head is left alone. */
+/* Bytes after a head are left alone. */
 static void test_a_head_has_an_end(void **state) {
     (void)state;
     static const char two[] = LINE "\r\n" LINE "\r\n";
@@ -191,7 +191,7 @@ typedef struct chunks_case {
     const char *what;
     const char *bytes;
     size_t size;
-    http_chunks_state state; /* at the end; SIZE stands for: more is to come */
+    http_chunks_state state; /* the final state; SIZE: there is more to come */
     const char *body;
 } chunks_case;
 
@@ -238,7 +238,7 @@ static const chunks_case bodies[] = {
     {"a line feed behind a trailer", TEXT("0\r\nA: b\n\r\n"), HTTP_CHUNKS_WRONG, ""},
 };
 
-/* Takes a body in pieces: the bytes of it, and how many of all were taken. */
+/* Takes a body in pieces. Returns its bytes, and how many bytes were used in all. */
 static size_t take_in_pieces(const chunks_case *b, size_t piece, http_chunks *c, char *out) {
     size_t at = 0, n_out = 0;
     while (at < b->size && c->state != HTTP_CHUNKS_DONE && c->state != HTTP_CHUNKS_WRONG) {
@@ -273,7 +273,7 @@ static void test_chunks(void **state) {
         }
 }
 
-/* Extensions and trailers cost their sender a limited number of bytes, over all of a body. */
+/* Extensions and trailers may take a limited number of bytes in a whole body. */
 static void test_extras_have_a_limit(void **state) {
     (void)state;
     for (int more = 0; more < 2; more++) {

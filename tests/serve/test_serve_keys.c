@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of keys: every form of a line, and what is said of one that has another. */
+/* Files of keys: every form of a line, and the message for other lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static bool opens(const keys *k, const char *text, const char *label) {
 typedef struct sound_file {
     const char *bytes;
     size_t size, n;
-    const char *key, *label; /* of one of its keys */
+    const char *key, *label; /* of one of the keys */
 } sound_file;
 
 static const sound_file sound[] = {
@@ -92,7 +92,7 @@ static void test_sound_files(void **state) {
 typedef struct wrong_file {
     const char *bytes;
     size_t size;
-    const char *line; /* what the message has, with the file's name */
+    const char *line; /* in the message, after the file's name */
 } wrong_file;
 
 static const wrong_file wrong[] = {
@@ -154,7 +154,7 @@ static void test_sizes(void **state) {
     memset(text, 'S', LONGEST_LINE + 1);
     assert_int_equal(read_keys(text, LONGEST_LINE, &k, &err), TERN_OK);
     keys_free(&k);
-    memcpy(text + LONGEST_LINE, "\r\n", 2); /* which do not count */
+    memcpy(text + LONGEST_LINE, "\r\n", 2); /* the line end does not count */
     assert_int_equal(read_keys(text, LONGEST_LINE + 2, &k, &err), TERN_OK);
     keys_free(&k);
     text[LONGEST_LINE] = 'S';
@@ -176,7 +176,7 @@ static void test_sizes(void **state) {
     free(text);
 }
 
-/* A key of a list may have any byte but a comma, and stands in one place only. */
+/* A key in a list may contain any byte except a comma. Each key may only come once. */
 static void test_lists(void **state) {
     (void)state;
     keys k = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies that their clients do not read: all of them together have a limit. */
+/* Replies that clients do not read have a common limit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "serve/http/http.h"
 #include "tests/support/check.h"
 
-enum { REPLY = 2 << 20, LIMIT = 3 << 20, CONNECTIONS = 8 }; /* a socket takes a tenth of a reply */
+enum { REPLY = 2 << 20, LIMIT = 3 << 20, CONNECTIONS = 8 }; /* a socket holds a tenth of a reply */
 
 static struct {
     char path[64];
@@ -58,7 +58,7 @@ static int ask(const char *path) {
     return fd;
 }
 
-/* The status of its reply, of which no more than the beginning is read. */
+/* The status of the reply. Only its beginning is read. */
 static int status_of(int fd) {
     char head[16] = "";
     for (size_t n = 0; n < sizeof head - 1;) {
@@ -97,19 +97,19 @@ static void test_unread_replies(void **state) {
         const int other = ask("/long");
         assert_int_equal(status_of(other), 503);
         (void)close(other);
-        const int little = ask("/short"); /* finds room all the time */
+        const int little = ask("/short"); /* always finds room */
         assert_int_equal(status_of(little), 200);
         (void)close(little);
     }
     (void)close(first);
-    while (http_active(f.server) > 0) /* what was held for it is free then */
+    while (http_active(f.server) > 0) /* then its memory is free */
         (void)usleep(1000);
     const int last = ask("/long");
     assert_int_equal(status_of(last), 200);
     (void)close(last);
 }
 
-/* They count with the others; a stream that finds no room is cut. */
+/* Streams count towards the limit, too. A stream without room is cut. */
 static void test_unread_streams(void **state) {
     (void)state;
     const int first = ask("/long"), second = ask("/stream");

@@ -12,7 +12,7 @@
 
 enum { CANARY = 0xa5, DUMP_MAX = 8 };
 
-/* With TERN_TEST_FUNCTION in the environment only the functions of that name run (* and ?). */
+/* TERN_TEST_FUNCTION in the environment limits the run to functions of that name (* and ? work). */
 __attribute__((constructor)) static void choose_functions(void) {
     const char *names = getenv("TERN_TEST_FUNCTION");
     if (names != NULL)
@@ -79,8 +79,8 @@ bool check_canary_intact(const void *p, size_t bytes) {
 }
 
 /*
- * Mappings that were given back, by their pages: asking the system for each buffer takes longer
- * than what most tests do with it.
+ * Mappings for reuse, by their number of pages. Asking the system for each buffer would take longer
+ * than most tests use it.
  */
 enum { KEPT_PAGES = 32, KEPT_OF_A_SIZE = 8 };
 static _Thread_local struct {
@@ -88,7 +88,7 @@ static _Thread_local struct {
     size_t n;
 } kept[KEPT_PAGES];
 
-/* `usable` bytes between two pages that nobody may touch. */
+/* `usable` bytes between two inaccessible pages. */
 static uint8_t *guarded(size_t usable, size_t page) {
     const size_t pages = usable / page, bytes = usable + 2 * page;
 
@@ -163,7 +163,7 @@ bool check_same_float(float a, float b) {
     return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b));
 }
 
-/* Which of n elements TERN_TEST_MUTATE spoils: n for none. */
+/* The index of the element that TERN_TEST_MUTATE spoils, among n; n: none. */
 static size_t spoiled(size_t n) {
     const char *which = getenv("TERN_TEST_MUTATE");
     if (which == NULL || n == 0)
@@ -171,7 +171,7 @@ static size_t spoiled(size_t n) {
     return strcmp(which, "last") == 0 ? n - 1 : 0;
 }
 
-/* x with its lowest bit changed. */
+/* x with its lowest bit flipped. */
 static float spoil(float x) {
     uint32_t bits = bits_of(x) ^ 1;
     memcpy(&x, &bits, sizeof x);
@@ -211,7 +211,7 @@ void check_bytes(const char *what, const void *expected, const void *got, size_t
 
 /* ---- SHA-256 (FIPS 180-4) ------------------------------------------------------------------ */
 
-/* First 32 bits of the fractional part of a root of `prime`: 1/2 or 1/3. */
+/* The first 32 bits of the fractional part of a root of `prime`, with exponent 1/2 or 1/3. */
 static uint32_t root_fraction(unsigned prime, bool cube) {
     const long double root = cube ? cbrtl((long double)prime) : sqrtl((long double)prime);
     return (uint32_t)((root - floorl(root)) * 4294967296.0L);

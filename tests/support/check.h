@@ -3,8 +3,8 @@
 #define TERN_TESTS_SUPPORT_CHECK_H
 
 /*
- * What the tests share: a seeded generator, buffers between guard pages, comparison by bits with
- * a readable dump, and a line that says which case was running when something failed.
+ * Shared parts of the tests: a seeded generator, buffers between guard pages, comparison of bits
+ * with a readable dump, and a line that tells which case was running when something failed.
  */
 
 #include <setjmp.h> /* cmocka.h needs these four before it */
@@ -19,13 +19,13 @@
 
 /* ---- the running case ---------------------------------------------------------------------- */
 
-/* Describes the case that runs now, for the messages of check_fail(). */
+/* Describes the current case for the messages of check_fail(). */
 void check_case(const char *format, ...) TERN_PRINTF(1, 2);
 
-/* Fails the test with a message that starts with the running case. */
+/* Fails the test with a message that starts with the current case. */
 void check_fail(const char *format, ...) TERN_PRINTF(1, 2);
 
-/* Leaves the test out; tests/summary.py finds the reason in tests/skips.md, or fails. */
+/* Skips the test. tests/summary.py finds the reason in tests/skips.md, or fails. */
 void check_skip(const char *reason);
 
 /* ---- random numbers ------------------------------------------------------------------------ */
@@ -51,10 +51,10 @@ float check_any_finite(check_rng *rng);
 
 typedef enum check_place {
     CHECK_END,  /* the buffer ends at an inaccessible page (less what alignment costs) */
-    CHECK_START /* the buffer starts right behind an inaccessible page */
+    CHECK_START /* the buffer starts right after an inaccessible page */
 } check_place;
 
-/* Memory between two inaccessible pages; the accessible bytes around `data` hold a canary. */
+/* Memory between two inaccessible pages. The accessible bytes around `data` hold a canary. */
 typedef struct check_buffer {
     void *data;
     size_t bytes;
@@ -62,18 +62,18 @@ typedef struct check_buffer {
     size_t map_bytes;
 } check_buffer;
 
-/* `align` is a power of two of at most a page. The contents are canary bytes. */
+/* `align` is a power of two, at most a page. The contents are canary bytes. */
 check_buffer check_buffer_new(size_t bytes, size_t align, check_place place);
 
-/* Fails when a canary around the buffer changed; then releases it and clears *buffer. */
+/* Fails if a canary around the buffer changed. Otherwise releases it and clears *buffer. */
 void check_buffer_free(check_buffer *buffer);
 
-/* Puts canary bytes into the whole buffer, and tells whether `bytes` at p still hold them. */
+/* Fills memory with canary bytes; tells whether the `bytes` at p still hold them. */
 void check_canary_fill(void *p, size_t bytes);
 bool check_canary_intact(const void *p, size_t bytes);
 
-/* Releases what the pointer holds and clears it: whoever uses it afterwards sees that it is gone,
- * and releasing it again does nothing. */
+/* Releases the object and clears the pointer. Checks that the pointer is NULL, and that releasing
+ * it again has no effect. */
 #define check_freed(release, pointer)                                                              \
     do {                                                                                           \
         release(&(pointer));                                                                       \
@@ -81,7 +81,8 @@ bool check_canary_intact(const void *p, size_t bytes);
         release(&(pointer));                                                                       \
     } while (0)
 
-/* Bytes of memory from mmap that the system has given pages for; `memory` begins a page. */
+/* Number of bytes of memory from mmap for which the system has assigned pages. `memory` is
+ * page-aligned. */
 size_t check_resident(void *memory, size_t bytes);
 
 /* ---- comparison ---------------------------------------------------------------------------- */
@@ -91,15 +92,15 @@ bool check_same_float(float a, float b);
 
 /*
  * Fails with a dump of the first differences unless all n floats are the same. With
- * TERN_TEST_MUTATE=first or =last in the environment the first or last one got has its lowest bit
- * changed before: then every test of a row must fail (tests/e2e/test_mutations.py).
+ * TERN_TEST_MUTATE=first or =last in the environment, the first or last element of `got` has its
+ * lowest bit flipped before; then every test of a kernel must fail (tests/e2e/test_mutations.py).
  */
 void check_floats(const char *what, const float *expected, const float *got, size_t n);
 
-/* As check_floats, for bytes. */
+/* The same as check_floats, for bytes. */
 void check_bytes(const char *what, const void *expected, const void *got, size_t n);
 
-/* First 16 hexadecimal digits of the SHA-256 of n bytes, in static storage. */
+/* The first 16 hexadecimal digits of the SHA-256 of n bytes, in static storage. */
 const char *check_hash(const void *bytes, size_t n);
 
 #endif

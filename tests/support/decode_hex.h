@@ -6,7 +6,7 @@
 
 #include "base/hex.h"
 
-/* Decodes hexadecimal digits in place; returns the number of bytes. */
+/* Decodes hexadecimal digits in place. Returns the number of bytes. */
 static inline size_t decode_hex(char *line) {
     size_t n = 0;
     for (; hex_digit(line[2 * n]) >= 0 && hex_digit(line[2 * n + 1]) >= 0; n++)

@@ -3,8 +3,8 @@
 #define TERN_TESTS_SUPPORT_FAILING_MALLOC_H
 
 /*
- * Memory that fails at one call, and the blocks that are in use: for the one file of a test program
- * that includes this. Sanitizers and other C libraries have their own malloc: there
+ * An allocator that fails at one call, and counts the blocks in use, for the one file of a test
+ * program that includes this. Sanitizers and other C libraries have their own malloc. Then
  * ALLOCATIONS_CAN_FAIL is false, and nothing is counted.
  */
 
@@ -13,8 +13,8 @@
 
 #include "tests/support/sanitized.h"
 
-static size_t allocations_asked, allocation_that_fails; /* counted from 1; 0: none fails */
-static long allocations_live;                           /* blocks that were not given back */
+static size_t allocations_asked, allocation_that_fails; /* numbered from 1; 0: none fails */
+static long allocations_live;                           /* blocks that were not freed */
 
 #if !defined(SANITIZED) && defined(__GLIBC__)
 

@@ -9,7 +9,7 @@ void gguf_bytes_free(gguf_bytes *b) {
     *b = (gguf_bytes){NULL, 0};
 }
 
-/* Room for `size` bytes at the end, uninitialised. */
+/* Makes room for `size` bytes at the end, which are uninitialised. */
 static uint8_t *extend(gguf_bytes *b, size_t size) {
     uint8_t *grown = realloc(b->data, b->size + size);
     if (grown == NULL)

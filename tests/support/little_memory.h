@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_SUPPORT_LITTLE_MEMORY_H
 #define TERN_TESTS_SUPPORT_LITTLE_MEMORY_H
 
-/* Sessions opened where the system gives no more memory. Not under sanitizers that map memory
+/* Opens sessions when the system gives no more memory. Not under sanitizers that map memory
  * themselves: see LITTLE_MEMORY_WORKS. */
 
 #include "tern/tern.h"
@@ -12,9 +12,9 @@
 #endif
 
 /*
- * What tern_session_new gives while this process may map `more` bytes beside what it has; the limit
- * is as it was afterwards. A session that could be opened is freed again; one that could not is
- * NULL, or the test fails.
+ * The status of tern_session_new while this process may map only `more` bytes beyond what it has.
+ * The limit is restored afterwards. An opened session is freed. A session that could not be opened
+ * must be NULL, or the test fails.
  */
 tern_status opened_within(const tern_model *model, const tern_session_params *params, uint64_t more,
                           tern_error *err);

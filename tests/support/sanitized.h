@@ -2,7 +2,7 @@
 #ifndef TERN_TESTS_SUPPORT_SANITIZED_H
 #define TERN_TESTS_SUPPORT_SANITIZED_H
 
-/* SANITIZED is defined where the address or thread sanitizer has a malloc of its own. */
+/* SANITIZED is defined if the address or thread sanitizer replaces malloc. */
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

@@ -122,7 +122,7 @@ float *tiny_floats(size_t n) {
     float *values = aligned_alloc(TERN_ALIGN, bytes);
     if (values == NULL)
         check_fail("no memory for %zu floats", n);
-    memset(values, 0xff, bytes); /* NaN: what is not written shows */
+    memset(values, 0xff, bytes); /* NaN, so that unwritten values show */
     return values;
 }
 

@@ -3,8 +3,8 @@
 #define TERN_TESTS_SUPPORT_TINY_MODEL_H
 
 /*
- * Tiny models with random weights (authoring/synth.h), in temporary files that are gone when a test
- * is over, and copies of them with something changed.
+ * Tiny models with random weights (authoring/synth.h), in temporary files that are removed when a
+ * test ends, and copies of them with changes.
  */
 
 #include "runtime/files/gguf/gguf.h"
@@ -12,38 +12,39 @@
 
 enum { TINY_PATH_BYTES = 64 };
 
-/* Presets of every weight format and of every architecture: all whose name has "-tiny" in it; NULL
+/* Presets for every weight format and every architecture: all with "-tiny" in their names. NULL
  * ends the list. */
 const char *const *tiny_presets(void);
 
-/* Names of the instruction sets that run here; returns how many. */
+/* Names of the instruction sets that run here. Returns how many there are. */
 size_t tiny_isas(const char **names, size_t capacity);
 
-/* An empty temporary file of that name; unlink() it. */
+/* Creates an empty temporary file of that name. The caller removes it with unlink(). */
 void tiny_path(char path[TINY_PATH_BYTES]);
 
-/* The model of a preset, opened for an instruction set (NULL: the best). Its file is gone. */
+/* The model of a preset, opened for an instruction set (NULL: the best). Its file is removed. */
 tern_model *tiny_open(const char *preset, const char *isa);
 
-/* The same, opened as params say. */
+/* The same, opened with these parameters. */
 tern_model *tiny_open_with(const char *preset, tern_model_params params);
 
-/* Bytes that a cache has for one position of a head. */
+/* Bytes of a cache for one position of a head. */
 size_t tiny_cache_row_bytes(tern_format kv, size_t head_dim);
 
-/* A session; fails the test when there is none. */
+/* Opens a session. Fails the test if that fails. */
 tern_session *tiny_session(const tern_model *model, tern_session_params params);
 
-/* Fails unless the caches of two sessions of one format hold the same bytes below position n. */
+/* Fails unless the caches of two sessions of the same format are equal below position n. */
 void tiny_same_cache(const tern_session *a, const tern_session *b, uint32_t n);
 
-/* Evaluates tokens; fails the test when that fails. The session's own logits. */
+/* Evaluates tokens. Fails the test if that fails. Returns the session's own logits. */
 float *tiny_eval(tern_session *s, const int32_t *tokens, size_t n);
 
-/* n ids that depend on seed and stay below the vocabulary; ids[0] is BOS where there is one. */
+/* n ids that depend on the seed and are below the vocabulary's size. ids[0] is BOS if there is
+ * one. */
 void tiny_prompt(const tern_model *model, uint64_t seed, int32_t *ids, size_t n);
 
-/* n floats aligned to TERN_ALIGN; free() them. */
+/* n floats, aligned to TERN_ALIGN. The caller frees them. */
 float *tiny_floats(size_t n);
 
 /* ---- changed models ------------------------------------------------------------------------- */
@@ -56,23 +57,23 @@ typedef struct tiny_tensor {
     size_t bytes;
 } tiny_tensor;
 
-/* A model file in memory: metadata of `source`, tensors that may be changed. */
+/* A model file in memory: the metadata of `source`, and tensors that may be changed. */
 typedef struct tiny_file {
     tern_gguf *source;
     tiny_tensor *tensors;
     size_t n;
-    uint32_t alignment; /* general.alignment; 32 writes no key */
-    const char *filler; /* not NULL: a string that moves the tensor data by its length */
+    uint32_t alignment; /* general.alignment; if it is 32, no key is written */
+    const char *filler; /* if not NULL, a string whose length shifts the tensor data */
 } tiny_file;
 
 tiny_file tiny_read(const char *preset);
 void tiny_file_free(tiny_file *file);
 
-/* The tensor of that name; fails the test when it is missing. */
+/* The tensor of that name. Fails the test if it is missing. */
 tiny_tensor *tiny_find(tiny_file *file, const char *name);
 void tiny_remove(tiny_file *file, const char *name);
 
-/* Appends a tensor of zeros. ne1 == 0 makes it a vector. */
+/* Appends a tensor of zeros. It is a vector if ne1 == 0. */
 tiny_tensor *tiny_add(tiny_file *file, const char *name, tern_format format, uint64_t ne0,
                       uint64_t ne1);
 

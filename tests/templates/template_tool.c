@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs chat templates for tests in Python. Each line of standard input is {"template", "messages",
- * "tools", "variables", "no_answer", "tokens", "now"}; each gives one line, {"text", "marks"} with
- * a number for each byte, or {"status", "error"}.
+ * "tools", "variables", "no_answer", "tokens", "now"}. The answer to it is one line: {"text",
+ * "marks"} with a number for each byte, or {"status", "error"}.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { MOST = 64 };
 
-/* A member as JSON text; NULL when there is none. The caller frees it. */
+/* A member as JSON text; NULL if it is missing. The caller frees it. */
 static char *dumped(const json_t *of, const char *name) {
     const json_t *v = json_object_get(of, name);
     return v == NULL || json_is_null(v) ? NULL : json_dump(v, (json_style){0});

@@ -10,7 +10,7 @@ static tokenizer_fixture fixture;
 static tern_grammar_tokens *tokens;
 const tern_grammar_tokens *grammar_tokens;
 
-/* In the byte alphabet, as GGUF files have it. */
+/* In the byte alphabet that GGUF files use. */
 static const char *const extra[] = {
     "</s>", "<c>", "{\"", "\":", "\"}", "abc", "\u00c3\u00a9a\u00e2\u013f", NULL};
 static const int32_t types[] = {3, 3, 1, 1, 1, 1, 1};

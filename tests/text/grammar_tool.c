@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Masks for tests in Python. Usage: grammar_tool TOKENIZER. Reads one command a line from standard
- * input, texts in hexadecimal, and answers with one line:
+ * Masks for tests in Python. Usage: grammar_tool TOKENIZER. Reads one command per line from
+ * standard input, with texts in hexadecimal, and answers each with one line:
  *
  *     schema HEX    compile it, without white space; "ok" or "no MESSAGE"
  *     spaced HEX    the same with white space

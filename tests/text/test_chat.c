@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each chat format as the text of its ids; what a user writes stays text. */
+/* Each chat format writes the expected ids. User text stays text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const char *const tokens[] = {"<s>",
 static const int32_t types[] = {3, 3, 3, 3, 3, 3, 3, 3, 3};
 static const char *const merges[] = {"a b", NULL};
 
-/* Byte-level vocabularies get their BOS from a rule, so <s> is added where pre is llama-bpe. */
+/* A rule gives byte-level vocabularies their BOS, so <s> is added where pre is llama-bpe. */
 static tokenizer_case with_template(const char *chat_template, const char *pre) {
     return (tokenizer_case){.model = "gpt2",
                             .byte_level = true,
@@ -46,7 +46,7 @@ static const tern_chat_message many[] = {{.role = "system", .content = "Be kind"
                                          {.role = "assistant", .content = "Ho"},
                                          {.role = "user", .content = "He"}};
 
-/* format: it is set by name, unless the file has it by itself. */
+/* Checks the text of a chat format, which is set by name unless the file already has it. */
 static void expect_chat(const tokenizer_case *c, const char *format,
                         const tern_chat_message *messages, size_t n, const char *expected) {
     tokenizer_fixture f;
@@ -136,7 +136,7 @@ static void llama2(void **state) {
     (void)state;
     tokenizer_case c = with_template("[INST] <<SYS>> [/INST]", "gpt-2");
     expect_chat(&c, "llama2", one, 1, "[INST] Hi [/INST]");
-    c.id_key = "tokenizer.ggml.bos_token_id"; /* EOS of byte-level files is 11 without its key */
+    c.id_key = "tokenizer.ggml.bos_token_id"; /* without its key, byte-level files use 11 as EOS */
     c.id = BOS;
     expect_chat(&c, "llama2", many, 4,
                 "[INST] <<SYS>>\nBe kind\n<</SYS>>\n\nHi [/INST] Ho \xc4\x8b<s>[INST] He [/INST]");
@@ -150,8 +150,8 @@ static void questions_and_answers(void **state) {
     expect_chat(&c, "qa", many, 4, "Q: Hi A: Ho\nQ: He A:");
 }
 
-/* What every built-in format writes of a conversation that none was made for: blanks of all kinds
- * around messages, one that is empty, a system message at the end, signs of templates. */
+/* The output of every built-in format for an unusual conversation: blanks of all kinds around
+ * messages, an empty message, a system message at the end, and template syntax. */
 static void every_format_of_an_odd_conversation(void **state) {
     (void)state;
     static const tern_chat_message odd[] = {{.role = "system", .content = "S\n"},
@@ -212,8 +212,8 @@ static void users_cannot_write_control_tokens(void **state) {
     tokenizer_close(&f);
 }
 
-/* The text of a conversation says of each byte which message it comes from; known roles are the
- * template's. */
+/* The text of a conversation tells for each byte which message it comes from. Names of known roles
+ * count as the template's own text. */
 static void texts_and_marks(void **state) {
     (void)state;
     const tokenizer_case c = with_template(RUN_CHATML, "gpt-2");
@@ -243,7 +243,7 @@ static void texts_and_marks(void **state) {
     tokenizer_close(&f);
 }
 
-/* One rendering of each format says what three calls say. */
+/* One rendering of each format gives the same results as three separate calls. */
 static void assert_rendered_as_ever(const tern_tokenizer *t, const tern_conversation *talk) {
     tern_rendering r;
     tern_error err;
@@ -286,7 +286,7 @@ static void one_rendering_is_all(void **state) {
     tokenizer_close(&f);
 }
 
-/* What a format leaves out, and what it has no place for, is said. */
+/* Parts of a conversation that a format leaves out, or cannot express, are reported. */
 static void nothing_is_lost_silently(void **state) {
     (void)state;
     const tokenizer_case c = with_template(NULL, "gpt-2");
@@ -340,7 +340,7 @@ static void refusals(void **state) {
     tokenizer_close(&f);
 }
 
-/* Templates of models in use write the ids of the format that is built in. */
+/* Templates of common models write the ids of the built-in format. */
 static void templates_write_what_is_built_in(void **state) {
     (void)state;
     static const struct {
@@ -385,7 +385,7 @@ static void templates_write_what_is_built_in(void **state) {
     }
 }
 
-/* The token that begins texts comes first, once, whether or not the template writes it. */
+/* The token that begins texts comes first and only once, whether or not the template writes it. */
 static void begins_once(void **state) {
     (void)state;
     tokenizer_case c = with_template("{{ bos_token }}{{ messages[0].content }}", "llama-bpe");
@@ -407,7 +407,8 @@ static void begins_once(void **state) {
     tokenizer_close(&f);
 }
 
-/* What cannot be run is refused by name and line, what the template refuses in its words. */
+/* A template that cannot run is refused with the name and the line. A template's own refusal keeps
+ * its words. */
 static void templates_that_fail(void **state) {
     (void)state;
     static const struct {
@@ -438,7 +439,7 @@ static void templates_that_fail(void **state) {
     }
 }
 
-/* A format that is set counts, whatever the template is, until it is taken back. */
+/* A format that is set overrides any template, until it is reset. */
 static void set_by_name(void **state) {
     (void)state;
     static const char *const names[] = {"bitnet",  "chatml",   "llama3", "zephyr",

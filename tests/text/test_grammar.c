@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grammars: texts of GBNF, masks over a small vocabulary, branches, tags. */
+/* Grammars: GBNF texts, masks over a small vocabulary, branches, tags. */
 
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void test_recursion(void **state) {
     tern_grammar_free(&g);
 }
 
-/* Numbers of rounds are counted, so large ones cost no more than small ones. */
+/* Rounds are counted, so large numbers of them cost no more than small ones. */
 static void test_counts(void **state) {
     (void)state;
     char text[5002];
@@ -93,7 +93,7 @@ static bool is_set(const uint64_t *bits, size_t i) {
     return bits[i / 64] >> (i % 64) & 1;
 }
 
-/* The tokens that may follow tokens[n] are those of `expected`, which ends with -1. */
+/* The tokens that may follow tokens[n] must be those of `expected`, which ends with -1. */
 static void expect_mask(tern_grammar *g, const int32_t *tokens, size_t n, const int32_t *expected) {
     tern_grammar_state *s = NULL;
     uint64_t allowed[WORDS + 1];
@@ -129,7 +129,8 @@ static void test_masks(void **state) {
     tern_grammar_free(&g);
 }
 
-/* A counted string: near its end tokens go that are too long, and those of which a part is. */
+/* A counted string. Near its end, tokens that are too long are excluded, even if their last
+ * character is incomplete. */
 static void test_masks_of_counts(void **state) {
     (void)state;
     tern_grammar *g = grammar_of_gbnf("root ::= [a-c\u00e9\u2764]{2,1000} \"!\"");
@@ -182,7 +183,7 @@ static uint64_t first_word(tern_grammar_state *s, uint32_t branch, const int32_t
     return allowed['0' / 64] | allowed['a' / 64];
 }
 
-/* Whatever was asked before, a mask depends on the tokens alone. */
+/* A mask depends only on the tokens, whatever was asked before. */
 static void test_progress(void **state) {
     (void)state;
     tern_grammar *g = grammar_of_gbnf("root ::= \"a\" [0-4]{2} \"b\" | \"c\" [5-9]{3}");
@@ -196,7 +197,7 @@ static void test_progress(void **state) {
     const uint64_t after_a = first_word(s, 0, one, 3, 2);
     assert_true(begin != after_a);
     const uint64_t after_56 = first_word(s, 1, other, 5, 2);
-    assert_true(first_word(s, 0, other, 5, 2) == after_56); /* other tokens than were seen */
+    assert_true(first_word(s, 0, other, 5, 2) == after_56); /* not the tokens seen last */
     assert_true(first_word(s, 0, one, 3, 2) == after_a);    /* fewer */
     assert_true(first_word(s, 1, one, 2, 2) == begin);
     const tern_progress done = {.branch = 1, .tokens = one, .n = 6, .n_prompt = 2};
@@ -262,7 +263,7 @@ static tern_grammar *listed(bool free_text, bool single) {
     return g;
 }
 
-/* One list, after which no other one follows. */
+/* There is one list, and no other one follows. */
 static void test_lists_of_tags(void **state) {
     (void)state;
     for (int free_text = 0; free_text < 2; free_text++) {

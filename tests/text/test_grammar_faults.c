@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grammars when memory is short, at every allocation in turn; and texts that are meant to exhaust
- * it, or time. */
+/* Grammars when each allocation fails in turn, and texts that are meant to exhaust memory or
+ * time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char schema[] =
 static const char gbnf[] =
     "root ::= (\"a\" | [^b-\\u00ff] item{2,300})*\nitem ::= . | \"(\" root \")\"";
 
-/* Compiles, and asks for masks along a text: the first failure, or TERN_OK. */
+/* Compiles, and computes masks along a text. Returns the first failure, or TERN_OK. */
 static tern_status use(bool is_schema, tern_error *err) {
     tern_grammar *g = NULL;
     tern_grammar_state *s = NULL;
@@ -86,7 +86,7 @@ static char *repeated(const char *first, const char *part, const char *last) {
     return text;
 }
 
-/* Any outcome but a crash: it is compiled, or refused with a message. */
+/* The text is compiled, or refused with a message; it must not crash. */
 static void compile(const char *text, bool is_schema) {
     tern_error err = {0};
     tern_grammar *g = NULL;
@@ -133,7 +133,7 @@ static void test_large_texts(void **state) {
     }
 }
 
-/* Texts that can be read in very many ways end with an error, not with a wrong mask. */
+/* Texts with very many derivations end with an error, not with a wrong mask. */
 static void test_too_many_ways(void **state) {
     (void)state;
     tern_grammar *g = grammar_of_gbnf(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas: which texts they allow, and what is refused. */
+/* Schemas: the texts that they allow, and refusals. */
 
 #include <string.h>
 
@@ -67,7 +67,7 @@ static void test_formats_of_hosts(void **state) {
                        "\"1:2:3:4:5:6:7:8:", "\"1:2:3:4:5:6:7:1.", "\"::1.2.3\"", "\"fe80::1%"));
 }
 
-/* Most of RFC 3986, 1.1.2, 3 and 5.4. */
+/* Most examples of RFC 3986, 1.1.2, 3 and 5.4. */
 static void test_formats_of_resources(void **state) {
     (void)state;
     expect_schema("{\"type\": \"string\", \"format\": \"uri\"}",
@@ -97,7 +97,7 @@ static void test_formats_of_resources(void **state) {
                   LIST("\"P\"", "\"PT\"", "\"P1Y1D", "\"P1W1", "\"P1S", "\"PT1H1S"));
 }
 
-/* Lengths that every text of a format has. */
+/* The lengths that texts of a format may have. */
 static void test_formats_with_lengths(void **state) {
     (void)state;
     expect_schema("{\"type\": \"string\", \"format\": \"uri\", \"minLength\": 1}", LIST("\"a:\""),
@@ -146,7 +146,7 @@ static void test_objects(void **state) {
                   LIST("{\"b\":1}", "{\"c\":1}"), LIST("{\"a\""));
 }
 
-/* One pattern, of all names or with no others. */
+/* One pattern: it covers all names, or no other names are allowed. */
 static void test_names_by_a_pattern(void **state) {
     (void)state;
     expect_schema("{\"type\": \"object\", \"patternProperties\": {\"^x-[a-c]+$\": {\"type\": "
@@ -204,7 +204,7 @@ static void test_combinations(void **state) {
     expect_schema("{}", LIST("[{\"a\":[true,null,1.5e3,\"x\"]}]"), LIST("[,", "{1", "nul1"));
 }
 
-/* What must not hold: each keyword of it may be the one that fails. */
+/* `not`: any keyword of its schema may be the one that fails. */
 static void test_denied(void **state) {
     (void)state;
     expect_schema("{\"type\": [\"null\", \"string\"], \"not\": {\"enum\": [\"a\", \"ab\", 1]}}",
@@ -236,7 +236,7 @@ static void test_denied(void **state) {
     expect_schema_refused("{\"not\": true}", "no text can satisfy it");
 }
 
-/* Exactly one of several that may hold together. */
+/* oneOf: exactly one of several schemas that may hold together. */
 static void test_one_of(void **state) {
     (void)state;
     expect_schema("{\"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}",

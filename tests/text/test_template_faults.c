@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chat template when memory is short, at every allocation in turn, and within each limit of
- * memory: the text, or one clear error and nothing left. */
+/* A chat template when each allocation fails in turn, and within each limit of memory: it gives the
+ * text, or one clear error and leaks nothing. */
 #include <string.h>
 
 #include "runtime/text/template/template.h"
 #include "tests/support/check.h"
 #include "tests/support/failing_malloc.h"
 
-/* Lists, dicts, loops, macros, name spaces, filters, methods and tests; tools and calls. */
+/* Uses lists, dicts, loops, macros, name spaces, filters, methods, tests, tools and calls. */
 static const char source[] =
     "{%- set ns = namespace(n=0, names=[]) -%}"
     "{%- macro line(role, text='') -%}<{{ role | upper }}>{{ text | trim }}{%- endmacro -%}"
@@ -77,8 +77,8 @@ static void test_no_memory(void **state) {
     tern_marked_free(&whole);
 }
 
-/* Each value has memory of its own here, so each place that takes some meets the limit once. Where
- * the first way to run a template meets it, another one may give another text. */
+/* Each value has its own memory here, so each place that allocates meets the limit once. When the
+ * first way to run a template meets it, another way may give a different text. */
 static void test_limit_of_memory(void **state) {
     (void)state;
     tern_tpl_limits limits = tern_tpl_usual;

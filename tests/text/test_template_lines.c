@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of chat templates name the line of what failed, also where its parts stand on other lines.
- */
+/* Errors of chat templates name the line of the failing part, even if the expression spans
+ * lines. */
 #include <stdio.h>
 #include <string.h>
 

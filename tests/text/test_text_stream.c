@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text as it arrives: whole characters only. In the byte-level vocabulary id b is byte b. */
+/* Text in pieces, but whole characters only. In the byte-level vocabulary, id b is byte b. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -46,8 +46,8 @@ static void characters_are_not_split(void **state) {
     expect_push(s, 0x9F, "");
     expect_push(s, 0x99, "");
     expect_push(s, 0x82, "\U0001F642");
-    expect_push(s, 256, " end"); /* no space is stripped from byte-level text */
-    expect_push(s, 257, "");     /* control */
+    expect_push(s, 256, " end"); /* byte-level text keeps its spaces */
+    expect_push(s, 257, "");     /* a control token */
     expect_push(s, -1, "");
     expect_push(s, 'x', "x");
     expect_flush(s, "");
@@ -69,7 +69,7 @@ static void broken_sequences_are_replaced(void **state) {
     expect_push(s, 0xC3, "\uFFFD");
     expect_flush(s, "\uFFFD");
     expect_flush(s, "");
-    expect_push(s, 'b', "b"); /* a flushed stream may go on */
+    expect_push(s, 'b', "b"); /* a flushed stream may be continued */
     tern_text_stream_free(&s);
     tokenizer_close(&f);
 }
@@ -85,7 +85,7 @@ static void the_first_space(void **state) {
     expect_push(s, 3, " he");
     tern_text_stream_free(&s);
     assert_int_equal(tern_text_stream_new(f.t, true, &s, NULL), TERN_OK);
-    expect_push(s, 4, ""); /* a lone space is the one that goes */
+    expect_push(s, 4, ""); /* the dropped space is a token of its own */
     expect_push(s, 3, " he");
     tern_text_stream_free(&s);
     assert_int_equal(tern_text_stream_new(f.t, false, &s, NULL), TERN_OK);
@@ -111,7 +111,7 @@ typedef struct utf8_case {
     size_t size;
 } utf8_case;
 
-/* Edges of the table of well-formed sequences in the Unicode standard. */
+/* Edge cases of the table of well-formed sequences in the Unicode standard. */
 static void well_formed_sequences(void **state) {
     (void)state;
     static const utf8_case cases[] = {
@@ -144,7 +144,7 @@ static void well_formed_sequences(void **state) {
     }
 }
 
-/* Pushes a byte each; what was given lives until the turn. */
+/* Pushes one byte at a time. The returned pieces stay valid until the next turn. */
 static void push_text(tern_answer_text *t, const char *text, const char *certain) {
     char all[32] = "";
     tern_answer_text_turn(t);
@@ -156,8 +156,8 @@ static void push_text(tern_answer_text *t, const char *text, const char *certain
     assert_string_equal(all, certain);
 }
 
-/* What may begin a stop is held; a stop and what follows it are not part of the text; one space at
- * the start is dropped before stops are looked for. */
+/* Text that may begin a stop is held back. A stop and everything after it are not part of the text.
+ * One space at the start is dropped before stops are searched. */
 static void text_up_to_a_stop(void **state) {
     (void)state;
     tokenizer_fixture f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AC:8. Encoding and decoding with small vocabularies, found in model files without being told. In
- * byte-level ones id b is byte b. */
+/* AC:8. Encoding and decoding with small vocabularies, whose type is found in the model file. In
+ * byte-level ones, id b is byte b. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { HE = 256, LL, HELL, HELLO, SPACE_W, END, BEGIN, MARK, MARK_LONG, WHOLE };
 static const char *const bpe_tokens[] = {"he",  "ll",     "hell",    "hello",    "\u0120w", "<end>",
                                          "<s>", "<mark>", "<mark>!", "w\u0120w", NULL};
 static const int32_t bpe_types[] = {1, 1, 1, 1, 1, 3, 3, 4, 4, 1};
-/* "l l" twice: the first rank counts. "o w" makes something that is not a token. */
+/* "l l" comes twice: its first rank counts. "o w" gives something that is not a token. */
 static const char *const bpe_merges[] = {"h e",      "l l", "he ll", "hell o",
                                          "\u0120 w", "o h", "l l",   NULL};
 static const tokenizer_case bpe = {.model = "gpt2",
@@ -34,9 +34,9 @@ static void merges_follow_rank(void **state) {
     assert_string_equal(tern_tokenizer_pre(f.t), "gpt-2");
     EXPECT_IDS(f.t, "hello", 0, HELLO);
     EXPECT_IDS(f.t, "hello wll", 0, HELLO, SPACE_W, LL);
-    EXPECT_IDS(f.t, "lll", 0, LL, 'l'); /* of equal ranks the leftmost */
+    EXPECT_IDS(f.t, "lll", 0, LL, 'l'); /* among equal ranks, the leftmost */
     EXPECT_IDS(f.t, "hehe\n", 0, HE, HE, '\n');
-    EXPECT_IDS(f.t, "ohe", 0, 'o', HE); /* "h e" before "o h", which would begin further left */
+    EXPECT_IDS(f.t, "ohe", 0, 'o', HE); /* "h e" before "o h", though that begins further left */
     EXPECT_TEXT(f.t, false, "hello w\n", HELLO, SPACE_W, '\n');
     tokenizer_close(&f);
 }
@@ -58,7 +58,7 @@ static void whole_pieces_only_where_the_rule_says(void **state) {
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, &c, "llama-bpe"), TERN_OK);
     EXPECT_IDS(f.t, "abc", 0, 256);
-    EXPECT_IDS(f.t, "abc", TERN_TOKENIZE_SPECIAL, 11, 256); /* the default BOS; this rule adds it */
+    EXPECT_IDS(f.t, "abc", TERN_TOKENIZE_SPECIAL, 11, 256); /* this rule adds the default BOS */
     tokenizer_close(&f);
     assert_int_equal(tokenizer_open(&f, &c, "dbrx"), TERN_OK);
     EXPECT_IDS(f.t, "abc", TERN_TOKENIZE_SPECIAL, 'a', 'b', 'c');
@@ -96,7 +96,7 @@ static void begin_and_end_tokens(void **state) {
     c.true_key = "tokenizer.ggml.add_bos_token";
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
     assert_int_equal(tern_token_bos(f.t), BEGIN);
-    assert_int_equal(tern_token_eos(f.t), 11); /* what a file without the key means */
+    assert_int_equal(tern_token_eos(f.t), 11); /* the default without the key */
     EXPECT_IDS(f.t, "he", TERN_TOKENIZE_SPECIAL, BEGIN, HE);
     EXPECT_IDS(f.t, "", TERN_TOKENIZE_SPECIAL, BEGIN);
     tokenizer_close(&f);
@@ -200,7 +200,7 @@ static void scores_decide(void **state) {
     assert_int_equal(tern_tokenize(f.t, "", 0, 0, NULL, 0, &(size_t){0}, NULL), TERN_OK);
     tokenizer_close(&f);
 
-    /* Of two that overlap the better score, not the one further left. */
+    /* The pair with the better score wins, not the leftmost of two that overlap. */
     static const char *const tokens[] = {"<unk>", "<s>", "</s>", "\u2581", "a",
                                          "b",     "c",   "ab",   "bc",     NULL};
     static const int32_t types[] = {2, 3, 3, 1, 1, 1, 1, 1, 1};
@@ -212,7 +212,8 @@ static void scores_decide(void **state) {
     tokenizer_close(&f);
 }
 
-/* The tokenizer's other name. */
+/* The text of a conversation tells for each byte which message it comes from. Names of known roles
+ * count as the template's own text. */
 static void sentencepiece(void **state) {
     (void)state;
     tokenizer_case other = spm;
@@ -229,7 +230,7 @@ static void bytes_stand_in(void **state) {
     (void)state;
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, &spm, NULL), TERN_OK);
-    /* U+20AC is E2 82 AC: one byte token, two bytes that have none */
+    /* U+20AC is E2 82 AC: one byte has a token, two have none */
     EXPECT_IDS(f.t, "\xE2\x82\xAC", 0, S_SPACE, S_EURO2, S_UNK, S_UNK);
     EXPECT_IDS(f.t, "\xFFh", 0, S_SPACE, S_FF, S_H); /* broken text keeps its bytes */
     EXPECT_TEXT(f.t, true, "he\xEF\xBF\xBDh", S_SPACE_HE, S_FF, S_H);
@@ -244,14 +245,13 @@ static void one_leading_space_is_dropped(void **state) {
     EXPECT_TEXT(f.t, true, " he he", S_SPACE, S_SPACE_HE, S_SPACE_HE);
     EXPECT_TEXT(f.t, false, "<s> he", S_BOS, S_SPACE_HE);
     tokenizer_close(&f);
-    assert_int_equal(tokenizer_open(&f, &bpe, NULL), TERN_OK); /* here a space is a space */
+    assert_int_equal(tokenizer_open(&f, &bpe, NULL), TERN_OK); /* here a space is kept as a space */
     EXPECT_TEXT(f.t, true, " wll", SPACE_W, LL);
     EXPECT_TEXT(f.t, true, " he", ' ', HE);
     tokenizer_close(&f);
 }
 
-/* Marks for the model, the unknown token and ids that are not used are not text; names that users
- * gave are. */
+/* Control tokens, the unknown token and unused ids are not text. Tokens that users added are. */
 static void silent_tokens(void **state) {
     (void)state;
     int32_t types[] = {2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6};

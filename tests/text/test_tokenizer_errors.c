@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file may leave out or get wrong, and what it is told. */
+/* Missing and wrong entries of files, and the resulting messages. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void pre_tokenizer_names(void **state) {
     tokenizer_close(&f);
 }
 
-/* The vocabulary size of BitNet 2B decides only together with the architecture. */
+/* The vocabulary size of BitNet 2B only decides together with the architecture. */
 static void bitnet_without_pre(void **state) {
     (void)state;
     enum { TOKENS = 128256, TEXT = 24 };
@@ -158,7 +158,7 @@ static void bad_ids(void **state) {
 static void wrong_types_of_keys(void **state) {
     (void)state;
     tokenizer_case c = good_bpe;
-    c.id_key = "tokenizer.ggml.add_bos_token"; /* a number where a bool belongs */
+    c.id_key = "tokenizer.ggml.add_bos_token"; /* a number instead of a bool */
     expect_failure(&c, NULL, TERN_ERR_TOKENIZER_DATA, "is not a bool");
     c.id_key = "tokenizer.chat_template";
     expect_failure(&c, NULL, TERN_ERR_TOKENIZER_DATA, "is not a string");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tern_tokenizer_open: what lies beside a tokenizer.json counts, and files that are none. */
+/* tern_tokenizer_open: files beside a tokenizer.json count, and other files are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

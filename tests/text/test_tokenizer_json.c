@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokenizer.json files and plain vocabularies: what they mean, what of them is refused. */
+/* tokenizer.json files and plain vocabularies: their meaning, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void refuse(const char *text, tern_status status, const char *part) {
                  part);
 }
 
-/* A tokenizer.json; model is put behind its type, rest behind its decoder. */
+/* A tokenizer.json. `model` is inserted after the model's type, `rest` after the decoder. */
 #define DOCUMENT(model, rest)                                                                      \
     "{\"version\": \"1.0\", \"model\": {\"type\": \"BPE\", " model "}, "                           \
     "\"decoder\": {\"type\": \"ByteLevel\"}" rest "}"
@@ -77,7 +77,7 @@ static void whole_pieces(void **state) {
     tern_tokenizer *t = build(DOCUMENT(VOCAB "\"ignore_merges\": true, " MERGES, ", " BYTES));
     EXPECT_IDS(t, "hello hello", 0, 8, 7, 6, 3);
     tern_tokenizer_free(&t);
-    /* But not a token that the model itself does not have. */
+    /* But not for a token that the model itself lacks. */
     t = build(DOCUMENT(VOCAB "\"ignore_merges\": true, " MERGES,
                        ", " BYTES ", \"added_tokens\": [{\"id\": 10, \"content\": \"xh\", "
                        "\"special\": true}]"));
@@ -86,7 +86,7 @@ static void whole_pieces(void **state) {
     tern_tokenizer_free(&t);
 }
 
-/* The later of two equal merges counts; characters without a token vanish before merging. */
+/* The later of two equal merges counts. Characters without a token vanish before merging. */
 static void odd_merges(void **state) {
     (void)state;
     tern_tokenizer *t = build(
@@ -116,10 +116,10 @@ static void added_tokens(void **state) {
     (void)state;
     tern_tokenizer *t =
         build(DOCUMENT(VOCAB MERGES, ", " BYTES ", \"added_tokens\": [" ADDED_LIST "]"));
-    EXPECT_IDS(t, "lxlxl", 0, 16, 9, 2);       /* each character is of one token */
+    EXPECT_IDS(t, "lxlxl", 0, 16, 9, 2);       /* each character belongs to one token */
     EXPECT_IDS(t, "<a>h<a>b", 0, 10, 0, 11);   /* the longest at each place */
     EXPECT_IDS(t, "h  <l> h", 0, 0, 12, 7, 0); /* with the white space before it */
-    EXPECT_IDS(t, "h <r>  h", 0, 0, 7, 13, 0); /* and behind it */
+    EXPECT_IDS(t, "h <r>  h", 0, 0, 7, 13, 0); /* and after it */
     EXPECT_IDS(t, "hex hexe", 0, 14, 7, 4, 9, 1);
     EXPECT_IDS(t, "h<s>", TERN_TOKENIZE_PARSE, 0, 15);
     EXPECT_IDS(t, "hs", 0, 0); /* text without a token vanishes */
@@ -160,7 +160,7 @@ static void sentencepiece_style(void **state) {
     tern_tokenizer_free(&t);
 }
 
-/* Joining by these scores does what the merges do: for GGUF files, which have no such merges. */
+/* These scores lead to the same joins as the merges, for GGUF files, which have no such merges. */
 static void scores_from_ranks(void **state) {
     (void)state;
     tern_error err = {0};
@@ -225,7 +225,7 @@ static void metaspace(void **state) {
     tern_tokenizer_free(&t);
     t = build(METASPACE("first"));
     EXPECT_IDS(t, "a a", 0, 8, 8);
-    EXPECT_IDS(t, "<x>a", 0, 11, 0); /* not behind another token */
+    EXPECT_IDS(t, "<x>a", 0, 11, 0); /* not after another token */
     tern_tokenizer_free(&t);
 }
 
@@ -261,7 +261,7 @@ static void plain(void **state) {
         "{\"vocab\": {\"a\": 0, \"\\u0120b\": 1, \"END\": 2, \"\\u00c3\": 3, \"\\u00a9\": 4}, "
         "\"special_tokens\": {\"eos_token\": \"END\"}}");
     EXPECT_IDS(t, "a b\xC3\xA9", 0, 0, 1, 3, 4);
-    EXPECT_IDS(t, "END", 0); /* text does not become it */
+    EXPECT_IDS(t, "END", 0); /* text does not turn into the token */
     EXPECT_TEXT(t, false, "a b\xC3\xA9", 0, 1, 3, 4);
     assert_int_equal(tern_token_eos(t), 2);
     tern_tokenizer_free(&t);
@@ -333,7 +333,7 @@ static void refused_parts(void **state) {
     }
 }
 
-/* Kinds that nobody knows, and those that are nearly one that is known: each by its name. */
+/* Unknown kinds, and kinds that resemble a known one, are refused by name. */
 static void unknown_kinds(void **state) {
     static const char *const kinds[] = {
         "Nonsense",  "bpe",       "BPE2",       "BP",   "unigram",  "Unigram ",  "WordPieces",
@@ -366,7 +366,7 @@ static void unknown_kinds(void **state) {
     refuse("{\"model\": {\"type\": \"\", " VOCAB MERGES "}}", TERN_ERR_TOKENIZER_MODEL, "''");
 }
 
-/* A text that would grow without bounds, and a pattern that would run for ever. */
+/* A text that would grow without bounds, and a pattern that would run forever. */
 static void limits(void **state) {
     (void)state;
     tern_error err = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where tokenizing ends before all of a text is done: counted by bytes that were worked on. */
+/* Tokenizing that ends before the whole text is done. Progress counts bytes of work. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@ static const char model[] = TERN_SOURCE_DIR "/models/tern-small.gguf";
 
 enum { TEXT = 4 << 20, SLICE = 1 << 15 };
 
-/* How the work was told. */
+/* The reported progress. */
 typedef struct told {
-    size_t bytes, calls, until; /* calls after which it is not wanted any more; 0: it always is */
+    size_t bytes, calls, until; /* until: calls after which it is called off; 0: never */
 } told;
 
 static bool goes_on(void *user, size_t bytes) {
@@ -29,7 +29,7 @@ static tern_tokenizer *open_small(void) {
     return t;
 }
 
-/* "a b a b ...", terminated by nothing. */
+/* "a b a b ...", without a terminator. */
 static char *make_text(size_t size, const char *words) {
     char *text = malloc(size);
     assert_non_null(text);
@@ -58,7 +58,7 @@ static tern_status within(const tern_tokenizer *t, const char *text, size_t size
     return status;
 }
 
-/* What cannot fit by its bytes is not looked at. */
+/* A text that cannot fit, judging by its bytes, is not read. */
 static void test_bytes_come_first(void **state) {
     (void)state;
     tern_tokenizer *t = open_small();
@@ -79,7 +79,7 @@ static void test_bytes_come_first(void **state) {
     tern_tokenizer_free(&t);
 }
 
-/* A text that might fit by its bytes is left when it has too many tokens. */
+/* A text that might fit by its bytes is abandoned once it has too many tokens. */
 static void test_then_tokens(void **state) {
     (void)state;
     tern_tokenizer *t = open_small();
@@ -98,7 +98,7 @@ static void test_then_tokens(void **state) {
     tern_tokenizer_free(&t);
 }
 
-/* Nobody wants it any more. */
+/* The caller calls it off. */
 static void test_stops(void **state) {
     (void)state;
     tern_tokenizer *t = open_small();
@@ -109,12 +109,12 @@ static void test_stops(void **state) {
     assert_true(seen.calls >= 3 && seen.bytes <= 4 * 2 * SLICE);
     seen.until = 0;
     assert_int_equal(within(t, text, 5 * SLICE, (tern_tokenize_limits){0}, &seen, &n), TERN_OK);
-    assert_true(seen.bytes >= 5 * SLICE); /* all of it was told */
+    assert_true(seen.bytes >= 5 * SLICE); /* all work was reported */
     free(text);
     tern_tokenizer_free(&t);
 }
 
-/* One piece without an end: it is looked up while symbols are joined. */
+/* A single endless piece: progress is also reported while symbols are joined. */
 static void test_stops_inside_of_a_piece(void **state) {
     (void)state;
     const tokenizer_case scores = {.model = "llama",
@@ -138,7 +138,7 @@ static void test_stops_inside_of_a_piece(void **state) {
     tokenizer_close(&f);
 }
 
-/* No number of bytes is known where text may vanish. */
+/* The number of bytes has no limit if text may vanish. */
 static void test_reach(void **state) {
     (void)state;
     static const char *const tokens[] = {"<unk>", "a", "abc", NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unigram and WordPiece, from tokenizer.json and from GGUF: small worked cases, and what is
- * refused. tests/tokenizers/trained.py compares whole vocabularies. */
+/* Unigram and WordPiece, from tokenizer.json and from GGUF: small worked cases, and refusals.
+ * tests/tokenizers/trained.py compares whole vocabularies. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static void set_unit(map_bytes *m, size_t i, uint32_t unit) {
         m->bytes[4 + 4 * i + k] = (uint8_t)(unit >> 8 * k);
 }
 
-/* "e" becomes "x"; e with an acute accent behind it, "yz"; "q" vanishes. */
+/* "e" becomes "x", "e" with a following acute accent becomes "yz", and "q" vanishes. */
 static map_bytes make_map(void) {
     enum { VALUE = 1 << 8, LEAF = 1u << 31, E = 0x100 ^ 'e', ACUTE1 = E ^ 0x200 ^ 0xCC };
     enum { ACUTE2 = ACUTE1 ^ 0x400 ^ 0x81, Q = 0x100 ^ 'q' };
@@ -126,7 +126,7 @@ static void broken_maps(void **state) {
     expect_bad_map(&m, MAP_BYTES - 3, "leads to no replacement");
     m.bytes[MAP_BYTES - 3] = 0xFF;
     expect_bad_map(&m, MAP_BYTES, "not UTF-8");
-    memcpy(m.bytes + MAP_BYTES - MAP_TEXTS, "x\xC3\xA9z", MAP_TEXTS); /* 2: inside of a character */
+    memcpy(m.bytes + MAP_BYTES - MAP_TEXTS, "x\xC3\xA9z", MAP_TEXTS); /* 2: inside a character */
     expect_bad_map(&m, MAP_BYTES, "leads to no replacement");
     m = make_map();
     m.bytes[0] = 1;
@@ -161,7 +161,7 @@ static void ways_that_are_as_good(void **state) {
     tern_tokenizer *t = build("{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": "
                               "[[\"?\", -9], [\"a\", -1], [\"aa\", -2]]}, \"decoder\": "
                               "{\"type\": \"Fuse\"}}");
-    EXPECT_IDS(t, "aa", 0, 2); /* the one with the earlier start stays */
+    EXPECT_IDS(t, "aa", 0, 2); /* the one with the earlier start wins */
     EXPECT_IDS(t, "aaa", 0, 1, 2);
     tern_tokenizer_free(&t);
 }
@@ -171,7 +171,7 @@ static void unknown_characters_cost_more(void **state) {
     tern_tokenizer *t = build("{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": "
                               "[[\"?\", 0], [\"a\", 0.5], [\"ab\", -8]]}, \"decoder\": "
                               "{\"type\": \"Fuse\"}}");
-    EXPECT_IDS(t, "ab", 0, 2); /* a and an unknown b are -17.5 */
+    EXPECT_IDS(t, "ab", 0, 2); /* a and an unknown b have -17.5 */
     EXPECT_IDS(t, "ac", 0, 1, 0);
     tern_tokenizer_free(&t);
 }
@@ -239,7 +239,7 @@ static void unigram_of_gguf(void **state) {
     tokenizer_close(&f);
     c.other_true_key = NULL;
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
-    EXPECT_IDS(f.t, "q", 0, 3); /* the space in front stays where nothing else does */
+    EXPECT_IDS(f.t, "q", 0, 3); /* the leading space stays if nothing else does */
     expect_ids(f.t, "", 0, 0, 0, NULL);
     tokenizer_close(&f);
     c.charsmap = NULL;
@@ -275,8 +275,8 @@ static void bad_unigrams_of_gguf(void **state) {
     expect_refusal(&c, TERN_ERR_TOKENIZER_DATA, "is not an array of u8");
 }
 
-/* Two letters that tokens of all lengths begin with: each byte takes as many steps as the longest.
- */
+/* Two letters that begin tokens of all lengths: each byte takes as many steps as the longest one
+ * has. */
 static void long_texts_take_no_quadratic_time(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };
@@ -310,7 +310,7 @@ static void longest_tokens_of_words(void **state) {
     tern_tokenizer *t = build(WORDS("", "", ""));
     assert_string_equal(tern_tokenizer_kind(t), "WordPiece");
     EXPECT_IDS(t, SENTENCE, 0, 2, 3, 6, 6, 9, 9, 10, 6);
-    EXPECT_IDS(t, "unablex unab unabl", 0, 2, 3, 11, 2, 4, 0); /* a rest makes all of it unknown */
+    EXPECT_IDS(t, "unablex unab unabl", 0, 2, 3, 11, 2, 4, 0); /* an unknown rest: all unknown */
     EXPECT_IDS(t,
                "a\xE2\x80\x8B"
                "\xC2\xA0"
@@ -375,7 +375,7 @@ static void words_of_gguf(void **state) {
     tokenizer_fixture f;
     assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
     EXPECT_IDS(f.t, "UNable A. able", 0, 3, 4, 5, 6, 0);
-    EXPECT_IDS(f.t, MARK "a un" MARK "a", 0, 0, 0); /* the mark is not a beginning in a text */
+    EXPECT_IDS(f.t, MARK "a un" MARK "a", 0, 0, 0); /* not the beginning of a word */
     EXPECT_TEXT(f.t, true, "unable a.", 3, 4, 5, 6);
     tokenizer_close(&f);
     c.false_key = "tokenizer.ggml.normalizer.lowercase";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How each pre-tokenizer cuts text, shown as pieces joined by '|'. */
+/* How each pre-tokenizer cuts text, shown as pieces that are joined by '|'. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static void default_rule(void **state) {
     expect_pieces("default", "`a` x=1", "`|a|`| x|=|1");
 }
 
-/* U+180E is a format character, not White_Space, although PCRE2's \s matches it. */
+/* U+180E is a format character and not White_Space, although PCRE2's \s matches it. */
 static void white_space_is_unicodes(void **state) {
     (void)state;
     expect_pieces("gpt-2", "\u3000\u2028a", "\u3000|\u2028|a");

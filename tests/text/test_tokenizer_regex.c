@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns of tokenizer files: what they match, which are refused, and that none runs for ever. */
+/* Patterns of tokenizer files: what they match and which are refused. None runs forever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static tern_span span(const char *text) {
     return (tern_span){text, strlen(text)};
 }
 
-/* All matches, each in <>, with what lies between them. */
+/* All matches, each in <>, with the text between them. */
 static void expect_in(const char *pattern, bool literal, const char *text, const char *expected) {
     tern_regex *regex = NULL;
     char why[TERN_REGEX_WHY_BYTES] = "";
@@ -49,7 +49,7 @@ static void sets(void **state) {
            "b\xC2\x85"
            "c",
            "a\xE1\xA0\x8E"
-           "b<\xC2\x85>c"); /* U+180E is no white space, U+0085 is */
+           "b<\xC2\x85>c"); /* U+180E is not white space, U+0085 is */
     expect("[^\\S]", " \xE1\xA0\x8E", "< >\xE1\xA0\x8E");
     expect("\\S", " \xE1\xA0\x8E", " <\xE1\xA0\x8E>");
     expect("[\\w]+", "a_1\xCC\x81-\xE2\x93\x90", "<a_1\xCC\x81>-<\xE2\x93\x90>");
@@ -134,7 +134,8 @@ static void refused(void **state) {
     free(lengthy);
 }
 
-/* Exponential patterns end; what grows with the text only does not. */
+/* Patterns that take exponential time are stopped. Those that take time in proportion to the text
+ * are not. */
 static void steps(void **state) {
     (void)state;
     enum { SIZE = 1 << 20 };

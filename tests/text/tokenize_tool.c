@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * For tests/tokenizers/parity.py: reads one text a line in hexadecimal from standard input and
- * prints its ids, a tab, and the text that the ids give back, in hexadecimal again. Usage:
+ * For tests/tokenizers/parity.py. Reads one text per line, in hexadecimal, from standard input.
+ * Prints its ids, a tab, and the text that the ids give back, again in hexadecimal. Usage:
  * tokenize_tool FILE [--parse] [--special] [--pre NAME]
  */
 #include <stdio.h>

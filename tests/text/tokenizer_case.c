@@ -19,7 +19,7 @@ static size_t count_strings(const char *const *list) {
     return n;
 }
 
-/* The character of a byte, terminated. */
+/* The character that stands for a byte, terminated. */
 static void alphabet_text(unsigned byte, char out[3]) {
     const uint32_t code = tern_byte_to_char((unsigned char)byte);
     memset(out, 0, 3);
@@ -31,7 +31,7 @@ static void alphabet_text(unsigned byte, char out[3]) {
     out[1] = (char)(0x80 | (code & 0x3F));
 }
 
-/* Strings in one piece: gguf_add moves everything each time, and vocabularies are long. */
+/* Adds strings in one piece: gguf_add moves everything each time, and vocabularies are long. */
 static void add_strings(gguf_bytes *b, const char *const *list, size_t n) {
     size_t size = 0;
     for (size_t i = 0; i < n; i++)

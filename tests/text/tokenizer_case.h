@@ -2,17 +2,17 @@
 #ifndef TERN_TESTS_TEXT_TOKENIZER_CASE_H
 #define TERN_TESTS_TEXT_TOKENIZER_CASE_H
 
-/* Small vocabularies as GGUF bytes in memory, and what tests ask of the tokenizers they give. */
+/* Small vocabularies as GGUF bytes in memory, and checks of the tokenizers that they give. */
 
 #include "runtime/text/tokenizer/tokenizer.h"
 #include "tests/support/gguf_bytes.h"
 
 enum { CASE_MAX_IDS = 512 };
 
-/* NULL and 0 leave a key out. Arrays of strings end with NULL. */
+/* NULL and 0 omit a key. Arrays of strings end with NULL. */
 typedef struct tokenizer_case {
     const char *model, *pre, *chat_template, *architecture;
-    const char *const *tokens; /* behind the 256 characters of the byte alphabet if byte_level */
+    const char *const *tokens; /* after the 256 characters of the byte alphabet if byte_level */
     const char *const *merges;
     const int32_t *types; /* one for each of `tokens`; the alphabet is normal */
     const float *scores;  /* one for each of `tokens` */
@@ -31,7 +31,8 @@ typedef struct tokenizer_fixture {
     tern_error err;
 } tokenizer_fixture;
 
-/* Builds the file "case.gguf" and its tokenizer; pre overrides. The status is the tokenizer's. */
+/* Builds the file "case.gguf" and opens its tokenizer, with `pre` as an override. Returns the
+ * tokenizer's status. */
 tern_status tokenizer_open(tokenizer_fixture *f, const tokenizer_case *c, const char *pre);
 void tokenizer_close(tokenizer_fixture *f);
 
@@ -42,7 +43,7 @@ void expect_ids(const tern_tokenizer *t, const char *text, size_t size, unsigned
     expect_ids(t, text, sizeof(text) - 1, flags, sizeof((int32_t[]){__VA_ARGS__}) / 4,             \
                (int32_t[]){__VA_ARGS__})
 
-/* Checks that ids give this text. */
+/* Checks that the ids give this text. */
 void expect_text(const tern_tokenizer *t, bool skip_special, size_t n, const int32_t *ids,
                  const char *text);
 #define EXPECT_TEXT(t, skip, text, ...)                                                            \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the system is asked for on a machine of two nodes, which hwloc is told that this one is: the
- * calls that bind threads and memory are this file's own, count, and bind nothing.
+ * Requests to the system on a machine of two nodes, which hwloc takes this one for. The calls that
+ * bind threads and memory are replaced in this file; they record, and bind nothing.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,8 @@
 #ifdef TERN_HAVE_HWLOC
 #include <hwloc.h>
 
-/* Nodes that the system calls 3 and 7, with two cores each, whose processors are not here. */
+/* Nodes 3 and 7 by the system's numbers, with two cores each. Their processors do not exist
+ * here. */
 #define MACHINE "pack:2 [numa(indexes=3,7)] core:2 pu:1(indexes=2001,2002,2003,2004)"
 
 enum { MOST = 64, WORKERS = 4, FIRST = 2001, BY_NODE = HWLOC_MEMBIND_BYNODESET };
@@ -32,18 +33,18 @@ static const unsigned long node_bits[] = {1ul << 3, 1ul << 7};
 typedef struct area {
     const void *memory;
     size_t size;
-    unsigned long nodes; /* a bit for each */
+    unsigned long nodes; /* one bit per node */
     hwloc_membind_policy_t policy;
     int flags;
 } area;
 
-/* A thread's own memory, or its processors. */
+/* A request about a thread's own memory or its processors. */
 typedef struct wish {
     pthread_t thread;
     unsigned long nodes;
     hwloc_membind_policy_t policy;
     int flags;
-    int processor; /* the first of the mask; -1: none that is known here */
+    int processor; /* first of the mask; -1: not one of the list */
 } wish;
 
 static struct {
@@ -51,7 +52,7 @@ static struct {
     area areas[MOST];
     wish memory[MOST], threads[MOST];
     size_t n_areas, n_memory, n_threads;
-    int fails_with; /* an errno; 0: everything is bound */
+    int fails_with; /* an errno; 0: binding succeeds */
 } asked = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static int answer(void) {
@@ -78,7 +79,7 @@ int hwloc_set_membind(hwloc_topology_t t, hwloc_const_bitmap_t set, hwloc_membin
     return answer();
 }
 
-/* What a caller had before: its memory comes from both nodes in turn. */
+/* The caller's previous policy: its memory comes from both nodes in turn. */
 int hwloc_get_membind(hwloc_topology_t t, hwloc_bitmap_t set, hwloc_membind_policy_t *policy,
                       int flags) {
     (void)t;
@@ -138,7 +139,7 @@ static tern_topology *machine(void) {
 
 static char memory[64];
 
-/* One area was asked for, as that. */
+/* Checks that a single area was requested, with these arguments. */
 static void check_area(unsigned long nodes, hwloc_membind_policy_t policy, int flags) {
     assert_int_equal(asked.n_areas, 1);
     const area *a = &asked.areas[0];
@@ -160,7 +161,7 @@ static void test_policies(void **state) {
     const tern_places none = {.numa = TERN_NUMA_NONE}, strict = {.numa = TERN_NUMA_STRICT};
     (void)state;
     assert_int_equal(place(t, TERN_NUMA_NONE, 0), 0);
-    assert_int_equal(place(t, TERN_NUMA_STRICT, 0), 0); /* workers bind their own */
+    assert_int_equal(place(t, TERN_NUMA_STRICT, 0), 0); /* workers bind their own memory */
     assert_int_equal(asked.n_areas, 0);
     assert_int_equal(place(t, TERN_NUMA_INTERLEAVE, 0), 0);
     check_area(node_bits[0] | node_bits[1], HWLOC_MEMBIND_INTERLEAVE, BY_NODE);
@@ -178,7 +179,7 @@ static void test_policies(void **state) {
     tern_topology_free(&t);
 }
 
-/* Where there is nothing to choose nothing is asked for. */
+/* If there is no choice, nothing is requested. */
 static void test_no_choice(void **state) {
     tern_topology *t = machine();
     const tern_places all = {.numa = TERN_NUMA_INTERLEAVE};
@@ -196,7 +197,7 @@ static void test_no_choice(void **state) {
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* How many of a list are that. */
+/* Number of equal requests in a list. */
 static size_t count(const wish *list, size_t n, wish like) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++)
@@ -225,8 +226,8 @@ static void nothing(tern_worker worker, void *argument) {
     (void)worker, (void)argument;
 }
 
-/* Each worker to its core. The caller goes there for as long as it works, and back to where it was:
- * to processors that are none of that machine's. */
+/* Each worker is bound to its core. The caller is bound there while it works, and then goes back to
+ * its previous processors, which are not part of that machine. */
 static void test_threads(void **state) {
     tern_topology *t = machine();
     (void)state;
@@ -239,7 +240,7 @@ static void test_threads(void **state) {
     assert_int_equal(count_threads(-1), tries);
     for (int i = 1; i < WORKERS; i++)
         assert_int_equal(count_threads(FIRST + i), 1);
-    assert_int_equal(asked.n_memory, 0); /* of threads that are bound memory is near by itself */
+    assert_int_equal(asked.n_memory, 0); /* memory of bound threads is near by itself */
     tern_team_run(team, nothing, NULL);
     assert_int_equal(count_threads(FIRST), tries + 1);
     assert_int_equal(count_threads(-1), tries + 1);
@@ -248,7 +249,7 @@ static void test_threads(void **state) {
     tern_topology_free(&t);
 }
 
-/* Strictly: each worker's memory from its node alone; the caller gets its policy back. */
+/* Strictly: each worker's memory comes from its node alone. The caller gets its policy back. */
 static void test_strict_memory(void **state) {
     enum { OWN = HWLOC_MEMBIND_THREAD | BY_NODE };
     tern_topology *t = machine();
@@ -263,7 +264,7 @@ static void test_strict_memory(void **state) {
     assert_int_equal(tern_team_refused(team), 0);
     tern_team_free(&team);
     forget();
-    team = team_of(t, TERN_AFFINITY_NONE, TERN_NUMA_STRICT); /* not bound, so of no node */
+    team = team_of(t, TERN_AFFINITY_NONE, TERN_NUMA_STRICT); /* not bound, so not on a node */
     assert_int_equal(asked.n_memory, 0);
     tern_team_free(&team);
     tern_topology_free(&t);
@@ -281,7 +282,7 @@ static void test_refusals(void **state) {
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* How often an arena was placed on these nodes, whole. */
+/* Number of times that the whole arena was placed on these nodes. */
 static size_t placed(const tern_arena *arena, unsigned long nodes, hwloc_membind_policy_t policy) {
     size_t n = 0;
     for (size_t i = 0; i < asked.n_areas; i++) {
@@ -292,7 +293,7 @@ static size_t placed(const tern_arena *arena, unsigned long nodes, hwloc_membind
     return n;
 }
 
-/* Weights, cache, lists and scratch are four pieces of memory, each placed once. */
+/* Weights, cache, lists and scratch are four areas, each placed once. */
 static void check_model(tern_numa numa, uint32_t node, unsigned long nodes,
                         hwloc_membind_policy_t policy) {
     const bool any = numa != TERN_NUMA_NONE;
@@ -320,7 +321,7 @@ static void test_models(void **state) {
     check_model(TERN_NUMA_NODE, 7, node_bits[1], HWLOC_MEMBIND_BIND);
 }
 
-/* Copies of hot weights lie on the node that they are for. */
+/* Copies of hot weights lie on their node. */
 static void test_replicas(void **state) {
     (void)state;
     forget();

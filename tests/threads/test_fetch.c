@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking memory ahead: what a wish comes to, which lines are asked for, and in passes which parts
- * of which matrices, when, and that no bit changes. */
+/* Fetching memory ahead: how a wish is settled, which lines are fetched, and, in passes, which
+ * parts of which matrices are fetched and when. No bit changes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void test_settle(void **state) {
     (void)state;
     assert_int_equal(settled(TERN_FETCH_AUTO, 1001, 1000), TERN_FETCH_PASSING);
     assert_int_equal(settled(TERN_FETCH_AUTO, 1000, 1000), TERN_FETCH_KEPT);
-    assert_int_equal(settled(TERN_FETCH_AUTO, 1000, 0), TERN_FETCH_KEPT); /* not known */
+    assert_int_equal(settled(TERN_FETCH_AUTO, 1000, 0), TERN_FETCH_KEPT); /* unknown */
     assert_int_equal(settled(TERN_FETCH_KEPT, 1001, 1000), TERN_FETCH_KEPT);
     assert_int_equal(settled(TERN_FETCH_PASSING, 1, 1000), TERN_FETCH_PASSING);
     const tern_fetch part = {.ahead = 100, .hint = TERN_FETCH_PASSING, .kept_percent = 75.0};
@@ -71,12 +71,12 @@ static void test_lines(void **state) {
     assert_int_equal(lines_of(1, 0, 1000), 1);
     assert_int_equal(lines_of(64, 0, 1000), 1);
     assert_int_equal(lines_of(65, 0, 1000), 2);
-    assert_int_equal(lines_of(64, 1, 1000), 2); /* two lines are touched */
+    assert_int_equal(lines_of(64, 1, 1000), 2); /* part of two lines */
     assert_int_equal(lines_of(2, 63, 1000), 2);
-    assert_int_equal(lines_of(1 << 20, 0, 640), 10); /* no further than the part */
+    assert_int_equal(lines_of(1 << 20, 0, 640), 10); /* not beyond the part */
 }
 
-/* Every fourth line passes, whatever the pieces in which lines are asked for. */
+/* Every fourth line is fetched as passing, however the lines are grouped into calls. */
 static void test_share(void **state) {
     static _Alignas(TERN_FETCH_LINE) char memory[1024];
     const tern_fetching f = {.ahead = 1024, .passing = TERN_FETCH_WHOLE / 4};
@@ -92,7 +92,7 @@ static void test_share(void **state) {
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* What a lane asks for. */
+/* A request of a lane. */
 typedef struct asked {
     const char *begin;
     size_t bytes;
@@ -103,13 +103,13 @@ enum { MOST = 1024 };
 static struct {
     asked list[THREADS][MOST];
     size_t n[THREADS];
-    bool late[THREADS]; /* something was asked for after the product had begun */
+    bool late[THREADS]; /* a request came after the product had begun */
 } seen;
 
 static const tern_device_ops *real;
-static const tern_lane_team *owns[THREADS]; /* the lanes' */
-static tern_lane_team teams[THREADS];       /* the same, but for what notes */
-static _Thread_local bool entered;          /* the product that runs */
+static const tern_lane_team *owns[THREADS]; /* of the lanes */
+static tern_lane_team teams[THREADS];       /* the same, with recording functions */
+static _Thread_local bool entered;          /* the current product has begun */
 
 static uint32_t lane_of(const void *user) {
     return ((const tern_team_lane *)user)->lane.worker.index;
@@ -144,7 +144,7 @@ static tern_status multiply_watched(tern_device *d, tern_device_stream *stream,
     return status;
 }
 
-/* How often the bytes of a matrix were asked for: each by one lane alone, or not at all. */
+/* How often the bytes of a matrix were requested: each by a single lane, or not at all. */
 static size_t times_asked(const tern_matrix *w) {
     const char *begin = w->data, *end = begin + tern_matrix_bytes(w);
     size_t bytes = 0;
@@ -162,7 +162,7 @@ static size_t times_asked(const tern_matrix *w) {
     return bytes / tern_matrix_bytes(w);
 }
 
-/* The logits of a prompt and of a token after it, from passes that are watched. */
+/* The logits of a prompt and of a token after it, from recorded passes. */
 static void answer(const tern_model *model, uint32_t threads, float *logits) {
     const size_t n_vocab = model->config.n_vocab;
     tern_session *s = tiny_session(model, (tern_session_params){.n_ctx = 64, .threads = threads});
@@ -197,7 +197,7 @@ static void check_asked(const tern_model *model, uint32_t threads) {
         assert_false(seen.late[i]);
 }
 
-/* Every byte of every matrix is somebody's part, and is asked for before anybody is waited for. */
+/* Every byte of every matrix belongs to somebody's part, and is requested before any wait. */
 static void check_model(const char *preset, const char *layout) {
     const tern_model_params plain = {.threads = 2, .layout = layout};
     tern_model_params asking = plain;
@@ -225,10 +225,10 @@ static void test_passes(void **state) {
     check_model("bitnet-tiny", NULL);
     check_model("bitnet-tiny", "t5r16");
     check_model("llama-tiny-q4_0", NULL);
-    check_model("llama-tiny-f16", NULL); /* floats, where the file has them */
+    check_model("llama-tiny-f16", NULL); /* floats, used where they lie in the file */
 }
 
-/* Of experts those that rows take are asked for, and nothing outside of the weights. */
+/* Fetching changes no logits of models with experts either, and stays within the weights. */
 static void test_experts(void **state) {
     (void)state;
     tern_model *without = tiny_open_with("qwen3moe-tiny", (tern_model_params){.threads = 2});
@@ -246,7 +246,7 @@ static void test_experts(void **state) {
     free(got);
 }
 
-/* What AUTO came to is told; a model that is read from the caches is kept there. */
+/* The settled hint is reported. A model that fits the caches is kept there. */
 static void test_told(void **state) {
     (void)state;
     const tern_fetch wish = {.ahead = 4096, .hint = TERN_FETCH_PASSING, .kept_percent = 50.0};

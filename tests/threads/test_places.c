@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topologies as hwloc tells them, of this machine and of others, and which thread goes where. */
+/* Topologies as hwloc reports them, of this machine and of others, and the places of threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static void test_hybrid(void **state) {
     tern_topology_free(&t);
 }
 
-/* Nonsense in hwloc's variables is this machine again, never a crash. */
+/* Nonsense in hwloc's variables gives this machine, never a crash. */
 static void test_bad_descriptions(void **state) {
     static const char *const texts[] = {"", "core", "pack:0", "core:4 core:4", "pu:x", "]["};
     (void)state;
@@ -167,9 +167,9 @@ static void test_plain(void **state) {
         {"/system/cpu/cpu3/topology/physical_package_id", "0\n"},
         {"/system/cpu/cpu0/cpu_capacity", "1024\n"},
         {"/system/cpu/cpu3/cpu_capacity", "1024\n"},
-        {"/system/cpu/cpu1/topology/physical_package_id", "1\n"}, /* may not be used */
+        {"/system/cpu/cpu1/topology/physical_package_id", "1\n"}, /* not allowed */
     };
-    /* Each of these alone makes it one where there is something to choose. */
+    /* Each of these alone makes it a machine with a choice. */
     static const char *const changes[][2] = {
         {"/system/node/online", "0-1\n"},
         {"/system/node/online", "0,2\n"},
@@ -201,7 +201,7 @@ static void test_plain(void **state) {
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
-/* nodes x cores x siblings processors, of which the last `slow` cores of each node have a speed. */
+/* nodes x cores x siblings processors. The last `slow` cores of each node have the given speed. */
 static tern_topology *made(uint32_t nodes, uint32_t cores, uint32_t siblings, uint32_t slow,
                            uint32_t speed) {
     tern_processor list[256];
@@ -233,7 +233,7 @@ static bool is_bound(tern_place p) {
     return p.first < p.end;
 }
 
-/* What holds for every machine, wish and number of threads. */
+/* Checks the invariants for every machine, wish and number of threads. */
 static void check_places(const tern_topology *t, tern_places wish, uint32_t threads) {
     tern_place places[MAX_THREADS];
     uint32_t users[256] = {0};
@@ -282,7 +282,7 @@ static void test_invariants(void **state) {
                 }
 }
 
-/* Threads on each node. */
+/* Counts the threads on each node. */
 static void count_nodes(const tern_place *places, uint32_t threads, uint32_t *counts) {
     memset(counts, 0, 4 * sizeof *counts);
     for (uint32_t i = 0; i < threads; i++)
@@ -295,7 +295,7 @@ static void test_compact_and_scatter(void **state) {
     uint32_t counts[4];
     (void)state;
     place(t, (tern_places){.affinity = TERN_AFFINITY_COMPACT}, 6, places);
-    for (uint32_t i = 0; i < 6; i++) { /* whole cores: both siblings */
+    for (uint32_t i = 0; i < 6; i++) { /* whole cores, with both siblings */
         assert_int_equal(places[i].first, 2 * i);
         assert_int_equal(places[i].end, 2 * i + 2);
         assert_int_equal(places[i].share, TERN_FULL_SPEED);
@@ -308,7 +308,8 @@ static void test_compact_and_scatter(void **state) {
     count_nodes(places, 6, counts);
     assert_int_equal(counts[0], 3);
     assert_int_equal(counts[1], 3);
-    /* More threads than cores: single processors, and cores with two threads give each half. */
+    /* More threads than cores: they get single processors, and two threads on a core get half
+     * each. */
     place(t, (tern_places){.affinity = TERN_AFFINITY_SCATTER}, 18, places);
     count_nodes(places, 18, counts);
     assert_int_equal(counts[0], 9);
@@ -323,14 +324,14 @@ static void test_auto(void **state) {
     tern_place places[MAX_THREADS];
     uint32_t counts[4];
     (void)state;
-    tern_topology *plain = made(1, 4, 2, 0, 0); /* nothing to choose: nothing is bound */
+    tern_topology *plain = made(1, 4, 2, 0, 0); /* no choice, so nothing is bound */
     place(plain, (tern_places){.affinity = TERN_AFFINITY_AUTO}, 4, places);
     for (uint32_t i = 0; i < 4; i++) {
         assert_false(is_bound(places[i]));
         assert_int_equal(places[i].share, TERN_FULL_SPEED);
     }
     tern_topology_free(&plain);
-    tern_topology *nodes = made(2, 4, 2, 0, 0); /* within the node, on any of its processors */
+    tern_topology *nodes = made(2, 4, 2, 0, 0); /* on any processor of its node */
     place(nodes, (tern_places){.affinity = TERN_AFFINITY_AUTO}, 4, places);
     count_nodes(places, 4, counts);
     assert_int_equal(counts[0], 2);
@@ -349,7 +350,7 @@ static void test_slow_cores(void **state) {
     tern_topology *t = made(1, 6, 1, 4, 512);
     tern_place places[MAX_THREADS];
     (void)state;
-    place(t, (tern_places){.affinity = TERN_AFFINITY_AUTO}, 2, places); /* the fast ones first */
+    place(t, (tern_places){.affinity = TERN_AFFINITY_AUTO}, 2, places); /* fast ones first */
     assert_int_equal(places[0].end, 2);
     assert_int_equal(places[1].end, 2);
     place(t, (tern_places){.affinity = TERN_AFFINITY_AUTO}, 6, places);
@@ -406,13 +407,13 @@ static void test_quota_of_groups(void **state) {
     put(root, "/a/b/cpu.max", "max 100000\n");
     put(root, "/cpu/cpu.cfs_quota_us", "-1\n");
     put(root, "/cpu/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(tern_quota_find(root, "0::/a/b\n"), 3); /* the group above limits it */
+    assert_int_equal(tern_quota_find(root, "0::/a/b\n"), 3); /* limited by the group above */
     assert_int_equal(tern_quota_find(root, "3:cpu:/\n0::/a\n"), 3);
     assert_int_equal(tern_quota_find(root, "0::/elsewhere\n"), 0);
     assert_int_equal(tern_quota_find(root, ""), 0);
     put(root, "/cpu/cpu.cfs_quota_us", "200000\n");
     assert_int_equal(tern_quota_find(root, ""), 2);
-    assert_int_equal(tern_quota_find(root, "0::/a\n"), 2); /* the tighter one */
+    assert_int_equal(tern_quota_find(root, "0::/a\n"), 2); /* the tighter limit counts */
     remove_all(root);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Speeds of kinds of cores: told apart, measured by a clock of the test and by the real one, kept.
- */
+/* Speeds of kinds of cores: distinguished, measured by the test's clock and by the real one, and
+ * kept. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { MAX_CORES = 12 };
 
-/* Cores with these announced speeds, on one node, with the numbers os[n]. */
+/* Cores on one node with these announced speeds and the numbers os[n]. */
 static tern_topology *machine(const uint32_t *speeds, const uint32_t *os, uint32_t n) {
     static const uint32_t node = 0;
     tern_processor list[MAX_CORES];
@@ -46,10 +46,10 @@ static void test_kinds(void **state) {
     tern_topology_free(&t);
 }
 
-/* A clock that tells what the test says, of three kinds; what is disturbed takes longer. */
+/* The test's clock for three kinds of cores. A disturbed call takes longer. */
 typedef struct fake {
     double seconds[3];
-    int disturbed; /* the call whose time is three times as long; -1: none */
+    int disturbed; /* the call that takes three times as long; -1: none */
     int calls;
 } fake;
 
@@ -81,7 +81,7 @@ static void test_measure(void **state) {
     check_measured((fake){{1.0, 2.0, 4.0}, -1, 0}, (const uint32_t[]){1024, 512, 256});
     check_measured((fake){{1.0, 1.2, 1.5}, -1, 0}, (const uint32_t[]){1024, 1024, 683}); /* alike */
     check_measured((fake){{4.0, 2.0, 1e9}, -1, 0},
-                   (const uint32_t[]){512, 1024, 1}); /* other order */
+                   (const uint32_t[]){512, 1024, 1}); /* another order */
     tern_topology *t = machine(speeds, NULL, 3);
     const tern_core_speeds before = tern_core_kinds(t);
     static const double broken[] = {0.0, -1.0, (double)NAN};
@@ -94,7 +94,8 @@ static void test_measure(void **state) {
     tern_topology_free(&t);
 }
 
-/* The order of processors, classes and shares follow; what has no kind keeps its speed. */
+/* The order of processors, classes and shares follow. Cores of an unknown kind keep their
+ * speeds. */
 static void test_set(void **state) {
     static const uint32_t speeds[] = {1024, 1024, 491, 491, 77};
     const tern_core_speeds s = {.n = 2, .announced = {1024, 491}, .measured = {600, 1024}};
@@ -146,7 +147,8 @@ static tern_tuning kept(const char *path) {
     return tuning;
 }
 
-/* The first core twice, as if it were of two kinds: measured as nearly equal, kept, and found. */
+/* The first core twice, as if of two kinds: they measure nearly equal, are kept, and are found
+ * again. */
 static void test_tuned(void **state) {
     static const uint32_t speeds[] = {1024, 2}, others[] = {1024, 3};
     static const uint32_t absent[] = {100001, 100002};
@@ -158,7 +160,8 @@ static void test_tuned(void **state) {
     assert_int_equal(tern_allowed_processors(&os, &n, NULL), TERN_OK);
     const uint32_t twice[] = {os[0], os[0]};
     free(os);
-    /* Not without leave, not of another machine, not where it cannot be bound: as announced. */
+    /* Not measured without permission, on another machine, or without binding: the speeds stay as
+     * announced. */
     assert_int_equal(tuned(speeds, twice, path, false, false).measured[1], 2);
     assert_int_equal(tuned(speeds, twice, path, true, true).measured[1], 2);
     assert_int_equal(tuned(speeds, absent, path, true, false).measured[1], 2);
@@ -168,7 +171,7 @@ static void test_tuned(void **state) {
     tern_tuning file = kept(path);
     assert_int_equal(file.cores.n, 2);
     assert_int_equal(file.cores.announced[1], 2);
-    /* What is kept is taken, measured or not; other kinds are measured anew. */
+    /* Kept speeds are used, whether or not measuring is allowed. Other kinds are measured anew. */
     const tern_core_speeds again = tuned(speeds, twice, path, false, false);
     assert_memory_equal(again.measured, s.measured, sizeof s.measured);
     assert_int_equal(tuned(others, twice, path, false, false).measured[1], 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread team: who runs, what the barrier promises, how work is split. */
+/* The thread team: which threads run, what the barrier guarantees, and how work is divided. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static void check_split(size_t count, size_t unit, uint32_t threads) {
     for (uint32_t i = 0; i < threads; i++) {
         const tern_worker worker = {.team = NULL, .index = i, .count = threads};
         const tern_part part = tern_team_split(worker, count, unit);
-        assert_int_equal(part.begin, end); /* nothing twice, nothing left out */
+        assert_int_equal(part.begin, end); /* no overlap, no gap */
         assert_true(part.end >= part.begin && part.end <= count);
         assert_true(part.begin % unit == 0 || part.begin == count);
         assert_true(part.end % unit == 0 || part.end == count);
@@ -57,13 +57,13 @@ static void test_split(void **state) {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Plain memory on purpose: the thread sanitizer then checks that run and barrier order it. */
+/* Plain memory on purpose: the thread sanitizer then checks that run and barrier synchronise it. */
 typedef struct runs {
     uint32_t threads;
     uint32_t calls[MAX_TEAM]; /* [worker] */
     uint32_t steps[MAX_TEAM]; /* [worker] */
     bool caller[MAX_TEAM];    /* [worker] ran on the thread that called tern_team_run */
-    uint32_t wrong[MAX_TEAM]; /* [worker] times it did not see what all had done before a barrier */
+    uint32_t wrong[MAX_TEAM]; /* [worker] times it missed what others had done before a barrier */
     pthread_t main_thread;
 } runs;
 
@@ -100,7 +100,7 @@ static void test_run(void **state) {
 
 enum { STEPS = 40 };
 
-/* After each barrier every worker sees that all have made the step. */
+/* After each barrier, every worker sees that all have made the step. */
 static void step_together(tern_worker worker, void *argument) {
     runs *r = argument;
     for (uint32_t step = 1; step <= STEPS; step++) {
@@ -133,14 +133,14 @@ static void test_barrier(void **state) {
         check_barriers(threads, 20);
 }
 
-/* More threads than processors: waiting threads must sleep, or this would take minutes. */
+/* More threads than processors. Waiting threads must sleep, or this would take minutes. */
 static void test_oversubscribed(void **state) {
     (void)state;
     check_barriers(8, 10);
     check_barriers(MAX_TEAM, 2);
 }
 
-/* A worker that comes long after the others have gone to sleep. */
+/* The last worker arrives long after the others have gone to sleep. */
 static void one_is_late(tern_worker worker, void *argument) {
     atomic_uint *arrived = argument;
     if (worker.index + 1 == worker.count)
@@ -163,7 +163,7 @@ static void test_late_worker(void **state) {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* One node with these processors, a core each; the speeds fall. */
+/* One node with these processors, one per core. The speeds fall. */
 static tern_topology *topology_new(const uint32_t *os, const uint32_t *speeds, uint32_t n) {
     static const uint32_t node = 0;
     tern_processor list[MAX_TEAM];
@@ -182,7 +182,7 @@ static tern_team *team_new_placed(uint32_t threads, const tern_topology *t, tern
     return team;
 }
 
-/* The number of rows grows with the share, rows are neither lost nor given twice. */
+/* The number of rows grows with the share. No row is lost or assigned twice. */
 static void check_shares(tern_team *team, const uint32_t *shares, uint32_t threads, size_t count,
                          size_t unit) {
     size_t end = 0;
@@ -214,7 +214,7 @@ static void test_shares(void **state) {
         check_shares(team, speeds, 4, count, 16);
     check_shares(team, speeds, 4, 128256, 16);
     check_shares(team, speeds, 4, (size_t)1 << 40, 64);
-    /* what cannot be divided is the fastest worker's */
+    /* The fastest worker gets what cannot be divided. */
     const tern_part one = tern_team_split((tern_worker){team, 0, 4}, 1, 1);
     assert_int_equal(one.begin, 0);
     assert_int_equal(one.end, 1);
@@ -232,11 +232,11 @@ static void see(tern_worker worker, void *argument) {
     cpu_set_t set;
     s->cpu[worker.index] = sched_getcpu();
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
-    assert_int_equal(CPU_COUNT(&set), 1); /* its own processor alone */
+    assert_int_equal(CPU_COUNT(&set), 1); /* only its own processor */
     assert_true(CPU_ISSET((size_t)s->cpu[worker.index], &set));
 }
 
-/* Every worker runs on its processor, and the caller is free again afterwards. */
+/* Every worker runs on its processor. Afterwards the caller is free again. */
 static void test_bound(void **state) {
     static const uint32_t speeds[MAX_TEAM] = {1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024};
     uint32_t *os = NULL;
@@ -265,7 +265,7 @@ static void test_bound(void **state) {
     free(os);
 }
 
-/* Processors that do not exist: the team says so and works. */
+/* Processors that do not exist: the team reports that and still works. */
 static void test_unbindable(void **state) {
     static const uint32_t os[] = {100001, 100002, 100003};
     static const uint32_t speeds[] = {1024, 1024, 1024};
@@ -281,7 +281,7 @@ static void test_unbindable(void **state) {
     team = team_new_placed(1, t, TERN_AFFINITY_SCATTER); /* the caller alone */
     assert_int_equal(tern_team_refused(team), EINVAL);
     tern_team_free(&team);
-    t->foreign = true; /* another machine's processors are not even tried */
+    t->foreign = true; /* another machine's processors are not tried */
     team = team_new_placed(3, t, TERN_AFFINITY_SCATTER);
     assert_int_equal(tern_team_refused(team), 0);
     tern_team_free(&team);
@@ -292,12 +292,12 @@ static void test_unbindable(void **state) {
 
 enum { MOST_UNITS = 700, WORKS = TERN_TEAM_SHARED + 2, ROUNDS = 4 };
 
-/* Works of some barriers, and by whom each unit was done. */
+/* Works between barriers, and who did each unit. */
 typedef struct taking {
     size_t count[WORKS], unit;
-    uint32_t late; /* this worker begins long after the others; MAX_TEAM: none */
+    uint32_t late; /* a worker that begins long after the others; MAX_TEAM: none */
     atomic_uint done[ROUNDS][WORKS][MOST_UNITS];
-    atomic_uint by[MAX_TEAM]; /* units of the shared works */
+    atomic_uint by[MAX_TEAM]; /* number of units of the shared works */
     atomic_uint wrong;
 } taking;
 
@@ -336,7 +336,7 @@ static void check_taking(tern_team *team, taking *t) {
             }
 }
 
-/* Every unit is done once, whoever does it, in one run after the other. */
+/* Every unit is done exactly once, by any worker, in several runs. */
 static void test_pieces(void **state) {
     static taking t = {.late = MAX_TEAM};
     static const size_t sizes[] = {0, 1, 15, 16, 17, 250, 699};
@@ -355,7 +355,7 @@ static void test_pieces(void **state) {
     }
 }
 
-/* Whether works may be divided as one: not where their rows lie on several nodes. */
+/* Notes if works may be divided as one: not if their rows lie on several nodes. */
 static void note_node(tern_worker worker, void *argument) {
     bool *one = argument;
     one[worker.index] = tern_team_is_on_one_node(worker);
@@ -368,7 +368,7 @@ static void check_one_node(tern_team *team, bool want) {
         assert_int_equal(one[i], want);
 }
 
-/* The others do most of what a late worker would have done. */
+/* The others do most of a late worker's units. */
 static void test_pieces_of_a_late_worker(void **state) {
     static taking t = {.unit = 1, .late = 1};
     tern_team *team = team_new(2);
@@ -382,7 +382,7 @@ static void test_pieces_of_a_late_worker(void **state) {
     tern_team_free(&team);
 }
 
-/* Help stays within a node: what another node's workers have packed lies there. */
+/* Workers only help within their node, because packed rows lie on the node of their workers. */
 static void test_pieces_of_a_node(void **state) {
     static taking t = {.unit = 1};
     static const uint32_t nodes[] = {0, 1};

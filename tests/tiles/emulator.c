@@ -20,7 +20,7 @@
 
 enum { TILES = 8, ROWS = 16, ROW_BYTES = 64 };
 
-/* What ldtilecfg reads (Intel's manual, volume 1, chapter 18). */
+/* The data of ldtilecfg (Intel's manual, volume 1, chapter 18). */
 typedef struct shape {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
@@ -103,7 +103,7 @@ static bool multiply(tiles *t, int sums, int a, int b) {
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-/* A general register by the number that instructions give it. */
+/* A general register, by its number in instructions. */
 static int64_t value_of(const ucontext_t *c, int number) {
     static const int place[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                   REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -111,7 +111,7 @@ static int64_t value_of(const ucontext_t *c, int number) {
     return c->uc_mcontext.gregs[place[number]];
 }
 
-/* What stands after the opcode: registers, or an address of base, index and displacement. */
+/* The operands after the opcode: registers, or an address of base, index and displacement. */
 typedef struct operand {
     bool memory;
     int reg, rm;
@@ -148,10 +148,9 @@ static operand read_operand(const ucontext_t *c, const uint8_t *at, bool rex_x, 
     return o;
 }
 
-enum { NONE, P66, PF3, PF2 }; /* prefixes as VEX has them */
+enum { NONE, P66, PF3, PF2 }; /* prefixes in VEX encoding */
 
-/* Does the instruction at the address that faulted; its length, or 0 when it is not one of AMX's.
- */
+/* Executes the instruction at the faulting address. Returns its length, or 0 if it is not AMX. */
 static size_t step(tiles *t, const ucontext_t *c) {
     const uint8_t *code = (const uint8_t *)(uintptr_t)c->uc_mcontext.gregs[REG_RIP];
     if (code[0] != 0xC4 || (code[1] & 0x1F) != 2 || (code[2] & 0x84) != 0)
@@ -184,7 +183,7 @@ long __wrap_syscall(long number, ...);
 uint64_t __real_tern_cpu_announced(void);
 uint64_t __wrap_tern_cpu_announced(void);
 
-static struct sigaction wanted; /* what the program itself does with illegal instructions */
+static struct sigaction wanted; /* the program's own handler of illegal instructions */
 static atomic_uint_least64_t requests;
 
 bool tile_emulated(void) {
@@ -214,7 +213,7 @@ static void on_illegal_instruction(int number, siginfo_t *info, void *context) {
     if (wanted.sa_handler != SIG_DFL && wanted.sa_handler != SIG_IGN)
         wanted.sa_handler(number);
     else
-        (void)__real_sigaction(number, &wanted, NULL); /* it faults again */
+        (void)__real_sigaction(number, &wanted, NULL); /* the instruction faults again */
 }
 
 __attribute__((constructor)) static void start(void) {
@@ -234,14 +233,14 @@ int __wrap_sigaction(int number, const struct sigaction *action, struct sigactio
     return 0;
 }
 
-/* cmocka's library calls this one, in place of libc's. */
+/* cmocka's library calls this instead of libc's. */
 sighandler_t signal(int number, sighandler_t handler) {
     const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     struct sigaction old;
     return __wrap_sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 
-/* arch_prctl(ARCH_REQ_XCOMP_PERM, 18) alone is answered here. */
+/* Only arch_prctl(ARCH_REQ_XCOMP_PERM, 18) is answered here. */
 long __wrap_syscall(long number, ...) {
     const char *said = getenv("PRETEND_TILES");
     long a[6];

@@ -3,26 +3,26 @@
 #define TERN_TESTS_TILES_EMULATOR_H
 
 /*
- * AMX for processors that have none. The instructions fault there; a handler of SIGILL does what
- * they say and goes on after them. So the rows of the library run as they are compiled, on any
- * processor with AVX-512 VBMI. Where AMX is, nothing is emulated.
+ * AMX for processors without it. There the instructions fault; a handler of SIGILL executes them
+ * and continues after them. So the library's kernels run as compiled on any processor with AVX-512
+ * VBMI. On a processor with AMX nothing is emulated.
  *
  * A program that contains it is linked with --wrap of sigaction, syscall and tern_cpu_announced
- * (tests/tiles/CMakeLists.txt): the library sees AMX as if it were announced, and Linux as if it
- * allowed tiles; PRETEND_TILES=refused makes it refuse them. An instruction that a processor would
- * refuse (tiles that are not open, or of other shapes) faults as it does there.
+ * (tests/tiles/CMakeLists.txt). To the library, AMX then seems announced, and Linux seems to allow
+ * tiles; PRETEND_TILES=refused makes it refuse them. An instruction that a processor would refuse
+ * (tiles that are not open, or have other shapes) faults, as it does there.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether tiles are emulated: false where the processor has AMX. */
+/* True if tiles are emulated. A processor with AMX executes them itself. */
 bool tile_emulated(void);
 
-/* Whether this thread's tiles are open: 8 KB that the system would have to save. */
+/* True if this thread's tiles are open, so that the system would have to save 8 KB. */
 bool tile_open(void);
 
-/* Multiplications of tiles by this thread so far, and requests of permission by the process. */
+/* Number of tile multiplications by this thread, and of permission requests by the process. */
 uint64_t tile_multiplications(void);
 uint64_t tile_requests(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles: who may use them, that every row of AMX uses them from as many tokens on as
- * kernels/tile_tokens.h says, and that no thread keeps them. What the rows compute is compared by
- * kernels_matmul_amx.
+ * Tiles: who may use them, from how many tokens on every AMX kernel uses them
+ * (kernels/tile_tokens.h), and that no thread keeps them open. kernels_matmul_amx compares the
+ * results.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define M(name) TERN_CPU_MASK(name)
 #define AMX (M(AMXTILE) | M(AMXINT8))
 
-enum { TILE_TOKENS = 16 }; /* a tile has a row for each */
+enum { TILE_TOKENS = 16 }; /* a tile has a row per token */
 
 static void permission_is_asked_for(void **state) {
     const uint64_t others = M(SSE41) | M(AVX2) | M(AVX512F);
@@ -27,7 +27,7 @@ static void permission_is_asked_for(void **state) {
 
     (void)state;
     assert_true(tern_permitted_features(others) == others);
-    assert_int_equal(tile_requests(), before); /* not without AMX */
+    assert_int_equal(tile_requests(), before); /* no request without AMX */
     assert_true(tern_permitted_features(others | AMX) == (others | AMX));
     assert_int_equal(tile_requests(), before + 1);
     assert_int_equal(tern_refused_features(), 0);
@@ -49,7 +49,7 @@ static bool is_amx(const tern_kernel_row *row) {
     return strcmp(row->isa, "amx") == 0;
 }
 
-/* Multiplications of tiles that a row does with so many tokens. */
+/* Number of tile multiplications of a kernel with so many tokens. */
 static uint64_t tiles_of(const tern_kernel_row *row, size_t rows, size_t tokens) {
     const case_shape shape = {rows, 512, tokens};
     check_rng rng = {tokens};
@@ -63,12 +63,12 @@ static uint64_t tiles_of(const tern_kernel_row *row, size_t rows, size_t tokens)
     return tile_multiplications() - before;
 }
 
-/* True if each half of a block has a scale of its own, so that it is multiplied by itself. */
+/* True if each half of a block has a scale of its own, and so is multiplied separately. */
 static bool has_halves(const tern_kernel_row *row) {
     return row->format == TERN_FORMAT_Q6_K || row->format == TERN_FORMAT_IQ2_S;
 }
 
-/* 512 columns are 8 tiles of ternary codes, 16 blocks; halves of blocks are 32. */
+/* 512 columns are 8 tiles of ternary codes, or 16 blocks, or 32 halves of blocks. */
 static size_t steps_of(const tern_kernel_row *row) {
     if (row->format == TERN_FORMAT_I2_S)
         return 8;
@@ -82,8 +82,9 @@ static size_t least_tokens(const tern_kernel_row *row) {
 }
 
 /*
- * Multiplications that a product should need. Ternary rows go by pairs of groups, and all tokens go
- * by tiles when there are enough of them; of other rows only a last tile that is full enough does.
+ * The expected number of tile multiplications. Ternary kernels go by pairs of groups, and use tiles
+ * for all tokens when there are enough of them. Other kernels use tiles for the last tokens only if
+ * these fill enough of a tile.
  */
 static size_t expected_tiles(const tern_kernel_row *row, size_t rows, size_t tokens) {
     const size_t least = least_tokens(row), whole = tokens / TILE_TOKENS,
