@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain English: comments of the rooms that were read once more have a subject, and no message says "is no X"."""
+"""Plain English: comments have a subject, and no message says "is no X"."""
 
 import re
 import unittest
@@ -8,8 +8,8 @@ from pathlib import Path
 from documents import ROOT
 import suite
 
-READ = ("base", "threads", "device", "dispatch", "kernels", "include/tern")  # their comments; add rooms as they are read
-PRODUCT = (*READ, "runtime", "authoring", "serve", "receipts", "tools", "bench", "examples")
+PRODUCT = ("base", "threads", "device", "dispatch", "kernels", "include/tern", "runtime", "authoring", "serve", "receipts",
+           "tools", "bench", "examples")  # fmt: skip
 SOURCES = ("*.c", "*.h", "*.cc", "*.cu", "*.cuh")
 BEGINNING = re.compile(r"/\*\s*(?:\*\s)?\s*((?:Of|What|Whether|Into|Where|As|With|Who)\b[^\n]*)")
 TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -39,7 +39,7 @@ class Words(unittest.TestCase):
         return [f"{path.relative_to(ROOT)}: {words}" for path in paths for words in search(path.read_text(encoding="utf-8"))]
 
     def test_comments_have_a_subject(self):
-        self.assertEqual(self.found(READ, beginnings), [])
+        self.assertEqual(self.found((*PRODUCT, "tests"), beginnings), [])
 
     def test_messages_are_plain(self):
         self.assertEqual(self.found(PRODUCT, negations), [])
