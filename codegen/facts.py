@@ -127,7 +127,7 @@ def format_facts(fmt: Format, layout: Layout) -> dict[str, object]:
         "half_name": halves and "{" + ", ".join(f'"{name}"' for name in halves) + "}",
         "int8_from": fmt.int8[0],
         "int8_to": fmt.int8[1],
-        "plain": fmt.plain and "{" + plain + "}",
+        "plain": fmt.plain and "{" + plain + ("," if plain.endswith("}") else "") + "}",
     }
 
 
