@@ -18,6 +18,7 @@
 #include "authoring/synth.h"
 #include "base/chacha.h"
 #include "runtime/engine/draft/draft.h"
+#include "tern/engine.h"
 #include "tern/tern.h"
 #include "tests/support/check.h"
 
@@ -423,6 +424,90 @@ static void test_sessions(void **state) {
     assert_true(accepted > settings && drafted > accepted);
 }
 
+/* Guesses the answer that a call without guesses gave. */
+static size_t know(void *user, const tern_progress *progress, int32_t *guesses, size_t most) {
+    const outcome *known = user;
+    size_t n = 0;
+    for (size_t at = progress->n - progress->n_prompt; at < known->n && n < most; at++)
+        guesses[n++] = known->tokens[at];
+    return n;
+}
+
+/* The first token of an answer, from the third on, that does not occur before it. */
+static size_t first_new(const outcome *o) {
+    for (size_t i = 2; i < o->n; i++) {
+        size_t j = 0;
+        while (j < i && o->tokens[j] != o->tokens[i])
+            j++;
+        if (j == i)
+            return i;
+    }
+    return 0;
+}
+
+/* The logits that follow tokens[n], which a new session computes. */
+static void assert_stands_after(const setting *s, tern_session *found, const int32_t *tokens,
+                                size_t n) {
+    const float *x = NULL, *y = NULL;
+    tern_session *fresh;
+    tern_model_info info;
+    assert_int_equal(tern_session_position(found), n);
+    assert_int_equal(tern_session_new(s->model, &s->session, &fresh, NULL), TERN_OK);
+    assert_int_equal(tern_session_eval(fresh, tokens, n, TERN_LOGITS_NONE, NULL, NULL), TERN_OK);
+    assert_int_equal(tern_session_last_logits(fresh, &x, NULL), TERN_OK);
+    assert_int_equal(tern_session_last_logits(found, &y, NULL), TERN_OK);
+    tern_model_describe(s->model, &info);
+    assert_memory_equal(x, y, info.n_vocab * sizeof *x);
+    tern_session_free(&fresh);
+}
+
+/* A guess may be right and end the answer without being part of it: a token that stops it. */
+static void test_a_right_guess_that_stops(void **state) {
+    (void)state;
+    size_t tried = 0;
+    for (uint64_t i = 0; i < 20; i++) {
+        setting s;
+        outcome known, o = {.n = 0};
+        int32_t tokens[3 * MOST];
+        make_setting(&s, i);
+        s.session.n_ctx = 200;
+        s.session.n_batch = 0;
+        s.generate = (tern_generate_params){.max_tokens = MOST / 2, .ignore_end = true};
+        s.called_off = 0;
+        generate(&s, TERN_DRAFT_NEVER, &known);
+        const size_t n = first_new(&known);
+        const tern_request request = {.tokens = s.prompt,
+                                      .n_tokens = s.n_prompt,
+                                      .sampling = &s.sampling,
+                                      .max_tokens = MOST / 2,
+                                      .ignore_end = true,
+                                      .stop_tokens = &known.tokens[n],
+                                      .n_stop_tokens = 1,
+                                      .guess = know,
+                                      .user = &known};
+        uint64_t id;
+        assert_int_equal(tern_session_new(s.model, &s.session, &o.session, NULL), TERN_OK);
+        tern_engine *engine = tern_session_engine(o.session);
+        assert_int_equal(tern_engine_submit(engine, &request, &id, NULL), TERN_OK);
+        for (bool over = n == 0; !over;) {
+            const tern_event *events;
+            size_t some;
+            assert_int_equal(tern_engine_step(engine, &events, &some, NULL), TERN_OK);
+            for (size_t k = 0; k < some; k++)
+                over |= events[k].kind == TERN_EVENT_END;
+        }
+        if (n > 0) {
+            memcpy(tokens, s.prompt, s.n_prompt * sizeof *tokens);
+            memcpy(tokens + s.n_prompt, known.tokens, n * sizeof *tokens);
+            assert_stands_after(&s, o.session, tokens, s.n_prompt + n);
+            tried++;
+        }
+        tern_session_free(&o.session);
+        end(&known);
+    }
+    assert_true(tried > 5);
+}
+
 /* The products that read the head: all that are not of the layers. */
 static uint64_t heads_of(const tern_session *s) {
     tern_model_info info;
@@ -464,7 +549,7 @@ int main(void) {
         cmocka_unit_test(test_forgets),       cmocka_unit_test(test_against_search),
         cmocka_unit_test(test_costs),         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_parts),         cmocka_unit_test(test_sessions),
-        cmocka_unit_test(test_saves_passes),
+        cmocka_unit_test(test_saves_passes),  cmocka_unit_test(test_a_right_guess_that_stops),
     };
     return cmocka_run_group_tests_name("draft", tests, open_models, close_models);
 }
