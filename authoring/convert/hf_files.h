@@ -27,7 +27,7 @@ typedef struct hf_files {
 /*
  * Opens the files that FOLDER/model.safetensors.index.json names; without it
  * FOLDER/model.safetensors, or FOLDER/model.ie.json. The index may only contain bare file names.
- * What it says must be true, and no tensor may be in two files.
+ * The index must be right about each file, and no tensor may be in two files.
  */
 TERN_MUST_CHECK tern_status hf_files_open(const char *folder, hf_files *out, tern_error *err);
 
