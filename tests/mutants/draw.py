@@ -31,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 EQUAL = "equal"
 AGAIN = (trial.NO_BUILD, trial.SAME_CODE)
+NOTICED = (trial.NOTICED, trial.HANGS)
 
 
 class Journal:
@@ -71,7 +72,7 @@ def sides(diff):
 
 def outcome_of(entry, equal):
     same = (entry["file"], *sides(entry["diff"])) in equal
-    return EQUAL if same and entry["outcome"] != trial.NOTICED else entry["outcome"]
+    return EQUAL if same and entry["outcome"] not in NOTICED else entry["outcome"]
 
 
 def checkout(options):
@@ -127,14 +128,14 @@ def report(journal):
     for entry in journal.counted():
         outcome = outcome_of(entry, equal)
         rooms[entry["room"]][outcome] += 1
-        if outcome not in (trial.NOTICED, EQUAL):
+        if outcome not in (*NOTICED, EQUAL):
             rest.append(entry)
-    lines = ["| room | noticed | of | equal |", "|---|---|---|---|"]
-    for room, counts in sorted(rooms.items()):
-        lines.append(f"| {room} | {counts[trial.NOTICED]} | {counts.total() - counts[EQUAL]} | {counts[EQUAL]} |")
-    total = sum(rooms.values(), collections.Counter())
-    tried = total.total() - total[EQUAL]
-    lines.append(f"| all | {total[trial.NOTICED]} | {tried} | {total[EQUAL]} |")
+    lines = ["| room | noticed | by a hang | of | equal |", "|---|---|---|---|---|"]
+    for room, counts in [*sorted(rooms.items()), ("all", sum(rooms.values(), collections.Counter()))]:
+        noticed, tried = sum(counts[outcome] for outcome in NOTICED), counts.total() - counts[EQUAL]
+        lines.append(f"| {room} | {noticed} | {counts[trial.HANGS]} | {tried} | {counts[EQUAL]} |")
+    again = collections.Counter(entry["outcome"] for entry in journal.entries.values())
+    lines += ["", "Drawn again: " + ", ".join(f"{again[outcome]} ({outcome})" for outcome in AGAIN)]
     for entry in rest:
         lines += ["", f"{entry['number']} {entry['file']} {entry['function']}, {entry['operator']}: "
                       f"{entry['outcome']} ({entry.get('detail', '')[:80]})", "```", entry["diff"], "```"]  # fmt: skip
@@ -144,7 +145,7 @@ def report(journal):
 def share(journal):
     outcomes = [outcome_of(entry, equals()) for entry in journal.counted()]
     tried = [outcome for outcome in outcomes if outcome != EQUAL]
-    return 100 * tried.count(trial.NOTICED) / len(tried) if tried else 0
+    return 100 * sum(outcome in NOTICED for outcome in tried) / len(tried) if tried else 0
 
 
 def parse(argv):

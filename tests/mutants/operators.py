@@ -15,6 +15,7 @@ OPPOSITES = {"true": "false", "false": "true", "True": "False", "False": "True"}
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "else", "do", "case", "goto", "void", "const", "in",
             "not", "and", "or", "def", "lambda", "static", "struct", "enum", "_Alignas", "_Alignof", "offsetof",
             "defined", "alignof"}  # fmt: skip
+EQUALITY = {"strcmp", "memcmp", "strncmp", "strcasecmp"}  # either order tells whether two are equal
 NOT_CALLS = KEYWORDS | {"defined", "alignof"}
 ENDS = {",", ";", ")", "]", "}", "?", ":"}
 BEGINS = {",", ";", "(", "[", "{", "}", "?", ":"}
@@ -231,11 +232,20 @@ def swapped(place):
         if not call or (i and place.tokens[i - 1].kind == "word" and place.tokens[i - 1].text not in KEYWORDS):
             continue
         arguments = _arguments(place, i + 1)
+        if token.text in EQUALITY and _tells_equality(place, i):
+            arguments = arguments[1:]
         for left, right in zip(arguments, arguments[1:]):
             a, b = place.part(*left), place.part(*right)
             if a != b:
                 between = place.text[place.tokens[left[1]].end : place.tokens[right[0]].start]
                 yield place.tokens[left[0]].start, place.tokens[right[1]].end, b + between + a
+
+
+def _tells_equality(place, i):
+    """Whether the result of the call at token i is only compared with 0, or a truth value."""
+    end = cut.closing(place.tokens, i + 1)
+    after = place.tokens[end + 1].text if end and end + 1 < len(place.tokens) else ""
+    return place.tokens[i - 1].text == "!" or after in ("==", "!=")
 
 
 def _arguments(place, i):

@@ -87,14 +87,20 @@ class Operators(unittest.TestCase):
         self.check(operators.arithmetic, "const int more = a - 1;", "total += 0x10;")
 
     def test_values(self):
-        self.check(operators.swapped, 'if (a < b && !strcmp("word", name))', "take(b, a);",
-                   'log_text(a, "a sentence %d");')  # fmt: skip
+        self.check(operators.swapped, "take(b, a);", 'log_text(a, "a sentence %d");')  # fmt: skip
         self.check(operators.member, "if (kind_of(a) == THIRD)")
         self.check(operators.string, 'if (a < b && !strcmp(name, "wor"))')
         ignored = changes(operators.ignored)
         self.assertIn("take(0, b);", ignored)
         self.assertIn('if (a < b && !strcmp(0, "word"))', ignored)
         self.assertNotIn("static int sum(const char *0, int a, int b) {", ignored)
+
+    def test_swapped_comparisons(self):
+        """Either order of two texts says whether they are equal; which comes first, and how much counts, does not."""
+        text = "int f(void) {\n    return strcmp(a, b) == 0 || strncmp(a, b, n) != 0 || strcmp(a, b) < 0;\n}\n"
+        self.check(operators.swapped, "return strcmp(a, b) == 0 || strncmp(a, n, b) != 0 || strcmp(a, b) < 0;",
+                   "return strcmp(a, b) == 0 || strncmp(a, b, n) != 0 || strcmp(b, a) < 0;",
+                   name="f", text=text)  # fmt: skip
 
     def test_python(self):
         where = {"name": "most", "text": PYTHON, "path": Path("x.py")}
@@ -173,11 +179,11 @@ class Report(unittest.TestCase):
                 json.dumps({"seed": seed, "number": number, "room": "base", "file": "a.c", "function": "f",
                             "operator": "times", "diff": f"-x{number}\n+y", "outcome": outcome}) + "\n"
                 for seed, number, outcome in (("1", 0, "noticed"), ("1", 1, "SURVIVED"), ("1", 2, "the same code"),
-                                              ("2", 1, "noticed"), ("1", 3, "SURVIVED"), ("1", 3, "noticed"))
+                                              ("2", 1, "noticed"), ("1", 3, "SURVIVED"), ("1", 3, "hangs"))
             ))  # fmt: skip
             journal = draw.Journal(path, "1")
             self.assertAlmostEqual(draw.share(journal), 200 / 3)
-            self.assertIn("| base | 2 | 3 | 0 |", draw.report(journal))
+            self.assertIn("| base | 2 | 1 | 3 | 0 |", draw.report(journal))
             self.assertIn("-x1\n+y", draw.report(journal))
 
     def test_equal(self):

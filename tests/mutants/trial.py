@@ -12,6 +12,7 @@ import coverage
 import tree
 
 NOTICED, SURVIVED, CAPPED, UNREACHED = "noticed", "SURVIVED", "CAPPED", "UNREACHED"
+HANGS = "hangs"  # no end within a limit, nor within twice of it: noticed by ctest's limits, and reported apart
 NO_BUILD, SAME_CODE = "does not compile", "the same code"
 LIBRARIES = ("libtern.a", "libtern_tools.a", "libtern_serve.a", "libtern_authoring.a", "libtern_receipts.a",
              "libtern_reference.a", "libtern_json_tree.a", "tern")  # fmt: skip
@@ -64,7 +65,7 @@ class Trials:
     def judge(self, mutant):
         """{outcome, detail, tests}"""
         path = self.work.source / mutant.file
-        text = path.read_text(encoding="utf-8")
+        text = self.unchanged = path.read_text(encoding="utf-8")
         self.work.write(mutant.file, mutant.apply(text))
         try:
             device = [CUDA_LIBRARY] if mutant.file.startswith("device/") else []
@@ -124,34 +125,49 @@ class Trials:
             if time.monotonic() - start > self.seconds:
                 rest = len(plan) - len(tried)
                 return {"outcome": CAPPED, "detail": f"{rest} tests not run", "tests": tried, "reached": reached}
-            noticed = self.notices(name, only)
+            outcome, detail = self.notices(mutant, name, only)
             tried.append(name + (f" ({only})" if only else ""))
-            if noticed:
-                return {"outcome": NOTICED, "detail": f"{name}: {noticed}", "tests": len(tried)}
+            if outcome:
+                return {"outcome": outcome, "detail": f"{name}: {detail}", "tests": len(tried)}
         return {"outcome": SURVIVED if reached else UNREACHED, "detail": f"{len(changed)} objects differ",
                 "tests": tried, "reached": reached}  # fmt: skip
 
-    def notices(self, name, only):
-        """The function that fails, or how the test ended; None where it passes, or does not pass without a change."""
+    def notices(self, mutant, name, only):
+        """(outcome, the function that fails or how the test ended); the outcome is None where the test passes, or
+        does not pass without a change."""
         test = self.work.tests.get(name)
         limit = self._limit(name, only)
         if test is None or limit is None:
-            return None
+            return None, ""
         status, output = self.work.compile(self.work.targets([test]) or LIBRARIES)
         if status != 0:
-            return "does not link"
+            return NO_BUILD, output[-400:]
         verdict = self.work.test(test, [], only, limit)
-        if verdict.status in (0, tree.SKIPPED):
-            return None
-        if verdict.status is not None:  # a machine with other work to do fails no test twice
-            verdict = self.work.test(test, [], only, limit)
-        return verdict.noticed_by([]) if verdict.status != tree.SKIPPED else None
+        if verdict.status not in (0, tree.SKIPPED):  # a machine with other work to do fails no test twice
+            verdict = self.work.test(test, [], only, limit if verdict.status is not None else 2 * limit)
+        detail = verdict.noticed_by([]) if verdict.status != tree.SKIPPED else None
+        if detail is None or not self._passes_unchanged(mutant, name, only):
+            return None, ""
+        return HANGS if verdict.status is None else NOTICED, detail
+
+    def _passes_unchanged(self, mutant, name, only):
+        """What the map lacks has to show it: the mutant is taken back as long as the test runs."""
+        if self._known(name, only) is None:
+            path = self.work.source / mutant.file
+            changed = path.read_text(encoding="utf-8")
+            self.work.write(mutant.file, self.unchanged)
+            self.learn([(name, only)])
+            self.work.write(mutant.file, changed)
+        return self._limit(name, only) is not None
+
+    def _known(self, name, only):
+        """What is known of the test without a change; None where it has not run so."""
+        entry = self.known.get(name)
+        return self.plain.get(f"{name} {only}".strip()) if entry is None or only else entry
 
     def _limit(self, name, only):
         """Seconds that the test may take; None where it does not pass without a change."""
-        entry = self.known.get(name)
-        if entry is None or only:
-            entry = self.plain.get(f"{name} {only}") or self.plain.get(name)
+        entry = self._known(name, only)
         if entry is None:
             return 900
         return 120 + 10 * entry["seconds"] if entry["status"] == 0 else None
