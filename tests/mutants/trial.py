@@ -170,7 +170,7 @@ class Trials:
         entry = self._known(name, only)
         if entry is None:
             return 900
-        return 120 + 10 * entry["seconds"] if entry["status"] == 0 else None
+        return 40 + 5 * entry["seconds"] if entry["status"] == 0 else None
 
     def learn(self, pairs):
         """Runs tests of the unchanged source that the map lacks."""

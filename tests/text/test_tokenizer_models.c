@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
 #include "runtime/text/tokenizer/charsmap.h"
 #include "runtime/text/tokenizer/normalize.h"
 #include "tests/support/check.h"
@@ -252,6 +253,41 @@ static void unigram_of_gguf(void **state) {
     tokenizer_close(&f);
 }
 
+/* A tokenizer.json whose normalizer is the map. Freed by the caller. */
+static char *precompiled(const map_bytes *m) {
+    static const char rest[] = "\"}, \"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": "
+                               "[[\"?\", 0], [\"x\", -1], [\"\\u0301\", -2], [\"\\u20d0\", -3]]}}";
+    static const char before[] =
+        "{\"decoder\": {\"type\": \"Metaspace\", \"replacement\": \"\\u2581\"}, "
+        "\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"";
+    const size_t at = sizeof before - 1, quads = (MAP_BYTES + 2) / 3;
+    char *text = calloc(1, at + 4 * quads + sizeof rest);
+    assert_non_null(text);
+    memcpy(text, before, at);
+    for (size_t i = 0; i < quads; i++)
+        tern_base64_quad(m->bytes + 3 * i, MAP_BYTES - 3 * i < 3 ? MAP_BYTES - 3 * i : 3,
+                         text + at + 4 * i);
+    memcpy(text + at + 4 * quads, rest, sizeof rest);
+    return text;
+}
+
+/* A perceived character of up to five bytes becomes the replacement of its shortest prefix; of a
+ * longer one, each code point is looked up. */
+static void whole_characters_are_mapped(void **state) {
+    (void)state;
+    if (!tern_can_normalize())
+        check_skip("built without utf8proc");
+    const map_bytes map = make_map();
+    char *text = precompiled(&map);
+    tern_tokenizer *t = build(text);
+    EXPECT_IDS(t, "e\xCC\x81", 0, 1);
+    EXPECT_IDS(t, "e\xCC\x81\xCC\x81", 0, 1);
+    EXPECT_IDS(t, "e\xE2\x83\x90\xCC\x81", 0, 1, 3, 2);
+    EXPECT_IDS(t, "e\xCC\x81\xCC\x81\xCC\x81", 0, 1, 2, 2, 2);
+    tern_tokenizer_free(&t);
+    free(text);
+}
+
 static void bad_unigrams_of_gguf(void **state) {
     (void)state;
     const map_bytes map = make_map();
@@ -428,6 +464,7 @@ int main(void) {
         cmocka_unit_test(unknown_neighbours_are_one),
         cmocka_unit_test(bad_unigrams),
         cmocka_unit_test(unigram_of_gguf),
+        cmocka_unit_test(whole_characters_are_mapped),
         cmocka_unit_test(bad_unigrams_of_gguf),
         cmocka_unit_test(long_texts_take_no_quadratic_time),
         cmocka_unit_test(longest_tokens_of_words),
