@@ -116,6 +116,21 @@ static void test_hostile_old_form(void **state) {
     refuse(&b, TERN_ERR_TENSOR_DUPLICATE, "a is there twice");
 }
 
+/* Only a GGUF file whose type is that of importance, letter by letter, is read as such. */
+static void test_other_types(void **state) {
+    static const char *const types[] = {NULL,       "",        "model",  "imatri",
+                                        "imatrix2", "adapter", "Imatrix"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        gguf_bytes b = {NULL, 0};
+        gguf_add_header(&b, 3, 0, types[i] != NULL);
+        if (types[i] != NULL)
+            gguf_add_key_string(&b, "general.type", types[i]);
+        refuse(&b, TERN_ERR_MAGIC, "none of importance");
+    }
+}
+
 /* Both forms read back what was written; the older one keeps only the means. */
 static void test_written(void **state) {
     (void)state;
@@ -430,6 +445,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_old_form),
         cmocka_unit_test(test_hostile_old_form),
+        cmocka_unit_test(test_other_types),
         cmocka_unit_test(test_written),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_weights),
