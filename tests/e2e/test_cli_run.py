@@ -556,14 +556,13 @@ class Environment(WithModel):
         self.assertEqual(plain.stderr, b"")
 
     def test_switches(self):
-        for name in (
-            "TERN_DETERMINISTIC",
-            "BITNET_DETERMINISTIC",
-            "TERN_STRICT",
-            "BITNET_STRICT_MODE",
-        ):
-            with self.subTest(name=name):
-                self.answer(**{name: "1"})
+        for name in ("TERN_DETERMINISTIC", "BITNET_DETERMINISTIC"):
+            for value in (True, False):
+                with self.subTest(name=name, value=value):
+                    self.assertEqual(self.answer(**{name: str(int(value))})["deterministic"], value)
+        for name in ("TERN_STRICT", "BITNET_STRICT_MODE"):
+            with self.subTest(name=name):  # refuses nothing where all is as asked for
+                self.assertEqual(self.answer(**{name: "1"})["tokens"], self.answer()["tokens"])
 
     def test_wrong_values(self):
         for name, value in {
