@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/text/grammar/tokens.h"
 #include "tests/support/failing_malloc.h"
 #include "tests/text/grammar_case.h"
 
@@ -44,11 +45,34 @@ static tern_status use(bool is_schema, tern_error *err) {
     return status;
 }
 
+static tern_status use_gbnf(tern_error *err) {
+    return use(false, err);
+}
+
+static tern_status use_schema(tern_error *err) {
+    return use(true, err);
+}
+
+static tern_status use_vocabulary(tern_error *err) {
+    tern_grammar_tokens *tokens = NULL;
+    const tern_status status =
+        tern_grammar_tokens_new(grammar_tokens->tokenizer, N_TOKENS, &tokens, err);
+    assert_true((tokens != NULL) == (status == TERN_OK));
+    tern_grammar_tokens_free(&tokens);
+    return status;
+}
+
 static void test_no_memory(void **state) {
+    static const struct {
+        const char *what;
+        tern_status (*use)(tern_error *err);
+        long least; /* allocations that it makes */
+    } uses[] = {{"gbnf", use_gbnf, 50}, {"schema", use_schema, 50}, {"tokens", use_vocabulary, 3}};
+
     (void)state;
     if (!ALLOCATIONS_CAN_FAIL)
         check_skip("a sanitizer has allocations of its own");
-    for (int is_schema = 0; is_schema < 2; is_schema++) {
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
         tern_status status = TERN_ERR_NOMEM;
         long n = 0;
         for (; status != TERN_OK && n < 100000; n++) {
@@ -56,18 +80,18 @@ static void test_no_memory(void **state) {
             const long before = allocations_live;
             allocations_asked = 0;
             allocation_that_fails = (size_t)n + 1;
-            status = use(is_schema, &err);
+            status = uses[i].use(&err);
             const bool told = allocations_asked > (size_t)n;
             allocation_that_fails = 0;
+            check_case("%s, allocation %ld: %s", uses[i].what, n, err.message);
             if (allocations_live != before)
                 check_fail("%ld blocks are left", allocations_live - before);
-            check_case("schema %d, allocation %ld: %s", is_schema, n, err.message);
             if (status != TERN_OK && !(status == TERN_ERR_NOMEM && told))
                 check_fail("status %d", (int)status);
             if (status != TERN_OK && strstr(err.message, "memory") == NULL)
                 check_fail("no word of memory");
         }
-        assert_true(n > 50);
+        assert_true(n > uses[i].least);
     }
 }
 
