@@ -16,7 +16,6 @@
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
 #include "tools/manual/manual.h"
-#include "tools/model/json.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
 #define COMMAND_FUNCTION(id, name) [COMMAND_##id] = cmd_##name,

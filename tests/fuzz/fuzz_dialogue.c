@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/chat/dialogue_json.h"
+#include "tools/terminal/dialogue_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,11 +14,11 @@
 #include <cmocka.h>
 
 #include "bench/peaks.h"
-#include "tools/bench/bandwidth.h"
-#include "tools/bench/bench.h"
-#include "tools/bench/energy.h"
-#include "tools/bench/series.h"
-#include "tools/bench/sparsity.h"
+#include "tools/speed/bandwidth.h"
+#include "tools/speed/energy.h"
+#include "tools/speed/series.h"
+#include "tools/speed/sparsity.h"
+#include "tools/speed/speed.h"
 #include "tools/touch/touch.h"
 
 static void test_series(void **state) {

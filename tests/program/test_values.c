@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/model/metadata_values.h"
+#include "tools/inspect/metadata_values.h"
 
 static tern_gguf_value scalar_of(tern_gguf_type type, const void *data) {
     return (tern_gguf_value){.type = type, .element = type, .count = 1, .data = data};

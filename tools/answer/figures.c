@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "tools/model/placement.h"
+#include "tools/load/loaded_json.h"
+#include "tools/load/placement.h"
 
 static double rate(size_t n, double seconds) {
     return seconds > 0.0 ? (double)n / seconds : 0.0;

@@ -4,9 +4,9 @@
 
 /* The figures of an answer: a line for people, keys for programs. */
 
+#include "base/json_tree/value.h"
 #include "tools/answer/answerer.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
 
 /* Seconds for the prompt, and for all generated tokens. If other answers run at the same time,
  * their share of the passes is included. */

@@ -6,7 +6,7 @@
 
 #include "tern/grammar.h"
 #include "tools/answer/together.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
 
 typedef struct form {
     tern_grammar_tokens *tokens;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/answer/many.h"
+#include "tools/prompt/prompt.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,8 +13,8 @@
 #include "tools/answer/form.h"
 #include "tools/answer/together.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
-#include "tools/model/json.h"
 #include "tools/touch/touch_options.h"
 
 enum {

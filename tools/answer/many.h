@@ -10,7 +10,7 @@
  */
 
 #include "tools/answer/request.h"
-#include "tools/model/prompts.h"
+#include "tools/prompt/prompt_file.h"
 #include "tools/touch/touch.h"
 
 /* True if the options ask for several answers. */

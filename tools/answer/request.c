@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/answer/request.h"
+#include "tools/prompt/prompt.h"
 
 #include <ctype.h>
 #include <errno.h>

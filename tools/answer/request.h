@@ -6,7 +6,8 @@
 
 #include "tern/engine.h"
 #include "tools/answer/sampling.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
+#include "tools/prompt/prompt.h"
 
 /* The options about sampling and ends; owns the lists that both point to. */
 typedef struct answer_options {

@@ -8,7 +8,7 @@
  */
 
 #include "tools/answer/recommended.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
 
 typedef enum sampling_source {
     SAMPLING_BY_DEFAULT,

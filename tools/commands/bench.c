@@ -9,10 +9,10 @@
 #include "base/chacha.h"
 #include "base/metrics.h"
 #include "tern/inspect.h"
-#include "tools/bench/bench.h"
 #include "tools/commands/commands.h"
-#include "tools/model/text_file.h"
-#include "tools/receipt/receipt.h"
+#include "tools/prompt/text_file.h"
+#include "tools/record/receipt.h"
+#include "tools/speed/speed.h"
 #include "tools/touch/touch_options.h"
 
 enum {

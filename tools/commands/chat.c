@@ -9,11 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/chat/chat.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/model/late_tuning.h"
+#include "tools/load/late_tuning.h"
+#include "tools/prompt/prompt.h"
+#include "tools/terminal/chat.h"
 
 enum { TINY_MILLIONS = 500 }; /* of parameters: smaller models mostly guess facts and sums */
 

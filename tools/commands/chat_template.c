@@ -7,11 +7,12 @@
 
 #include "base/json_tree/read.h"
 #include "base/json_tree/write.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 #include "tools/commands/commands.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
+#include "tools/prompt/prompt.h"
 
 static const size_t input_limit = (size_t)1 << 26; /* bytes */
 

@@ -14,7 +14,7 @@
 #include "tools/answer/recommended.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/convert/command.h"
+#include "tools/reformat/command.h"
 
 typedef struct conversion {
     hf_config config;

@@ -9,7 +9,7 @@
 #include "tools/commands/commands.h"
 #include "tools/crossval/ask.h"
 #include "tools/crossval/report.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
 
 /* Reads the reference: --reference, or the answer of an installed engine to --prompt. */
 static int read_reference(const options *o, reference **r) {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "authoring/dedup/dedup.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
-#include "tools/model/json.h"
 
 typedef struct deduplication {
     const options *o;

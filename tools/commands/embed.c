@@ -12,8 +12,9 @@
 #include "tools/commands/commands.h"
 #include "tools/embed/pooling.h"
 #include "tools/embed/vector_file.h"
-#include "tools/model/loader.h"
-#include "tools/model/prompts.h"
+#include "tools/load/loader.h"
+#include "tools/prompt/prompt.h"
+#include "tools/prompt/prompt_file.h"
 
 enum { AHEAD = 64 }; /* vectors that may wait for an earlier one */
 

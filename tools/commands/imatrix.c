@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/cli/whole_file.h"
 #include "tools/commands/commands.h"
 #include "tools/eval/importance.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
-#include "tools/model/text_file.h"
+#include "tools/load/loader.h"
+#include "tools/prompt/text_file.h"
 
 /* Shows one line that overwrites itself on a terminal, elsewhere a line per window (--verbose). */
 static void show_progress(size_t done, size_t windows, void *user) {

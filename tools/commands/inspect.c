@@ -7,16 +7,17 @@
 #include <string.h>
 
 #include "tern/inspect.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
-#include "tools/model/memory_plan.h"
-#include "tools/model/metadata_values.h"
-#include "tools/model/model_facts.h"
-#include "tools/model/model_hint.h"
-#include "tools/model/placement.h"
-#include "tools/model/planned_weights.h"
+#include "tools/inspect/memory_plan.h"
+#include "tools/inspect/metadata_values.h"
+#include "tools/inspect/model_facts.h"
+#include "tools/inspect/planned_weights.h"
+#include "tools/load/loaded_json.h"
+#include "tools/load/loader.h"
+#include "tools/load/model_hint.h"
+#include "tools/load/placement.h"
 
 enum { MAX_TYPES = 64 };
 

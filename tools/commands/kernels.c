@@ -6,11 +6,11 @@
 
 #include "tern/device.h"
 #include "tern/tern.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
-#include "tools/model/model_kernels.h"
+#include "tools/commands/model_kernels.h"
+#include "tools/load/loader.h"
 
 typedef struct listing {
     const tern_kernel_row *rows;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/json_tree/value.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/hub/hub_cache.h"
-#include "tools/model/json.h"
 
 /* True for files with weights in a form that tern runs or converts. */
 static bool is_weights(const char *file) {

@@ -10,7 +10,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
+#include "tools/prompt/prompt.h"
 
 enum { TOP = 10, CHUNK = 4096 };
 

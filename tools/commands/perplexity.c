@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "base/sha256.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/eval/perplexity_record.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
-#include "tools/receipt/receipt.h"
+#include "tools/load/loaded_json.h"
+#include "tools/load/loader.h"
+#include "tools/record/receipt.h"
 
 /* ---- results --------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/convert/command.h"
+#include "tools/reformat/command.h"
 
 int cmd_quantize(const options *o) {
     if (!options_given(o, OPT_TYPE) && !options_given(o, OPT_Q4_MAP) &&

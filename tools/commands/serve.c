@@ -17,8 +17,8 @@
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/embed/pooling.h"
-#include "tools/model/loader.h"
-#include "tools/receipt/served_answer.h"
+#include "tools/load/loader.h"
+#include "tools/record/served_answer.h"
 
 enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* default of --kv-memory, in contexts; bytes of a name */
 

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "tern/tern.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
 #include "tools/commands/commands.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
+#include "tools/load/loader.h"
 
 static const size_t input_limit = (size_t)1 << 28; /* bytes; the limit of a tokenizer */
 

@@ -8,11 +8,11 @@
 #include "tern/processor.h"
 #include "tern/team.h"
 #include "tern/tune.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
-#include "tools/model/model_hint.h"
+#include "tools/load/loader.h"
+#include "tools/load/model_hint.h"
 
 typedef struct tuning_run {
     const options *o;

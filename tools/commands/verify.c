@@ -7,11 +7,11 @@
 
 #include "receipts/rules.h"
 #include "receipts/sign.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/model/json.h"
-#include "tools/receipt/receipt.h"
-#include "tools/receipt/replay.h"
+#include "tools/record/receipt.h"
+#include "tools/replay/replay.h"
 
 int cmd_keygen(const options *o) {
     const char *path = o->operands[0];

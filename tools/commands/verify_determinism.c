@@ -14,8 +14,8 @@
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/determinism.h"
-#include "tools/model/loader.h"
-#include "tools/model/model_hint.h"
+#include "tools/load/loader.h"
+#include "tools/load/model_hint.h"
 
 enum { POSITIONS = 48 };
 

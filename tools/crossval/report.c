@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/crossval/report.h"
+#include "tools/cli/json_line.h"
 
 #include <math.h>
 
 #include "tools/cli/output.h"
+#include "tools/load/loaded_json.h"
 
 crossval_total crossval_add_up(const crossval *x) {
     crossval_total t = {0};

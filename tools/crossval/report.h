@@ -6,7 +6,7 @@
 
 #include "tools/crossval/reference.h"
 #include "tools/crossval/run.h"
-#include "tools/model/json.h"
+#include "tools/load/loader.h"
 
 #define CROSSVAL_EXPECTED 0.999 /* the cosine that quantized models usually reach */
 

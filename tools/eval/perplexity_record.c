@@ -7,9 +7,9 @@
 #include "receipts/facts.h"
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
-#include "tools/model/json.h"
-#include "tools/receipt/receipt.h"
-#include "tools/receipt/run_facts.h"
+#include "tools/load/loaded_json.h"
+#include "tools/record/receipt.h"
+#include "tools/record/run_facts.h"
 
 static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);

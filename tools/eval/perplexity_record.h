@@ -5,8 +5,8 @@
 /* The document of tern perplexity --record. */
 
 #include "tools/eval/perplexity.h"
-#include "tools/model/loader.h"
-#include "tools/model/text_file.h"
+#include "tools/load/loader.h"
+#include "tools/prompt/text_file.h"
 
 /* A finished measurement; everything is borrowed. */
 typedef struct perplexity_record {

@@ -11,7 +11,7 @@
 #include "base/json_tree/value.h"
 #include "tern/tern.h"
 #include "tools/cli/options.h"
-#include "tools/model/loader.h"
+#include "tools/prompt/prompt.h"
 
 enum { REMOTE_NAME_BYTES = 256 };
 

@@ -11,9 +11,10 @@
 
 #include "base/metrics.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
-#include "tools/model/json.h"
-#include "tools/model/prompts.h"
+#include "tools/prompt/prompt.h"
+#include "tools/prompt/prompt_file.h"
 #include "tools/remote/remote.h"
 
 enum {

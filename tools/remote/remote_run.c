@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "tools/cli/interrupt.h"
+#include "tools/cli/json_line.h"
 #include "tools/cli/output.h"
-#include "tools/model/json.h"
-#include "tools/model/loader.h"
+#include "tools/prompt/prompt.h"
 #include "tools/remote/remote.h"
 
 typedef struct run {

@@ -4,8 +4,8 @@
 
 /* The work-touch of `tern bench` and `tern run`, as the command line asks for it. */
 
+#include "base/json_tree/value.h"
 #include "tools/cli/options.h"
-#include "tools/model/json.h"
 #include "tools/touch/touch.h"
 
 /* Opens what --touch-bytes asks for; without it *t has no words. EXIT_DONE, or the exit status

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/record/served_answer.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/resource.h>
+#endif
+
+#include "base/json_tree/write.h"
+#include "base/thread_signals.h"
+#include "receipts/facts.h"
+#include "tools/cli/output.h"
+#include "tools/load/loaded_json.h"
+#include "tools/record/run_facts.h"
+#include "tools/record/selftest.h"
+
+static void set(json_t *object, const char *key, json_t *value) {
+    json_object_set_new(object, key, value);
+}
+
+static json_t *count(uint64_t n) {
+    return json_integer((json_int_t)n);
+}
+
+/* ---- facts of all receipts ------------------------------------------------------------------- */
+
+/* Collects the facts that all receipts share; NULL after a complaint. */
+static json_t *make_common(const answer_receipts *a) {
+    double seconds;
+    json_t *model = facts_model(a->l, a->o, &seconds);
+    json_t *accurate = model != NULL ? selftest_accuracy(a->l->model) : NULL;
+    json_t *root = json_object();
+    set(root, "$schema", json_string(ANSWER_SCHEMA));
+    set(root, "schema_version", json_string(RECEIPT_VERSION));
+    set(root, "compute_path", json_string("real"));
+    set(root, "backend", json_string("cpu"));
+    set(root, "model_info", model);
+    set(root, "machine", facts_machine(a->l->model));
+    set(root, "versions", facts_versions());
+    set(root, "test_results",
+        json_pack("{s:o, s:{s:b, s:i}}", "accuracy_tests", accurate, "determinism_tests",
+                  "identical_sequences", 1, "runs", 2));
+    if (model == NULL || accurate == NULL || json_memory_failed()) {
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}
+
+static bool prepare(void *user) {
+    answer_receipts *a = user;
+    (void)pthread_mutex_lock(&a->lock);
+    if (a->common == NULL) {
+        (void)json_remember(false);
+        a->common = make_common(a);
+    }
+    const bool made = a->common != NULL;
+    (void)pthread_mutex_unlock(&a->lock);
+    return made;
+}
+
+/* ---- one receipt ----------------------------------------------------------------------------- */
+
+static json_t *run_json(const answer_receipts *a, const receipt_answer *answer) {
+    json_t *root = json_pack("{s:s, s:s, s:s, s:I, s:I}", "isa", tern_model_isa(a->l->model),
+                             "layout", tern_model_layout(a->l->model), "kv",
+                             tern_format_describe(loader_kv_format(a->o))->name, "context",
+                             (json_int_t)answer->n_ctx, "threads", (json_int_t)answer->threads);
+    json_set_activations(root, a->l->model);
+    return root;
+}
+
+static json_t *tokens_json(const int32_t *ids, size_t n) {
+    char hex[RECEIPT_HEX];
+    facts_hash_ids(ids, n, hex);
+    return json_pack("{s:I, s:s, s:o}", "tokens", (json_int_t)n, "ids_sha256", hex, "ids",
+                     facts_ids(ids, n));
+}
+
+static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
+    json_t *root = tokens_json(a->tokens, a->n_tokens);
+    json_t *stops = json_array();
+    for (size_t i = 0; i < a->n_stops; i++)
+        json_array_append_new(stops, json_string(a->stops[i]));
+    set(root, "stop", json_string(tern_end_name(a->end)));
+    set(root, "max_tokens", count(a->max_tokens));
+    set(root, "ignore_end", json_boolean(a->ignore_end));
+    set(root, "stop_texts", stops);
+    set(root, "drop_space", json_boolean(a->drop_space));
+    set(root, "text_sha256", receipt_hash_text(r->l->tokenizer, a->tokens, a->n_tokens));
+    set(root, "hidden_sha256", json_string(a->digest));
+    return root;
+}
+
+/* The document as text; NULL if it breaks a rule. */
+static char *print_checked(const json_t *receipt) {
+    receipt_findings found = {0};
+    (void)receipt_check(receipt, &found);
+    for (size_t i = 0; i < found.n; i++)
+        complain("receipt: %s", found.lines[i]);
+    const bool sound = found.n == 0 && !found.out_of_memory && !json_memory_failed();
+    receipt_findings_free(&found);
+    return sound ? json_dump(receipt, (json_style){0}) : NULL;
+}
+
+json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer) {
+    if (!prepare(a))
+        return NULL;
+    (void)json_remember(false);
+    (void)pthread_mutex_lock(&a->lock);
+    json_t *receipt = json_deep_copy(a->common);
+    (void)pthread_mutex_unlock(&a->lock);
+    set(receipt, "timestamp", facts_now());
+    set(receipt, "system_fingerprint", json_string(answer->fingerprint));
+    set(receipt, "run", run_json(a, answer));
+    set(receipt, "sampler", facts_sampler(answer->sampling, answer->sampling->seed));
+    if (answer->form != NULL)
+        set(receipt, "form", json_deep_copy(answer->form));
+    set(receipt, "prompt", tokens_json(answer->prompt, answer->n_prompt));
+    set(receipt, "output", output_json(a, answer));
+    return receipt;
+}
+
+static char *make(void *user, const receipt_answer *answer) {
+    const answer_receipts *a = user;
+    json_t *receipt = answer_receipts_build(user, answer);
+    if (receipt != NULL && loader_check_file(a->l) != EXIT_DONE) {
+        json_decref(receipt);
+        return NULL;
+    }
+    if (receipt == NULL)
+        return NULL;
+    receipt_seal(receipt);
+    char *text = print_checked(receipt);
+    json_decref(receipt);
+    return text;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l) {
+    *a = (answer_receipts){.o = o, .l = l, .maker = {a, prepare, make}};
+    (void)pthread_mutex_init(&a->lock, NULL);
+}
+
+/* Lowers this thread's priority: hashing a file keeps a core busy for seconds, and passes and
+ * replies go first. On systems where this would affect all threads it does nothing. */
+static void give_way(void) {
+#ifdef __linux__
+    enum { NICER = 10 }; /* a busy core still gives it a tenth, and receipts wait for it */
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+#endif
+}
+
+static void *begin(void *user) {
+    give_way();
+    (void)prepare(user);
+    return NULL;
+}
+
+void answer_receipts_begin(answer_receipts *a) {
+    sigset_t before;
+    tern_signals_block(&before); /* signals go to the thread that waits for them */
+    a->has_thread = pthread_create(&a->thread, NULL, begin, a) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void answer_receipts_close(answer_receipts *a) {
+    if (a->has_thread)
+        (void)pthread_join(a->thread, NULL);
+    if (a->maker.make != NULL) {
+        json_decref(a->common);
+        (void)pthread_mutex_destroy(&a->lock);
+    }
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/replay/replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "receipts/accuracy.h"
+#include "receipts/facts.h"
+#include "receipts/rerun.h"
+#include "receipts/rules.h"
+#include "tern/inspect.h"
+#include "tools/cli/output.h"
+#include "tools/load/placement.h"
+#include "tools/record/run_facts.h"
+#include "tools/replay/locate.h"
+#include "tools/replay/recorded_form.h"
+#include "tools/replay/replay_answer.h"
+
+/* The state of a replay; everything is owned. */
+typedef struct replay {
+    const json_t *receipt;
+    const options *o;
+    const char *document;   /* path of the receipt */
+    const char *model_path; /* borrowed, or in `path` */
+    char path[PATH_MAX];
+    receipt_findings *found;
+    tern_model *model;
+    tern_session *session;
+    int32_t *prompt, *tokens;
+    receipt_point *points;
+    tern_logit_bias *bias;
+    rerun_plan plan;
+} replay;
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* True if the opened model has the receipt's files; *status is set after a complaint. */
+static bool check_files(const replay *p, int *status) {
+    char hex[RECEIPT_HEX];
+    json_t *files = facts_files(p->model, hex);
+    if (files == NULL || json_memory_failed()) {
+        if (json_memory_failed()) /* other failures were reported */
+            complain("no memory for the list of the model's files");
+        json_decref(files);
+        *status = EXIT_FAILED;
+        return false;
+    }
+    const json_t *recorded = receipt_at(p->receipt, "model_info.files");
+    bool same = json_array_size(files) == json_array_size(recorded);
+    for (size_t i = 0; same && i < json_array_size(files); i++) {
+        const json_t *now = json_array_get(files, i);
+        const json_t *then = json_array_get(recorded, i);
+        same = strcmp(rule_text(now, "sha256"), rule_text(then, "sha256")) == 0 &&
+               rule_count(now, "bytes") == rule_count(then, "bytes");
+    }
+    json_decref(files);
+    if (!same) {
+        receipt_find(p->found, "model_info.sha256: %s is another model, its digest is %.16s...",
+                     p->model_path, hex);
+    }
+    return same;
+}
+
+/* Does the same for a tokenizer from a separate file. */
+static bool check_tokenizer(const replay *p, int *status) {
+    json_t *now;
+    if (!facts_tokenizer(p->model, &now)) {
+        *status = EXIT_FAILED;
+        return false;
+    }
+    const json_t *then = receipt_at(p->receipt, "model_info.tokenizer");
+    const bool same = (now == NULL) == (then == NULL) &&
+                      strcmp(rule_text(now, "sha256"), rule_text(then, "sha256")) == 0;
+    if (!same) {
+        receipt_find(p->found, "model_info.tokenizer.sha256: %s is another tokenizer",
+                     now != NULL ? rule_text(now, "path") : "the model's own");
+    }
+    json_decref(now);
+    return same;
+}
+
+/* Checks the facts about the model that its file contains. */
+static void check_geometry(const replay *p) {
+    tern_model_info info;
+    tern_model_describe(p->model, &info);
+    const struct {
+        const char *path;
+        uint64_t value;
+    } sizes[] = {
+        {"model_info.layers", info.n_layer},
+        {"model_info.hidden_size", info.n_embd},
+        {"model_info.ffn_size", info.n_ff},
+        {"model_info.num_attention_heads", info.n_head},
+        {"model_info.num_key_value_heads", info.n_head_kv},
+        {"model_info.head_dim", info.head_dim},
+        {"model_info.vocab_size", info.n_vocab},
+        {"model_info.context_length", info.n_ctx_train},
+        {"model_info.parameters", info.parameters},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        rule_equal_counts(p->receipt, p->found, sizes[i].path, (int64_t)sizes[i].value,
+                          "the model's");
+    }
+    if (info.n_expert > 0 || rule_known(p->receipt, "model_info.experts"))
+        rule_equal_counts(p->receipt, p->found, "model_info.experts", info.n_expert, "the model's");
+    const struct {
+        const char *path, *value;
+    } names[] = {{"model_info.architecture", info.architecture}, {"model_info.name", info.name}};
+    for (size_t i = 0; i < 2; i++) {
+        if (strcmp(rule_text(p->receipt, names[i].path), names[i].value) != 0) {
+            receipt_find(p->found, "%s: is \"%.60s\", the model's is \"%.60s\"", names[i].path,
+                         rule_text(p->receipt, names[i].path), names[i].value);
+        }
+    }
+}
+
+/* Measures accuracy again. It does not depend on instruction set or layout. */
+static tern_status check_accuracy(const replay *p, tern_error *err) {
+    accuracy all[ACCURACY_MAX];
+    size_t n;
+    const tern_status status = accuracy_measure(p->model, all, &n, err);
+    for (size_t i = 0; status == TERN_OK && i < n; i++) {
+        char path[80];
+        (void)snprintf(path, sizeof path, "test_results.accuracy_tests.%.23s_accuracy",
+                       all[i].name);
+        const json_t *test = receipt_at(p->receipt, path);
+        const char *tensor = rule_text(test, "tensor");
+        if (test == NULL || rule_number(test, "mse") != all[i].mse) {
+            receipt_find(p->found, "%s.mse: is %.17g, this run measures %.17g", path,
+                         rule_number(test, "mse"), all[i].mse);
+        }
+        if (strlen(tensor) != all[i].tensor_size ||
+            memcmp(tensor, all[i].tensor, all[i].tensor_size) != 0) {
+            receipt_find(p->found, "%s.tensor: is \"%.60s\", this run measures %.*s", path, tensor,
+                         (int)all[i].tensor_size, all[i].tensor);
+        }
+    }
+    return status;
+}
+
+/* Checks the formats of the weights, and the bytes that a token reads. */
+static void check_weights(const replay *p) {
+    char type[16];
+    json_t *weights = facts_weights(p->model, type);
+    if (!json_equal(weights, receipt_at(p->receipt, "model_info.weight_formats")) ||
+        strcmp(type, rule_text(p->receipt, "model_info.quantization_type")) != 0)
+        receipt_find(p->found, "model_info.weight_formats: are not the model's");
+    json_decref(weights);
+    const char *layout = rule_text(p->receipt, "run.layout");
+    if (strcmp(tern_model_layout(p->model), layout) == 0 && strcmp(layout, "mixed") != 0) {
+        tern_model_info info;
+        tern_model_describe(p->model, &info);
+        rule_equal_counts(p->receipt, p->found, "model_info.weight_bytes",
+                          (int64_t)info.weight_bytes, "the model's in this layout");
+    }
+}
+
+static const char *text_or_null(const replay *p, const char *path) {
+    return receipt_at(p->receipt, path) == NULL ? NULL : rule_text(p->receipt, path);
+}
+
+/*
+ * The recorded way to split texts if it was asked for; NULL: the model's own, as its file says now.
+ */
+static const char *pre_tokenizer(const replay *p) {
+    const char *pre = rule_text(p->receipt, "model_info.pre_tokenizer");
+    const bool own = strcmp(rule_text(p->receipt, "model_info.pre_tokenizer_from"), "model") == 0;
+    return own || pre[0] == '\0' ? NULL : pre;
+}
+
+static tern_status open_model(replay *p, tern_error *err) {
+    char tokenizer[PATH_MAX];
+    tern_model_params params = tern_model_params_default();
+    params.isa = options_text(p->o, OPT_ISA);
+    params.disable = options_text(p->o, OPT_DISABLE);
+    params.layout = params_layout(p->o);
+    params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
+    params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
+    params.i2s_map = text_or_null(p, "model_info.i2s_map");
+    params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
+    params.strict = options_switch(p->o, OPT_STRICT);
+    params.no_sidecar = options_switch(p->o, OPT_NO_SIDECAR);
+    params.long_context = rule_flag(p->receipt, "model_info.long_context");
+    params.activations = text_or_null(p, "run.activations");
+    const tern_status status = placement_read(p->o, &params, err);
+    if (status != TERN_OK)
+        return status;
+    if (receipt_at(p->receipt, "model_info.tokenizer") == NULL) {
+        params.pre_tokenizer = pre_tokenizer(p);
+    } else {
+        params.tokenizer =
+            locate_tokenizer(p->receipt, p->o, p->document, p->model_path, tokenizer);
+    }
+    const tern_status opened = tern_model_open(p->model_path, &params, &p->model, err);
+    if (opened != TERN_OK)
+        (void)placement_lack_node(&params, err);
+    return opened;
+}
+
+static tern_format cache_format(const replay *p) {
+    int format = 0;
+    while (strcmp(tern_format_describe((tern_format)format)->name,
+                  rule_text(p->receipt, "run.kv")) != 0)
+        format++; /* the receipt has one of the three formats */
+    return (tern_format)format;
+}
+
+static tern_status open_session(replay *p, tern_error *err) {
+    tern_session_params params = tern_session_params_default();
+    const int64_t context = rule_count(p->receipt, "run.context");
+    const int64_t more = (int64_t)(p->plan.n_prompt + p->plan.n_tokens) + 1; /* that ended it */
+    params.n_ctx = (uint32_t)(more < context ? more : context);
+    params.n_batch = (uint32_t)options_integer(p->o, OPT_BATCH);
+    params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
+    params.kv = cache_format(p);
+    return tern_session_new(p->model, &params, &p->session, err);
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static int32_t *read_ids(const json_t *receipt, const char *path, size_t *n) {
+    const json_t *list = receipt_at(receipt, path);
+    *n = json_array_size(list);
+    int32_t *ids = calloc(*n + 1, sizeof *ids);
+    for (size_t i = 0; ids != NULL && i < *n; i++)
+        ids[i] = (int32_t)json_integer_value(json_array_get(list, i));
+    return ids;
+}
+
+static bool read_points(replay *p) {
+    const json_t *list = receipt_at(p->receipt, "output.logits");
+    p->plan.n_points = json_array_size(list);
+    p->points = calloc(p->plan.n_points + 1, sizeof *p->points);
+    for (size_t i = 0; p->points != NULL && i < p->plan.n_points; i++) {
+        const json_t *point = json_array_get(list, i);
+        p->points[i].after = (uint64_t)rule_count(point, "after");
+        (void)snprintf(p->points[i].sha256, RECEIPT_HEX, "%s", rule_text(point, "sha256"));
+    }
+    p->plan.points = p->points;
+    return p->points != NULL;
+}
+
+static bool read_bias(replay *p) {
+    const json_t *list = receipt_at(p->receipt, "sampler.logit_bias");
+    const size_t n = json_array_size(list);
+    p->bias = calloc(n + 1, sizeof *p->bias);
+    for (size_t i = 0; p->bias != NULL && i < n; i++) {
+        const json_t *bias = json_array_get(list, i);
+        p->bias[i] = (tern_logit_bias){.token = (int32_t)rule_count(bias, "token"),
+                                       .bias = (float)rule_number(bias, "bias")};
+    }
+    p->plan.sampling.bias = p->bias;
+    p->plan.sampling.n_bias = n;
+    return p->bias != NULL;
+}
+
+static bool read_plan(replay *p) {
+    const json_t *r = p->receipt;
+    p->plan.prompt = p->prompt = read_ids(r, "prompt.ids", &p->plan.n_prompt);
+    p->plan.tokens = p->tokens = read_ids(r, "output.ids", &p->plan.n_tokens);
+    p->plan.sampling = (tern_sampler_params){
+        .temperature = (float)rule_number(r, "sampler.temperature"),
+        .top_k = (uint32_t)rule_count(r, "sampler.top_k"),
+        .top_p = (float)rule_number(r, "sampler.top_p"),
+        .min_p = (float)rule_number(r, "sampler.min_p"),
+        .repetition_penalty = (float)rule_number(r, "sampler.repetition_penalty"),
+        .presence_penalty = (float)rule_number(r, "sampler.presence_penalty"),
+        .frequency_penalty = (float)rule_number(r, "sampler.frequency_penalty"),
+        .repeat_last_n = (uint32_t)rule_count(r, "sampler.repeat_last_n"),
+        .seed = strtoull(rule_text(r, "sampler.seed"), NULL, 10)};
+    return p->prompt != NULL && p->tokens != NULL && read_points(p) && read_bias(p);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+/* Checks that generation would have stopped at the token that comes next, as the receipt says. */
+static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t next) {
+    const char *stop = rule_text(p->receipt, "output.stop");
+    const json_t *ids = receipt_at(p->receipt, "output.stop_tokens");
+    bool ends = tokenizer != NULL && tern_token_ends_text(tokenizer, next);
+    if (strcmp(stop, "stop") == 0) {
+        ends = json_array_size(receipt_at(p->receipt, "output.stop_texts")) > 0;
+        for (size_t i = 0; i < json_array_size(ids); i++)
+            ends = ends || json_integer_value(json_array_get(ids, i)) == next;
+    } else if (strcmp(stop, "end") != 0) {
+        ends = true; /* by a limit, which the rules compare */
+    }
+    if (!rule_flag(p->receipt, "output.ignore_end") && tokenizer != NULL) {
+        for (size_t i = 0; i < p->plan.n_tokens; i++) {
+            if (tern_token_ends_text(tokenizer, p->tokens[i])) {
+                receipt_find(p->found,
+                             "output.ignore_end: is false, but the text went on after "
+                             "its end, output.ids[%zu]",
+                             i);
+                break;
+            }
+        }
+    }
+    if (!ends) {
+        receipt_find(p->found, "output.stop: is \"%s\", but the model goes on with token %d", stop,
+                     next);
+    }
+}
+
+/* Checks that the receipt is right about whether the digest of the prompt's text is that of the
+ * text of the ids. */
+static void check_prompt_text(const replay *p, const tern_tokenizer *tokenizer) {
+    const char *recorded = json_string_value(receipt_at(p->receipt, "prompt.text_sha256"));
+    const json_t *from_ids = receipt_at(p->receipt, "prompt.text_from_ids");
+    if (recorded == NULL || tokenizer == NULL) {
+        if (recorded != NULL || from_ids != NULL)
+            receipt_find(p->found, "prompt.text_sha256: there is no text without a tokenizer");
+        return;
+    }
+    json_t *hash = receipt_hash_text(tokenizer, p->prompt, p->plan.n_prompt);
+    const char *of_ids = json_string_value(hash);
+    const bool same = of_ids != NULL && strcmp(of_ids, recorded) == 0;
+    if (from_ids != NULL && same != json_is_true(from_ids)) {
+        receipt_find(p->found, "prompt.text_sha256: is %sthe digest of the text of prompt.ids",
+                     same ? "" : "not ");
+    }
+    json_decref(hash);
+}
+
+static void check_pre_tokenizer(const replay *p, const tern_tokenizer *tokenizer) {
+    const char *recorded = rule_text(p->receipt, "model_info.pre_tokenizer");
+    const char *now = tokenizer != NULL ? tern_tokenizer_pre(tokenizer) : "";
+    if (strcmp(recorded, now) != 0) {
+        receipt_find(p->found, "model_info.pre_tokenizer: is \"%.60s\", the model's is \"%.60s\"",
+                     recorded, now);
+    }
+}
+
+/* Checks the consequences of equal tokens: where the text ended, and the text itself. */
+static void check_text(const replay *p, const rerun_result *result) {
+    const tern_tokenizer *tokenizer = NULL;
+    const char *recorded = json_string_value(receipt_at(p->receipt, "output.text_sha256"));
+    if (tern_model_tokenizer(p->model, &tokenizer, NULL) != TERN_OK)
+        tokenizer = NULL;
+    check_pre_tokenizer(p, tokenizer);
+    check_prompt_text(p, tokenizer);
+    check_stop(p, tokenizer, result->next);
+    if (tokenizer == NULL || recorded == NULL) {
+        if ((tokenizer == NULL) != (recorded == NULL))
+            receipt_find(p->found, "output.text_sha256: must be there for models with a tokenizer");
+        return;
+    }
+    json_t *hash = receipt_hash_text(tokenizer, p->tokens, p->plan.n_tokens);
+    if (hash == NULL || strcmp(json_string_value(hash), recorded) != 0)
+        receipt_find(p->found, "output.text_sha256: is not the digest of the text of output.ids");
+    json_decref(hash);
+}
+
+static void report_kernels(const replay *p, replay_report *report) {
+    (void)snprintf(report->isa, sizeof report->isa, "%s", tern_model_isa(p->model));
+    (void)snprintf(report->layout, sizeof report->layout, "%s", tern_model_layout(p->model));
+    report->tokens = p->plan.n_tokens;
+}
+
+/* Repeats the answer of a server, which must end in the same way. */
+static tern_status run_answer(replay *p, replay_report *report, tern_error *err) {
+    const answer_plan plan = {.model = p->model,
+                              .receipt = p->receipt,
+                              .prompt = p->prompt,
+                              .n_prompt = p->plan.n_prompt,
+                              .tokens = p->tokens,
+                              .n_tokens = p->plan.n_tokens,
+                              .sampling = &p->plan.sampling,
+                              .kv = cache_format(p),
+                              .threads = (uint32_t)options_integer(p->o, OPT_THREADS),
+                              .batch = (uint32_t)options_integer(p->o, OPT_BATCH)};
+    report_kernels(p, report);
+    report->digests = 1;
+    return replay_answer(&plan, p->found, &report->threads, err);
+}
+
+/* True if an operation runs for the same weights on every instruction set, in every layout and
+ * division of the prompt. */
+static bool is_everywhere(tern_op op) {
+    return op != TERN_OP_GEMV && op != TERN_OP_GEMM && op != TERN_OP_QUANTIZE_TOKEN &&
+           op != TERN_OP_QUANTIZE_BLOCK;
+}
+
+static bool does_the_same(const tern_kernel_row *a, const tern_kernel_row *b) {
+    return a != NULL && b != NULL && a->op == b->op && a->format == b->format;
+}
+
+enum { KERNELS = 64 }; /* in a session */
+
+/*
+ * Checks that the receipt's kernels perform the operations of this run, perhaps by other kernels.
+ */
+static void check_kernels(const replay *p) {
+    const tern_kernel_row *ran[KERNELS];
+    const json_t *names = receipt_at(p->receipt, "kernels");
+    const size_t n = tern_session_kernels(p->session, ran, KERNELS);
+    bool known[KERNELS] = {false};
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        const tern_kernel_row *row = tern_kernel_find(name);
+        bool found = row == NULL || !is_everywhere(row->op); /* a family, or machine-specific */
+        for (size_t k = 0; k < n && k < KERNELS; k++)
+            if (does_the_same(row, ran[k]))
+                found = known[k] = true;
+        if (!found)
+            receipt_find(p->found, "kernels[%zu]: \"%.60s\" is listed, this run runs no %s", i,
+                         name, tern_op_name(row->op));
+    }
+    for (size_t k = 0; k < n && k < KERNELS; k++)
+        if (!known[k] && is_everywhere(ran[k]->op))
+            receipt_find(p->found, "kernels: none for %s, this run runs \"%s\"",
+                         tern_op_name(ran[k]->op), ran[k]->name);
+}
+
+static tern_status run(replay *p, replay_report *report, tern_error *err) {
+    rerun_result result;
+    char text[160];
+    recorded_form form = {0};
+    tern_status status = recorded_form_open(p->model, p->receipt, &form, err);
+    if (form.state != NULL) {
+        p->plan.mask = tern_grammar_mask;
+        p->plan.mask_user = form.state;
+    }
+    if (status == TERN_OK)
+        status = receipt_rerun(p->session, &p->plan, &result, err);
+    recorded_form_close(&form);
+    if (status != TERN_OK)
+        return status;
+    if (result.part == RERUN_SAME) {
+        check_text(p, &result);
+        check_kernels(p);
+    } else {
+        rerun_describe(&result, text, sizeof text);
+        receipt_find(p->found, "%s", text);
+    }
+    report_kernels(p, report);
+    report->threads = tern_session_threads(p->session);
+    report->digests = p->plan.n_points;
+    return TERN_OK;
+}
+
+/* Checks the version of the numerics. Receipts record it since version 2; without it they mean
+ * version 1. */
+static bool check_numerics(const replay *p) {
+    const bool said = rule_known(p->receipt, "versions.numerics");
+    const int64_t recorded = said ? rule_count(p->receipt, "versions.numerics") : 1;
+    if (recorded == TERN_NUMERICS_VERSION)
+        return true;
+    receipt_find(p->found,
+                 "versions.numerics: %s%" PRId64 ", this tern computes by version %d of its "
+                 "numerics: only a tern of the receipt's can replay it",
+                 said ? "is " : "is not there, which means ", recorded, TERN_NUMERICS_VERSION);
+    return false;
+}
+
+static int replay_all(replay *p, replay_report *report) {
+    tern_error err = {0};
+    int status = EXIT_DONE;
+    if (!check_numerics(p))
+        return EXIT_DONE;
+    loader_report_isas();
+    p->model_path = locate_model(p->receipt, p->o, p->document, p->path);
+    if (p->model_path == NULL)
+        return EXIT_FAILED;
+    if (!read_plan(p)) {
+        complain("no memory for the replay");
+        return EXIT_FAILED;
+    }
+    tern_status done = open_model(p, &err);
+    if (done == TERN_OK && (!check_files(p, &status) || !check_tokenizer(p, &status)))
+        return status;
+    if (done == TERN_OK) {
+        check_geometry(p);
+        check_weights(p);
+        done = check_accuracy(p, &err);
+    }
+    const bool answer = receipt_at(p->receipt, "output.hidden_sha256") != NULL;
+    if (done == TERN_OK && !answer)
+        done = open_session(p, &err);
+    if (done == TERN_OK)
+        done = answer ? run_answer(p, report, &err) : run(p, report, &err);
+    return done == TERN_OK ? EXIT_DONE : complain_error(&err);
+}
+
+int receipt_replay(const json_t *receipt, const char *path, const options *o, receipt_findings *f,
+                   replay_report *report) {
+    const double start = tern_clock_seconds();
+    replay p = {.receipt = receipt, .o = o, .document = path, .found = f};
+    *report = (replay_report){.seconds = 0.0};
+    const int status = replay_all(&p, report);
+    report->seconds = tern_clock_seconds() - start;
+    tern_session_free(&p.session);
+    tern_model_free(&p.model);
+    free(p.prompt);
+    free(p.tokens);
+    free(p.points);
+    free(p.bias);
+    return status;
+}

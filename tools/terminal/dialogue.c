@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/terminal/dialogue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static const char *const roles[] = {"system", "user", "assistant"};
+
+static bool last_is(const dialogue *d, const char *role) {
+    return d->n > 0 && strcmp(d->messages[d->n - 1].role, role) == 0;
+}
+
+bool dialogue_may_add(const dialogue *d, const char *role) {
+    if (strcmp(role, "assistant") == 0)
+        return last_is(d, "user");
+    return d->n == 0 || (strcmp(role, "user") == 0 && !last_is(d, "user"));
+}
+
+/* The static string for a role. */
+static const char *own_role(const char *role) {
+    size_t i = 0;
+    while (strcmp(roles[i], role) != 0)
+        i++;
+    return roles[i];
+}
+
+bool dialogue_add(dialogue *d, const char *role, const char *content, size_t size) {
+    if (d->n == d->capacity) {
+        const size_t capacity = 2 * d->capacity + 16;
+        tern_chat_message *grown = reallocarray(d->messages, capacity, sizeof *grown);
+        if (grown == NULL)
+            return false;
+        d->messages = grown;
+        d->capacity = capacity;
+    }
+    char *copy = malloc(TERN_UTF8_REPLACEMENT_BYTES * size + 1);
+    if (copy == NULL)
+        return false;
+    copy[tern_utf8_repair(content, size, copy, NULL)] = '\0';
+    d->messages[d->n++] = (tern_chat_message){.role = own_role(role), .content = copy};
+    return true;
+}
+
+bool dialogue_drop(dialogue *d, const char *role) {
+    if (!last_is(d, role))
+        return false;
+    free((void *)d->messages[--d->n].content);
+    return true;
+}
+
+static bool has_system(const dialogue *d) {
+    return d->n > 0 && strcmp(d->messages[0].role, "system") == 0;
+}
+
+size_t dialogue_exchanges(const dialogue *d) {
+    return (d->n - has_system(d)) / 2; /* a question without an answer is half a pair */
+}
+
+void dialogue_forget(dialogue *d, size_t n) {
+    const size_t first = has_system(d);
+    const size_t gone = 2 * (n < dialogue_exchanges(d) ? n : dialogue_exchanges(d));
+    for (size_t i = 0; i < gone; i++)
+        free((void *)d->messages[first + i].content);
+    d->n -= gone;
+    for (size_t i = first; i < d->n; i++)
+        d->messages[i] = d->messages[i + gone];
+}
+
+void dialogue_clear(dialogue *d, bool keep_system) {
+    const bool kept = keep_system && has_system(d);
+    while (d->n > (size_t)kept)
+        free((void *)d->messages[--d->n].content);
+}
+
+void dialogue_free(dialogue *d) {
+    dialogue_clear(d, false);
+    free(d->messages);
+    *d = (dialogue){0};
+}
