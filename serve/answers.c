@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Routes that read a body: requests for text, vectors and tokens. The desk's threads call them. */
+/* Routes that read a body: requests for text, vectors and tokens. The readers call them. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,8 +61,8 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
     }
     reading in;
     reading_open(&in, s, x, true);
-    if (!visit_enter(http_mark(x), &r) || !ask_read(&a, kind, &in.rules, body, size, &r)) {
-        visit_leave(http_mark(x));
+    if (!account_enter(http_mark(x), &r) || !ask_read(&a, kind, &in.rules, body, size, &r)) {
+        account_leave(http_mark(x));
         refusal_reply(&r, x);
         ask_free(&a);
         return;

@@ -55,7 +55,7 @@ static void write_state(const tern_engine_state *now, text *t) {
             (double)now->set_aside);
 }
 
-static void write_ends(const figures *f, text *t) {
+static void write_ends(const answer_metrics *f, text *t) {
     head(t, "tern_answers_total", "counter", "Answers that ended, by why.");
     for (int end = 0; end <= TERN_END_ERROR; end++) {
         if (end != TERN_END_STOP_TEXT) { /* counted with TERN_END_STOP_TOKEN, which has the same
@@ -67,7 +67,7 @@ static void write_ends(const figures *f, text *t) {
     }
 }
 
-static void write_figures(const figures *f, text *t) {
+static void write_figures(const answer_metrics *f, text *t) {
     counter(t, "tern_requests_total", "Requests for text that were accepted.", (double)f->jobs);
     counter(t, "tern_replays_total", "Answers that were repeated and compared.",
             (double)f->replays);
@@ -130,7 +130,7 @@ static void write_process(const server *s, text *t) {
 }
 
 void page_metrics(server *s, http_exchange *x) {
-    const figures f = worker_figures(s->worker);
+    const answer_metrics f = worker_metrics(s->worker);
     const tern_engine_state now = tern_engine_now(s->engine);
     text t = {0};
     write_state(&now, &t);

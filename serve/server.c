@@ -14,7 +14,7 @@
 #include "serve/http/gate.h"
 #include "serve/server_internal.h"
 
-enum { READERS = 2, SEND_SECONDS = 5 };
+enum { READER_THREADS = 2, SEND_SECONDS = 5 };
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -40,15 +40,15 @@ bool server_needs_key(server *s) {
     return needed;
 }
 
-/* Checks the key that a request shows, and keeps it in the visit. False after a refusal. */
-static bool check_key(server *s, http_exchange *x, visit *v, refusal *r) {
+/* Checks the key that a request shows, and keeps it in the account. False after a refusal. */
+static bool check_key(server *s, http_exchange *x, account *a, refusal *r) {
     const char *given = behind_word(http_request_header(x, "Authorization"), "Bearer");
     given = given != NULL ? given : http_request_header(x, "x-api-key");
     (void)pthread_mutex_lock(&s->keys_lock);
-    const bool needed = s->keys.n > 0 && !v->route->open;
-    v->key = needed && given != NULL ? keys_find(&s->keys, given, strlen(given)) : NULL;
+    const bool needed = s->keys.n > 0 && !a->route->open;
+    a->key = needed && given != NULL ? keys_find(&s->keys, given, strlen(given)) : NULL;
     (void)pthread_mutex_unlock(&s->keys_lock);
-    if (needed && v->key == NULL) {
+    if (needed && a->key == NULL) {
         (void)refuse(r, 401, NULL,
                      given != NULL ? "this key is not known"
                                    : "a key is needed: Authorization: Bearer KEY");
@@ -87,17 +87,17 @@ static bool check_gate(server *s, http_exchange *x, refusal *r) {
 }
 
 /* Checks the header of a request; false after a refusal. */
-static bool check(server *s, http_exchange *x, visit *v, const char *methods, refusal *r) {
-    const route *found = v->route;
+static bool check(server *s, http_exchange *x, account *a, const char *methods, refusal *r) {
+    const route *found = a->route;
     if (found == NULL && methods[0] == '\0')
         return refuse(r, 404, NULL, "there is no %.200s here", http_path(x));
     if (found == NULL) {
         http_reply_header(x, "Allow", methods);
         return refuse(r, 405, NULL, "%.200s takes %s", http_path(x), methods);
     }
-    if (!check_key(s, x, v, r))
+    if (!check_key(s, x, a, r))
         return false;
-    if (found->at_desk && !is_json(http_request_header(x, "Content-Type")))
+    if (found->reads_body && !is_json(http_request_header(x, "Content-Type")))
         return refuse(r, 415, NULL,
                       "Content-Type must be application/json (curl: -H 'Content-Type: "
                       "application/json')");
@@ -129,13 +129,13 @@ static bool admit(void *user, http_exchange *x) {
     refusal r = {0};
     server *s = user;
     const route *found = route_find(http_method(x), http_path(x), methods, sizeof methods);
-    visit *v = visit_new(found);
-    http_set_mark(x, v);
+    account *a = account_new(found);
+    http_set_mark(x, a);
     const bool open =
-        v != NULL ? check_gate(s, x, &r) : refuse(&r, 503, NULL, "no memory for the request");
+        a != NULL ? check_gate(s, x, &r) : refuse(&r, 503, NULL, "no memory for the request");
     if (open && reply_options(s, x, methods))
         return false;
-    if (open && check(s, x, v, methods, &r))
+    if (open && check(s, x, a, methods, &r))
         return true;
     refusal_reply(&r, x);
     return false;
@@ -151,19 +151,19 @@ static bool is_wanted(const server *s, http_exchange *x) {
     return false;
 }
 
-static void at_desk(void *user, http_exchange *x) {
-    const visit *v = http_mark(x);
+static void read_request(void *user, http_exchange *x) {
+    const account *a = http_mark(x);
     if (is_wanted(user, x))
-        v->route->handle(user, x);
+        a->route->handle(user, x);
 }
 
 /* Queues a body for a thread that reads it. */
-static void put(server *s, http_exchange *x, const visit *v) {
+static void put(server *s, http_exchange *x, const account *a) {
     refusal r;
-    const desk_answer answer = desk_put(s->desk, at_desk, s, x, v->key);
-    if (answer == DESK_TAKEN)
+    const readers_answer answer = readers_put(s->readers, read_request, s, x, a->key);
+    if (answer == READERS_TAKEN)
         return;
-    if (answer == DESK_FULL) {
+    if (answer == READERS_FULL) {
         (void)atomic_fetch_add(&s->unread_requests, 1);
         (void)refuse(&r, 429, NULL, "too many requests wait to be read");
         r.code = "queue_full";
@@ -175,21 +175,21 @@ static void put(server *s, http_exchange *x, const visit *v) {
 
 static void handle(void *user, http_exchange *x) {
     server *s = user;
-    const visit *v = http_mark(x);
+    const account *a = http_mark(x);
     if (http_status(x) != 0)
         return; /* refused already, by its header */
-    if (v->route->at_desk)
-        put(s, x, v);
+    if (a->route->reads_body)
+        put(s, x, a);
     else
-        v->route->handle(s, x);
+        a->route->handle(s, x);
 }
 
 /* Writes a line of the log. It has no text of the client, except bodies if the user asked for them:
  * method and path are those of the route. */
-static void note_in_log(const server *s, http_exchange *x, const visit *v, bool whole) {
+static void note_in_log(const server *s, http_exchange *x, const account *a, bool whole) {
     char methods[64], label[KEY_LABEL_BYTES];
-    const route *found = v != NULL
-                             ? v->route /* without one it was refused before `admit` */
+    const route *found = a != NULL
+                             ? a->route /* without one it was refused before `admit` */
                              : route_find(http_method(x), http_path(x), methods, sizeof methods);
     log_entry e = {.method = found != NULL ? found->method : "-",
                    .path = found != NULL ? found->path : "-",
@@ -197,14 +197,14 @@ static void note_in_log(const server *s, http_exchange *x, const visit *v, bool 
                    .bytes = http_sent_bytes(x),
                    .seconds = tern_clock_seconds() - http_began(x),
                    .whole = whole};
-    if (v != NULL) {
-        e.prompt_tokens = atomic_load(&v->prompt_tokens);
-        e.cached_tokens = atomic_load(&v->cached_tokens);
-        e.generated_tokens = atomic_load(&v->generated_tokens);
+    if (a != NULL) {
+        e.prompt_tokens = atomic_load(&a->prompt_tokens);
+        e.cached_tokens = atomic_load(&a->cached_tokens);
+        e.generated_tokens = atomic_load(&a->generated_tokens);
         e.body = http_body(x, &e.body_size);
     }
-    if (v != NULL && v->key != NULL) {
-        key_label(v->key, label);
+    if (a != NULL && a->key != NULL) {
+        key_label(a->key, label);
         e.label = label;
     }
     log_add(s->log, &e);
@@ -220,7 +220,7 @@ static void done(void *user, http_exchange *x, bool whole) {
 
 static void forget(void *user, void *mark) {
     (void)user;
-    visit_release(mark);
+    account_release(mark);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -278,7 +278,7 @@ static tern_status open_parts(server *s, tern_error *err) {
     if (status == TERN_OK)
         status = worker_open(s->engine, s->config.model, s->audit, &s->worker, err);
     if (status == TERN_OK)
-        status = desk_open(READERS, &s->desk, err);
+        status = readers_open(READER_THREADS, &s->readers, err);
     if (status == TERN_OK) {
         s->config.http.hooks = (http_hooks){s, admit, handle, done, forget};
         status = http_open(&s->config.http, &s->http, err);
@@ -360,12 +360,12 @@ void server_close(server **server_) {
         return;
     atomic_store(&s->draining, true);
     atomic_store(&s->stopping, true);
-    desk_stop(s->desk); /* all received requests are now with the worker, or refused */
+    readers_stop(s->readers); /* all received requests are now with the worker, or refused */
     worker_stop(s->worker);
     wait_sent(s);
     http_close(&s->http); /* pages ask the worker until then */
     worker_free(&s->worker);
-    desk_free(&s->desk);
+    readers_free(&s->readers);
     audit_free(&s->audit);
     tern_engine_free(&s->engine);
     grammars_free(&s->grammars);

@@ -4,7 +4,7 @@
 
 /*
  * A server that lets a model answer over HTTP; docs/serving.md describes the interface. Its
- * threads: one that moves bytes (serve/http/http.h), two that read requests (serve/http/desk.h),
+ * threads: one that moves bytes (serve/http/http.h), two that read requests (serve/http/readers.h),
  * one that steps the engine (serve/work/worker.h), one that writes the log (serve/http/log.h), and
  * those of the engine. All block every signal except faults of their own (base/thread_signals.h).
  */

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/fingerprint.h"
-#include "serve/http/desk.h"
+#include "serve/http/readers.h"
 #include "serve/interfaces/ask.h"
 #include "serve/server.h"
 #include "serve/work/job.h"
@@ -37,7 +37,7 @@ struct server {
     tern_engine *engine;
     audit *audit; /* NULL: there is none */
     worker *worker;
-    desk *desk;
+    readers *readers;
     http_server *http;
 };
 
@@ -52,10 +52,10 @@ typedef struct route {
     const char *method; /* "GET" includes HEAD */
     const char *path;   /* without /v1 */
     route_handler *handle;
-    bool at_desk; /* runs on a thread of the desk: it reads a body */
+    bool reads_body; /* one of the readers calls it */
     bool open;    /* needs no key */
 
-    /* Members for its description. Shapes are written as in serve/interfaces/shape.h. */
+    /* Members for its description. Shapes are written as in serve/interfaces/json_shape.h. */
     ask_kind kind;     /* the body has the fields of this kind; 0: of no kind */
     const char *body;  /* shape of the body if kind is 0 */
     bool streams;      /* the reply may be a stream */
@@ -76,7 +76,7 @@ const route *route_at(size_t i);
 /* Appends the described routes, one in a line, with their descriptions. */
 void route_list(text *out);
 
-/* ---- about.c: the server and its model ---- */
+/* ---- describe_server.c: the server and its model ---- */
 
 route_handler page_home, page_health, page_ready, page_models, page_model, page_props, page_slots;
 route_handler page_tokenizer;
@@ -90,7 +90,7 @@ bool page_is_wanted(const http_exchange *x);
 void page_whole(http_exchange *x);
 route_handler page_part;
 
-/* ---- describe.c ---- */
+/* ---- openapi.c ---- */
 
 route_handler page_openapi;
 

@@ -3,7 +3,7 @@
 #define TERN_SERVE_INTERFACES_FIELDS_H
 
 /* The fields of requests for text. Requests are read by one table, and the description of the
- * interface (serve/describe.c) is made from it. */
+ * interface (serve/openapi.c) is made from it. */
 
 #include "serve/interfaces/ask.h"
 
@@ -20,7 +20,7 @@ typedef struct field_reading {
 struct field {
     const char *name;
     unsigned kinds;    /* bits of ask_kind: the requests that have it */
-    const char *shape; /* shape of its value, as in serve/interfaces/shape.h */
+    const char *shape; /* shape of its value, as in serve/interfaces/json_shape.h */
     bool (*read)(const field_reading *in, const json_t *value); /* false after a refusal */
     double low, high;                                           /* smallest and largest number */
     size_t offset; /* offset in an ask of the member that gets a number or truth value */

@@ -65,17 +65,18 @@ void audit_note(audit *a, const receipt_answer *answer) {
 }
 
 /* Counts the repeated answer as equal or not. Counts nothing if it failed or memory was short. */
-static void compare(audit *a, const tern_event *e, figures *f) {
+static void compare(audit *a, const tern_event *e, answer_metrics *f) {
     a->busy = false;
     if (e->end == TERN_END_ERROR || a->picked.failed)
         return;
-    figures_note_replay(f, e->end == a->end && strcmp(e->digest, a->digest) == 0 &&
-                               a->picked.size == a->expected.size &&
-                               (a->picked.size == 0 ||
-                                memcmp(a->picked.bytes, a->expected.bytes, a->picked.size) == 0));
+    answer_metrics_note_replay(
+        f, e->end == a->end && strcmp(e->digest, a->digest) == 0 &&
+               a->picked.size == a->expected.size &&
+               (a->picked.size == 0 ||
+                memcmp(a->picked.bytes, a->expected.bytes, a->picked.size) == 0));
 }
 
-bool audit_step(audit *a, figures *f) {
+bool audit_step(audit *a, answer_metrics *f) {
     const tern_event *events;
     size_t n;
     tern_error err = {0};

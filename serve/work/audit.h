@@ -7,7 +7,7 @@
  * the server has nothing else to do. Only one thread at a time may use it.
  */
 
-#include "serve/work/figures.h"
+#include "serve/work/answer_metrics.h"
 #include "serve/work/receipt.h"
 
 typedef struct audit audit;
@@ -22,7 +22,7 @@ TERN_MUST_CHECK tern_status audit_open(const tern_model *model, const tern_engin
 void audit_note(audit *a, const receipt_answer *answer);
 
 /* Computes one pass, and counts the answer when it has ended. False: there is nothing to do. */
-bool audit_step(audit *a, figures *f);
+bool audit_step(audit *a, answer_metrics *f);
 
 /* Sets *a to NULL; NULL is fine. */
 void audit_free(audit **a);

@@ -64,7 +64,7 @@ static bool open_states(job *j, const ask *a) {
     return j->states != NULL;
 }
 
-job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
+job *job_new(const job_place *place, http_exchange *x, account *v, ask *a) {
     job *j = calloc(1, sizeof *j);
     if (j == NULL)
         return NULL;
@@ -86,8 +86,8 @@ job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a) {
     }
     j->ask = *a;
     *a = (ask){0};
-    j->visit = v;
-    visit_keep(v);
+    j->account = v;
+    account_keep(v);
     j->x = x;
     http_keep(x);
     j->form = form_of(j->ask.kind);
@@ -126,7 +126,7 @@ void job_free(job *j) {
     text_free(&j->out);
     ask_free(&j->ask);
     http_release(j->x);
-    visit_release(j->visit);
+    account_release(j->account);
     free(j);
 }
 
@@ -157,9 +157,9 @@ tern_request job_request(const job *j, size_t i) {
                           .priority = replay ? -1 : 0,
                           .mask = state != NULL ? tern_grammar_mask : NULL,
                           .user = state,
-                          .space = a->alone || replay      ? j->private_name
-                                   : j->visit->key != NULL ? j->visit->key->digest
-                                                           : NULL};
+                          .space = a->alone || replay        ? j->private_name
+                                   : j->account->key != NULL ? j->account->key->digest
+                                                             : NULL};
 }
 
 size_t job_unasked(const job *j) {
@@ -350,10 +350,10 @@ static bool end(job *j, size_t i, const tern_event *e) {
     memcpy(c->digest, e->digest, sizeof c->digest);
     if (e->pooled != NULL)
         text_add(&c->vector, (const char *)e->pooled, j->ask.dimensions * sizeof *e->pooled);
-    visit_note(j->visit, e);
+    account_note(j->account, e);
     j->n_left--;
     if (j->n_left == 0 && !j->ask.receipt)
-        visit_leave(j->visit);
+        account_leave(j->account);
     if (fails(j, i, e) || j->over)
         return false;
     if (j->ask.logprobs && j->form->notes_end &&
@@ -373,7 +373,7 @@ static bool take_replay(job *j, const tern_event *e) {
     memcpy(j->replay.digest, e->digest, sizeof j->replay.digest);
     j->n_left--;
     if (j->n_left == 0)
-        visit_leave(j->visit);
+        account_leave(j->account);
     if (fails(j, 0, e) || j->over)
         return false;
     return j->n_left > 0 || conclude(j);

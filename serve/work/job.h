@@ -9,8 +9,8 @@
 
 #include <time.h>
 
+#include "serve/http/account.h"
 #include "serve/http/http.h"
-#include "serve/http/visit.h"
 #include "serve/interfaces/ask.h"
 #include "serve/interfaces/call_text.h"
 #include "serve/work/receipt.h"
@@ -89,7 +89,7 @@ typedef struct job {
                                                them */
     http_exchange *x;                       /* kept */
     job_place place;
-    visit *visit;                /* kept */
+    account *account;            /* kept */
     text head;                   /* beginning of all documents, if the form has one */
     text out;                    /* the document that is being written */
     tern_grammar_state **states; /* [n_requests] for answers in a form; NULL: any text */
@@ -106,7 +106,7 @@ typedef struct job {
 
 /* Makes a job. Takes over what `a` holds, and keeps x and v. NULL: no memory, and nothing was
  * taken. */
-job *job_new(const job_place *place, http_exchange *x, visit *v, ask *a);
+job *job_new(const job_place *place, http_exchange *x, account *v, ask *a);
 void job_free(job *j);
 
 /* Returns request i for the engine. It points into the job. */

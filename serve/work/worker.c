@@ -25,7 +25,7 @@ struct worker {
     struct pollfd *sockets; /* [n_jobs] their clients' sockets, used by `look` */
     size_t n_jobs, capacity;
     bool stop;
-    figures figures;
+    answer_metrics metrics;
 };
 
 /* ---- with the lock held ---------------------------------------------------------------------- */
@@ -111,9 +111,9 @@ static void go_on(worker *w) {
 
 static void note(worker *w, choice *c, const tern_event *e) {
     if (e->kind == TERN_EVENT_END) {
-        figures_note_end(&w->figures, e);
+        answer_metrics_note_end(&w->metrics, e);
     } else if (e->kind == TERN_EVENT_TOKEN) {
-        figures_note_token(&w->figures, c->told_seconds, e->seconds);
+        answer_metrics_note_token(&w->metrics, c->told_seconds, e->seconds);
         c->told_seconds = e->seconds;
     }
 }
@@ -128,7 +128,7 @@ static void hand_over(worker *w, const tern_event *e) {
                 note(w, &j->choices[i * j->ask.n + e->branch], e);
             const bool wanted = job_take(j, i, e);
             if (j->ask.receipt && j->n_left == 0 && !j->cut)
-                figures_note_replay(&w->figures, !job_differs(j));
+                answer_metrics_note_replay(&w->metrics, !job_differs(j));
             if (!wanted && j->n_left > 0) {
                 j->over = true;
                 cancel(w, j);
@@ -176,15 +176,15 @@ static void tune(worker *w) {
 /* Uses the time when there are no jobs: tunes for later starts, computes a pass of the audit, or
  * waits. */
 static void idle(worker *w) {
-    figures seen = {0};
-    const bool answered = w->figures.jobs > 0;
+    answer_metrics seen = {0};
+    const bool answered = w->metrics.jobs > 0;
     (void)pthread_mutex_unlock(&w->lock);
     if (answered && !w->tuned)
         tune(w);
     const bool worked = w->audit != NULL && audit_step(w->audit, &seen);
     (void)pthread_mutex_lock(&w->lock);
-    w->figures.replays += seen.replays;
-    w->figures.mismatches += seen.mismatches;
+    w->metrics.replays += seen.replays;
+    w->metrics.mismatches += seen.mismatches;
     if (!worked && w->n_jobs == 0 && !w->stop)
         (void)pthread_cond_wait(&w->wanted, &w->lock);
 }
@@ -264,7 +264,7 @@ void worker_submit(worker *w, job *j) {
     if (!taken)
         cancel(w, j);
     if (taken) {
-        w->figures.jobs++;
+        w->metrics.jobs++;
         w->jobs[w->n_jobs++] = j;
         job_begin(j);
         (void)pthread_cond_signal(&w->wanted);
@@ -320,9 +320,9 @@ size_t worker_write_slots(worker *w, size_t most, text *out) {
     return n;
 }
 
-figures worker_figures(worker *w) {
+answer_metrics worker_metrics(worker *w) {
     (void)pthread_mutex_lock(&w->lock);
-    const figures f = w->figures;
+    const answer_metrics f = w->metrics;
     (void)pthread_mutex_unlock(&w->lock);
     return f;
 }

@@ -7,8 +7,8 @@
  * hands the engine's events to the jobs. It never waits for a socket.
  */
 
+#include "serve/work/answer_metrics.h"
 #include "serve/work/audit.h"
-#include "serve/work/figures.h"
 #include "serve/work/job.h"
 
 typedef struct worker worker;
@@ -32,7 +32,7 @@ unsigned worker_jobs(worker *w); /* number of jobs that have not ended */
  * form, without texts. Returns their number. */
 size_t worker_write_slots(worker *w, size_t most, text *out);
 
-figures worker_figures(worker *w); /* the figures so far */
+answer_metrics worker_metrics(worker *w); /* the counts so far */
 
 /* Returns the seconds that the current pass has taken so far; 0: no pass is under way. */
 double worker_stalled(worker *w);

@@ -230,7 +230,7 @@ size_t worker_write_slots(worker *w, size_t most, text *out) {
     (void)out;
     return 0;
 }
-figures worker_figures(worker *w) {
+answer_metrics worker_metrics(worker *w) {
     (void)w;
     return (figures){0};
 }
@@ -365,7 +365,7 @@ static void forget(void) {
 /* Handles route number i; x holds the reply. */
 static void answer_route(size_t i, http_exchange *x) {
     char found[64];
-    visit *v = visit_new(NULL);
+    account *v = account_new(NULL);
     x->owners = 1;
     x->mark = v;
     memcpy(x->method, methods[i], sizeof x->method);
@@ -373,7 +373,7 @@ static void answer_route(size_t i, http_exchange *x) {
     const route *r = route_find(x->method, x->path, found, sizeof found);
     require(v != NULL && r != NULL);
     r->handle(&s, x);
-    visit_release(v);
+    account_release(v);
 }
 
 static json_t *description; /* of the interface; the words point into it */

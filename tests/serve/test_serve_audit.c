@@ -101,8 +101,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static figures audited(const receipt_answer *answer) {
-    figures found = {0};
+static answer_metrics audited(const receipt_answer *answer) {
+    answer_metrics found = {0};
     audit_note(f.audit, answer);
     while (audit_step(f.audit, &found)) {
     }
@@ -113,7 +113,7 @@ static void test_the_same(void **state) {
     (void)state;
     assert_int_equal(f.answer.n_tokens, MOST);
     for (int round = 0; round < 2; round++) {
-        const figures found = audited(&f.answer);
+        const answer_metrics found = audited(&f.answer);
         assert_int_equal(found.replays, 1);
         assert_int_equal(found.mismatches, 0);
     }
@@ -135,7 +135,7 @@ static void test_differences(void **state) {
     wrong[3].end = TERN_END_OF_TEXT;
     for (int i = 0; i < 4; i++) {
         check_case("%d", i);
-        const figures found = audited(&wrong[i]);
+        const answer_metrics found = audited(&wrong[i]);
         assert_int_equal(found.replays, 1);
         assert_int_equal(found.mismatches, 1);
     }
@@ -144,7 +144,7 @@ static void test_differences(void **state) {
 
 static void test_one_at_a_time(void **state) {
     (void)state;
-    figures found = {0};
+    answer_metrics found = {0};
     assert_false(audit_step(f.audit, &found));
     receipt_answer wrong = f.answer;
     wrong.n_tokens--;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "serve/work/figures.h"
+#include "serve/work/answer_metrics.h"
 #include "tests/support/check.h"
 
 static uint64_t all_of(const histogram *h) {
@@ -50,11 +50,11 @@ static void test_buckets(void **state) {
 
 /* No token precedes the first token of an answer. */
 static void test_tokens(void **state) {
-    figures f = {.jobs = 0};
+    answer_metrics f = {.jobs = 0};
     (void)state;
-    figures_note_token(&f, 0.0, 2.0);
-    figures_note_token(&f, 2.0, 2.25);
-    figures_note_token(&f, 2.25, 3.0);
+    answer_metrics_note_token(&f, 0.0, 2.0);
+    answer_metrics_note_token(&f, 2.0, 2.25);
+    answer_metrics_note_token(&f, 2.25, 3.0);
     assert_int_equal(f.generated_tokens, 3);
     assert_int_equal(all_of(&f.first_token), 1);
     assert_true(f.first_token.sum == 2.0);
@@ -63,11 +63,11 @@ static void test_tokens(void **state) {
 }
 
 static void test_replays(void **state) {
-    figures f = {.jobs = 0};
+    answer_metrics f = {.jobs = 0};
     (void)state;
-    figures_note_replay(&f, true);
-    figures_note_replay(&f, false);
-    figures_note_replay(&f, true);
+    answer_metrics_note_replay(&f, true);
+    answer_metrics_note_replay(&f, false);
+    answer_metrics_note_replay(&f, true);
     assert_int_equal(f.replays, 3);
     assert_int_equal(f.mismatches, 1);
 }
@@ -86,14 +86,14 @@ static tern_event end_of(tern_end end, double queued, double first, double whole
 
 /* An answer, an answer that ended before its first token, and one that left the queue. */
 static void test_ends(void **state) {
-    figures f = {.jobs = 0};
+    answer_metrics f = {.jobs = 0};
     (void)state;
     const tern_event answer = end_of(TERN_END_LENGTH, 1.0, 3.0, 10.0);
     const tern_event early = end_of(TERN_END_CANCELLED, 2.0, 0.0, 4.0);
     const tern_event queued = end_of(TERN_END_DEADLINE, 0.0, 0.0, 0.5);
-    figures_note_end(&f, &answer);
-    figures_note_end(&f, &early);
-    figures_note_end(&f, &queued);
+    answer_metrics_note_end(&f, &answer);
+    answer_metrics_note_end(&f, &early);
+    answer_metrics_note_end(&f, &queued);
     assert_int_equal(f.ends[TERN_END_LENGTH], 1);
     assert_int_equal(f.ends[TERN_END_CANCELLED], 1);
     assert_int_equal(f.ends[TERN_END_DEADLINE], 1);

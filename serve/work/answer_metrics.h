@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_SERVE_WORK_FIGURES_H
-#define TERN_SERVE_WORK_FIGURES_H
+#ifndef TERN_SERVE_WORK_ANSWER_METRICS_H
+#define TERN_SERVE_WORK_ANSWER_METRICS_H
 
 /* Counters and durations of a server's answers, for /metrics. */
 
@@ -21,7 +21,7 @@ void histogram_add(histogram *h, double seconds);
 /* Appends a histogram in the text format of Prometheus, without the HELP and TYPE lines. */
 void histogram_write(const histogram *h, const char *name, text *out);
 
-typedef struct figures {
+typedef struct answer_metrics {
     uint64_t jobs; /* requests that were accepted */
     uint64_t generated_tokens;
     uint64_t prompt_tokens, shared_tokens;  /* of answers that have ended */
@@ -34,16 +34,16 @@ typedef struct figures {
     histogram prefill; /* from admission to the first token */
     histogram decode;  /* from the first token to the end */
     histogram whole;   /* from submitting to the end */
-} figures;
+} answer_metrics;
 
 /* Counts a token that came `seconds` after its request was submitted. The token before it came at
  * `before`; 0: it is the first. */
-void figures_note_token(figures *f, double before, double seconds);
+void answer_metrics_note_token(answer_metrics *f, double before, double seconds);
 
 /* Counts a repeated answer; `same`: it had the same result. */
-void figures_note_replay(figures *f, bool same);
+void answer_metrics_note_replay(answer_metrics *f, bool same);
 
 /* Counts an answer that ended. */
-void figures_note_end(figures *f, const tern_event *e);
+void answer_metrics_note_end(answer_metrics *f, const tern_event *e);
 
 #endif

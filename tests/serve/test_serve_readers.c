@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "serve/http/desk.h"
+#include "serve/http/readers.h"
 #include "tests/support/check.h"
 
-/* Replaces the exchange of serve/http/http.c. The desk uses three of its functions. */
+/* Replaces the exchange of serve/http/http.c. The readers use three of its functions. */
 struct http_exchange {
     size_t size; /* of the body */
     char name;
@@ -75,29 +75,30 @@ static int reset(void **state) {
     return 0;
 }
 
-static desk *open_desk(unsigned threads) {
-    desk *d = NULL;
-    assert_int_equal(desk_open(threads, &d, NULL), TERN_OK);
+static readers *open_readers(unsigned threads) {
+    readers *d = NULL;
+    assert_int_equal(readers_open(threads, &d, NULL), TERN_OK);
     return d;
 }
 
-static desk_answer put(desk *d, size_t i, char name, size_t size, const void *owner) {
+static readers_answer put(readers *d, size_t i, char name, size_t size, const void *owner) {
     exchanges[i] = (http_exchange){.size = size, .name = name};
-    return desk_put(d, work, NULL, &exchanges[i], owner);
+    return readers_put(d, work, NULL, &exchanges[i], owner);
 }
 
 static void test_turns(void **state) {
     (void)state;
-    desk *d = open_desk(1);
+    readers *d = open_readers(1);
     const char *names = "aaaaabc";
-    assert_int_equal(put(d, 0, 'A', 1, "a"), DESK_TAKEN);
+    assert_int_equal(put(d, 0, 'A', 1, "a"), READERS_TAKEN);
     wait_for(1, 0);
     for (size_t i = 0; names[i] != '\0'; i++)
-        assert_int_equal(put(d, i + 1, names[i], 1, names[i] == 'a' ? "a" : &names[i]), DESK_TAKEN);
+        assert_int_equal(put(d, i + 1, names[i], 1, names[i] == 'a' ? "a" : &names[i]),
+                         READERS_TAKEN);
     hold(false);
     wait_for(8, 8);
     assert_string_equal(f.log, "Abcaaaaa");
-    desk_free(&d);
+    readers_free(&d);
     for (size_t i = 0; i < 8; i++)
         assert_int_equal(exchanges[i].owners, 0);
 }
@@ -105,38 +106,38 @@ static void test_turns(void **state) {
 /* Long bodies may use one of two threads. So a short body is read while long ones wait. */
 static void test_long_ones_leave_a_thread(void **state) {
     (void)state;
-    desk *d = open_desk(2);
+    readers *d = open_readers(2);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(put(d, i, 'L', LONG, NULL), DESK_TAKEN);
+        assert_int_equal(put(d, i, 'L', LONG, NULL), READERS_TAKEN);
     wait_for(1, 0);
     for (size_t i = 4; i < 9; i++)
-        assert_int_equal(put(d, i, 's', 1, NULL), DESK_TAKEN);
+        assert_int_equal(put(d, i, 's', 1, NULL), READERS_TAKEN);
     wait_for(6, 5);
     assert_string_equal(f.log, "Lsssss");
     hold(false);
     wait_for(9, 9);
-    desk_free(&d);
+    readers_free(&d);
 }
 
 static void test_how_many_may_wait(void **state) {
     (void)state;
-    desk *d = open_desk(1);
-    assert_int_equal(put(d, 0, 'A', 1, NULL), DESK_TAKEN);
+    readers *d = open_readers(1);
+    assert_int_equal(put(d, 0, 'A', 1, NULL), READERS_TAKEN);
     wait_for(1, 0);
     size_t n = 1;
-    while (put(d, n, 'a', 1, "a") == DESK_TAKEN)
+    while (put(d, n, 'a', 1, "a") == READERS_TAKEN)
         n++;
     assert_int_equal(n, 1 + 128);
-    assert_int_equal(put(d, n++, 'b', 1, "b"), DESK_TAKEN);
-    while (put(d, n, 'n', 1, NULL) == DESK_TAKEN)
+    assert_int_equal(put(d, n++, 'b', 1, "b"), READERS_TAKEN);
+    while (put(d, n, 'n', 1, NULL) == READERS_TAKEN)
         n++;
     assert_int_equal(n, 1 + 256);
-    assert_int_equal(put(d, n, 'c', 1, "c"), DESK_FULL);
+    assert_int_equal(put(d, n, 'c', 1, "c"), READERS_FULL);
     hold(false);
-    desk_stop(d); /* finishes everything that was put */
+    readers_stop(d); /* finishes everything that was put */
     assert_int_equal(f.ended, n);
-    assert_int_equal(put(d, n, 'a', 1, NULL), DESK_CLOSED);
-    desk_free(&d);
+    assert_int_equal(put(d, n, 'a', 1, NULL), READERS_CLOSED);
+    readers_free(&d);
 }
 
 int main(void) {

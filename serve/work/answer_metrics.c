@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/work/figures.h"
+#include "serve/work/answer_metrics.h"
 
 #include <inttypes.h>
 
@@ -27,7 +27,7 @@ void histogram_write(const histogram *h, const char *name, text *out) {
     text_print(out, "%s_sum %.17g\n%s_count %" PRIu64 "\n", name, h->sum, name, n);
 }
 
-void figures_note_token(figures *f, double before, double seconds) {
+void answer_metrics_note_token(answer_metrics *f, double before, double seconds) {
     f->generated_tokens++;
     if (before > 0.0)
         histogram_add(&f->between_tokens, seconds - before);
@@ -35,12 +35,12 @@ void figures_note_token(figures *f, double before, double seconds) {
         histogram_add(&f->first_token, seconds);
 }
 
-void figures_note_replay(figures *f, bool same) {
+void answer_metrics_note_replay(answer_metrics *f, bool same) {
     f->replays++;
     f->mismatches += !same;
 }
 
-void figures_note_end(figures *f, const tern_event *e) {
+void answer_metrics_note_end(answer_metrics *f, const tern_event *e) {
     const tern_branch_figures *b = &e->figures;
     f->ends[e->end]++;
     f->prompt_tokens += b->n_prompt;

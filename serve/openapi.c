@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "serve/interfaces/fields.h"
-#include "serve/interfaces/shape.h"
+#include "serve/interfaces/json_shape.h"
 #include "serve/server_internal.h"
 
 /* ---- shapes that have names ------------------------------------------------------------------ */
@@ -162,7 +162,7 @@ static void write_route(const route *r, text *out) {
     }
     if (!r->open)
         text_print(out, "\"security\":[{\"key\":[]},{}],");
-    if (r->at_desk)
+    if (r->reads_body)
         write_body(r, out);
     write_responses(r, out);
     text_print(out, "}}");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/interfaces/shape.h"
+#include "serve/interfaces/json_shape.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_SERVE_INTERFACES_SHAPE_H
-#define TERN_SERVE_INTERFACES_SHAPE_H
+#ifndef TERN_SERVE_INTERFACES_JSON_SHAPE_H
+#define TERN_SERVE_INTERFACES_JSON_SHAPE_H
 
 /*
  * A short notation for shapes of JSON values, from which JSON Schema is made:
