@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test in Python shares: the environment that it sees, its functions as lines that tests/summary.py
-counts, and patience, which ends when nothing happens any more, not after a time."""
+counts, and waiting, which tests/watch ends when nothing works any more."""
 
 import atexit
+import faulthandler
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED = 77  # exit status that ctest reports as skipped
-# Seconds after which something that should happen counts as never happening. The one limit of time in the tests: far
-# above what any needs on a machine that has other things to do, below the one of ctest (cmake/Tests.cmake).
-HANGS = 1800
 
 
 def _start_like_ctest():
@@ -29,6 +29,37 @@ def _start_like_ctest():
 
 
 _start_like_ctest()
+faulthandler.enable(sys.__stderr__)  # tests/watch asks a test that hangs where it is
+
+
+def until(condition):
+    """Waits until it holds; what it says then. What never holds is ended by tests/watch, for which this rests, too."""
+    pause = 0.002
+    while not (found := condition()):
+        time.sleep(pause)
+        pause = min(1.2 * pause, 1)
+    return found
+
+
+def until_asleep(process):
+    """Waits until a process computes nothing and asks for no processor: it waits for something itself."""
+    look = [None]
+
+    def rests():
+        before, look[0] = look[0], threads_of(process)
+        return before == look[0] and all(state == "S" for state, _ in before)
+
+    until(rests)
+
+
+def threads_of(process):
+    """State of each thread, and how often it had a processor."""
+    found = []
+    for task in sorted(Path(f"/proc/{process}/task").iterdir()):
+        text = (task / "status").read_text()
+        turns = re.findall(r"^(?:non)?voluntary_ctxt_switches:\s*(\d+)", text, re.M)
+        found.append((re.search(r"^State:\s*(\w)", text, re.M)[1], turns))
+    return found
 
 
 def fetched_models():

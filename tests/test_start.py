@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
 import suite
 
 START = suite.ROOT / "tests" / "start"
+WATCH = suite.ROOT / "tests" / "watch"
 HOSTILE = {
     "BITNET_GGUF": "/nonexistent.gguf",
     "BITNET_STRICT_MODE": "1",
@@ -97,9 +99,16 @@ class Suite(unittest.TestCase):
     def test_everything_is_started_by_it(self):
         others = [name for name, test in self.tests.items() if test.get("command", [str(START)])[0] != str(START)]
         self.assertEqual(others, [])
+        alone = [name for name, test in self.tests.items() if not self.is_watched(test.get("command"))]
+        self.assertEqual(alone, [])
         for name, test in self.tests.items():
             names = {item["name"] for item in test["properties"]}
             self.assertNotIn("ENVIRONMENT", names, f"{name}: tests/start would take it away")
+
+    @staticmethod
+    def is_watched(command):
+        """tests/watch is called, and of that only Python itself stands in front (and of a test that is not built nothing is known)."""
+        return command is None or any(Path(word).resolve() == WATCH for word in command[1:8])
 
     def test_functions_are_named(self):
         """Tests in Python tell of their functions by tests/suite.py."""

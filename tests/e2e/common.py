@@ -20,7 +20,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 import suite  # noqa: E402
 
 SMALL_MODEL = ROOT / "models" / "tern-small.gguf"
-TIMEOUT = suite.HANGS  # for one run of the program, one answer, one thing that is waited for
 
 _options = argparse.Namespace(tern=None, model=None)
 
@@ -46,7 +45,6 @@ def tern(*args, env=None, stdin=b"", cwd=None):
         env=clean_environment(**(env or {})),
         input=stdin,
         capture_output=True,
-        timeout=TIMEOUT,
     )
 
 

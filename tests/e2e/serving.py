@@ -9,9 +9,9 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 
 import common
+from common import suite
 
 JSON = {"Content-Type": "application/json"}
 RESET = b"HTTP/1.1 400 and the connection was reset"
@@ -22,13 +22,12 @@ SLOW = ("--isa", "scalar", "--no-draft")  # on any machine such answers take hal
 class UnixConnection(http.client.HTTPConnection):
     """A connection to a socket in the file system."""
 
-    def __init__(self, path, timeout):
-        super().__init__("localhost", timeout=timeout)
+    def __init__(self, path):
+        super().__init__("localhost")
         self.path = path
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
         self.sock.connect(self.path)
 
 
@@ -82,6 +81,13 @@ class Server:
         return self
 
     def __exit__(self, *_):
+        """Answers under way are not waited for."""
+        if self.process.poll() is None:
+            self.signal()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
         self.stop()
 
     def log(self):
@@ -92,23 +98,19 @@ class Server:
         self.process.send_signal(number)
 
     def stop(self):
-        """Ends it at once if it has not ended; its exit status."""
+        """Ends it if it has not ended; its exit status."""
         if self.process.poll() is None:
             self.signal()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
         status = self.process.wait()
         self.process.stdout.close()
         return status
 
     def connect(self):
         if self.unix:
-            return UnixConnection(self.unix, common.TIMEOUT)
+            return UnixConnection(self.unix)
         if self.tls:
-            return http.client.HTTPSConnection(self.host, self.port, timeout=common.TIMEOUT, context=self.tls)
-        return http.client.HTTPConnection(self.host, self.port, timeout=common.TIMEOUT)
+            return http.client.HTTPSConnection(self.host, self.port, context=self.tls)
+        return http.client.HTTPConnection(self.host, self.port)
 
     def socket(self):
         connection = self.connect()
@@ -137,11 +139,10 @@ class Server:
     def complete(self, prompt, **fields):
         return self.post("/v1/completions", prompt=prompt, **fields)
 
-    def raw(self, text, seconds=20):
-        """What the server sends in answer to bytes, until it ends the connection or is silent. A server
-        that ends it before it has read all may have its reply lost: that is RESET."""
+    def raw(self, text):
+        """What the server sends in answer to bytes, until it ends the connection or has sent a header after which
+        it does not. A server that ends it before it has read all may have its reply lost: that is RESET."""
         sock = self.socket()
-        sock.settimeout(seconds)
         received = b""
         try:
             sock.sendall(text)
@@ -149,8 +150,6 @@ class Server:
                 received += piece
                 if b"\r\n\r\n" in received and b"Connection: close" not in received:
                     break
-        except TimeoutError:
-            pass
         except ConnectionError:
             received = received or RESET
         finally:
@@ -167,13 +166,15 @@ class Server:
                 values[name] = float(value)
         return values
 
-    def wait_for(self, condition, seconds=20):
+    def wait_for(self, condition):
         """Waits until a condition of the metrics holds."""
-        end = time.monotonic() + seconds
-        while not condition(self.metrics()):
-            if time.monotonic() > end:
-                raise AssertionError(f"still not: {self.metrics()}")
-            time.sleep(0.02)
+        suite.until(lambda: condition(self.metrics()))
+
+
+def not_ready(server):
+    """What /ready says when it says no."""
+    reply = server.get("/ready")
+    return reply if reply.status != 200 else None
 
 
 def together(calls):

@@ -5,15 +5,12 @@ import fcntl
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import termios
-import time
 
 import common
-
-WAIT = common.TIMEOUT  # seconds for what must come; far above what anything takes
+from common import suite
 
 
 class Terminal:
@@ -49,11 +46,8 @@ class Terminal:
     def type(self, text):
         os.write(self.master, text.encode())
 
-    def _read(self, seconds):
-        """Reads what is there within this time; False at the end."""
-        ready, _, _ = select.select([self.master], [], [], seconds)
-        if not ready:
-            return True
+    def _read(self):
+        """Reads what comes next; False at the end."""
         try:
             data = os.read(self.master, 65536)
         except OSError:  # Linux: nobody holds the other side any more
@@ -63,23 +57,18 @@ class Terminal:
 
     def expect(self, pattern):
         """Waits until the pattern is in the text from here on; takes the text up to its end."""
-        end = time.monotonic() + WAIT
         while True:
             found = re.search(pattern, self.text)
             if found:
                 before = self.text[: found.start()]
                 self.text = self.text[found.end() :]
                 return before
-            if time.monotonic() > end or not self._read(0.2):
+            if not self._read():
                 raise AssertionError(f"no {pattern!r} in {self.text!r}")
 
-    def wait_for_editing(self, editing=True, seconds=WAIT):
+    def wait_for_editing(self, editing=True):
         """Until the terminal gives the program each key (or, when not editing, whole lines)."""
-        end = time.monotonic() + seconds
-        while bool(termios.tcgetattr(self.master)[3] & termios.ICANON) == editing:
-            if time.monotonic() > end:
-                raise AssertionError(f"editing is never {editing}")
-            time.sleep(0.002)
+        suite.until(lambda: bool(termios.tcgetattr(self.master)[3] & termios.ICANON) != editing)
 
     def prompt(self, mark="> "):
         """Waits until a line can be typed; what was printed before the prompt."""
@@ -95,7 +84,6 @@ class Terminal:
 
     def end(self):
         """Waits for the program's end; its exit status."""
-        end = time.monotonic() + WAIT
-        while self._read(0.1) and time.monotonic() < end:
+        while self._read():
             pass
-        return self.process.wait(timeout=WAIT)
+        return self.process.wait()

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import gguf_edit
-from common import TIMEOUT, TernTest, clean_environment, command, main, small_model, synth, tern_text
+from common import TernTest, clean_environment, command, main, small_model, synth, tern_text
 
 
 class Cache(TernTest):
@@ -23,7 +23,7 @@ class Cache(TernTest):
         environment = clean_environment(HOME=str(self.folder), **{"TERN_PRETRANSPOSE": "large"} | (env or {}))
         question = ["-p", "Q: What is 17+25? A:", "-n", 8, "--json", "-v"]
         argv = command("run", "-m", small_model(), *question, *args)
-        result = subprocess.run(argv, env=environment, capture_output=True, timeout=TIMEOUT, **kwargs)
+        result = subprocess.run(argv, env=environment, capture_output=True, **kwargs)
         self.assertEqual(result.returncode, 0, result.stderr.decode())
         return json.loads(result.stdout), result.stderr.decode()
 

@@ -111,10 +111,9 @@ class SmallModel(common.TernTest):
             stderr=subprocess.DEVNULL,
         ) as process:
             whole, parts = tern_text(*arguments).encode(), []
-            ours.settimeout(common.TIMEOUT)
             while sum(map(len, parts)) < len(whole):
                 parts.append(ours.recv(65536))
-            self.assertEqual(process.wait(common.TIMEOUT), 0)
+            self.assertEqual(process.wait(), 0)
         self.assertEqual(b"".join(parts), whole)
         self.assertGreaterEqual(len(parts), 24)
 
@@ -454,7 +453,6 @@ class Failures(WithModel):
                 stdin=subprocess.DEVNULL,
                 stdout=full,
                 stderr=subprocess.PIPE,
-                timeout=common.TIMEOUT,
             )
         self.assertEqual(result.returncode, 1)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
@@ -490,7 +488,7 @@ class Text(WithModel):
             process.stdout.read(1)
             process.stdout.close()
             self.assertEqual(process.stderr.read(), b"")
-            process.wait(timeout=common.TIMEOUT)
+            process.wait()
 
 
 class Environment(WithModel):

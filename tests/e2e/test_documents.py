@@ -44,7 +44,7 @@ def measured(path, figures, **context):
 
 def verify_figures(*words):
     return subprocess.run([sys.executable, ROOT / "lab" / "verify-figures", *map(str, words)], capture_output=True,
-                          text=True, timeout=common.TIMEOUT)  # fmt: skip
+                          text=True)  # fmt: skip
 
 
 def findings(document, path):
@@ -113,7 +113,7 @@ class Documents(common.TernTest):
         command += ["--model", cls.model, "--out", cls.comparison_path]
         for letter, threads in (("a", "1"), ("b", "2")):
             command += [f"--{letter}", shlex.join([*side, "--json", "--threads", threads])]
-        done = subprocess.run([str(w) for w in command], capture_output=True, text=True, timeout=common.TIMEOUT,
+        done = subprocess.run([str(w) for w in command], capture_output=True, text=True,
                               env=common.clean_environment())
         if done.returncode:
             raise AssertionError(done.stderr)
@@ -123,7 +123,7 @@ class Documents(common.TernTest):
         b = measured(cls.folder / "b.json", {LONG: [8.2, 8.9, 8.4, 8.3], DOTTED: [5.1, 5.3]},
                      load_avg=[2.5, 1, 1], date="2026-11-22T17:30:00+00:00")
         command = [sys.executable, ROOT / "bench" / "compare", a, b, "--out", cls.independent_path]
-        done = subprocess.run([str(w) for w in command], capture_output=True, text=True, timeout=common.TIMEOUT)
+        done = subprocess.run([str(w) for w in command], capture_output=True, text=True)
         if done.returncode:
             raise AssertionError(done.stderr)
         cls.documents["independent"] = tools.load(cls.independent_path)

@@ -25,7 +25,7 @@ def in_root(*args):
     """A run from the root of the source, where the receipt's model path leads somewhere."""
     command = [str(word) for word in common.command(*args)]
     return subprocess.run(
-        command, cwd=ROOT, env=common.clean_environment(), capture_output=True, text=True, timeout=common.TIMEOUT
+        command, cwd=ROOT, env=common.clean_environment(), capture_output=True, text=True
     )
 
 

@@ -53,7 +53,7 @@ class Changes(common.FolderTest):
             self.assertNotIn('"finish_reason":"length"', rest)
             self.assertNotIn('"finish_reason":"stop"', rest)
             connection.close()
-            self.assertEqual(server.process.wait(common.TIMEOUT), 1)
+            self.assertEqual(server.process.wait(), 1)
             self.assertIn(WRITTEN, server.log())
 
     def test_of_a_server_between_answers(self):

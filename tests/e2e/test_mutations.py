@@ -20,7 +20,7 @@ def run(row, mutate):
     if mutate:
         env["TERN_TEST_MUTATE"] = mutate
     return subprocess.run(
-        [program], env=common.clean_environment(**env), capture_output=True, timeout=common.TIMEOUT
+        [program], env=common.clean_environment(**env), capture_output=True
     )
 
 

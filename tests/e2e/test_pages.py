@@ -25,7 +25,7 @@ def sections_of(text):
 
 
 def run(*arguments, stdin=""):
-    return subprocess.run(arguments, input=stdin, capture_output=True, text=True, timeout=common.TIMEOUT)
+    return subprocess.run(arguments, input=stdin, capture_output=True, text=True)
 
 
 class Environment(common.TernTest):

@@ -53,7 +53,6 @@ class Emulated:
             [QEMU, "-cpu", self.cpu, program, *map(str, args)],
             env=common.clean_environment(**env),
             capture_output=True,
-            timeout=5 * common.TIMEOUT,  # an emulator, and other tests beside it
         )
         said = (result.stdout + result.stderr).decode(errors="replace")
         self.assertEqual(result.returncode, 0, f"{self.cpu}: {program} {args}: {said[-2000:]}")

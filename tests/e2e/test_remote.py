@@ -5,11 +5,10 @@ import json
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
 import common
-from common import tern
+from common import suite, tern
 from other_server import MODELS, OtherServer, delta, event
 from serving import Server
 from terminal import Terminal
@@ -132,13 +131,8 @@ class OurServer(Asking):
             self.assertEqual(chat.end(), 0)
 
     def server_is_idle(self):
-        end = time.monotonic() + common.TIMEOUT
-        while True:
-            page = self.server.get("/metrics", **{"x-api-key": "key-1"}).body.decode()
-            if "tern_answers_running 0\n" in page:
-                return
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
+        key = {"x-api-key": "key-1"}
+        suite.until(lambda: b"tern_answers_running 0\n" in self.server.get("/metrics", **key).body)
 
     def prompts(self, *lines):
         path = self.dir / "prompts.txt"
@@ -183,7 +177,7 @@ class OurServer(Asking):
             env=common.clean_environment(**self.key), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=common.TIMEOUT)
+        process.communicate()
         self.assertEqual(process.returncode, 130)
         self.server_is_idle()
 
@@ -193,7 +187,7 @@ class OurServer(Asking):
             env=common.clean_environment(**self.key), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         process.stdout.read(20)
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=common.TIMEOUT)
+        out, errors = process.communicate()
         self.assertEqual((process.returncode, out[-1:]), (130, b"\n"), errors)
         self.server_is_idle()
 

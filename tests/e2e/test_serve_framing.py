@@ -115,7 +115,6 @@ class Framing:
         """Statuses and bodies of all replies, until the server ends the connection."""
         sock = self.server.socket()
         self.addCleanup(sock.close)
-        sock.settimeout(common.TIMEOUT)
         sock.sendall(request)
         received = b""
         while piece := sock.recv(65536):

@@ -143,7 +143,7 @@ class End(common.FolderTest):
                 self.addCleanup(connection.close)
                 connection.request("POST", "/tokenize", body, JSON)
             server.signal(signal.SIGTERM)
-            self.assertEqual(server.process.wait(60), 0)
+            self.assertEqual(server.process.wait(), 0)
             statuses = []
             for connection in connections:
                 try:

@@ -7,21 +7,13 @@ import os
 import resource
 import signal
 import socket
-import time
 
 import common
+from common import suite
 from serving import JSON, LONG, SLOW, Server
 from test_serve import QUESTION
 
 MESSAGES = [{"role": "user", "content": QUESTION}]
-
-
-def wait_until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("still not")
-        time.sleep(0.02)
 
 
 def read_some(pipe):
@@ -85,7 +77,7 @@ class Log(common.FolderTest):
             connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once upon"} | LONG), JSON)
             connection.getresponse().readline()
             connection.close()
-            wait_until(lambda: self.path.read_text().endswith("\n"))
+            suite.until(lambda: self.path.read_text().endswith("\n"))
         self.assertIs(json.loads(self.path.read_text().splitlines()[0])["complete"], False)
 
     def test_a_log_on_a_full_disk(self):
@@ -96,7 +88,7 @@ class Log(common.FolderTest):
             self.assertEqual(server.chat(QUESTION).status, 200)
             self.assertEqual(self.complaints(server), 1)
             server.signal(signal.SIGHUP)  # the file is opened anew, and so it is told anew
-            wait_until(lambda: server.get("/health").status == 200 and self.complaints(server) == 2)
+            suite.until(lambda: server.get("/health").status == 200 and self.complaints(server) == 2)
             self.assertEqual(server.chat(QUESTION).status, 200)
         self.assertEqual(self.complaints(server), 2)
 
@@ -114,7 +106,7 @@ class Log(common.FolderTest):
             lines = self.path.read_text().splitlines(True)
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
             self.assertEqual(server.chat(QUESTION).status, 200)
-            wait_until(lambda: "/chat/" in self.path.read_text())
+            suite.until(lambda: "/chat/" in self.path.read_text())
         after = self.path.read_text().splitlines(True)
         self.assertEqual(after[: len(lines)], lines)
         self.assertGreater(len(lines), 2)
@@ -144,7 +136,7 @@ class Log(common.FolderTest):
             self.path.unlink()
             os.mkfifo(self.path)
             server.signal(signal.SIGHUP)
-            wait_until(lambda: "the log stays in the old file" in server.log())
+            suite.until(lambda: "the log stays in the old file" in server.log())
             self.assertEqual(server.get("/health").status, 200)
             self.assertEqual(server.stop(), 0)
 
@@ -155,13 +147,13 @@ class Log(common.FolderTest):
         reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with Server("--log-file", path) as server:
             server.get("/health")
-            wait_until(lambda: b"/health" in read_some(reader))
+            suite.until(lambda: b"/health" in read_some(reader))
             os.close(reader)
             server.wait_for(lambda m: m["tern_log_dropped_lines_total"] >= 2)
             reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             self.addCleanup(os.close, reader)
             server.get("/props")
-            wait_until(lambda: b"/props" in read_some(reader))
+            suite.until(lambda: b"/props" in read_some(reader))
         self.assertEqual(server.log().count(f"{path}: cannot be written: Broken pipe"), 1)
 
     def test_no_descriptor_is_left(self):
@@ -175,24 +167,24 @@ class Log(common.FolderTest):
                 return connection.getresponse().read()
 
             ask("/health")
-            wait_until(lambda: "/health" in self.path.read_text())
+            suite.until(lambda: "/health" in self.path.read_text())
             pid = server.process.pid
             _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))  # fewer than it has: none is given
             ask("/props")
-            wait_until(lambda: "/props" in self.path.read_text())
+            suite.until(lambda: "/props" in self.path.read_text())
             server.signal(signal.SIGHUP)
-            wait_until(lambda: "the log stays in the old file" in server.log())
+            suite.until(lambda: "the log stays in the old file" in server.log())
             self.assertIn("Too many open files", server.log())
             ask("/slots")
-            wait_until(lambda: "/slots" in self.path.read_text())
+            suite.until(lambda: "/slots" in self.path.read_text())
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (hard, hard))
             moved = self.path.with_suffix(".1")
             self.path.rename(moved)
             server.signal(signal.SIGHUP)
-            wait_until(self.path.exists)
+            suite.until(self.path.exists)
             ask("/models")
-            wait_until(lambda: "/models" in self.path.read_text())
+            suite.until(lambda: "/models" in self.path.read_text())
             self.assertEqual(server.metrics()["tern_log_dropped_lines_total"], 0)
 
     def test_a_log_that_cannot_be_opened(self):
@@ -208,11 +200,11 @@ class Log(common.FolderTest):
     def test_sighup_opens_it_again(self):
         with Server("--log-file", self.path, "--log-format", "json") as server:
             server.get("/health")
-            wait_until(lambda: "/health" in self.path.read_text())
+            suite.until(lambda: "/health" in self.path.read_text())
             moved = self.path.with_suffix(".1")
             self.path.rename(moved)
             server.signal(signal.SIGHUP)
-            wait_until(self.path.exists)
+            suite.until(self.path.exists)
             server.get("/props")
         self.assertEqual([json.loads(line)["path"] for line in moved.read_text().splitlines()], ["/health"])
         self.assertEqual([json.loads(line)["path"] for line in self.path.read_text().splitlines()], ["/props"])
@@ -224,14 +216,14 @@ class Log(common.FolderTest):
                 moved = self.path.with_suffix(f".{number}")
                 self.path.rename(moved)
                 server.signal(signal.SIGHUP)
-                wait_until(self.path.exists)
+                suite.until(self.path.exists)
 
-            wait_until(lambda: self.opened(server) == [str(self.path)])
+            suite.until(lambda: self.opened(server) == [str(self.path)])
             for number in range(4):
                 again(number)
                 server.get("/health")
-                wait_until(lambda: "/health" in self.path.read_text())
-                wait_until(lambda: self.opened(server) == [str(self.path)])
+                suite.until(lambda: "/health" in self.path.read_text())
+                suite.until(lambda: self.opened(server) == [str(self.path)])
 
     def opened(self, server):
         """What a server has opened of the log, by descriptors."""
@@ -277,7 +269,7 @@ class Keys(common.FolderTest):
             self.assertEqual(self.ask(server, "key-b").status, 200)
             self.assertEqual(server.ask("POST", "/tokenize", {"content": "x"}, {"x-api-key": "key-a"} | JSON).status, 200)
             connection.close()
-            wait_until(lambda: self.ask(server, "key-a").status == 200)
+            suite.until(lambda: self.ask(server, "key-a").status == 200)
             self.assertEqual([self.ask(server, "key-a").status for _ in range(3)], [200] * 3)
 
     def test_tokens_per_minute(self):
@@ -305,7 +297,7 @@ class Keys(common.FolderTest):
                 times = server.log().count(told)
                 self.path.write_text(text)
                 server.signal(signal.SIGHUP)
-                wait_until(lambda: server.log().count(told) > times)
+                suite.until(lambda: server.log().count(told) > times)
 
             self.assertEqual(self.ask(server, "key-a", max_tokens=60, ignore_eos=True).status, 200)
             reload("alice key-a tokens-per-minute=31\ncarol key-c\n", "SIGHUP: 2 keys were read")
@@ -327,7 +319,7 @@ class Keys(common.FolderTest):
                 self.path.unlink()
                 replace(self.path)
                 server.signal(signal.SIGHUP)
-                wait_until(lambda: "the keys stay those that were read before" in server.log())
+                suite.until(lambda: "the keys stay those that were read before" in server.log())
                 self.assertIn(f"{self.path}: not a regular file", server.log())
                 self.assertEqual(self.ask(server, "key-a").status, 200)
                 self.assertEqual(server.stop(), 0)
@@ -348,7 +340,7 @@ class Keys(common.FolderTest):
             reply = connection.getresponse()
             self.path.write_text("bob key-b\n")
             server.signal(signal.SIGHUP)
-            wait_until(lambda: "keys were read" in server.log())
+            suite.until(lambda: "keys were read" in server.log())
             self.assertTrue(reply.read().endswith(b"data: [DONE]\n\n"))
             self.assertEqual(server.stop(), 0)
             self.assertIn(" alice POST /completions 200 ", server.log())

@@ -113,7 +113,7 @@ def pasted(lines, key=None):
         raise unittest.SkipTest("curl is not here")
     if key:
         lines = lines.replace("KEY", key)
-    result = subprocess.run(["sh", "-c", lines], capture_output=True, text=True, timeout=common.TIMEOUT)
+    result = subprocess.run(["sh", "-c", lines], capture_output=True, text=True)
     return result.stdout + result.stderr
 
 

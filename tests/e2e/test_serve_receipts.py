@@ -8,14 +8,13 @@ import os
 import re
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 import common
 import json_schema
 import receipt_tools
-from common import tern, tern_text
+from common import suite, tern, tern_text
 from serving import Server
 from test_serve import QUESTION, SAMPLED, Served
 from test_serve_forms import USER, events_of
@@ -183,6 +182,12 @@ def niceness(pid):
 class Preparation(common.FolderTest):
     SIZE = 512 << 20  # takes more than a second to hash
 
+    @staticmethod
+    def two_kinds(server):
+        """Niceness of all threads, when they differ."""
+        seen = niceness(server.process.pid)
+        return seen if len(set(seen)) > 1 else None
+
     @unittest.skipUnless(sys.platform == "linux" and os.nice(0) < LEAST, "needs Linux, and a lower priority than that of the tests")
     def test_hashing_gives_way(self):
         """The thread that hashes the file is nicer than those that compute and reply; a receipt waits for it."""
@@ -190,10 +195,7 @@ class Preparation(common.FolderTest):
         padded.write_bytes(common.small_model().read_bytes())
         os.truncate(padded, self.SIZE)
         with Server("-m", padded) as server:
-            seen = niceness(server.process.pid)
-            limit = time.monotonic() + common.TIMEOUT  # the thread may begin after the first reply
-            while len(set(seen)) == 1 and time.monotonic() < limit:
-                seen = niceness(server.process.pid)
+            seen = suite.until(lambda: self.two_kinds(server))  # the thread may begin after the first reply
             self.assertEqual(max(seen), min(min(seen) + 10, LEAST))
             reply = server.complete("Once", max_tokens=2, receipt=True).json()
             self.assertEqual(reply["tern"]["receipt"]["model_info"]["file_bytes"], self.SIZE)

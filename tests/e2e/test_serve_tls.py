@@ -8,11 +8,11 @@ import signal
 import socket
 import ssl
 import subprocess
-import time
 import unittest
 import warnings
 
 import common
+from common import suite
 from serving import JSON, LONG, SLOW, Server
 from test_serve import QUESTION, streamed
 from test_serve_page import example_of, pasted
@@ -77,7 +77,7 @@ class Tls(common.FolderTest):
 
     def test_plain_http_gets_nothing(self):
         server = self.serve(self.one)
-        with socket.create_connection((server.host, server.port), timeout=common.TIMEOUT) as sock:
+        with socket.create_connection((server.host, server.port)) as sock:
             sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try:
                 received = sock.recv(1000)
@@ -93,7 +93,7 @@ class Tls(common.FolderTest):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             context.minimum_version, context.maximum_version = version, version
-        with socket.create_connection((server.host, server.port), timeout=common.TIMEOUT) as plain:
+        with socket.create_connection((server.host, server.port)) as plain:
             with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
                 return secure.version()
 
@@ -126,10 +126,7 @@ class Tls(common.FolderTest):
         def reload(server, told):
             times = server.log().count(told)
             server.signal(signal.SIGHUP)
-            end = time.monotonic() + common.TIMEOUT
-            while server.log().count(told) == times:
-                self.assertLess(time.monotonic(), end, server.log())
-                time.sleep(0.02)
+            suite.until(lambda: server.log().count(told) > times)
 
         put(*self.one)
         server = self.serve(pair)

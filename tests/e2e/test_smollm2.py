@@ -74,7 +74,7 @@ class Smollm2(common.TernTest):
         ) as process:
             process.stdout.read(1)
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=common.TIMEOUT)
+            process.communicate()
             self.assertEqual(process.returncode, 130)
 
 

@@ -176,7 +176,6 @@ class Strict(common.TernTest):
                 env=environment,
                 capture_output=True,
                 preexec_fn=limit,
-                timeout=common.TIMEOUT,
             )
 
         if run(1).returncode:

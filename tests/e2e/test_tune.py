@@ -4,13 +4,12 @@
 import json
 import os
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 import common
 import weights
-from common import tern, tern_json, tern_text
+from common import suite, tern, tern_json, tern_text
 from serving import Server
 
 TUNED = {"TERN_NO_TUNE": "0"}
@@ -198,12 +197,10 @@ class Tune(common.FolderTest):
     def test_serve(self):
         """A server tunes when it has answered and nobody asks."""
         with Server("--threads", 2, "--cache", self.cache, env=TUNED) as server:
-            time.sleep(0.3)
+            suite.until_asleep(server.process.pid)
             self.assertFalse(self.cache.exists() and os.listdir(self.cache))
             self.assertEqual(server.complete("1+1=", max_tokens=2).status, 200)
-            until = time.monotonic() + common.TIMEOUT
-            while not (self.cache.exists() and os.listdir(self.cache)) and time.monotonic() < until:
-                time.sleep(0.02)
+            suite.until(lambda: self.cache.exists() and os.listdir(self.cache))
             self.assertEqual(server.complete("1+1=", max_tokens=2).status, 200)
         self.kept()
 

@@ -106,7 +106,7 @@ class Signals(unittest.TestCase):
                     time.sleep(0.002)
                 self.assertEqual(len(os.listdir(folder)), 1 if nameless else 2)
                 process.send_signal(number)
-                self.assertEqual(process.wait(common.TIMEOUT), -number)
+                self.assertEqual(process.wait(), -number)
             self.assertEqual(os.listdir(folder), ["out"])
             self.assertEqual(out.read_bytes(), OLD)
 
@@ -127,7 +127,7 @@ class Signals(unittest.TestCase):
             for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
                 process.send_signal(number)
             process.stdout.read()
-            self.assertIn(process.wait(common.TIMEOUT), (-signal.SIGINT, -signal.SIGTERM))
+            self.assertIn(process.wait(), (-signal.SIGINT, -signal.SIGTERM))
 
     def test_ignored_stays_ignored(self):
         command = [FAULTS.tern, "run", "-p", TEXT, "-n", "400", "--ignore-eos", "--threads", "1"]
@@ -136,7 +136,7 @@ class Signals(unittest.TestCase):
             process.stdout.read(1)
             process.send_signal(signal.SIGHUP)
             process.stdout.read()
-            self.assertEqual(process.wait(common.TIMEOUT), 0)
+            self.assertEqual(process.wait(), 0)
 
 
 class Changes(unittest.TestCase):
@@ -181,7 +181,7 @@ class Changes(unittest.TestCase):
                 process.send_signal(signal.SIGCONT)
                 process.stdout.read()
                 complaint = process.stderr.read().decode()
-                self.assertEqual(process.wait(common.TIMEOUT), 1, complaint)
+                self.assertEqual(process.wait(), 1, complaint)
             self.assertTrue(common.one_line(complaint), complaint)
             self.assertIn("model.gguf", complaint)
 
@@ -262,7 +262,7 @@ class Serving(unittest.TestCase):
         server.send_signal(signal.SIGSTOP)
         os.truncate(self.model, 4096)
         server.send_signal(signal.SIGCONT)
-        complaint = server.communicate(timeout=common.TIMEOUT)[1].decode()
+        complaint = server.communicate()[1].decode()
         self.assertEqual(server.returncode, 1, complaint)
         # The thread that reads the file meets the fault; the one that looks after it may have seen the change just before.
         size = common.SMALL_MODEL.stat().st_size
@@ -277,7 +277,7 @@ class Serving(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGSEGV, signal.SIGQUIT):
             server = self.serve()
             server.send_signal(number)
-            server.communicate(timeout=common.TIMEOUT)
+            server.communicate()
             with self.subTest(signal=number.name):
                 self.assertFalse(self.socket.exists())
 

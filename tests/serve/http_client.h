@@ -2,12 +2,11 @@
 #ifndef TERN_TESTS_SERVE_HTTP_CLIENT_H
 #define TERN_TESTS_SERVE_HTTP_CLIENT_H
 
-/* A client for a server in the same process. Any failure fails the test. */
+/* A client for a server in the same process. Any failure fails the test. tests/watch ends the test
+ * if a reply never comes. */
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum { HTTP_CLIENT_PATIENCE = 30 }; /* seconds */
 
 /* Connects to 127.0.0.1. The caller closes the connection. */
 int http_client_dial(uint16_t port);

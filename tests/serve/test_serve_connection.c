@@ -379,7 +379,7 @@ static void test_no_descriptors(void **state) {
     http_client_say(other, TEXT("GET /c HTTP/1.1\r\n" H "\r\n"));
     const double before_waiting = processor_seconds();
     (void)poll(NULL, 0, 1000);
-    assert_true(processor_seconds() - before_waiting < 0.02); /* no busy waiting */
+    assert_true(processor_seconds() - before_waiting < 0.1); /* no busy waiting */
     http_client_say(first, TEXT("GET /b HTTP/1.1\r\n" H "\r\n"));
     http_client_hear(first, "<GET /b [] >");
     struct pollfd look = {.fd = other, .events = POLLIN};

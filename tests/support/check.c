@@ -44,6 +44,11 @@ void check_skip(const char *reason) {
     skip();
 }
 
+void check_until(bool (*holds)(void)) {
+    while (!holds())
+        (void)usleep(1000);
+}
+
 /* ---- random numbers ------------------------------------------------------------------------ */
 
 uint64_t check_random(check_rng *rng) {

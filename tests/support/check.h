@@ -28,6 +28,9 @@ void check_fail(const char *format, ...) TERN_PRINTF(1, 2);
 /* Skips the test. tests/summary.py finds the reason in tests/skips.md, or fails. */
 void check_skip(const char *reason);
 
+/* Waits until it holds. tests/watch ends a test that waits for nothing. */
+void check_until(bool (*holds)(void));
+
 /* ---- random numbers ------------------------------------------------------------------------ */
 
 /* splitmix64: the same sequence on every machine. Initialise with any seed. */
