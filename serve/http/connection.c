@@ -109,13 +109,19 @@ static bool has_out(http_connection *c) {
     return c->out != NULL;
 }
 
+static void put_go_ahead(http_connection *c) {
+    memcpy(c->out, go_ahead, sizeof go_ahead - 1);
+    c->out_end = sizeof go_ahead - 1;
+}
+
 /* ---- phases ---------------------------------------------------------------------------------- */
 
 static void wait_for_head(http_connection *c) {
     const http_limits *l = &c->server->config.limits;
     c->phase = HTTP_HEAD;
     c->scan = (http_scan){0};
-    c->until = tern_clock_seconds() + l->idle_seconds + l->request_seconds;
+    c->since = tern_clock_seconds();
+    c->until = c->since + l->idle_seconds + l->request_seconds;
 }
 
 static turn shake(http_connection *c) {
@@ -185,8 +191,7 @@ static turn answer_expectation(http_connection *c) {
     }
     if (!has_out(c))
         return ENDS;
-    memcpy(c->out, go_ahead, sizeof go_ahead - 1);
-    c->out_end = sizeof go_ahead - 1;
+    put_go_ahead(c);
     return GOES_ON;
 }
 
@@ -203,7 +208,8 @@ static turn begin_request(http_connection *c) {
     if (x->verdict != HTTP_SOUND && x->verdict != HTTP_UNWANTED)
         return begin_reply(c);
     c->phase = HTTP_BODY;
-    c->until = tern_clock_seconds() + c->server->config.limits.request_seconds;
+    c->since = tern_clock_seconds();
+    c->until = c->since + c->server->config.limits.request_seconds;
     return answer_expectation(c);
 }
 
@@ -376,19 +382,33 @@ void http_end(http_connection *c) {
     free(c);
 }
 
-/* True if the client has closed its side while a reply was being computed. It is not answered any
- * more; bytes that are already on their way are still sent. */
+static bool waits_for_us(const http_connection *c) {
+    return c->phase == HTTP_REPLY && c->out_at == c->out_end;
+}
+
+/* True if the client has left while a reply was being computed. It is not answered any more; bytes
+ * that are already on their way are still sent. */
 static bool has_left(const http_connection *c, short news) {
-    return c->phase == HTTP_REPLY && c->out_at == c->out_end &&
-           (news & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    return waits_for_us(c) && (news & http_leaves_by(c, c->x)) != 0;
+}
+
+/* The client has closed its side, or has left. Bytes that mean nothing make its system tell which:
+ * a comment in a stream; before a reply, the status that clients pass over. */
+static turn ask_whether_it_is_there(http_connection *c) {
+    c->half_closed = true;
+    if (http_stream_ping(c->x) || http_status(c->x) != 0)
+        return PAUSES;
+    if (!has_out(c))
+        return ENDS;
+    put_go_ahead(c);
+    return write_out(c) == ENDS ? ENDS : PAUSES;
 }
 
 /* True if the connection has passed its time limit, or no byte moved for too long while the client
  * had to send or read some. */
 static bool is_late(const http_connection *c, double now) {
-    const bool waits_for_us = c->phase == HTTP_REPLY && c->out_at == c->out_end;
     return (c->until > 0.0 && now > c->until) ||
-           (!waits_for_us && now > c->moved + c->server->config.limits.idle_seconds);
+           (!waits_for_us(c) && now > c->moved + c->server->config.limits.idle_seconds);
 }
 
 bool http_go_on(http_connection *c, short news, double now) {
@@ -398,6 +418,8 @@ bool http_go_on(http_connection *c, short news, double now) {
     for (int i = 0; next == GOES_ON && i < TURNS; i++)
         next = take_turn(c);
     c->again = next == GOES_ON;
+    if (next == PAUSES && waits_for_us(c) && !has_left(c, news) && (news & POLLRDHUP) != 0)
+        next = ask_whether_it_is_there(c);
     if (next == ENDS || (next == PAUSES && (has_left(c, news) || is_late(c, now))))
         return false;
     return true;
@@ -409,5 +431,25 @@ short http_events(const http_connection *c) {
         return http_tls_writes(c->tls) ? POLLOUT : POLLIN;
     if (sends)
         return POLLOUT;
-    return c->phase == HTTP_REPLY ? POLLRDHUP : POLLIN;
+    if (c->phase != HTTP_REPLY)
+        return POLLIN;
+    return c->half_closed ? 0 : POLLRDHUP;
+}
+
+/* True if a connection that waits for a head or a body is wanted less than another one that does.
+ */
+static bool is_less_wanted(const http_connection *c, const http_connection *other) {
+    if ((c->phase == HTTP_BODY) != (other->phase == HTTP_BODY))
+        return other->phase == HTTP_BODY;
+    return c->since < other->since;
+}
+
+http_connection *http_least_wanted(const http_server *s) {
+    const double latest = tern_clock_seconds() - HTTP_LEAST_WAIT;
+    http_connection *least = NULL;
+    for (http_connection *c = s->connections; c != NULL; c = c->next)
+        if (c->phase <= HTTP_BODY && c->since <= latest &&
+            (least == NULL || is_less_wanted(c, least)))
+            least = c;
+    return least;
 }

@@ -30,6 +30,8 @@ typedef struct http_connection {
     atomic_bool woken; /* its exchange has more to do */
     bool again;        /* there may be more to do before poll reports anything */
     bool closes;       /* closes after this reply */
+    bool half_closed;  /* the client sends no more, but may still read */
+    double since;      /* time since which it waits for a handshake and a head, or for a body */
     double until;      /* time at which it is ended in any case; 0: never */
     double moved;      /* time at which a byte moved last */
     http_exchange *x;  /* NULL between requests */
@@ -153,10 +155,25 @@ http_filled http_fill(http_connection *c);
 /* Takes a stream out of the server's list. */
 void http_stream_forget(http_exchange *x);
 
+/* Sends a comment, which means nothing. False: there is no open stream. */
+bool http_stream_ping(http_exchange *x);
+
+/* The events of poll by which a client has left. A client that may have closed its own side only is
+ * sent something that means nothing, and its system then says whether it is there. This needs
+ * HTTP/1.1 and a connection without TLS. */
+short http_leaves_by(const http_connection *c, const http_exchange *x);
+
 /* ---- connection.c ---------------------------------------------------------------------------- */
 
 /* Adds a connection for a new client; closes fd if there is no memory. */
 void http_connect(http_server *s, int fd);
+
+/* The connection that makes room when a new client comes and there are as many as may be: the one
+ * that has waited longest for a head, no matter how many bytes of it have come; else the one that
+ * has waited longest for a body. NULL: there is none that has waited for HTTP_LEAST_WAIT seconds,
+ * in which clients that come at once can all send their requests. */
+enum { HTTP_LEAST_WAIT = 1 };
+http_connection *http_least_wanted(const http_server *s);
 
 /* Does what is possible after the events `news` of poll. False: it has ended; call http_end. */
 bool http_go_on(http_connection *c, short news, double now);

@@ -26,10 +26,15 @@ typedef struct loop {
     bool full;             /* the system has no room for new clients */
 } loop;
 
+/* True if another client can be taken, maybe in place of one that asks for nothing. */
+static bool has_room(const http_server *s) {
+    return s->n_connections < s->config.limits.connections || http_least_wanted(s) != NULL;
+}
+
 /* Fills the list for poll, connections in their order. Returns the milliseconds to wait. */
 static int prepare(loop *l, nfds_t *n) {
     const http_server *s = l->s;
-    const bool more = s->n_connections < s->config.limits.connections && !l->full;
+    const bool more = !l->full && has_room(s);
     int wait = s->connections != NULL ? TICK : -1;
     wait = l->full ? WITHOUT_ROOM : wait;
     l->polled[0] = (struct pollfd){.fd = s->wakes, .events = POLLIN};
@@ -42,35 +47,52 @@ static int prepare(loop *l, nfds_t *n) {
     return wait;
 }
 
+static void end(http_server *s, http_connection **at) {
+    http_connection *c = *at;
+    *at = c->next;
+    s->n_connections--;
+    http_end(c);
+}
+
 /* Lets each connection go on, and removes those that have ended. */
 static void go_on(loop *l) {
     const double now = tern_clock_seconds();
     const struct pollfd *news = l->polled + OURS;
     http_connection **at = &l->s->connections;
     for (; *at != NULL; news++) {
-        http_connection *c = *at;
-        if (http_go_on(c, news->revents, now)) {
-            at = &c->next;
-            continue;
-        }
-        *at = c->next;
-        l->s->n_connections--;
-        http_end(c);
+        if (http_go_on(*at, news->revents, now))
+            at = &(*at)->next;
+        else
+            end(l->s, at);
     }
     l->s->last = at;
+}
+
+/* Ends the least wanted connection if there are as many as may be. */
+static void make_room(http_server *s) {
+    if (s->n_connections < s->config.limits.connections)
+        return;
+    const http_connection *least = http_least_wanted(s);
+    http_connection **at = &s->connections;
+    while (*at != least)
+        at = &(*at)->next;
+    if (s->last == &(*at)->next)
+        s->last = at;
+    end(s, at);
 }
 
 /* Accepts new clients. They are polled from the next round on. */
 static void take_who_comes(loop *l) {
     http_server *s = l->s;
     const int yes = 1;
-    for (int i = 0; i < AT_ONCE && s->n_connections < s->config.limits.connections; i++) {
+    for (int i = 0; i < AT_ONCE && has_room(s); i++) {
         const int fd = accept4(s->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
             l->full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
             return;
         }
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        make_room(s);
         http_connect(s, fd);
     }
 }

@@ -336,11 +336,16 @@ void http_stream_cut(http_exchange *x) {
     http_stream_end(x);
 }
 
+short http_leaves_by(const http_connection *c, const http_exchange *x) {
+    const bool answers = c->tls == NULL && !x->head.old;
+    return answers ? POLLHUP | POLLERR : POLLRDHUP | POLLHUP | POLLERR;
+}
+
 bool http_gone(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
     if (!x->gone && x->connection != NULL) {
         struct pollfd look = {.fd = x->connection->fd, .events = POLLRDHUP};
-        x->gone = poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+        x->gone = poll(&look, 1, 0) > 0 && (look.revents & http_leaves_by(x->connection, x)) != 0;
     }
     const bool gone = x->gone || x->connection == NULL;
     if (gone)
@@ -356,8 +361,12 @@ int http_socket(http_exchange *x) {
     return fd;
 }
 
-void http_tick(http_server *s) {
+bool http_stream_ping(http_exchange *x) {
     static const char ping[] = ": ping\n\n";
+    return http_stream_write(x, ping, sizeof ping - 1);
+}
+
+void http_tick(http_server *s) {
     const double now = tern_clock_seconds();
     (void)pthread_mutex_lock(&s->lock);
     for (http_exchange *x = s->streams; x != NULL; x = x->next) {
@@ -365,7 +374,7 @@ void http_tick(http_server *s) {
         const bool silent = now - x->written >= s->config.limits.ping_seconds;
         (void)pthread_mutex_unlock(&x->lock);
         if (silent)
-            (void)http_stream_write(x, ping, sizeof ping - 1);
+            (void)http_stream_ping(x);
     }
     (void)pthread_mutex_unlock(&s->lock);
 }

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern serve and its clients: those that leave, those that do not read, and the end of all."""
 
+import http.client
 import json
 import os
 import signal
+import socket
 import stat
 from pathlib import Path
 
 import common
 from common import suite
-from serving import JSON, LONG, SLOW, Server, not_ready, together
+from serving import JSON, LONG, SLOW, Reply, Server, not_ready, together
 from test_serve import QUESTION, Served, streamed
 
 
@@ -60,6 +62,30 @@ class Clients(Served):
                             lambda: self.server.post("/v1/completions", **fields), leave])
         for i in (0, 3):
             self.assertEqual(streamed(replies[i].events()), alone)
+
+
+class HalfClosed(Served):
+    options = SLOW
+
+    def test_who_sends_no_more_is_answered(self):
+        """The answer comes long after the end of what the client sends."""
+        for stream in (False, True):
+            fields = {"prompt": "Once upon", "max_tokens": 200, "ignore_eos": True, "temperature": 0, "stream": stream}
+            alone = self.server.post("/v1/completions", **fields)
+            body = json.dumps(fields).encode()
+            with self.server.socket() as sock:
+                sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                             b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                sock.shutdown(socket.SHUT_WR)
+                response = http.client.HTTPResponse(sock)
+                response.begin()
+                reply = Reply(response)
+            with self.subTest(stream=stream):
+                self.assertEqual(reply.status, 200)
+                if stream:
+                    self.assertEqual(streamed(reply.events()), streamed(alone.events()))
+                else:
+                    self.assertEqual(reply.json()["tern"]["digest"], alone.json()["tern"]["digest"])
 
 
 class SlowReaders(common.FolderTest):

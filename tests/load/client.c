@@ -239,8 +239,7 @@ static void receive(client *c, int epoll) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        if (c->behaviour != HALF_CLOSES)
-            fail(c, n < 0 ? "the connection was reset" : "the connection was closed");
+        fail(c, n < 0 ? "the connection was reset" : "the connection was closed");
         end_cut(c);
         return;
     }

@@ -26,12 +26,14 @@ static void read_line(framing *f, const char *line) {
     }
 }
 
-/* Takes the complete header. */
+/* Takes the complete header. That of 100 Continue is passed over: another one follows. */
 static void read_head(framing *f) {
     const char *head = f->head.data;
     f->status = begins(head, "HTTP/1.1 ") ? (unsigned)strtoul(head + 9, NULL, 10) : 0;
     for (const char *at = strstr(head, "\r\n"); at != NULL; at = strstr(at + 2, "\r\n"))
         read_line(f, at + 2);
+    if (f->status == 100 && f->state == FRAMING_HEAD)
+        return;
     if (f->status < 200 || f->status > 599 || f->state == FRAMING_HEAD)
         f->state = FRAMING_WRONG;
     else if (f->state == FRAMING_LENGTH && f->left == 0)

@@ -151,7 +151,7 @@ typedef enum behaviour {
     BEHAVES_WELL,
     LEAVES,      /* closes in the middle of a reply */
     RESETS,      /* the same, with a reset */
-    HALF_CLOSES, /* closes its sending side in the middle of a reply */
+    HALF_CLOSES, /* closes its sending side in the middle of a reply, and gets all of it */
     READS_SLOWLY,
     WRITES_SLOWLY, /* pauses in the middle of its request */
     STOPS_WRITING, /* sends half a request, waits, and leaves */

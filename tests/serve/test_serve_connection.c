@@ -11,15 +11,18 @@
 #include <unistd.h>
 
 #include "serve/http/http.h"
+#include "serve/http/internal.h"
 #include "tests/serve/http_client.h"
 #include "tests/support/check.h"
 
-enum { BODY = 1000, HEADER = 2000, MOST = 1 << 16 };
+enum { BODY = 1000, HEADER = 2000, MOST = 1 << 16, CONNECTIONS = 8 };
 
 static struct {
     http_server *server;
     uint16_t port;
-    _Atomic unsigned refused; /* calls of `done` without a path */
+    _Atomic unsigned refused;         /* calls of `done` without a path */
+    http_exchange *held[CONNECTIONS]; /* those of /late, which wait for let_go() */
+    _Atomic size_t n_held;
 } f;
 
 static bool admit(void *user, http_exchange *x) {
@@ -30,7 +33,7 @@ static bool admit(void *user, http_exchange *x) {
     return false;
 }
 
-/* Replies with METHOD PATH, the body, and the field X. */
+/* Replies with METHOD PATH, the body, and the field X. Late replies are the test's. */
 static void handle(void *user, http_exchange *x) {
     size_t size;
     char *said = NULL;
@@ -38,6 +41,13 @@ static void handle(void *user, http_exchange *x) {
     (void)user;
     if (http_status(x) != 0)
         return;
+    if (strncmp(http_path(x), "/late", 5) == 0) {
+        http_keep(x);
+        if (strcmp(http_path(x), "/late-stream") == 0)
+            http_stream_open(x);
+        f.held[f.n_held++] = x;
+        return;
+    }
     if (strcmp(http_path(x), "/304") == 0 || strcmp(http_path(x), "/204") == 0) {
         http_reply(x, (unsigned)strtoul(http_path(x) + 1, NULL, 10), "text/plain", NULL, 0);
         return;
@@ -67,7 +77,7 @@ static int open_server(void **state) {
                           .hooks = {.admit = admit, .handle = handle, .done = done}};
     config.limits.body_bytes = BODY;
     config.limits.header_bytes = HEADER;
-    config.limits.connections = 8;
+    config.limits.connections = CONNECTIONS;
     tern_error err = {0};
     if (http_open(&config, &f.server, &err) != TERN_OK)
         fail_msg("%s", err.message);
@@ -336,22 +346,148 @@ static void test_endless_chunks(void **state) {
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* There are only as many connections as the limit says. Others wait until one is closed. */
+static int dial(const char *bytes) {
+    const int fd = http_client_dial(f.port);
+    http_client_say(fd, bytes, strlen(bytes));
+    return fd;
+}
+
+static void end_stream(void) {
+    static const char text[] = "data: late stream\n\n";
+    (void)http_stream_write(f.held[0], text, sizeof text - 1);
+    http_stream_end(f.held[0]);
+    http_release(f.held[0]);
+    f.n_held = 0;
+}
+
+static void close_all(const int *fds, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        (void)close(fds[i]);
+}
+
+/* Returns the replies to what is held. */
+static void let_go(void) {
+    char *said[CONNECTIONS] = {0};
+    for (size_t i = 0; i < f.n_held; i++) {
+        said[i] = strdup("late");
+        http_reply(f.held[i], 200, "text/plain", said[i], 4);
+        http_release(f.held[i]);
+    }
+    f.n_held = 0;
+}
+
+/* There are only as many connections as the limit says. While replies to all of them are computed,
+ * others wait until one has ended. */
 static void test_connections_have_a_limit(void **state) {
     (void)state;
-    int fds[9];
-    for (int i = 0; i < 9; i++) {
-        fds[i] = http_client_dial(f.port);
-        http_client_say(fds[i], TEXT("GET /a HTTP/1.1\r\n" H "\r\n"));
-        if (i < 8)
-            http_client_hear(fds[i], "<GET /a [] >");
+    int fds[CONNECTIONS + 1];
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        fds[i] = dial("GET /late HTTP/1.1\r\n" H "\r\n");
+        while (f.n_held <= i)
+            (void)usleep(1000);
     }
-    struct pollfd last = {.fd = fds[8], .events = POLLIN};
-    assert_int_equal(poll(&last, 1, 20), 0);
-    (void)close(fds[0]);
-    http_client_hear(fds[8], "<GET /a [] >");
-    for (int i = 1; i < 9; i++)
-        (void)close(fds[i]);
+    fds[CONNECTIONS] = dial("GET /a HTTP/1.1\r\n" H "\r\n");
+    struct pollfd last = {.fd = fds[CONNECTIONS], .events = POLLIN};
+    assert_int_equal(poll(&last, 1, 1000 * HTTP_LEAST_WAIT + 500), 0);
+    let_go();
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        http_client_hear(fds[i], "late");
+    http_client_hear(fds[CONNECTIONS], "<GET /a [] >");
+    close_all(fds, CONNECTIONS + 1);
+}
+
+/* When there is no room for a new client, the connection that has waited longest for a head makes
+ * it, whether it has sent nothing, a request before or a part of a head; else that for a body. */
+static void test_who_asks_for_nothing_makes_room(void **state) {
+    (void)state;
+    static const char *const first[CONNECTIONS] = {
+        "POST /a HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nab",
+        "GET /late HTTP/1.1\r\n" H "\r\n",
+        "GET /a HTTP/1.1\r\n" H "\r\n",
+        "GET /a HTTP/1.1\r\nX: ",
+        "",
+        "POST /a HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nab",
+        "GET /late HTTP/1.1\r\n" H "\r\n",
+        "GET /late HTTP/1.1\r\n" H "\r\n"};
+    static const int order[] = {2, 3, 4, 0, 5};
+    enum { NEW = sizeof order / sizeof *order };
+    int fds[CONNECTIONS], others[NEW];
+    char byte;
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        fds[i] = dial(first[i]);
+        if (i == 2)
+            http_client_hear(fds[i], "<GET /a [] >");
+        (void)usleep(1000);
+    }
+    for (int i = 0; i < NEW; i++) {
+        others[i] = dial("GET /late HTTP/1.1\r\n" H "\r\n");
+        assert_int_equal(recv(fds[order[i]], &byte, 1, 0), 0); /* it was closed */
+        for (int j = i + 1; j < NEW; j++) {
+            struct pollfd look = {.fd = fds[order[j]], .events = POLLIN};
+            assert_int_equal(poll(&look, 1, 0), 0);
+        }
+    }
+    while (f.n_held < CONNECTIONS)
+        (void)usleep(1000);
+    let_go();
+    for (int i = 0; i < NEW; i++)
+        http_client_hear(others[i], "late");
+    http_client_hear(fds[7], "late");
+    close_all(fds, CONNECTIONS);
+    close_all(others, NEW);
+}
+
+/* Clients that have just come are not let go for others that come with them. */
+static void test_who_comes_at_once_is_answered(void **state) {
+    (void)state;
+    int fds[CONNECTIONS], others[2 * CONNECTIONS];
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        fds[i] = dial("GET /late HTTP/1.1\r\n" H "\r\n");
+    while (f.n_held < CONNECTIONS)
+        (void)usleep(1000);
+    for (size_t i = 0; i < 2 * CONNECTIONS; i++)
+        others[i] = dial(LAST);
+    let_go();
+    for (size_t i = 0; i < 2 * CONNECTIONS; i++)
+        http_client_hear(others[i], "<GET /last [] >");
+    close_all(fds, CONNECTIONS);
+    close_all(others, 2 * CONNECTIONS);
+}
+
+/* A client that closes its own side after the request gets its reply, however late. */
+static void test_a_half_closed_client_is_answered(void **state) {
+    (void)state;
+    static const char *const paths[] = {"/late", "/late-stream"};
+    for (size_t i = 0; i < 2; i++) {
+        char request[100], heard[MOST];
+        (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" H "\r\n", paths[i]);
+        const int fd = dial(request);
+        while (f.n_held < 1)
+            (void)usleep(1000);
+        assert_int_equal(shutdown(fd, SHUT_WR), 0);
+        http_client_hear(fd, i == 0 ? "HTTP/1.1 100 Continue\r\n\r\n" : ": ping\n\n");
+        (void)poll(NULL, 0, 20);
+        assert_false(http_gone(f.held[0]));
+        i == 0 ? let_go() : end_stream();
+        hear_all(fd, heard);
+        assert_non_null(strstr(heard, i == 0 ? "\r\n\r\nlate" : "late stream"));
+        (void)close(fd);
+    }
+}
+
+/* A client that has left is noticed while its reply is computed. */
+static void test_a_client_that_left_is_noticed(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const int fd =
+            dial(i == 0 ? "GET /late HTTP/1.1\r\n" H "\r\n" : "GET /late HTTP/1.0\r\n" H "\r\n");
+        while (f.n_held < 1)
+            (void)usleep(1000);
+        (void)close(fd);
+        while (!http_gone(f.held[0]))
+            (void)usleep(1000);
+        let_go();
+    }
 }
 
 static double processor_seconds(void) {
@@ -401,6 +537,10 @@ int main(void) {
         cmocka_unit_test(test_long_chunks),
         cmocka_unit_test(test_endless_chunks),
         cmocka_unit_test(test_connections_have_a_limit),
+        cmocka_unit_test(test_who_asks_for_nothing_makes_room),
+        cmocka_unit_test(test_who_comes_at_once_is_answered),
+        cmocka_unit_test(test_a_half_closed_client_is_answered),
+        cmocka_unit_test(test_a_client_that_left_is_noticed),
     };
     return cmocka_run_group_tests(tests, open_server, close_server);
 }
