@@ -20,7 +20,11 @@ typedef struct json_case {
 
 static const json_case cases[] = {
     {"byte-level BPE",
-     "{" ADDED "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}, "
+     "{" ADDED
+     "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", "
+     "\"pattern\": {\"Regex\": \"\\\\s+|[a-c]+\"}, \"behavior\": \"Isolated\"}, {\"type\": "
+     "\"ByteLevel\", "
+     "\"add_prefix_space\": false, \"use_regex\": false}]}, "
      "\"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": "
      "{\"a\": 0, \"b\": 2, \"ab\": 3, \"\\u0120\": 4}, \"merges\": [\"a b\"]}}",
      false},
