@@ -432,6 +432,29 @@ static void test_swapped_weights(void **state) {
     tiny_file_free(&model);
 }
 
+/* What is said of a tensor is content, too: its name, its type and its shape. */
+static void test_described_weights(void **state) {
+    enum { F16 = 1, BF16 = 30 }; /* types of GGUF */
+    (void)state;
+    tiny_file model = tiny_read("bitnet-tiny");
+    tiny_tensor *t = tiny_find(&model, "token_embd.weight");
+    const tiny_tensor same = *t;
+    const uint64_t before = content_of(&model);
+    assert_int_equal(t->type, F16);
+    t->type = BF16; /* as many bytes */
+    assert_true(content_of(&model) != before);
+    *t = same;
+    t->ne[0] = same.ne[1];
+    t->ne[1] = same.ne[0];
+    assert_true(content_of(&model) != before);
+    *t = same;
+    t->name[0] = 'T';
+    assert_true(content_of(&model) != before);
+    *t = same;
+    assert_true(content_of(&model) == before);
+    tiny_file_free(&model);
+}
+
 static uint64_t sample_of(const uint8_t *data, uint64_t bytes) {
     const tern_gguf_tensor t = {.data = data, .bytes = bytes};
     tern_hash64 h;
@@ -582,6 +605,7 @@ int main(void) {
 #define TEST(f) cmocka_unit_test_teardown(f, remove_cache)
     const struct CMUnitTest tests[] = {
         TEST(test_swapped_weights),
+        TEST(test_described_weights),
         TEST(test_samples),
         TEST(test_same_logits),
         TEST(test_key),
