@@ -2,6 +2,7 @@
 /* Devices: opening by name, the way back to the processor, and the processor as a device. */
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +204,44 @@ static void test_block_sparse_refused(void **state) {
 
 /* ---- the processor ------------------------------------------------------------------------- */
 
+/* A product in a layout that no kernel reads is refused by the names of both. */
+static void test_products_without_kernel(void **state) {
+    static const tern_op ops[] = {TERN_OP_GEMV, TERN_OP_GEMM};
+    _Alignas(TERN_ALIGN) static float x[2 * TERN_Q_PAD], y[2 * TERN_ROW_GROUP];
+    tern_device *cpu = NULL;
+    tern_error err = {0};
+    size_t refused = 0;
+    uint64_t mask = 0;
+
+    (void)state;
+    assert_int_equal(tern_device_open("cpu", &cpu, &err), TERN_OK);
+    assert_int_equal(tern_cpu_mask(NULL, NULL, &mask, &err), TERN_OK);
+    for (size_t i = 0; i < 2 * TERN_LAYOUT_COUNT; i++) {
+        const tern_op op = ops[i % 2];
+        const tern_matrix w = {.format = TERN_FORMAT_F32,
+                               .layout = (tern_layout)(i / 2),
+                               .rows = TERN_ROW_GROUP,
+                               .cols = TERN_Q_PAD,
+                               .data = x};
+        const tern_device_product p = {.w = &w,
+                                       .x = {.cols = TERN_Q_PAD, .x = x, .x_stride = TERN_Q_PAD},
+                                       .tokens = 1 + i % 2,
+                                       .y = y,
+                                       .y_stride = TERN_ROW_GROUP};
+        const bool there = tern_kernel_select_layout(mask, op, w.format, w.layout) != NULL;
+        char wanted[80];
+        if (there)
+            continue;
+        (void)snprintf(wanted, sizeof wanted, "cpu: no kernel for %s in layout %s",
+                       tern_op_name(op), tern_layout_name(w.layout));
+        assert_int_equal(cpu->ops->multiply(cpu, NULL, &p, 1, &err), TERN_ERR_KERNEL);
+        assert_string_equal(err.message, wanted);
+        refused++;
+    }
+    assert_in_range(refused, 1, 2 * TERN_LAYOUT_COUNT - 2);
+    tern_device_close(&cpu);
+}
+
 /* The processor passes the same comparisons as the CUDA device. */
 static void test_cpu(void **state) {
     tern_device *d = NULL;
@@ -239,6 +278,7 @@ int main(void) {
         cmocka_unit_test(test_level_zero),
         cmocka_unit_test(test_block_sparse),
         cmocka_unit_test(test_block_sparse_refused),
+        cmocka_unit_test(test_products_without_kernel),
         cmocka_unit_test(test_cpu),
     };
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
