@@ -92,10 +92,9 @@ class Trials:
         if rows:
             return plan + self._for_rows(rows), True
         if not reached:
-            data = mutant.kind == "table"  # which no line of the map is about
-            files = [file for file in map(self._source, changed) if file]
-            wide = self._of_files(files if data else [mutant.file])
-            plan, reached = [(test, "") for test in wide], data and bool(wide)
+            if mutant.kind == "table":  # which no line of the map is about
+                plan = [(test, "") for test in self._of_files([file for file in map(self._source, changed) if file])]
+            reached = bool(plan)
         if mutant.file.startswith("include/"):
             plan, reached = [(test, "") for test in HEADER_TESTS] + plan, True
         return plan, reached
