@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What expressions of chat templates write: a few of each kind, as Jinja writes them.
+ * tests/templates compares many more with Jinja itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/text/template/template.h"
+#include "tests/support/check.h"
+
+static const struct {
+    const char *expression, *text;
+} cases[] = {
+    /* texts within lists have quotes: single ones, unless only those are in it */
+    {"['a']", "['a']"},
+    {"['it\\'s']", "[\"it's\"]"},
+    {"['say \"a\"']", "['say \"a\"']"},
+    {"['\\'\"']", "['\\'\"']"},
+    {"['a\\nb\\\\']", "['a\\nb\\\\']"},
+    {"[1, 2.5, true, none]", "[1, 2.5, True, None]"},
+    {"{'k': ['v', {}]}", "{'k': ['v', {}]}"},
+    {"('a', 1)", "('a', 1)"},
+    {"('a',)", "('a',)"},
+    {"[]", "[]"},
+    {"['a', {'b': none}] | tojson", "[\"a\", {\"b\": null}]"},
+    {"'a\\nb\\n\\nc' | indent", "a\n    b\n\n    c"},
+    {"'a\\nb' | indent(2, true)", "  a\n  b"},
+    {"'a\\n\\nb' | indent(width='--', blank=true)", "a\n--\n--b"},
+    {"'a' | indent", "a"},
+    {"' a b ' | trim | upper", "A B"},
+    {"'aBc' | capitalize ~ 'x' * 3", "Abcxxx"},
+    {"[3, 1, 2] | sort | join('-')", "1-2-3"},
+    {"'a-b-c'.split('-', 1)", "['a', 'b-c']"},
+    {"'abcdef'[1:5:2] ~ 'abc'[::-1] ~ 'abc'[-1]", "bdcbac"},
+    {"7 // 2 ~ ' ' ~ 7 % 4 ~ ' ' ~ -7 // 2 ~ ' ' ~ 7 / 2", "3 3 -4 3.5"},
+    {"1 < 2 < 3 and not 2 < 1 or false", "True"},
+    {"'a' in 'cat' and 'x' not in ['y']", "True"},
+    {"'yes' if 0 else 'no'", "no"},
+    {"missing | default('d') ~ ('' | default('e', true))", "de"},
+    {"range(2, 9, 3) | list", "[2, 5, 8]"},
+    {"'a' is string and 1 is number and [] is iterable and x is undefined", "True"},
+};
+
+static void test_values(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        tern_marked_text out = {0};
+        tern_error err = {0};
+        const tern_conversation nothing = {.n = 0};
+        const tern_template_input input = {.conversation = &nothing};
+        (void)snprintf(text, sizeof text, "<{{ %s }}>", cases[i].expression);
+        if (tern_template_run((tern_span){text, strlen(text)}, &input, &out, &err) != TERN_OK)
+            fail_msg("%s: %s", text, err.message);
+        (void)snprintf(text, sizeof text, "<%s>", cases[i].text);
+        if (out.size != strlen(text) || memcmp(out.bytes, text, out.size) != 0)
+            fail_msg("%s\nis %.*s\nnot %s", cases[i].expression, (int)out.size, out.bytes, text);
+        tern_marked_free(&out);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
