@@ -242,6 +242,46 @@ static void test_products_without_kernel(void **state) {
     tern_device_close(&cpu);
 }
 
+/* Each operation without its operands, or of another kind, is refused by its name. */
+static void test_missing_operands(void **state) {
+    tern_device *cpu = NULL;
+    tern_error err = {0};
+
+    (void)state;
+    assert_int_equal(tern_device_open("cpu", &cpu, &err), TERN_OK);
+    const tern_device_ops *ops = cpu->ops;
+#define REFUSES(begin, call)                                                                       \
+    do {                                                                                           \
+        err = (tern_error){0};                                                                     \
+        if ((call) == TERN_OK || err.status == TERN_OK ||                                          \
+            strncmp(err.message, begin, sizeof begin - 1) != 0)                                    \
+            fail_msg(begin ": %d, '%s'", (int)err.status, err.message);                            \
+    } while (0)
+    REFUSES("gemv", ops->gemv(cpu, NULL, NULL, NULL, NULL, NULL, 0, &err));
+    REFUSES("gemm", ops->gemm(cpu, NULL, NULL, NULL, NULL, NULL, 0, &err));
+    REFUSES("multiply", ops->multiply(cpu, NULL, NULL, 0, &err));
+    REFUSES("quantize_token", ops->quantize_token(cpu, NULL, NULL, NULL, &err));
+    REFUSES("quantize_block", ops->quantize_block(cpu, NULL, NULL, NULL, &err));
+    REFUSES("norm", ops->rmsnorm(cpu, NULL, NULL, NULL, 0.0f, NULL, &err));
+    REFUSES("norm", ops->layernorm(cpu, NULL, NULL, NULL, NULL, 0.0f, NULL, &err));
+    REFUSES("hadamard", ops->hadamard(cpu, NULL, NULL, NULL, NULL, 0, NULL, &err));
+    REFUSES("rope", ops->rope(cpu, NULL, NULL, &err));
+    REFUSES("attend", ops->attend(cpu, NULL, NULL, &err));
+    REFUSES("softmax", ops->softmax(cpu, NULL, NULL, &err));
+    REFUSES("gate", ops->gate(cpu, NULL, TERN_OP_GATE_SILU, NULL, NULL, NULL, &err));
+    REFUSES("gate: not a gate", ops->gate(cpu, NULL, TERN_OP_ADD, NULL, NULL, NULL, &err));
+    REFUSES("add", ops->add(cpu, NULL, NULL, NULL, &err));
+    REFUSES("round", ops->round(cpu, NULL, TERN_OP_ROUND_FP8, NULL, NULL, &err));
+    REFUSES("round: not a precision", ops->round(cpu, NULL, TERN_OP_ADD, NULL, NULL, &err));
+    REFUSES("embed", ops->embed(cpu, NULL, NULL, NULL, 1.0f, NULL, &err));
+    REFUSES("store", ops->store(cpu, NULL, TERN_FORMAT_F32, NULL, NULL, 0, &err));
+    REFUSES("store_pages", ops->store_pages(cpu, NULL, NULL, &err));
+    REFUSES("attend_pages", ops->attend_pages(cpu, NULL, NULL, &err));
+    REFUSES("watch", ops->watch(cpu, NULL, NULL, &err));
+#undef REFUSES
+    tern_device_close(&cpu);
+}
+
 /* The processor passes the same comparisons as the CUDA device. */
 static void test_cpu(void **state) {
     tern_device *d = NULL;
@@ -279,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_block_sparse),
         cmocka_unit_test(test_block_sparse_refused),
         cmocka_unit_test(test_products_without_kernel),
+        cmocka_unit_test(test_missing_operands),
         cmocka_unit_test(test_cpu),
     };
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
