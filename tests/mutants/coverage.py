@@ -18,6 +18,7 @@ import tree
 
 HERE = Path(__file__).resolve().parent
 LIMIT = 1800
+UNKNOWN = 10  # seconds of a test that --costs does not know: it may be new, or long
 
 
 class Coverage:
@@ -54,7 +55,7 @@ class Coverage:
         self.work.open()  # commands of programs that were not built before
         known, costs = self.known(), costs or {}
         waiting = [name for name in self.work.tests if name not in known and name not in leave_out]
-        for name in sorted(waiting, key=lambda name: costs.get(name, LIMIT)):
+        for name in sorted(waiting, key=lambda name: costs.get(name, UNKNOWN)):
             entry = self._one(self.work.tests[name])
             with self.file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")

@@ -93,7 +93,7 @@ class Trials:
             return plan + self._for_rows(rows), True
         if not reached:
             if mutant.kind == "table":  # which no line of the map is about
-                plan = [(test, "") for test in self._of_files([file for file in map(self._source, changed) if file])]
+                plan = [(test, "") for test in self._of_files(mutant.file, list(filter(None, map(self._source, changed))))]
             reached = bool(plan)
         if mutant.file.startswith("include/"):
             plan, reached = [(test, "") for test in HEADER_TESTS] + plan, True
@@ -113,12 +113,13 @@ class Trials:
         name = re.sub(r"^.*\.dir/(__/)*", "", str(path)).removesuffix(".o")
         return name if (self.work.source / name).is_file() else None
 
-    def _of_files(self, files):
+    def _of_files(self, about, files):
+        """Tests that execute something in one of the files, those first that seem to be about `about`."""
         found = [
             entry for entry in self.known.values()
             if entry["status"] == 0 and any(file in entry["lines"] for file in files)
         ]  # fmt: skip
-        return [entry["test"] for entry in sorted(found, key=lambda entry: entry["seconds"])]
+        return [entry["test"] for entry in sorted(found, key=lambda entry: coverage.promise(entry, about))]
 
     def run(self, mutant, changed):
         plan, reached = self.choose(mutant, changed)
