@@ -171,6 +171,18 @@ class Completion(common.TernTest):
         here = str(self.files["bash"])
         self.assertEqual(self.fish(f"tern run -m {here[:-2]}"), {here})
 
+    def test_flags_of_fish(self):
+        """Read without fish: each flag is said to be a long one, a letter, or a word after one dash."""
+        dashes = {"l": "--", "s": "-", "o": "-"}
+        for command in COMMANDS:
+            found = set()
+            for line in self.files["fish"].read_text().splitlines():
+                if line.startswith(f"complete -c tern -n '__fish_seen_subcommand_from {command}' "):
+                    for kind, word in re.findall(r" -([lso]) (\S+)", line.partition(" -d ")[0]):
+                        self.assertEqual(len(word) == 1, kind == "s", line)
+                        found.add(dashes[kind] + word)
+            self.assertLessEqual(flags_of(command), found)
+
     def test_zsh(self):
         self.need("zsh")
         result = run("zsh", "-f", "-n", self.files["zsh"])
