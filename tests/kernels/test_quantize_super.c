@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes that the quantizers of super-blocks write, which stay what they are: also those of runs
+ * of zeros, where many scales are as good, and of values that are alike. */
+#include <string.h>
+
+#include "base/hash64.h"
+#include "kernels/quantize_super.h"
+#include "tests/support/check.h"
+
+enum { COUNT = 256, RUN = 16, BLOCK_BYTES = 256, BLOCKS = 48, KINDS = 6 };
+
+static void fill(int kind, float *x, check_rng *rng) {
+    for (int j = 0; j < COUNT; j++) {
+        const float normal = check_normal(rng);
+        const int run = j / RUN;
+        switch (kind) {
+        case 0:
+            x[j] = normal;
+            break;
+        case 1:
+            x[j] = run % 3 == 0 ? 0.0F : normal;
+            break; /* runs of zeros */
+        case 2:
+            x[j] = run % 2 == 0 ? 0.5F : -0.5F;
+            break; /* alike */
+        case 3:
+            x[j] = j % 2 == 0 ? 0.25F : -0.25F;
+            break;
+        case 4:
+            x[j] = normal * (float)(run == 5 ? 1000 : 1);
+            break; /* one run is far larger */
+        default:
+            x[j] = 0.0F;
+        }
+    }
+}
+
+static uint64_t hash_of(void (*encode)(const float *x, const float *w, uint8_t *block)) {
+    tern_hash64 h;
+    check_rng rng = {11};
+    tern_hash64_start(&h);
+    for (int i = 0; i < BLOCKS; i++) {
+        float x[COUNT], w[COUNT];
+        uint8_t block[BLOCK_BYTES] = {0};
+        fill(i % KINDS, x, &rng);
+        for (int j = 0; j < COUNT; j++)
+            w[j] = (float)(1 + check_below(&rng, 8));
+        encode(x, i < BLOCKS / 2 ? NULL : w, block);
+        tern_hash64_add(&h, block, sizeof block);
+    }
+    return tern_hash64_value(&h);
+}
+
+static void test_bytes(void **state) {
+    (void)state;
+    assert_int_equal(hash_of(tern_encode_q4_k), UINT64_C(0x746015146fb93cdc));
+    assert_int_equal(hash_of(tern_encode_q5_k), UINT64_C(0xd300a039ffc12a78));
+    assert_int_equal(hash_of(tern_encode_q6_k), UINT64_C(0x643a7672448a88d5));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
