@@ -181,20 +181,6 @@ bool tern_engine_cancel(tern_engine *e, uint64_t id);
 
 /* ---- what comes of them -------------------------------------------------------------------- */
 
-typedef enum tern_end {
-    TERN_END_OF_TEXT, /* the model ended it, by a token that is not part of it */
-    TERN_END_STOP_TOKEN,
-    TERN_END_STOP_TEXT, /* the last token, which completed it, was reported; its text was not */
-    TERN_END_LENGTH,    /* max_tokens, or the prompt was computed and prompt_only */
-    TERN_END_CONTEXT,   /* the context, or all cache memory, is full */
-    TERN_END_CANCELLED,
-    TERN_END_DEADLINE,
-    TERN_END_ERROR
-} tern_end;
-
-/* "end", "stop", "length", "context", "cancelled", "deadline" or "error"; static storage. */
-const char *tern_end_name(tern_end end);
-
 typedef struct tern_logprob {
     int32_t token;
     float logprob;

@@ -492,13 +492,28 @@ TERN_MUST_CHECK tern_status tern_sampler_pick(tern_sampler *s, const float *logi
 /* Lowest index of the largest value. n >= 1. */
 int32_t tern_argmax(const float *logits, size_t n);
 
-typedef enum tern_stop_reason {
-    TERN_STOP_END,     /* the model ended the text (that token is not part of the output) */
-    TERN_STOP_LENGTH,  /* max_tokens reached */
-    TERN_STOP_CONTEXT, /* the context is full */
-    TERN_STOP_CALLER,  /* the callback said so */
-    TERN_STOP_TOKEN    /* one of the caller's stop tokens (not part of the output either) */
-} tern_stop_reason;
+/* How an answer ended. */
+typedef enum tern_end {
+    TERN_END_OF_TEXT,    /* the model ended it, by a token that is not part of it */
+    TERN_END_STOP_TOKEN, /* by one of the caller's stop tokens, which is not part of it either */
+    TERN_END_STOP_TEXT,  /* the last token, which completed it, was reported; its text was not */
+    TERN_END_LENGTH,     /* max_tokens, or the prompt was computed and prompt_only */
+    TERN_END_CONTEXT,    /* the context, or all cache memory, is full */
+    TERN_END_CANCELLED,  /* by the caller, or its callback */
+    TERN_END_DEADLINE,
+    TERN_END_ERROR
+} tern_end;
+
+/* "end", "stop", "length", "context", "cancelled", "deadline" or "error"; static storage. */
+const char *tern_end_name(tern_end end);
+
+/* Earlier names of those that tern_generate has. */
+typedef tern_end tern_stop_reason;
+#define TERN_STOP_END TERN_END_OF_TEXT
+#define TERN_STOP_TOKEN TERN_END_STOP_TOKEN
+#define TERN_STOP_LENGTH TERN_END_LENGTH
+#define TERN_STOP_CONTEXT TERN_END_CONTEXT
+#define TERN_STOP_CALLER TERN_END_CANCELLED
 
 /* Called after each accepted token, with the time since the call began; return false to stop. */
 typedef bool tern_token_callback(int32_t token, double seconds, void *user);
@@ -507,7 +522,7 @@ typedef struct tern_generation {
     size_t n_prompt, n_generated;
     double prefill_seconds, decode_seconds, first_token_seconds;
     double p50_ms, p95_ms; /* of the time between tokens */
-    tern_stop_reason stop;
+    tern_end stop;
     size_t n_drafted, n_accepted; /* tokens that were guessed; of these, that were right */
 } tern_generation;
 

@@ -276,9 +276,9 @@ void tern_branch_stop(tern_branch *b, tern_end end) {
 }
 
 bool tern_branch_take(tern_branch *b, int32_t token, tern_text_part *part) {
-    tern_stop_reason why;
+    tern_end why;
     if (tern_ends_text(&b->end_of_text, token, &why)) {
-        tern_branch_stop(b, why == TERN_STOP_END ? TERN_END_OF_TEXT : TERN_END_STOP_TOKEN);
+        tern_branch_stop(b, why);
         return false;
     }
     b->tokens[b->job.n_tokens++] = token;

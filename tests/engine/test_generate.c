@@ -168,7 +168,7 @@ static void test_greedy_decode_16_tokens(void **state) { /* AC:1 */
     assert_memory_equal(s.tokens, expected, sizeof expected);
     assert_int_equal(g.n_prompt, N_PROMPT);
     assert_int_equal(g.n_generated, 16);
-    assert_int_equal(g.stop, TERN_STOP_LENGTH);
+    assert_int_equal(g.stop, TERN_END_LENGTH);
     assert_int_equal(tern_session_position(session), N_PROMPT + 16);
     assert_true(g.prefill_seconds > 0.0 && g.decode_seconds > 0.0);
     assert_true(g.first_token_seconds >= g.prefill_seconds);
@@ -297,7 +297,7 @@ static void test_caller_stops(void **state) {
                                    &(tern_generate_params){.max_tokens = 16, .ignore_end = true},
                                    see, &s, &g, NULL),
                      TERN_OK);
-    assert_int_equal(g.stop, TERN_STOP_CALLER);
+    assert_int_equal(g.stop, TERN_END_CANCELLED);
     assert_int_equal(g.n_generated, 3);
     assert_int_equal(tern_session_position(session), N_PROMPT + 3);
     tern_sampler_free(&sampler);
@@ -313,7 +313,7 @@ static void test_context_stops(void **state) {
                                    &(tern_generate_params){.max_tokens = 100, .ignore_end = true},
                                    NULL, NULL, &g, NULL),
                      TERN_OK);
-    assert_int_equal(g.stop, TERN_STOP_CONTEXT);
+    assert_int_equal(g.stop, TERN_END_CONTEXT);
     assert_int_equal(g.n_generated, 8 - N_PROMPT);
     assert_int_equal(tern_session_position(session), 8);
     tern_sampler_free(&sampler);
@@ -337,7 +337,7 @@ static void test_end_of_text_stops_and_is_not_reported(void **state) {
                          TERN_OK);
         for (size_t i = 0; i < s.n; i++)
             assert_false(tern_token_ends_text(tokenizer, s.tokens[i]));
-        if (g.stop == TERN_STOP_END) {
+        if (g.stop == TERN_END_OF_TEXT) {
             ended = true;
             assert_int_equal(g.n_generated, s.n);
             assert_int_equal(tern_session_position(session), N_PROMPT + s.n);
@@ -369,7 +369,7 @@ static void test_stop_tokens(void **state) {
     tern_generate_params params = {.max_tokens = 30, .ignore_end = true};
     assert_int_equal(
         tern_generate(session, sampler, prompt, N_PROMPT, &params, see, &all, &g, NULL), TERN_OK);
-    assert_int_equal(g.stop, TERN_STOP_LENGTH);
+    assert_int_equal(g.stop, TERN_END_LENGTH);
     size_t at = 20;
     for (size_t i = 0; i < at; i++)
         at = all.tokens[i] == all.tokens[at] ? i : at;
@@ -381,7 +381,7 @@ static void test_stop_tokens(void **state) {
     tern_sampler_reset(sampler, 5);
     assert_int_equal(
         tern_generate(session, sampler, prompt, N_PROMPT, &params, see, &cut, &g, NULL), TERN_OK);
-    assert_int_equal(g.stop, TERN_STOP_TOKEN);
+    assert_int_equal(g.stop, TERN_END_STOP_TOKEN);
     assert_int_equal(cut.n, at);
     assert_int_equal(g.n_generated, at);
     assert_memory_equal(cut.tokens, all.tokens, at * sizeof *all.tokens);
@@ -433,7 +433,7 @@ static void test_own_forward(void **state) {
         assert_int_equal(
             tern_generate_with(&own, sampler, prompt, N_PROMPT, &params, see, &got, &b, NULL),
             TERN_OK);
-        assert_int_equal(b.stop, kind == 3 ? TERN_STOP_CONTEXT : a.stop);
+        assert_int_equal(b.stop, kind == 3 ? TERN_END_CONTEXT : a.stop);
         assert_int_equal(got.n, kind == 3 ? 7 : want.n);
         assert_memory_equal(want.tokens, got.tokens, got.n * sizeof *got.tokens);
         assert_int_equal(b.n_prompt, N_PROMPT);
@@ -465,7 +465,7 @@ static void test_own_forward_ends(void **state) {
     assert_int_equal(tern_session_rewind(session, 0, NULL), TERN_OK);
     assert_int_equal(
         tern_generate_with(&own, sampler, prompt, N_PROMPT, &params, see, &cut, &r, NULL), TERN_OK);
-    assert_int_equal(r.stop, TERN_STOP_TOKEN);
+    assert_int_equal(r.stop, TERN_END_STOP_TOKEN);
     assert_true(cut.n <= 2);
     r.n_generated = 99;
     g.fail_at = g.calls + 2;

@@ -73,8 +73,7 @@ static bool collect(int32_t token, double seconds, void *user) {
 }
 
 /* Greedy continuation of a prompt, from an empty context. */
-static tern_stop_reason continue_text(const setup *s, const char *prompt, size_t max_tokens,
-                                      answer *out) {
+static tern_end continue_text(const setup *s, const char *prompt, size_t max_tokens, answer *out) {
     tern_error err = {0};
     int32_t ids[MAX_TOKENS];
     size_t n = 0;
@@ -110,10 +109,10 @@ static bool adds_up(const setup *s, int a, int b) {
     char prompt[64];
     answer got;
     snprintf(prompt, sizeof prompt, "Q: What is %d+%d? A:", a, b);
-    const tern_stop_reason stop = continue_text(s, prompt, 8, &got);
+    const tern_end stop = continue_text(s, prompt, 8, &got);
     char *end = got.text;
     const long sum = strtol(got.text, &end, 10);
-    return stop == TERN_STOP_END && end != got.text && *end == '\0' && sum == a + b;
+    return stop == TERN_END_OF_TEXT && end != got.text && *end == '\0' && sum == a + b;
 }
 
 /* At least 99 of 100. The slow scalar rows only do every tenth pair. */
@@ -153,9 +152,9 @@ static void facts_body(const setup *s, const char *isa) {
         tab[1 + strcspn(tab + 1, "\n")] = '\0';
         snprintf(prompt, sizeof prompt, "Q: %s A:", line);
         check_case("%s: %s", isa, prompt);
-        const tern_stop_reason stop = continue_text(s, prompt, 24, &got);
+        const tern_end stop = continue_text(s, prompt, 24, &got);
         const char *text = got.text + (got.text[0] == ' ');
-        if (stop != TERN_STOP_END || strcmp(text, tab + 1) != 0)
+        if (stop != TERN_END_OF_TEXT || strcmp(text, tab + 1) != 0)
             fail_msg("%s: \"%s\" was answered \"%s\", not \"%s\"", isa, line, text, tab + 1);
         total++;
     }

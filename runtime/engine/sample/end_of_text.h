@@ -12,7 +12,7 @@ typedef struct tern_end_of_text {
     size_t n_stop_tokens;
 } tern_end_of_text;
 
-/* True if the token ends the text; then *why is TERN_STOP_END or TERN_STOP_TOKEN. */
-bool tern_ends_text(const tern_end_of_text *e, int32_t token, tern_stop_reason *why);
+/* True if the token ends the text; then *why is TERN_END_OF_TEXT or TERN_END_STOP_TOKEN. */
+bool tern_ends_text(const tern_end_of_text *e, int32_t token, tern_end *why);
 
 #endif

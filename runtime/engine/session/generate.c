@@ -51,11 +51,6 @@ static void take(answering *a, const tern_event *e) {
 }
 
 static tern_status take_end(answering *a, const tern_event *e, tern_error *err) {
-    static const tern_stop_reason reasons[] = {[TERN_END_OF_TEXT] = TERN_STOP_END,
-                                               [TERN_END_STOP_TOKEN] = TERN_STOP_TOKEN,
-                                               [TERN_END_LENGTH] = TERN_STOP_LENGTH,
-                                               [TERN_END_CONTEXT] = TERN_STOP_CONTEXT,
-                                               [TERN_END_CANCELLED] = TERN_STOP_CALLER};
     a->over = true;
     if (e->end == TERN_END_ERROR)
         return tern_fail(err, e->error->status, "%s", e->error->message);
@@ -65,7 +60,7 @@ static tern_status take_end(answering *a, const tern_event *e, tern_error *err) 
     a->result.first_token_seconds = e->figures.first_token_seconds;
     a->result.n_drafted = e->figures.n_guessed;
     a->result.n_accepted = e->figures.n_guessed_right;
-    a->result.stop = reasons[e->end];
+    a->result.stop = e->end;
     set_percentiles(&a->result, &a->latencies);
     return TERN_OK;
 }
@@ -150,10 +145,10 @@ static bool report(foreign *f, int32_t token) {
 }
 
 static tern_status decode(foreign *f, tern_error *err) {
-    f->result.stop = TERN_STOP_LENGTH;
+    f->result.stop = TERN_END_LENGTH;
     while (f->result.n_generated < f->max_tokens) {
         if (f->model->n_ctx > 0 && f->n >= f->model->n_ctx) {
-            f->result.stop = TERN_STOP_CONTEXT;
+            f->result.stop = TERN_END_CONTEXT;
             return TERN_OK;
         }
         const double begin = tern_clock_seconds();
@@ -169,7 +164,7 @@ static tern_status decode(foreign *f, tern_error *err) {
             return status;
         tern_latencies_add(&f->latencies, tern_clock_seconds() - begin);
         if (!more) {
-            f->result.stop = TERN_STOP_CALLER;
+            f->result.stop = TERN_END_CANCELLED;
             return TERN_OK;
         }
     }
