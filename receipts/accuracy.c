@@ -145,7 +145,8 @@ static double scaled_error(const trial *t) {
         squares += (double)t->expected[i] * (double)t->expected[i];
     }
     const double variance = squares / (double)n - sum / (double)n * (sum / (double)n);
-    (void)!tern_validate_accuracy(t->expected, t->got, n, INFINITY, &mse, NULL);
+    if (tern_validate_accuracy(t->expected, t->got, n, INFINITY, &mse, NULL) != TERN_OK)
+        return (double)NAN;                   /* as one of the outputs is */
     return mse == 0.0 ? 0.0 : mse / variance; /* a matrix of zeros has error and variance 0 */
 }
 

@@ -248,8 +248,9 @@ tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, 
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu columns cannot be %s", t->name,
                          t->cols, tern_format_describe(t->target)->name);
     }
-    if (row_bytes == 0)
-        (void)!tern_format_bytes(t->target, t->rows, t->cols, &all_bytes); /* cannot fail */
+    if (row_bytes == 0 && tern_format_bytes(t->target, t->rows, t->cols, &all_bytes) != TERN_OK)
+        return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu x %zu cannot be %s", t->name,
+                         t->rows, t->cols, tern_format_describe(t->target)->name);
     row_sums total = {.same = true};
     piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f, .search = tools->search};
     p.x = calloc(step * t->cols, sizeof *p.x);

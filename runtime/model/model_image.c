@@ -138,7 +138,7 @@ static void *write_image(void *argument) {
     if (!read_content(m, work))
         return NULL;
     /* An error is dropped: the next start tries again, and reports if the folder is unusable. */
-    (void)!tern_image_write(work->folder, &work->key, work->arena, work->limit, NULL);
+    (void)tern_image_write(work->folder, &work->key, work->arena, work->limit, NULL);
     return NULL;
 }
 

@@ -64,10 +64,9 @@ const uint8_t *tern_image_arena(const tern_file_map *image);
 /*
  * Writes the image of an arena. Before that it removes other images until all together take at most
  * `limit` bytes. TERN_ERR_IO: the image is larger than `limit` by itself, or than half of the
- * disk's free space, and is not written.
+ * disk's free space, and is not written. A caller may drop the status: an image only saves time.
  */
-TERN_MUST_CHECK tern_status tern_image_write(const tern_cache_folder *folder,
-                                             const tern_image_key *key, const uint8_t *arena,
-                                             uint64_t limit, tern_error *err);
+tern_status tern_image_write(const tern_cache_folder *folder, const tern_image_key *key,
+                             const uint8_t *arena, uint64_t limit, tern_error *err);
 
 #endif
