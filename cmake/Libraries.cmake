@@ -1,16 +1,21 @@
-# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c and the generated rows, and needs
-# nothing but cpuinfo; libtern holds the same objects, the rest of base/, threads/ and runtime/. Every file is compiled
-# once, position independent, and goes into the static and into the shared library. authoring/ is a library
-# that is not installed: what only reads models does not link what writes them.
+# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c, the generated rows and what lanes
+# of the processor share work by: threads/worker.c and fetch.c. It needs nothing but cpuinfo. Making teams is left to
+# libtern, because finding places for threads takes hwloc. libtern holds the same objects, the rest of base/ and threads/,
+# and runtime/. Every file is compiled once, position independent, and goes into the static and into the shared library.
+# authoring/ is a library that is not installed: what only reads models does not link what writes them.
 #
 # Targets: tern_kernels, tern (static); tern_kernels_shared, tern_shared.
 
 option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
-file(GLOB kernel_sources CONFIGURE_DEPENDS base/status.c kernels/*.c dispatch/*.c device/*.c)
+file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
+set(kernel_files_of_others base/status.c threads/worker.c threads/fetch.c)
+list(APPEND kernel_sources ${kernel_files_of_others})
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
 file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c threads/*.c runtime/*/*.c runtime/*/*/*.c)
-list(FILTER runtime_sources EXCLUDE REGEX "/base/status.c$")
+foreach(file IN LISTS kernel_files_of_others)
+  list(REMOVE_ITEM runtime_sources ${PROJECT_SOURCE_DIR}/${file})
+endforeach()
 add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
 add_library(tern_runtime_objects OBJECT ${runtime_sources})
 set_source_files_properties(device/load_cuda.c PROPERTIES

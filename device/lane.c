@@ -2,6 +2,18 @@
 
 #include "device/lane.h"
 
+void tern_lane_begin(tern_lane *lane, tern_worker worker, const tern_fetching *fetching,
+                     tern_stages *stages, tern_stage stage) {
+    lane->worker = worker;
+    lane->fetching = fetching;
+    lane->due = 0;
+    lane->stages = stages;
+    lane->stage = lane->next = stage;
+    lane->n = 0;
+}
+
+/* ---- memory that operations use ------------------------------------------------------------- */
+
 static bool overlap(const tern_lane_use *a, const tern_lane_use *b) {
     const uintptr_t first = (uintptr_t)a->begin, second = (uintptr_t)b->begin;
     return first < second + b->bytes && second < first + a->bytes;
@@ -31,51 +43,47 @@ static bool is_known(const tern_lane *lane, const tern_lane_use *use) {
     return false;
 }
 
+/* True if there are other lanes, or at least stages to mark. */
+static bool has_team(const tern_lane *lane) {
+    return lane != NULL && lane->worker.team != NULL;
+}
+
+/* An operation begins; `meet`: returns when all lanes have come. */
+static void begin_operation(tern_lane *lane, bool meet) {
+    if (meet)
+        tern_stage_meet(lane->stages, lane->worker, lane->stage);
+    else if (lane->next != lane->stage)
+        tern_stage_end(lane->stages, lane->worker, lane->stage);
+    lane->stage = lane->next;
+    if (meet)
+        lane->n = 0;
+}
+
 void tern_lane_enter(tern_lane *lane, const tern_lane_use *uses, size_t n) {
-    if (lane == NULL || lane->team == NULL)
+    if (!has_team(lane))
         return;
     bool meet = lane->n + n > TERN_LANE_USES;
     for (size_t i = 0; i < n; i++)
         meet = meet || (uses[i].bytes > 0 && must_wait(lane, &uses[i]));
-    lane->team->enter(lane->user, meet);
-    if (meet)
-        lane->n = 0;
+    begin_operation(lane, meet);
     for (size_t i = 0; i < n; i++)
         if (uses[i].bytes > 0 && !is_known(lane, &uses[i]))
             lane->uses[lane->n++] = uses[i];
 }
 
 void tern_lane_meet(tern_lane *lane) {
-    if (lane == NULL || lane->team == NULL)
-        return;
-    lane->team->enter(lane->user, lane->n > 0);
-    lane->n = 0;
+    if (has_team(lane))
+        begin_operation(lane, lane->n > 0);
 }
 
 tern_part tern_lane_part(const tern_lane *lane, size_t count) {
-    return lane != NULL && lane->team != NULL ? lane->team->split(lane->worker, count, 1)
-                                              : (tern_part){0, count};
+    return has_team(lane) ? tern_worker_part(lane->worker, count, 1) : (tern_part){0, count};
 }
 
 /* ---- works in a row ------------------------------------------------------------------------- */
 
-/* Works that are divided together, and what is done with each piece. */
-typedef struct row_of_works {
-    tern_lane_works works;
-    size_t first; /* number of the first one */
-    tern_lane_piece *body;
-    void *argument;
-} row_of_works;
-
 static size_t whole_units(size_t count, size_t unit) {
     return (count + unit - 1) / unit * unit;
-}
-
-static size_t length_of(const row_of_works *row) {
-    size_t sum = 0;
-    for (size_t i = 0; i < row->works.n; i++)
-        sum += whole_units(row->works.counts[i], row->works.unit);
-    return sum;
 }
 
 static size_t within(size_t at, size_t begin, size_t count) {
@@ -83,61 +91,54 @@ static size_t within(size_t at, size_t begin, size_t count) {
     return offset < count ? offset : count;
 }
 
-/* Calls the body for what a piece of the row has of each work. */
-static void spread(void *argument, tern_part piece) {
-    const row_of_works *row = argument;
-    size_t begin = 0;
-    for (size_t i = 0; i < row->works.n; i++) {
-        const size_t count = row->works.counts[i];
-        const tern_part part = {within(piece.begin, begin, count), within(piece.end, begin, count)};
-        if (part.begin < part.end)
-            row->body(row->argument, row->first + i, part);
-        begin += whole_units(count, row->works.unit);
+/* Divides the next works as one: all that are left, or one. */
+static void begin_row(tern_lane_pieces *p) {
+    const tern_lane_works *works = p->works;
+    const tern_worker alone = {.count = 1};
+    const tern_worker worker = has_team(p->lane) ? p->lane->worker : alone;
+    const bool joins = worker.team == NULL || tern_team_is_on_one_node(worker);
+    size_t length = 0;
+    p->first = p->end;
+    p->work = p->end = joins ? works->n : p->first + 1;
+    for (size_t i = p->first; i < p->end; i++)
+        length += whole_units(works->counts[i], works->unit);
+    p->row = p->shared && worker.team != NULL ? tern_team_pieces(worker, length, works->unit)
+                                              : tern_worker_piece(worker, length, works->unit);
+}
+
+tern_lane_pieces tern_lane_divide(const tern_lane *lane, const tern_lane_works *works,
+                                  bool shared) {
+    tern_lane_pieces pieces = {.lane = lane, .works = works, .shared = shared};
+    begin_row(&pieces);
+    return pieces;
+}
+
+/* The items that the range has of the next work; false: it has none of any more. */
+static bool next_of_range(tern_lane_pieces *p, tern_lane_piece *piece) {
+    while (p->work < p->end) {
+        const size_t count = p->works->counts[p->work];
+        piece->work = p->work++;
+        piece->items =
+            (tern_part){within(p->range.begin, p->at, count), within(p->range.end, p->at, count)};
+        p->at += whole_units(count, p->works->unit);
+        if (piece->items.begin < piece->items.end)
+            return true;
     }
+    return false;
 }
 
-/* Works from number `first` on that are divided together: all that are left, or one. */
-static row_of_works row_from(const tern_lane *lane, const tern_lane_works *works, size_t first,
-                             tern_lane_piece *body, void *argument) {
-    const bool joins = lane->team->joins == NULL || lane->team->joins(lane->worker);
-    return (row_of_works){
-        .works = {works->counts + first, joins ? works->n - first : 1, works->unit},
-        .first = first,
-        .body = body,
-        .argument = argument};
-}
-
-/* Divides the works row by row. */
-static void for_rows(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
-                     void *argument, void (*divide)(const tern_lane *lane, row_of_works *row)) {
-    if (lane == NULL || lane->team == NULL) {
-        for (size_t i = 0; i < works->n; i++)
-            body(argument, i, (tern_part){0, works->counts[i]});
-        return;
+bool tern_lane_next(tern_lane_pieces *p, tern_lane_piece *piece) {
+    while (!next_of_range(p, piece)) {
+        if (tern_pieces_next(&p->row, &p->range)) {
+            p->work = p->first;
+            p->at = 0;
+        } else if (p->end < p->works->n) {
+            begin_row(p);
+        } else {
+            return false;
+        }
     }
-    for (size_t i = 0; i < works->n;) {
-        row_of_works row = row_from(lane, works, i, body, argument);
-        divide(lane, &row);
-        i += row.works.n;
-    }
-}
-
-static void share_row(const tern_lane *lane, row_of_works *row) {
-    lane->team->share(lane->worker, length_of(row), row->works.unit, spread, row);
-}
-
-void tern_lane_share(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
-                     void *argument) {
-    for_rows(lane, works, body, argument, share_row);
-}
-
-static void split_row(const tern_lane *lane, row_of_works *row) {
-    spread(row, lane->team->split(lane->worker, length_of(row), row->works.unit));
-}
-
-void tern_lane_parts(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
-                     void *argument) {
-    for_rows(lane, works, body, argument, split_row);
+    return true;
 }
 
 tern_part tern_lane_rows(const tern_lane *lane, const tern_device_rows *rows) {

@@ -20,7 +20,8 @@
  */
 
 #include "tern/device.h"
-#include "tern/team.h"
+#include "threads/fetch.h"
+#include "threads/stages.h"
 
 /* Memory that an operation reads or writes. */
 typedef struct tern_lane_use {
@@ -32,43 +33,29 @@ typedef struct tern_lane_use {
     bool writes;
 } tern_lane_use;
 
-/* A piece of works that are done together: items of work number `work`. */
-typedef void tern_lane_piece(void *argument, size_t work, tern_part piece);
-
-/* Works whose items stand in a row, each in whole units: the rows of q, k and v. */
-typedef struct tern_lane_works {
-    const size_t *counts; /* [n] items of each */
-    size_t n, unit;
-} tern_lane_works;
-
-/* Services that a team offers its lanes. */
-typedef struct tern_lane_team {
-    /* An operation begins; `meet`: returns when all lanes have come. */
-    void (*enter)(void *user, bool meet);
-    /* A product comes, of which the lane reads `bytes` from `begin` on, whatever others still
-     * write: memory may be asked for them. NULL: nobody asks. */
-    void (*fetch)(void *user, const void *begin, size_t bytes);
-    /* The part of `count` items that is the worker's, in whole units. */
-    tern_part (*split)(tern_worker worker, size_t count, size_t unit);
-    /* Calls `body` for pieces, in whole units, which cover all items once over all lanes. */
-    void (*share)(tern_worker worker, size_t count, size_t unit,
-                  void (*body)(void *argument, tern_part piece), void *argument);
-    /* True if works in a row are divided as one. A lane then begins once to read from memory, not
-     * once for each of them. Where workers are on several nodes each work is divided by itself, so
-     * that rows stay with the worker that packed them. NULL: it is. */
-    bool (*joins)(tern_worker worker);
-} tern_lane_team;
-
 enum { TERN_LANE_USES = 32, TERN_LANE_USES_OF_OP = 16 };
 
-/* A stream of the processor. All zero but for worker.count = 1: a stream without a team. */
+/* A stream of the processor. All zero but for worker.count = 1: a stream without a team, which
+ * meets no other. */
 typedef struct tern_lane {
-    const tern_lane_team *team; /* NULL: there is one lane, which meets no other */
-    void *user;                 /* of team->enter and team->fetch */
     tern_worker worker;
+    const tern_fetching *fetching; /* what is asked for before a product; NULL: nothing */
+    uint64_t due;                  /* see tern_fetch_ask */
+    /*
+     * The stages that operations count towards. An operation that begins another stage ends the one
+     * before it, at its meeting if it has one.
+     */
+    tern_stages *stages;                /* NULL: no measurement */
+    tern_stage stage;                   /* of the operations so far */
+    tern_stage next;                    /* of the operations to come */
     tern_lane_use uses[TERN_LANE_USES]; /* since all lanes met */
     size_t n;
 } tern_lane;
+
+/* Makes the lane of a worker within a running body. Its first operations belong to `stage`.
+ * Everything is borrowed; stages may be NULL. */
+void tern_lane_begin(tern_lane *lane, tern_worker worker, const tern_fetching *fetching,
+                     tern_stages *stages, tern_stage stage);
 
 /* The lane of a stream, which may be NULL. */
 static inline tern_lane *tern_lane_of(tern_device_stream *stream) {
@@ -87,13 +74,45 @@ void tern_lane_meet(tern_lane *lane);
 /* The lane's part of `count` items. */
 tern_part tern_lane_part(const tern_lane *lane, size_t count);
 
-/* Calls `body` for the lane's pieces of these works. */
-void tern_lane_share(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
-                     void *argument);
+/*
+ * Works whose items stand in a row, each in whole units: the rows of q, k and v. They are divided
+ * as one, so that a lane begins once to read from memory, not once for each of them. Where workers
+ * are on several nodes each work is divided by itself, so that rows stay with the worker that
+ * packed them.
+ */
+typedef struct tern_lane_works {
+    const size_t *counts; /* [n] items of each */
+    size_t n, unit;
+} tern_lane_works;
 
-/* Calls `body` for the lane's parts of these works: what it is given before others take pieces. */
-void tern_lane_parts(const tern_lane *lane, const tern_lane_works *works, tern_lane_piece *body,
-                     void *argument);
+/* Items [items.begin, items.end) of work number `work`. */
+typedef struct tern_lane_piece {
+    size_t work;
+    tern_part items;
+} tern_lane_piece;
+
+/* The lane's pieces of works, one after another. The works must outlive it. */
+typedef struct tern_lane_pieces {
+    const tern_lane *lane;
+    const tern_lane_works *works;
+    bool shared;
+    size_t first, end; /* works that are divided as one: first .. end - 1 */
+    tern_pieces row;   /* of these */
+    tern_part range;   /* of the row, being handed out */
+    size_t work, at;   /* the next work of the range, and where in the row it begins */
+} tern_lane_pieces;
+
+/*
+ * Pieces in whole units which cover all items once over all lanes: with `shared` those that no
+ * other lane has taken yet, otherwise the lane's part, which is what it is given before others take
+ * from it.
+ *
+ *     tern_lane_pieces pieces = tern_lane_divide(lane, &works, true);
+ *     for (tern_lane_piece piece; tern_lane_next(&pieces, &piece);)
+ *         ...
+ */
+tern_lane_pieces tern_lane_divide(const tern_lane *lane, const tern_lane_works *works, bool shared);
+bool tern_lane_next(tern_lane_pieces *pieces, tern_lane_piece *piece);
 
 /* The rows that a lane computes: its part, or all where they are its own. */
 tern_part tern_lane_rows(const tern_lane *lane, const tern_device_rows *rows);

@@ -75,13 +75,13 @@ typedef struct item {
 } item;
 
 static size_t lanes_of(const task *t) {
-    return t->lane != NULL && t->lane->team != NULL ? t->lane->worker.count : 1;
+    return t->lane != NULL ? t->lane->worker.count : 1;
 }
 
 static tern_part part_of(const task *t, uint32_t worker) {
     tern_worker owner = t->lane->worker;
     owner.index = worker;
-    return t->lane->team->split(owner, t->a->kv_heads * t->chunks, 1);
+    return tern_worker_part(owner, t->a->kv_heads * t->chunks, 1);
 }
 
 /* The place of shared results: each head and block has a slot, or each lane has one. */

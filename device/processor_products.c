@@ -23,16 +23,15 @@ typedef struct product {
     const tern_kernel_row *kernel, *add;
 } product;
 
-/* Rows [piece.begin, piece.end) of the matrix of product number `i`, for all tokens. */
-static void multiply_piece(void *argument, size_t i, tern_part piece) {
-    const product *p = (const product *)argument + i;
+/* These rows of the matrix, for all tokens. */
+static void multiply_rows(const product *p, tern_part rows) {
     const tern_device_product *of = p->of;
-    const tern_tile tile = {.t0 = 0, .t1 = of->tokens, .r0 = piece.begin, .r1 = piece.end};
+    const tern_tile tile = {.t0 = 0, .t1 = of->tokens, .r0 = rows.begin, .r1 = rows.end};
 
     p->kernel->fn.matmul(of->w, &of->x, &tile, of->y, of->y_stride);
     for (size_t t = 0; of->bias != NULL && t < of->tokens; t++)
-        p->add->fn.add(of->y + t * of->y_stride + piece.begin, of->bias + piece.begin,
-                       piece.end - piece.begin);
+        p->add->fn.add(of->y + t * of->y_stride + rows.begin, of->bias + rows.begin,
+                       rows.end - rows.begin);
 }
 
 /* The memory that it reads of its activations, and that it writes. Scales are written with their
@@ -65,23 +64,25 @@ static tern_status find_kernels(const tern_device *d, const tern_device_product 
     return p->kernel == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
 }
 
-/* The matrix whose memory is prefetched. */
-typedef struct fetched {
-    const tern_lane *lane;
-    const tern_device_product *products;
-} fetched;
-
-/* Lets memory be asked for the lane's rows of a matrix, which lie side by side. */
-static void fetch_part(void *argument, size_t i, tern_part part) {
-    const fetched *f = argument;
-    const tern_matrix *w = f->products[i].w;
+/* Asks memory for the lane's rows of a matrix, which lie side by side. */
+static void fetch_rows(tern_lane *lane, const tern_matrix *w, tern_part rows) {
     tern_matrix before = *w, up_to = *w;
 
-    before.rows = part.begin;
-    up_to.rows = part.end;
-    const size_t begin = part.begin > 0 ? tern_matrix_bytes(&before) : 0;
-    f->lane->team->fetch(f->lane->user, (const char *)w->data + begin,
-                         tern_matrix_bytes(&up_to) - begin);
+    before.rows = rows.begin;
+    up_to.rows = rows.end;
+    const size_t begin = rows.begin > 0 ? tern_matrix_bytes(&before) : 0;
+    (void)tern_fetch_ask(lane->fetching, (const char *)w->data + begin,
+                         tern_matrix_bytes(&up_to) - begin, &lane->due);
+}
+
+/* Asks for what the lane will read of the products, whatever others still write. */
+static void fetch_parts(tern_lane *lane, const tern_device_product *products,
+                        const tern_lane_works *works) {
+    if (lane == NULL || lane->fetching == NULL || lane->fetching->ahead == 0)
+        return;
+    tern_lane_pieces parts = tern_lane_divide(lane, works, false);
+    for (tern_lane_piece part; tern_lane_next(&parts, &part);)
+        fetch_rows(lane, products[part.work].w, part.items);
 }
 
 static void count_products(const tern_device *d, tern_lane *lane, const product *p, size_t count) {
@@ -102,7 +103,6 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
     tern_lane_use uses[2 * TOGETHER];
     size_t rows[TOGETHER];
     const tern_lane_works works = {rows, count, TERN_ROW_GROUP};
-    const bool fetches = lane != NULL && lane->team != NULL && lane->team->fetch != NULL;
 
     for (size_t i = 0; i < count; i++) {
         const tern_status status = find_kernels(d, &products[i], &p[i], err);
@@ -111,11 +111,12 @@ static tern_status multiply_some(const tern_device *d, tern_lane *lane,
         find_uses(&products[i], uses + 2 * i);
         rows[i] = products[i].w->rows;
     }
-    if (fetches)
-        tern_lane_parts(lane, &works, fetch_part, &(fetched){lane, products});
+    fetch_parts(lane, products, &works);
     count_products(d, lane, p, count);
     tern_lane_enter(lane, uses, 2 * count);
-    tern_lane_share(lane, &works, multiply_piece, p);
+    tern_lane_pieces pieces = tern_lane_divide(lane, &works, true);
+    for (tern_lane_piece piece; tern_lane_next(&pieces, &piece);)
+        multiply_rows(&p[piece.work], piece.items);
     return TERN_OK;
 }
 

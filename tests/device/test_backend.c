@@ -69,21 +69,19 @@ enum { NONE = -1, THREADS = 3, PROMPT = 11 };
 /* ---- a table between the passes and the processor's ------------------------------------------ */
 
 static const tern_device_ops *real; /* the processor's */
-static tern_lane_team team;         /* the runner's, except for `enter` */
-static void (*real_enter)(void *user, bool meet);
 static atomic_size_t calls[ENTRIES], meetings;
+static _Thread_local bool runs; /* an operation does */
+static bool alone;              /* one thread does the work of several lanes, so nobody comes */
 static int left_out = NONE, refused = NONE;
 
-static void counting_enter(void *user, bool meet) {
-    meetings += meet;
-    real_enter(user, meet);
-}
+void __real_tern_worker_meet(tern_worker worker);
+void __wrap_tern_worker_meet(tern_worker worker);
 
-/* Called before every operation of a lane. */
-static void look(tern_device_stream *stream, int entry) {
-    tern_lane *lane = tern_lane_of(stream);
-    calls[entry]++;
-    lane->team = &team;
+/* Linked in the place of tern_worker_meet. */
+void __wrap_tern_worker_meet(tern_worker worker) {
+    meetings += runs || alone;
+    if (!alone)
+        __real_tern_worker_meet(worker);
 }
 
 /* True if the entry is to be left out or refused; then *status is its result. */
@@ -98,8 +96,12 @@ static bool is_changed(int entry, tern_status *status, tern_error *err) {
     static tern_status counted_##name(tern_device *d, tern_device_stream *stream,                  \
                                       STRIP parameters) {                                          \
         tern_status status;                                                                        \
-        look(stream, ENTRY_##name);                                                                \
-        return is_changed(ENTRY_##name, &status, err) ? status : real->name arguments;             \
+        calls[ENTRY_##name]++;                                                                     \
+        runs = true;                                                                               \
+        if (!is_changed(ENTRY_##name, &status, err))                                               \
+            status = real->name arguments;                                                         \
+        runs = false;                                                                              \
+        return status;                                                                             \
     }
 CALLED(WRAP)
 #undef WRAP
@@ -111,32 +113,14 @@ static const tern_device_ops counted = {
 #undef PUT
 };
 
-/* The runner makes all lanes alike. A pass through the real table shows the team that they use. */
-static tern_status show_lane(tern_device *d, tern_device_stream *stream, const tern_device_rope *a,
-                             tern_error *err) {
-    const tern_lane *lane = tern_lane_of(stream);
-    if (lane->worker.index == 0) {
-        team = *lane->team;
-        real_enter = team.enter;
-        team.enter = counting_enter;
-    }
-    return real->rope(d, stream, a, err);
-}
-
 static void rewind_session(tern_session *s) {
     assert_int_equal(tern_session_rewind(s, 0, NULL), TERN_OK);
 }
 
 static void put_between(tern_session *s) {
     tern_device *d = s->runner->backend;
-    const int32_t token = 0;
     real = d->ops;
-    tern_device_ops showing = *real;
-    showing.rope = show_lane;
-    d->ops = &showing;
-    (void)tiny_eval(s, &token, 1);
     d->ops = &counted;
-    rewind_session(s);
     memset(calls, 0, sizeof calls);
     meetings = 0;
     left_out = refused = NONE;
@@ -427,31 +411,28 @@ static void test_meetings(void **state) {
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-static size_t met;
+/* Two lanes whose work one thread does. They are on two nodes, so none takes the other's items. */
+static tern_place places[2] = {{.node = 0}, {.node = 1}};
+static tern_ticket tickets[2];
+static tern_team team = {.size = 2, .places = places, .tickets = tickets};
 
-static void note_meeting(void *user, bool meet) {
-    (void)user;
-    met += meet;
-}
-
-static tern_part halves(tern_worker worker, size_t count, size_t unit) {
-    const size_t middle = (count / unit + 1) / 2 * unit;
-    return worker.index == 0 ? (tern_part){0, middle} : (tern_part){middle, count};
+static tern_lane lane_of_two(uint32_t index) {
+    return (tern_lane){.worker = {.team = &team, .index = index, .count = 2}};
 }
 
 static bool meets(tern_lane *lane, tern_lane_use use) {
-    const size_t before = met;
+    const size_t before = meetings;
     tern_lane_enter(lane, &use, 1);
-    return met > before;
+    return meetings > before;
 }
 
 static void test_lane(void **state) {
     (void)state;
-    static const tern_lane_team two = {.enter = note_meeting, .split = halves};
     static float x[64], y[64];
-    tern_lane lane = {.team = &two, .worker = {.index = 1, .count = 2}};
+    tern_lane lane = lane_of_two(1);
     tern_device_rows a = {.data = x, .stride = 8, .n = 8, .rows = 8}, own = a;
     tern_device_rows four = a, shifted = a, other = a;
+    alone = true;
     own.own = true;
     four.rows = shifted.rows = 4;
     shifted.data = x + 8;
@@ -473,9 +454,10 @@ static void test_lane(void **state) {
         assert_false(meets(&lane, tern_lane_use_all(y + i, 4, false)));
     assert_true(meets(&lane, tern_lane_use_all(y + 40, 4, false))); /* the list of uses is full */
     tern_lane_meet(&lane);
-    const size_t before = met;
+    const size_t before = meetings;
     tern_lane_meet(&lane); /* nothing was used since the last meeting */
-    assert_int_equal(met, before);
+    assert_int_equal(meetings, before);
+    alone = false;
 }
 
 /* ---- consecutive works ----------------------------------------------------------------------- */
@@ -485,25 +467,13 @@ static const size_t counts[WORKS] = {ITEMS, UNIT, 5, 33};
 
 static unsigned done[2][WORKS][ITEMS]; /* by lane */
 
-static void note_piece(void *argument, size_t work, tern_part piece) {
-    const size_t *lane = argument;
-    assert_true(work < WORKS && piece.begin < piece.end && piece.end <= counts[work]);
-    assert_true(piece.begin % UNIT == 0 && (piece.end % UNIT == 0 || piece.end == counts[work]));
-    for (size_t i = piece.begin; i < piece.end; i++)
-        done[*lane][work][i]++;
-}
-
-static void share_halves(tern_worker worker, size_t count, size_t unit,
-                         void (*body)(void *argument, tern_part piece), void *argument) {
-    body(argument, halves(worker, count, unit));
-}
-
-static bool joins, asked;
-
-static bool as_told(tern_worker worker) {
-    (void)worker;
-    asked = true;
-    return joins;
+static void note_piece(size_t lane, tern_lane_piece piece) {
+    const tern_part items = piece.items;
+    assert_true(piece.work < WORKS && items.begin < items.end && items.end <= counts[piece.work]);
+    assert_true(items.begin % UNIT == 0 &&
+                (items.end % UNIT == 0 || items.end == counts[piece.work]));
+    for (size_t i = items.begin; i < items.end; i++)
+        done[lane][piece.work][i]++;
 }
 
 /* How many works a lane has items of. Each item must belong to exactly one lane. */
@@ -517,12 +487,20 @@ static size_t works_of(size_t lane) {
     return n;
 }
 
-static void do_works(bool parts, const tern_lane_team *of, size_t lanes) {
+static void do_works(const tern_lane *lane, size_t number, bool shared) {
     const tern_lane_works works = {counts, WORKS, UNIT};
+    tern_lane_pieces pieces = tern_lane_divide(lane, &works, shared);
+    for (tern_lane_piece piece; tern_lane_next(&pieces, &piece);)
+        note_piece(number, piece);
+}
+
+static void do_works_of_two(bool one_node, bool shared) {
     memset(done, 0, sizeof done);
-    for (size_t i = 0; i < lanes; i++) {
-        const tern_lane lane = {.team = of, .worker = {.index = (uint32_t)i, .count = 2}};
-        (parts ? tern_lane_parts : tern_lane_share)(&lane, &works, note_piece, &i);
+    memset(tickets, 0, sizeof tickets);
+    team.one_node = one_node;
+    for (uint32_t i = 0; i < 2; i++) {
+        const tern_lane lane = lane_of_two(i);
+        do_works(&lane, i, shared);
     }
 }
 
@@ -530,23 +508,29 @@ static void do_works(bool parts, const tern_lane_team *of, size_t lanes) {
  * of every work. */
 static void test_works(void **state) {
     (void)state;
-    static const tern_lane_team one = {.split = halves, .share = share_halves};
-    static const tern_lane_team told = {.split = halves, .share = share_halves, .joins = as_told};
-    for (int parts = 0; parts < 2; parts++) {
-        do_works(parts, &one, 2); /* 3 + 1 + 1 + 3 units: four for each lane */
+    for (int shared = 0; shared < 2; shared++) {
+        do_works_of_two(true, shared); /* 3 + 1 + 1 + 3 units: four for each lane */
         assert_int_equal(works_of(0), 2);
         assert_int_equal(works_of(1), 2);
-        joins = true;
-        asked = false;
-        do_works(parts, &told, 2);
-        assert_int_equal(works_of(0), 2);
-        assert_true(asked);
-        joins = false;
-        do_works(parts, &told, 2);
+        do_works_of_two(false, shared);
         assert_true(works_of(0) + works_of(1) > WORKS);
-        do_works(parts, NULL, 1); /* without a team */
+        memset(done, 0, sizeof done);
+        do_works(NULL, 0, shared); /* without a team */
         assert_int_equal(works_of(0), WORKS);
     }
+}
+
+/* A lane takes all that is left of a row when others on its node do not come. */
+static void test_works_left(void **state) {
+    const tern_lane lane = lane_of_two(0);
+    (void)state;
+    memset(done, 0, sizeof done);
+    memset(tickets, 0, sizeof tickets);
+    team.one_node = true;
+    places[1].node = 0;
+    do_works(&lane, 0, true);
+    places[1].node = 1;
+    assert_int_equal(works_of(0), WORKS);
 }
 
 int main(void) {
@@ -559,6 +543,7 @@ int main(void) {
         cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_lane),
         cmocka_unit_test(test_works),
+        cmocka_unit_test(test_works_left),
     };
     return cmocka_run_group_tests_name("backend", tests, NULL, NULL);
 }

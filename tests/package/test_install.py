@@ -142,6 +142,17 @@ def needs_no_more(package: Package) -> None:
         print(f"ok: {name}.so needs {' '.join(sorted(needed - SYSTEM))}")
 
 
+def kernels_stand_alone(package: Package) -> None:
+    """All of the static libtern-kernels links with what its pkg-config file names, without libtern."""
+    env = {"PKG_CONFIG_PATH": str(package.libdir / "pkgconfig")}
+    flags = run(["pkg-config", "--static", "--cflags", "--libs", "tern-kernels"], env).split()
+    whole = ["-Wl,--whole-archive", "-l:libtern-kernels.a", "-Wl,--no-whole-archive"]
+    flags = [part for flag in flags for part in (whole if flag == "-ltern-kernels" else [flag])]
+    source = package.args.source / "examples" / "gemv.c"
+    run([package.args.cc, "-std=c11", source, *flags, "-o", package.folder / "alone"])
+    print("ok: libtern-kernels.a links alone")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cmake", default="cmake")
@@ -160,6 +171,7 @@ def main() -> int:
                     package.check(build / name, kind)
                     source = args.source / "examples" / f"{name}.c"
                     package.check(package.with_pkg_config(source, library, language, kind), kind)
+        kernels_stand_alone(package)
         if args.shared:
             needs_no_more(package)
         finds_cuda_module(package)

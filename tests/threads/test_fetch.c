@@ -8,7 +8,6 @@
 #include "device/internal.h"
 #include "device/lane.h"
 #include "runtime/engine/forward/internal.h"
-#include "runtime/engine/forward/lane.h"
 #include "runtime/engine/session.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
@@ -107,41 +106,36 @@ static struct {
 } seen;
 
 static const tern_device_ops *real;
-static const tern_lane_team *owns[THREADS]; /* of the lanes */
-static tern_lane_team teams[THREADS];       /* the same, with recording functions */
-static _Thread_local bool entered;          /* the current product has begun */
+static _Thread_local uint32_t worker; /* whose product is computed */
+static _Thread_local bool entered;    /* it has begun */
 
-static uint32_t lane_of(const void *user) {
-    return ((const tern_team_lane *)user)->lane.worker.index;
-}
+void __real_tern_lane_enter(tern_lane *lane, const tern_lane_use *uses, size_t n);
+void __wrap_tern_lane_enter(tern_lane *lane, const tern_lane_use *uses, size_t n);
+size_t __real_tern_fetch_ask(const tern_fetching *f, const void *begin, size_t bytes,
+                             uint64_t *due);
+size_t __wrap_tern_fetch_ask(const tern_fetching *f, const void *begin, size_t bytes,
+                             uint64_t *due);
 
-static void note_enter(void *user, bool meet) {
+/* Both are linked in the place of the library's. */
+void __wrap_tern_lane_enter(tern_lane *lane, const tern_lane_use *uses, size_t n) {
     entered = true;
-    owns[lane_of(user)]->enter(user, meet);
+    __real_tern_lane_enter(lane, uses, n);
 }
 
-static void note_fetch(void *user, const void *begin, size_t bytes) {
-    const uint32_t i = lane_of(user);
-    seen.late[i] |= entered;
-    if (seen.n[i] < MOST)
-        seen.list[i][seen.n[i]++] = (asked){begin, bytes};
-    owns[i]->fetch(user, begin, bytes);
+size_t __wrap_tern_fetch_ask(const tern_fetching *f, const void *begin, size_t bytes,
+                             uint64_t *due) {
+    seen.late[worker] |= entered;
+    if (seen.n[worker] < MOST)
+        seen.list[worker][seen.n[worker]++] = (asked){begin, bytes};
+    return __real_tern_fetch_ask(f, begin, bytes, due);
 }
 
 static tern_status multiply_watched(tern_device *d, tern_device_stream *stream,
                                     const tern_device_product *products, size_t n,
                                     tern_error *err) {
-    tern_lane *lane = tern_lane_of(stream);
-    const uint32_t i = lane->worker.index;
-    owns[i] = lane->team;
-    teams[i] = *lane->team;
-    teams[i].enter = note_enter;
-    teams[i].fetch = owns[i]->fetch != NULL ? note_fetch : NULL;
-    lane->team = &teams[i];
+    worker = tern_lane_of(stream)->worker.index;
     entered = false;
-    const tern_status status = real->multiply(d, stream, products, n, err);
-    lane->team = owns[i];
-    return status;
+    return real->multiply(d, stream, products, n, err);
 }
 
 /* How often the bytes of a matrix were requested: each by a single lane, or not at all. */

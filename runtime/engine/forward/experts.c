@@ -150,8 +150,8 @@ static void choose(pass *p, const tern_device_rows *scores) {
          .count = scores->rows,
          .writes = true},
     };
-    tern_lane_enter(&p->lane.lane, uses, 2);
-    const tern_part part = tern_lane_rows(&p->lane.lane, scores);
+    tern_lane_enter(&p->lane, uses, 2);
+    const tern_part part = tern_lane_rows(&p->lane, scores);
     for (size_t t = part.begin; t < part.end; t++)
         tern_experts_choose(p->config, scores->data + t * scores->stride, r->ids + t * k,
                             r->weights + t * k);
@@ -179,8 +179,8 @@ static void order_choices(pass *p) {
         use_input(p, r->ids, choices_of(p) * sizeof *r->ids, false),
         use_order(p, true),
     };
-    tern_lane_enter(&p->lane.lane, uses, 2);
-    if (!is_own(p) && p->lane.lane.worker.index > 0)
+    tern_lane_enter(&p->lane, uses, 2);
+    if (!is_own(p) && p->lane.worker.index > 0)
         return;
     count_choices(p, r);
     for (size_t i = 0; i < choices_of(p); i++) {
@@ -199,8 +199,8 @@ static void route(pass *p, const tern_layer *l) {
     const tern_device_rows scores = input(p, inputs_of(p)->scores, n, n);
     multiply(p, (const map[]){{&l->router, p->rows, p->s->experts.scores}}, 1);
     watch_below(p, &made, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ROUTER);
-    RUN(p, copy, &made, &scores);
-    RUN(p, softmax, &scores);
+    keep(p, p->ops->copy(p->d, p->stream, &made, &scores, error_of(p)));
+    keep(p, p->ops->softmax(p->d, p->stream, &scores, error_of(p)));
     choose(p, &scores);
     order_choices(p);
 }
@@ -264,8 +264,8 @@ static void copy_rows(pass *p, unsigned forms) {
     size_t n = use_rows_of_layer(p, uses);
     n += use_choices(p, true, uses + n);
     uses[n++] = use_order(p, false);
-    tern_lane_enter(&p->lane.lane, uses, n);
-    const tern_part part = tern_lane_part(&p->lane.lane, choices_of(p));
+    tern_lane_enter(&p->lane, uses, n);
+    const tern_part part = tern_lane_part(&p->lane, choices_of(p));
     for (size_t i = part.begin; i < part.end; i++)
         copy_row(p, forms, p->rows.begin + r->rows[i], i);
 }
@@ -321,9 +321,8 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
         cut(r, y, &tile);
 }
 
-/* Multiplies row groups of product number `product`, whose used experts' matrices count as one. */
-static void multiply_piece(void *argument, size_t product, tern_part piece) {
-    const routed *r = (const routed *)argument + product;
+/* Multiplies row groups of a product, whose used experts' matrices count as one. */
+static void multiply_groups(const routed *r, tern_part piece) {
     for (size_t g = piece.begin, end; g < piece.end; g = end) {
         const size_t i = g / r->groups, begin = i * r->groups;
         end = begin + r->groups < piece.end ? begin + r->groups : piece.end;
@@ -334,7 +333,7 @@ static void multiply_piece(void *argument, size_t product, tern_part piece) {
 /* Counts the kernel of each used expert, which depends on its number of choices. */
 static void count_experts(const pass *p, const routed *product) {
     const tern_routes *r = product->routes;
-    for (size_t i = 0; p->lane.lane.worker.index == 0 && i < *r->n; i++) {
+    for (size_t i = 0; p->lane.worker.index == 0 && i < *r->n; i++) {
         const uint32_t *begin = &r->begins[r->used[i]];
         tern_tally_count(p->runner->tally, tern_linear_row(product->linear, begin[1] - begin[0]));
     }
@@ -360,13 +359,15 @@ static void multiply_routed(pass *p, routed *products, size_t count, const tern_
         uses[n++] =
             tern_lane_use_all(product->y, choices_of(p) * product->rows * sizeof *product->y, true);
     }
-    tern_lane_enter(&p->lane.lane, uses, n);
+    tern_lane_enter(&p->lane, uses, n);
     for (size_t i = 0; i < count; i++) {
         groups[i] = *r->n * products[i].groups;
         count_experts(p, &products[i]);
     }
-    tern_lane_share(&p->lane.lane, &(const tern_lane_works){groups, count, 1}, multiply_piece,
-                    products);
+    tern_lane_pieces pieces =
+        tern_lane_divide(&p->lane, &(const tern_lane_works){groups, count, 1}, true);
+    for (tern_lane_piece piece; tern_lane_next(&pieces, &piece);)
+        multiply_groups(&products[piece.work], piece.items);
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */
@@ -436,7 +437,7 @@ static void activate_choices(pass *p, unsigned forms) {
                                          .d_stride = z->blocks};
     if (p->config->gate == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
         watch_choices(p, &g, TERN_OVERFLOW_GATE);
-    RUN(p, gate, p->config->gate, &g, &u, &y);
+    keep(p, p->ops->gate(p->d, p->stream, p->config->gate, &g, &u, &y, error_of(p)));
     watch_choices(p, &y, TERN_OVERFLOW_ACTIVATION);
     make_forms(p, forms, &y, &token, &block);
 }
@@ -476,8 +477,8 @@ static void mix(pass *p) {
         use_order(p, false),
         tern_lane_use_rows(&y, &y, true),
     };
-    tern_lane_enter(&p->lane.lane, uses, 4);
-    const tern_part part = tern_lane_rows(&p->lane.lane, &y);
+    tern_lane_enter(&p->lane, uses, 4);
+    const tern_part part = tern_lane_rows(&p->lane, &y);
     for (size_t t = part.begin; t < part.end; t++)
         mix_row(down, r->places + t * k, r->weights + t * k, k, n, y.data + t * y.stride);
 }

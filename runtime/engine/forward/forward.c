@@ -34,7 +34,7 @@ static void copy_given(pass *p) {
         tern_device_rows to = stream_rows(p);
         to.data += t * width;
         to.rows = n;
-        RUN(p, copy, &from, &to);
+        keep(p, p->ops->copy(p->d, p->stream, &from, &to, error_of(p)));
     }
 }
 
@@ -46,7 +46,7 @@ static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t
                            .rows = rows,
                            .cols = p->config->n_embd,
                            .data = e->data};
-    RUN(p, embed, &w, ids, scale, y);
+    keep(p, p->ops->embed(p->d, p->stream, &w, ids, scale, y, error_of(p)));
 }
 
 /* Below this the sum of LayerNorm's squares is finite: 2^16 times (2 * 2^54)^2 < 2^127. */
@@ -56,14 +56,14 @@ static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t
 static void norm_stream(pass *p, const float *g, const float *b, tern_overflow_place place) {
     const tern_device_rows x = stream_rows(p);
     watch_below(p, &x, 1, p->rows.begin, LAYERNORM_LIMIT, place);
-    RUN(p, layernorm, &x, g, b, p->config->norm_eps, &x);
+    keep(p, p->ops->layernorm(p->d, p->stream, &x, g, b, p->config->norm_eps, &x, error_of(p)));
 }
 
 /* x[T][n_embd] += rows of another embedding. */
 static void add_embedding(pass *p, const tern_embedding *e, size_t rows, const int32_t *ids) {
     const tern_device_rows x = stream_rows(p), y = out_rows(p);
     look_up(p, e, rows, ids, 1.0f, &y);
-    RUN(p, add, &x, &y);
+    keep(p, p->ops->add(p->d, p->stream, &x, &y, error_of(p)));
 }
 
 /* x[T][n_embd] = rows of the embedding, or the caller's own; encoders add kinds and positions. */
@@ -74,7 +74,8 @@ static void embed(pass *p) {
     const tern_device_rows x = stream_rows(p);
     look_up(p, &w->embedding, c->n_vocab, p->batch->ids, c->embedding_scale, &x);
     if (back->block > 0) /* the embedding's rows, before the caller's replace some */
-        RUN(p, hadamard, &x, NULL, back->signs, back->block, &x);
+        keep(p, p->ops->hadamard(p->d, p->stream, &x, NULL, back->signs, back->block, &x,
+                                 error_of(p)));
     copy_given(p);
     if (!c->arch->encodes)
         return;
@@ -90,8 +91,8 @@ static void find_angles(pass *p) {
     const size_t count = p->config->n_kinds * rows, bytes = count * half * sizeof(float);
     const tern_lane_use uses[] = {tern_lane_use_all(p->s->cosine, bytes, true),
                                   tern_lane_use_all(p->s->sine, bytes, true)};
-    tern_lane_enter(&p->lane.lane, uses, 2);
-    const tern_part part = tern_lane_part(&p->lane.lane, count);
+    tern_lane_enter(&p->lane, uses, 2);
+    const tern_part part = tern_lane_part(&p->lane, count);
     for (size_t i = part.begin; i < part.end; i++) {
         const size_t kind = i / rows;
         tern_rope_angles(p->model->frequency[kind], p->config->kinds[kind].rope_gain, half,
@@ -150,10 +151,11 @@ static void turn(pass *p, const heads *h, const float *each, const float *all) {
                                    .dim = c->head_dim};
     if (each != NULL || all != NULL) {
         watch_squares(p, &x, group, h->rows.begin, TERN_OVERFLOW_QUERY);
-        RUN(p, rmsnorm, &x, each != NULL ? each : all, c->norm_eps, &x);
+        keep(p, p->ops->rmsnorm(p->d, p->stream, &x, each != NULL ? each : all, c->norm_eps, &x,
+                                error_of(p)));
     }
     if (!c->arch->encodes)
-        RUN(p, rope, &rope);
+        keep(p, p->ops->rope(p->d, p->stream, &rope, error_of(p)));
 }
 
 static tern_device_pages pages_of(const pass *p, bool value) {
@@ -179,7 +181,7 @@ static void store(pass *p, const heads *h, bool value) {
                                  .heads = h->count,
                                  .dim = p->config->head_dim};
     watch_below(p, &x, h->count, 0, tern_cache_limit(b->kv), TERN_OVERFLOW_CACHE);
-    RUN(p, store_pages, &a);
+    keep(p, p->ops->store_pages(p->d, p->stream, &a, error_of(p)));
 }
 
 /* Rotates q and k by their positions; stores k and v in the cache. */
@@ -217,7 +219,7 @@ static void attend(pass *p) {
                                             c->kinds[p->weights->layers[p->layer].kind].window,
                                         .out = p->s->attended + first * width,
                                         .out_stride = width};
-    RUN(p, attend_pages, &a);
+    keep(p, p->ops->attend_pages(p->d, p->stream, &a, error_of(p)));
 }
 
 /* norm[T][n_head * head_dim] of the results of attention. */
@@ -240,7 +242,7 @@ static void add_and_norm(pass *p, const tern_device_rows *out, const float *post
     const tern_device_rows normed = norm_rows(p, out->n);
     if (post_norm != NULL)
         norm_of(p, out, post_norm, TERN_OVERFLOW_SUM);
-    RUN(p, add, &x, post_norm != NULL ? &normed : out);
+    keep(p, p->ops->add(p->d, p->stream, &x, post_norm != NULL ? &normed : out, error_of(p)));
     if (sum->g != NULL)
         norm_stream(p, sum->g, sum->b, TERN_OVERFLOW_SUM);
     norm(p, &x, g, next, TERN_OVERFLOW_SUM);
@@ -255,7 +257,7 @@ static void activate(pass *p, const float *sub_norm, wanted next) {
     const tern_op op = p->config->gate;
     if (op == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
         watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
-    RUN(p, gate, op, &g, &u, &y);
+    keep(p, p->ops->gate(p->d, p->stream, op, &g, &u, &y, error_of(p)));
     if (sub_norm != NULL)
         norm_of(p, &y, sub_norm, TERN_OVERFLOW_ACTIVATION);
     else
@@ -406,8 +408,8 @@ static void forward(tern_worker worker, void *argument) {
               .in = own ? &s->own[worker.index - 1] : &s->in,
               .rows = {0, r->batch.n}};
 
-    tern_team_lane_begin(&p.lane, worker, &m->fetching, r->stages, TERN_STAGE_EMBED);
-    p.stream = tern_lane_stream(&p.lane.lane);
+    tern_lane_begin(&p.lane, worker, &m->fetching, r->stages, TERN_STAGE_EMBED);
+    p.stream = tern_lane_stream(&p.lane);
     find_angles(&p);
     bool done;
     keep(&p, tern_runner_begin_operations(r, &done, error_of(&p)));

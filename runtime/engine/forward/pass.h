@@ -8,11 +8,10 @@
 #include <math.h>
 
 #include "runtime/engine/forward/internal.h"
-#include "runtime/engine/forward/lane.h"
 
 /* One worker's view of the running batch. */
 typedef struct pass {
-    tern_team_lane lane;
+    tern_lane lane;
     tern_device_stream *stream; /* the lane as a stream */
     tern_device *d;
     const tern_device_ops *ops;
@@ -29,11 +28,10 @@ typedef struct pass {
     tern_error err;
 } pass;
 
-/* Calls an operation. After an error the pass goes on, so that no worker waits for one that
- * stopped. */
-#define RUN(p, operation, ...)                                                                     \
-    keep(p, (p)->ops->operation((p)->d, (p)->stream, __VA_ARGS__, error_of(p)))
-
+/*
+ * For the error of an operation, whose status `keep` takes: the first one stays. After an error the
+ * pass goes on, so that no worker waits for one that stopped.
+ */
 static inline tern_error *error_of(pass *p) {
     return p->status == TERN_OK ? &p->err : NULL;
 }
@@ -95,7 +93,7 @@ static inline tern_device_rows out_rows(const pass *p) {
 static inline void watch(pass *p, tern_device_watch a, tern_overflow_place place) {
     a.code = tern_overflow_code(p->layer, place);
     a.notes = p->batch->overflow;
-    RUN(p, watch, &a);
+    keep(p, p->ops->watch(p->d, p->stream, &a, error_of(p)));
 }
 
 /* Notes rows with an element that is not below the limit. Each row of the batch has `group` of
@@ -125,10 +123,10 @@ static inline void norm_of(pass *p, const tern_device_rows *x, const float *g,
     const tern_device_rows y = norm_rows(p, x->n);
     if (g != NULL) {
         watch_squares(p, x, 1, p->rows.begin, place);
-        RUN(p, rmsnorm, x, g, p->config->norm_eps, &y);
+        keep(p, p->ops->rmsnorm(p->d, p->stream, x, g, p->config->norm_eps, &y, error_of(p)));
     } else {
         watch_below(p, x, 1, p->rows.begin, INFINITY, place);
-        RUN(p, copy, x, &y);
+        keep(p, p->ops->copy(p->d, p->stream, x, &y, error_of(p)));
     }
 }
 
@@ -153,9 +151,10 @@ static inline void turn_rows(pass *p, const wanted *next, const tern_device_rows
         return;
     if (next->kept) {
         const tern_device_rows out = out_rows(p);
-        RUN(p, copy, x, &out);
+        keep(p, p->ops->copy(p->d, p->stream, x, &out, error_of(p)));
     }
-    RUN(p, hadamard, x, next->turned.signs, NULL, next->turned.block, x);
+    keep(p, p->ops->hadamard(p->d, p->stream, x, next->turned.signs, NULL, next->turned.block, x,
+                             error_of(p)));
     watch_below(p, x, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_TURNED);
 }
 
@@ -165,11 +164,11 @@ static inline void make_forms(pass *p, unsigned forms, const tern_device_rows *x
                               const tern_device_quantized *block) {
     const tern_kernel_row *precision = p->model->rows.round;
     if (forms & TERN_INPUT_FLOAT && precision != NULL)
-        RUN(p, round, precision->op, x, x);
+        keep(p, p->ops->round(p->d, p->stream, precision->op, x, x, error_of(p)));
     if (forms & TERN_INPUT_TOKEN)
-        RUN(p, quantize_token, x, token);
+        keep(p, p->ops->quantize_token(p->d, p->stream, x, token, error_of(p)));
     if (forms & TERN_INPUT_BLOCK)
-        RUN(p, quantize_block, x, block);
+        keep(p, p->ops->quantize_block(p->d, p->stream, x, block, error_of(p)));
 }
 
 /* Makes the forms of norm[T][width] that the next matrices read. */
@@ -205,7 +204,7 @@ static inline void show(pass *p, const tern_device_product *products,
         return;
     }
     keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
-    for (size_t i = 0; p->lane.lane.worker.index == 0 && i < n; i++)
+    for (size_t i = 0; p->lane.worker.index == 0 && i < n; i++)
         r->observer(r->observer_user, linear[i], &products[i].x, products[i].tokens, routes);
 }
 
@@ -234,7 +233,7 @@ static inline void multiply(pass *p, const map *maps, size_t count) {
     }
     show(p, products, linear, n, NULL);
     if (n > 0)
-        RUN(p, multiply, products, n);
+        keep(p, p->ops->multiply(p->d, p->stream, products, n, error_of(p)));
 }
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "base/logprob.h"
 #include "runtime/engine/forward/internal.h"
-#include "runtime/engine/forward/lane.h"
 
 void tern_count_head(tern_runner *r, size_t first, size_t n) {
     bool fresh = false;
@@ -68,13 +67,13 @@ static void exact_part(tern_worker worker, void *argument) {
     const tern_linear *head = tern_head_of(r, worker);
     const tern_activations x = tern_wanted_activations(r, head, c->first);
     const tern_device_product product = tern_product_of(head, &x, c->n, c->logits);
-    tern_team_lane lane;
+    tern_lane lane;
     tern_error err = {0};
-    tern_team_lane_begin(&lane, worker, &r->model->fetching, r->stages, TERN_STAGE_HEAD);
+    tern_lane_begin(&lane, worker, &r->model->fetching, r->stages, TERN_STAGE_HEAD);
     if (r->observer != NULL && worker.index == 0)
         r->observer(r->observer_user, head, &x, c->n, NULL);
     const tern_status status =
-        r->backend->ops->multiply(r->backend, tern_lane_stream(&lane.lane), &product, 1, &err);
+        r->backend->ops->multiply(r->backend, tern_lane_stream(&lane), &product, 1, &err);
     if (worker.index == 0) {
         c->status = status;
         c->err = err;

@@ -55,22 +55,6 @@ void tern_stages_begin(tern_stages *s) {
         s->records[i].mark = now;
 }
 
-/* Counts the time since the worker's last mark. */
-static void mark(tern_stage_record *r, uint64_t *spent, uint64_t now) {
-    *spent += now - r->mark;
-    r->mark = now;
-}
-
-void tern_stages_note_work(tern_stages *s, uint32_t worker, tern_stage stage) {
-    tern_stage_record *r = &s->records[worker];
-    mark(r, &r->work[stage], s->clock(s->user));
-}
-
-void tern_stages_note_wait(tern_stages *s, uint32_t worker, tern_stage stage) {
-    tern_stage_record *r = &s->records[worker];
-    mark(r, &r->wait[stage], s->clock(s->user));
-}
-
 typedef struct region {
     tern_stages *stages;
     tern_team_body *body;
@@ -95,13 +79,14 @@ void tern_stages_run(tern_stages *s, tern_team *team, tern_team_body *body, void
     const uint64_t begin = s->clock(s->user);
     for (uint32_t i = 0; i < s->count; i++) {
         tern_stage_record *record = &s->records[i];
-        mark(record, i == 0 ? &record->work[TERN_STAGE_ALONE] : &record->wait[TERN_STAGE_ALONE],
-             begin);
+        tern_stage_mark(record,
+                        i == 0 ? &record->work[TERN_STAGE_ALONE] : &record->wait[TERN_STAGE_ALONE],
+                        begin);
     }
     tern_team_run(team, measured_body, &r);
     const uint64_t end = s->clock(s->user);
     for (uint32_t i = 0; i < s->count; i++)
-        mark(&s->records[i], &s->records[i].wait[last], end);
+        tern_stage_mark(&s->records[i], &s->records[i].wait[last], end);
 }
 
 double tern_stages_work(const tern_stages *s, tern_stage stage) {
