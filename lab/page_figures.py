@@ -15,9 +15,6 @@ import page_tables  # noqa: E402
 from page_tables import PageError  # noqa: E402
 
 DOCS = ROOT / "docs"
-NOTICE = "<!-- Made by lab/pages from {}.in and receipts/: change those. -->\n"
-REPEATED = re.compile(r"\{\{ for each set \}\}\n(.*?)\{\{ end \}\}\n", re.S)
-PLACE = re.compile(r"\{\{ (.+?) \}\}")
 SPAN = re.compile(r"<!-- = (.+?) -->(.*?)<!-- \. -->", re.S)
 MARK = re.compile(r"<!-- (?:= .+?|\.) -->")
 
@@ -52,35 +49,17 @@ def roof(weights: str, report: str = page_tables.AVX2_REPORT) -> str:
     return f"{page_tables.kernel('gemm', weights, 'cache', report=report).figure('peak_roof') / 1e9:.0f}"
 
 
-TABLES = ("facts", "models_table", "short_table", "sweeps_table", "stages_table", "comparisons_table",
-          "kernels_table", "tiles_table", "precision_facts", "precision_table", "activation_table", "memory_table",
-          "scalar_factor", "benchmarks_of")
+TABLES = ("kernels_table", "tiles_table", "precision_facts", "precision_table", "activation_table", "memory_table",
+          "scalar_factor", "benchmarks_of", "machine_sections")
 NAMES = {"figure": figure, "per": per, "interval": interval, "macs": macs, "roof": roof}
 NAMES |= {name: getattr(page_tables, name) for name in TABLES} | page_counts.NAMES
 
 
-def value(expression: str, **more) -> str:
+def value(expression: str) -> str:
     try:
-        return str(eval(expression, {"__builtins__": {}}, NAMES | more))  # noqa: S307 - our own pages
+        return str(eval(expression, {"__builtins__": {}}, NAMES))  # noqa: S307 - our own pages
     except (SyntaxError, NameError, TypeError, AttributeError) as error:
         raise PageError(f"{expression}: {error}") from None
-
-
-# ---- pages with a template -------------------------------------------------------------------------
-
-
-def fill(text: str, **more) -> str:
-    return PLACE.sub(lambda found: value(found[1], **more), text)
-
-
-def page(template: str, name: str = "performance.md") -> str:
-    def for_sets(found: re.Match) -> str:
-        return "".join(fill(found[1], machine=machine) for machine in page_tables.sets())
-    filled = fill(REPEATED.sub(for_sets, template))
-    return re.sub(r"\n{3,}", "\n\n", filled.replace("\n", "\n" + NOTICE.format(name), 1))
-
-
-# ---- pages with marks ------------------------------------------------------------------------------
 
 
 def spans(text: str) -> list[tuple[int, int, str]]:
@@ -109,22 +88,12 @@ def pages() -> list[Path]:
     """Every page with figures that are made."""
     found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted(DOCS.glob("*.md"))
     found += sorted(p for p in ROOT.glob("*/*/README.md") if not re.match(r"build|out|\.", str(p.relative_to(ROOT))))
-    return [path for path in found if is_made(path) or SPAN.search(path.read_text(encoding="utf-8"))]
-
-
-def template_of(path: Path) -> Path:
-    return path.with_name(path.name + ".in")
-
-
-def is_made(path: Path) -> bool:
-    return template_of(path).exists()
+    return [path for path in found if SPAN.search(path.read_text(encoding="utf-8"))]
 
 
 def made(path: Path) -> str:
     """What the page should be."""
     try:
-        if is_made(path):
-            return page(template_of(path).read_text(encoding="utf-8"), path.name)
         return marked(path.read_text(encoding="utf-8"))
     except PageError as error:
         raise PageError(f"{path.relative_to(ROOT)}: {error}") from None

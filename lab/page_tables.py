@@ -288,6 +288,14 @@ def comparisons_table(name: str) -> str:
     return "\n\n".join([intro, table(head, rows), "\n".join(dict.fromkeys(versions))]) if rows else ""
 
 
+TABLES = (facts, models_table, short_table, sweeps_table, stages_table, comparisons_table)
+
+
+def machine_sections() -> str:
+    """A section for every machine with documents."""
+    return "\n\n".join(f"### On {name}\n" + "\n\n".join(filter(None, (table(name) for table in TABLES))) for name in sets())
+
+
 # ---- precision -------------------------------------------------------------------------------------
 
 FORMATS = {"f16": "f16", "q8_0": "int8: q8_0", "int4-32": "int4, groups of 32", "int4-64": "int4, groups of 64",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lab/pages makes of templates and receipts: figures follow the documents."""
+"""What lab/pages makes of pages and receipts: figures follow the documents."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ import page_tables  # noqa: E402
 SET = "amd-epyc-zen3-avx2"
 
 
-TEMPLATE = page_figures.DOCS / "performance.md.in"
-PRECISION = page_figures.DOCS / "precision.md.in"
+PERFORMANCE = page_figures.DOCS / "performance.md"
+PRECISION = page_figures.DOCS / "precision.md"
 
 
 class Page(unittest.TestCase):
     def setUp(self):
-        self.template = TEMPLATE.read_text()
         temporary = tempfile.TemporaryDirectory(prefix="tern-page-")
         self.addCleanup(temporary.cleanup)
         self.receipts = Path(temporary.name) / "receipts"
@@ -39,7 +38,7 @@ class Page(unittest.TestCase):
 
     def made(self) -> str:
         with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
-            return page_figures.page(self.template)
+            return page_figures.marked(PERFORMANCE.read_text())
 
     def change(self, name: str, edit) -> None:
         path = self.receipts / SET / f"{name}.json"
@@ -51,15 +50,15 @@ class Page(unittest.TestCase):
         """A receipt's perplexity of 987.654 is shown so; (part, key, value) in it besides is refused."""
         path = self.receipts / page_tables.PRECISION / f"{name}.json"
         document = json.loads(path.read_text())
-        template = PRECISION.read_text()
+        page = PRECISION.read_text()
         part, key, value = refused
         with mock.patch.object(page_tables, "RECEIPTS", self.receipts):
             document["perplexity"]["value"] = 987.654
             path.write_text(json.dumps(document))
-            self.assertIn(shown, page_figures.page(template))
+            self.assertIn(shown, page_figures.marked(page))
             document[part][key] = value
             path.write_text(json.dumps(document))
-            self.assertRaises(page_tables.PageError, page_figures.page, template)
+            self.assertRaises(page_tables.PageError, page_figures.marked, page)
 
     def test_precision(self):
         """Another perplexity in a receipt is another one on the page; another text is refused."""
@@ -77,10 +76,10 @@ class Page(unittest.TestCase):
 
         self.change("bitnet-2b-contexts-f16", slower)
         self.change("comparison-bitnet.cpp-1thread", lambda d: d["ratios"]["decode_tps"].update(ratio=9.87))
-        made = self.made()
+        made = page_figures.MARK.sub("", self.made())
         for text in ("| 56.8 |", "4070: 12.3", "decoding runs at 12.3 tokens/s", "| 9.87 ["):
             self.assertIn(text, made)
-            self.assertNotIn(text, (page_figures.DOCS / "performance.md").read_text())
+            self.assertNotIn(text, page_figures.MARK.sub("", PERFORMANCE.read_text()))
 
     def test_one_depth(self):
         """A line of the table of models decodes after its prompt, where a document has that, and says after what."""
@@ -143,9 +142,9 @@ class Page(unittest.TestCase):
 
     def test_what_is_not_there(self):
         with self.assertRaises(page_tables.PageError):
-            page_figures.fill('{{ figure("none", "benchmark.decode_tps") }}')
+            page_figures.value('figure("none", "benchmark.decode_tps")')
         with self.assertRaises(page_tables.PageError):
-            page_figures.fill(f'{{{{ figure("{SET}/bitnet-2b-2threads", "benchmark.none") }}}}')
+            page_figures.value(f'figure("{SET}/bitnet-2b-2threads", "benchmark.none")')
 
 
 if __name__ == "__main__":

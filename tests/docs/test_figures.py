@@ -69,20 +69,9 @@ def columns(text):
                 yield head
 
 
-def templates():
-    return [page_figures.template_of(path) for path in page_figures.pages() if page_figures.is_made(path)]
-
-
 def written():
-    """Every text that people write: pages with marks, and templates in place of what is made of them."""
-    for path in documents.paths():
-        if documents.name(path) != "CHANGELOG.md":  # history: what was true when it was written
-            yield page_figures.template_of(path) if page_figures.is_made(path) else path
-
-
-def text_of(path):
-    text = path.read_text(encoding="utf-8")
-    return page_figures.PLACE.sub("", text) if path.suffix == ".in" else text
+    """Every page that people write."""
+    return [path for path in documents.paths() if documents.name(path) != "CHANGELOG.md"]  # history
 
 
 def allowed():
@@ -117,7 +106,7 @@ class Figures(unittest.TestCase):
     def test_no_figure_by_hand(self):
         entries, problems = allowed(), []
         for path in written():
-            new, gone = differences(path, text_of(path), entries.pop(name_of(path), {}))
+            new, gone = differences(path, path.read_text(encoding="utf-8"), entries.pop(name_of(path), {}))
             problems += [f"{name_of(path)}: '{figure}' is in no document: make it by lab/pages, or say in"
                          f" {ALLOWED.name} where it comes from" for figure in new]
             problems += [f"{name_of(path)}: '{figure}' of {ALLOWED.name} is not there" for figure in gone]
@@ -131,10 +120,9 @@ class Figures(unittest.TestCase):
             if path not in page_figures.pages() and name_of(path) not in entries:
                 continue
             text = path.read_text(encoding="utf-8")
-            right = page_figures.made(path) if page_figures.is_made(path) else None
-            for at in digits_of_figures(path, text):
+            for at in digits_of_figures(text):
                 changed += 1
-                if not seen(path, changed_at(text, at), right, entries.get(name_of(path), {})):
+                if not seen(path, changed_at(text, at), entries.get(name_of(path), {})):
                     missed.append(f"{name_of(path)}:{text.count(chr(10), 0, at) + 1}: {text[max(at - 30, 0):at + 10]!r}")
         print(f"{changed} digits changed, {len(missed)} unnoticed", flush=True)
         self.assertEqual([], missed[:20])
@@ -145,7 +133,7 @@ class Figures(unittest.TestCase):
         changed = 0
         for name, entry in allowed().items():
             path = documents.ROOT / name
-            text = text_of(path)
+            text = path.read_text(encoding="utf-8")
             for figure in {f for group in entry.get("figures", {}).values() for f in group if text.count(f) == 1}:
                 other = text.replace(figure, changed_at(figure, re.search("[0-9]", figure).start()))
                 changed += 1
@@ -180,32 +168,17 @@ class Figures(unittest.TestCase):
         self.assertEqual(list(columns(table)), ["b"])
 
 
-def digits_of_figures(path, text):
+def digits_of_figures(text):
     """Places of the digits of everything that is made on the page."""
-    if page_figures.is_made(path):
-        return made_digits(text, text_of(page_figures.template_of(path)))
-    ends = [(begin, end) for begin, end, _ in page_figures.spans(text)]
-    return [i for begin, end in ends for i in range(begin, end) if text[i].isdigit()]
-
-
-def made_digits(text, template):
-    """Of a page with a template: digits of lines that the template does not have as they are."""
-    own, at, places = set(template.split("\n")), 0, []
-    for line in text.split("\n"):
-        if line not in own:
-            places += [at + i for i, c in enumerate(line) if c.isdigit()]
-        at += len(line) + 1
-    return places
+    return [i for begin, end, _ in page_figures.spans(text) for i in range(begin, end) if text[i].isdigit()]
 
 
 def changed_at(text, at):
     return text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1:]
 
 
-def seen(path, text, right, entry):
+def seen(path, text, entry):
     """Whether a check of this file fails with the page as `text`."""
-    if right is not None:
-        return text != right
     if page_figures.marked(text, value) != text:
         return True
     new, gone = differences(path, text, entry)
