@@ -46,9 +46,9 @@ ROOFLINE = (7.2, 6.0)
 # Formats by what their names say, in the order of the legend; a format of no family is one of "other".
 # Few colours that can be told apart; names stand beside the points.
 FAMILIES = {
-    "ternary": r"i2_s|t5b?r16|tl\d|tq\d",
-    "2 and 3 bits": r"i?q[23]_|int2",
-    "4 bits": r"i?q4_|int4",
+    "ternary": r"i2_s|t5b?r16|tl\d|p?s?tq\d|iq\d_bn",
+    "1 to 3 bits": r"[ip]?q[123]_|int2",
+    "4 bits": r"i?q4_|int4|(mx|nv)fp4",
     "5 and 6 bits": r"q[56]_",
     "8 bits": r"q8_|int8",
     "16-bit floats": r"b?f16",

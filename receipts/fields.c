@@ -11,6 +11,7 @@
 #include "base/json_tree/write.h"
 #include "base/word_list.h"
 #include "receipts/fields.h"
+#include "tern/formats.h"
 
 enum { PATH_BYTES = 160, SHOWN_BYTES = 256 }; /* no field of the table is longer */
 
@@ -76,6 +77,8 @@ static bool is_word(const char *text, const char *words) {
     return false;
 }
 
+static const char layouts[] = TERN_TERNARY_LAYOUTS " mixed";
+
 static const char *wanted(const receipt_field *f) {
     static const char *const texts[] = {[FIELD_OBJECT] = "an object",
                                         [FIELD_LIST] = "a list",
@@ -83,6 +86,7 @@ static const char *wanted(const receipt_field *f) {
                                         [FIELD_ANY_TEXT] = "a text",
                                         [FIELD_HASH] = "64 lower-case hexadecimal digits",
                                         [FIELD_KEY] = "128 lower-case hexadecimal digits",
+                                        [FIELD_LAYOUT] = layouts,
                                         [FIELD_COUNT] = "an integer from 0 on",
                                         [FIELD_NUMBER] = "a finite number from 0 on",
                                         [FIELD_SIGNED] = "a finite number",
@@ -102,6 +106,8 @@ static bool text_fits(const receipt_field *f, const json_t *value) {
         return is_hex(text, 64, 64);
     case FIELD_KEY:
         return is_hex(text, 128, 128);
+    case FIELD_LAYOUT:
+        return is_word(text, layouts);
     default:
         return true;
     }

@@ -19,6 +19,7 @@ typedef enum field_type {
     FIELD_ANY_TEXT, /* may be empty */
     FIELD_HASH,     /* 64 lower-case hexadecimal digits */
     FIELD_KEY,      /* 128 lower-case hexadecimal digits */
+    FIELD_LAYOUT,   /* a ternary layout of the table, or "mixed" */
     FIELD_COUNT,    /* an integer >= 0 */
     FIELD_NUMBER,   /* finite, >= 0 */
     FIELD_SIGNED,   /* finite */

@@ -4,7 +4,6 @@
 #include "receipts/document.h"
 #include "receipts/fields.h"
 #include "receipts/fields_shared.h"
-#include "tern/kernels.h"
 
 static const receipt_field fields[] = {
     MUST("$schema", TEXT),
@@ -16,7 +15,7 @@ static const receipt_field fields[] = {
     MODEL_ROWS,
     MUST("run", OBJECT),
     MUST("run.isa", TEXT),
-    CHOICE("run.layout", TERN_TERNARY_LAYOUTS " mixed"),
+    MUST("run.layout", LAYOUT),
     CHOICE("run.kv", "f32 f16 q8_0"),
     MAY_CHOICE("run.activations", "int8 fp8 fp8-e5m2 fp16 bf16 fp32"),
     MUST("run.context", COUNT),

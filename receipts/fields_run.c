@@ -5,7 +5,6 @@
 
 #include "receipts/document.h"
 #include "receipts/fields_shared.h"
-#include "tern/kernels.h"
 
 static const receipt_field fields[] = {
     MAY("$schema", TEXT),
@@ -30,7 +29,7 @@ static const receipt_field fields[] = {
     CHOICE("run.command", "run bench"),
     MUST("run.isa", TEXT),
     MUST("run.disabled", ANY_TEXT),
-    CHOICE("run.layout", TERN_TERNARY_LAYOUTS " mixed"),
+    MUST("run.layout", LAYOUT),
     MAY_CHOICE("run.choice", "table tuned asked"),
     CHOICE("run.kv", "f32 f16 q8_0"),
     MAY_CHOICE("run.activations", "int8 fp8 fp8-e5m2 fp16 bf16 fp32"),

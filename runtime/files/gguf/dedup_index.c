@@ -20,6 +20,7 @@ typedef struct index_reading {
     tern_span bytes[TERN_DEDUP_FILES]; /* bytes of the files */
     uint64_t used[TERN_DEDUP_FILES];   /* end of the last range of masks and exceptions */
     size_t capacity;                   /* room for ranges in the index */
+    tern_dedup_range group;            /* the default of the group that is read */
     tern_error *err;
 } index_reading;
 
@@ -223,8 +224,8 @@ static tern_status read_exceptions(index_reading *d, const tern_json_value *v,
                : status;
 }
 
-static tern_status read_target(index_reading *d, const tern_json_value *v,
-                               const tern_dedup_range *group) {
+static tern_status read_target(index_reading *d, const tern_json_value *v) {
+    const tern_dedup_range *group = &d->group;
     tern_dedup_range t = {.defaults = group->defaults};
     tern_status status = read_place(d, v, &t);
     if (status == TERN_OK && t.bytes != group->bytes)
@@ -255,21 +256,28 @@ static tern_status read_default(index_reading *d, const tern_json_value *v, tern
     return status == TERN_OK && !base ? add_range(d, out) : status;
 }
 
+typedef tern_status element_reader(index_reading *d, const tern_json_value *v);
+
+/* Calls `read` with every element of a list, which must be objects. */
+static tern_status read_elements(index_reading *d, const tern_json_value *list, const char *refusal,
+                                 element_reader *read) {
+    const tern_json_value *v = list + 1;
+    tern_status status = TERN_OK;
+    for (uint32_t i = 0; status == TERN_OK && i < list->count; i++, v += v->size)
+        status = v->type == TERN_JSON_OBJECT ? read(d, v) : wrong(d, v, TERN_ERR_JSON, refusal);
+    return status;
+}
+
 static tern_status read_group(index_reading *d, const tern_json_value *group) {
     const tern_json_value *first = tern_json_get(group, "default");
     const tern_json_value *targets = tern_json_get(group, "targets");
-    tern_dedup_range shared;
     if (first == NULL || first->type != TERN_JSON_OBJECT)
         return wrong(d, group, TERN_ERR_JSON, "'default' of a group is missing");
     if (targets == NULL || targets->type != TERN_JSON_ARRAY)
         return wrong(d, group, TERN_ERR_JSON, "'targets' of a group is not a list");
-    tern_status status = read_default(d, first, &shared);
-    const tern_json_value *v = targets + 1;
-    for (uint32_t i = 0; status == TERN_OK && i < targets->count; i++, v += v->size)
-        status = v->type == TERN_JSON_OBJECT
-                     ? read_target(d, v, &shared)
-                     : wrong(d, v, TERN_ERR_JSON, "a target is not an object");
-    return status;
+    const tern_status status = read_default(d, first, &d->group);
+    return status == TERN_OK ? read_elements(d, targets, "a target is not an object", read_target)
+                             : status;
 }
 
 static tern_status read_groups(index_reading *d) {
@@ -277,13 +285,7 @@ static tern_status read_groups(index_reading *d) {
     const tern_json_value *groups = tern_json_get(root, "groups");
     if (groups == NULL || groups->type != TERN_JSON_ARRAY)
         return wrong(d, root, TERN_ERR_JSON, "'groups' is not a list");
-    const tern_json_value *v = groups + 1;
-    tern_status status = TERN_OK;
-    for (uint32_t i = 0; status == TERN_OK && i < groups->count; i++, v += v->size)
-        status = v->type == TERN_JSON_OBJECT
-                     ? read_group(d, v)
-                     : wrong(d, v, TERN_ERR_JSON, "a group is not an object");
-    return status;
+    return read_elements(d, groups, "a group is not an object", read_group);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -346,7 +348,7 @@ static tern_status check_cover(const index_reading *d) {
 }
 
 /* Reads what the index says of a tensor: its name, and the checksum of its bytes. */
-static tern_status read_tensor(const index_reading *d, const tern_json_value *v) {
+static tern_status read_tensor(index_reading *d, const tern_json_value *v) {
     tern_dedup_range all = {.offset = 0};
     uint64_t sum;
     const tern_status status = read_place(d, v, &all);
@@ -365,7 +367,7 @@ static tern_status read_tensor(const index_reading *d, const tern_json_value *v)
     return TERN_OK;
 }
 
-static tern_status read_tensors(const index_reading *d) {
+static tern_status read_tensors(index_reading *d) {
     tern_dedup_index *index = d->index;
     const tern_json_value *tensors = tern_json_get(index->json.values, "tensors");
     index->n_sums = d->r->file->n_tensors;
@@ -378,13 +380,7 @@ static tern_status read_tensors(const index_reading *d) {
         return TERN_OK; /* other writers have none */
     if (tensors->type != TERN_JSON_ARRAY)
         return wrong(d, tensors, TERN_ERR_JSON, "'tensors' is not a list");
-    const tern_json_value *v = tensors + 1;
-    tern_status status = TERN_OK;
-    for (uint32_t i = 0; status == TERN_OK && i < tensors->count; i++, v += v->size)
-        status = v->type == TERN_JSON_OBJECT
-                     ? read_tensor(d, v)
-                     : wrong(d, v, TERN_ERR_JSON, "a tensor is not an object");
-    return status;
+    return read_elements(d, tensors, "a tensor is not an object", read_tensor);
 }
 
 /* ---- the index ------------------------------------------------------------------------------- */
