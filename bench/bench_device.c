@@ -117,7 +117,7 @@ static void print_result(const bench *b, const result *r) {
 
 static void write_result(const bench *b, const result *r, FILE *to) {
     const tern_bench_shape *s = &r->c->shape;
-    const tern_format_info *format = tern_format_describe(r->c->row.format);
+    const tern_format_info *format = tern_format_describe(r->c->kernel.format);
 
     fprintf(to,
             "{\"name\": \"%s\", \"op\": \"%s\", \"format\": \"%s\", \"layout\": \"%s\", "
@@ -125,8 +125,8 @@ static void write_result(const bench *b, const result *r, FILE *to) {
             "\"calls\": %zu, \"rounds\": %zu, \"us\": %.3f, \"spread_percent\": %.2f, "
             "\"bytes\": %.0f, \"gbs\": %.3f, \"roof_percent\": %.2f, \"macs\": %.0f, "
             "\"gmacs\": %.3f}",
-            r->c->name, tern_op_name(r->c->row.op), format != NULL ? format->name : "none",
-            tern_layout_name(r->c->row.layout), s->rows, s->cols, s->n, s->tokens,
+            r->c->name, tern_op_name(r->c->kernel.op), format != NULL ? format->name : "none",
+            tern_layout_name(r->c->kernel.layout), s->rows, s->cols, s->n, s->tokens,
             answer_names[r->answer], r->time.calls, r->time.rounds, r->time.seconds * 1e6,
             r->time.spread * 100.0, r->bytes, a_second(r->bytes, r) * 1e-9, roof_percent(b, r),
             r->macs, a_second(r->macs, r) * 1e-9);

@@ -40,7 +40,7 @@ static tern_bench_operands *operands_for(tern_bench_state *state, const tern_ben
     drop_operands(thread);
     tern_bench_shape shape = c->shape;
     shape.room = tern_roofs_room(thread, c->threads);
-    tern_bench_operands *o = tern_bench_operands_new(c->row, &shape);
+    tern_bench_operands *o = tern_bench_operands_new(c->kernel, &shape);
     live[thread].operands = o;
     if (o == NULL) {
         tern_bench_fail(state, "no memory for the operands");
@@ -65,7 +65,7 @@ static void report(tern_bench_state *state, const tern_bench_case *c, const tern
                    double calls, double seconds) {
     const int thread = tern_bench_thread(state);
     const double read = tern_roof_read(c->level, thread, c->threads);
-    const double peak = tern_roof_macs(c->row->isa, tern_unit_of_row(c->row->name));
+    const double peak = tern_roof_macs(c->kernel->isa, tern_unit_of_kernel(c->kernel->name));
     const double bytes = tern_bench_bytes(o) * calls;
     const double macs = tern_bench_macs(o) * calls;
     tern_bench_rate(state, "bytes", bytes);
@@ -104,31 +104,31 @@ static const tern_bench_shape check_shape = {
     .rows = 52, .cols = 160, .tokens = 13, .n = 224, .copies = 3};
 
 /* The shape of a check, widened to whole blocks of the kernel's format. */
-static tern_bench_shape fitting(const tern_kernel_row *row) {
-    const tern_format_info *info = tern_format_describe(row->format);
+static tern_bench_shape fitting(const tern_kernel_row *kernel) {
+    const tern_format_info *info = tern_format_describe(kernel->format);
     tern_bench_shape shape = check_shape;
     if (info != NULL && info->block_elements > TERN_BLOCK)
         shape.cols = shape.n = 2 * info->block_elements;
     return shape;
 }
 
-/* Returns the number of rows whose answer is wrong. */
-static int check_all(const tern_kernel_row *rows, size_t count, uint64_t features) {
+/* Returns the number of kernels whose answer is wrong. */
+static int check_all(const tern_kernel_row *kernels, size_t count, uint64_t features) {
     int wrong = 0;
     size_t checked = 0;
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].fn.any == NULL || (rows[i].needs & ~features) != 0)
+        if (kernels[i].fn.any == NULL || (kernels[i].needs & ~features) != 0)
             continue;
-        const tern_bench_shape shape = fitting(&rows[i]);
-        tern_bench_operands *operands = tern_bench_operands_new(&rows[i], &shape);
+        const tern_bench_shape shape = fitting(&kernels[i]);
+        tern_bench_operands *operands = tern_bench_operands_new(&kernels[i], &shape);
         if (operands == NULL || !tern_bench_check(operands)) {
-            fprintf(stderr, "%s: differs from the reference\n", rows[i].name);
+            fprintf(stderr, "%s: differs from the reference\n", kernels[i].name);
             wrong++;
         }
         tern_bench_operands_free(operands);
         checked++;
     }
-    printf("%zu rows checked, %zu cannot run here, %d wrong\n", checked, count - checked, wrong);
+    printf("%zu kernels checked, %zu cannot run here, %d wrong\n", checked, count - checked, wrong);
     return wrong;
 }
 
@@ -160,7 +160,7 @@ static bool only_lists(int argc, char **argv) {
 int main(int argc, char **argv) {
     static char json[] = "--benchmark_format=json";
     size_t count = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     const uint64_t features = tern_cpu_features();
     const bool check = argc == 2 && strcmp(argv[1], "--check") == 0;
     const bool list = only_lists(argc, argv);
@@ -175,10 +175,10 @@ int main(int argc, char **argv) {
     }
     int status = 0;
     if (check) {
-        status = check_all(rows, count, features) + check_probes(features) > 0;
+        status = check_all(kernels, count, features) + check_probes(features) > 0;
     } else {
         tern_bench_case *cases = tern_bench_cases(features);
-        for (tern_bench_case *c = cases; c != NULL && c->row != NULL; c++)
+        for (tern_bench_case *c = cases; c != NULL && c->kernel != NULL; c++)
             tern_bench_register(c->name, run, c, c->threads);
         if (!list)
             tern_bench_describe_machine(features);

@@ -10,7 +10,7 @@
 #include "bench/roofs.h"
 
 typedef struct tern_bench_case {
-    const tern_kernel_row *row; /* NULL in the entry after the last case */
+    const tern_kernel_row *kernel; /* NULL in the entry after the last case */
     tern_bench_shape shape;     /* of one thread */
     tern_level level;
     int threads;
@@ -18,7 +18,7 @@ typedef struct tern_bench_case {
     char label[192]; /* "key=value ...", for programs that read the JSON */
 } tern_bench_case;
 
-/* All cases of the rows that a machine with these features can run; the caller frees them with
+/* All cases of the kernels that a machine with these features can run; the caller frees them with
  * free(). NULL: no memory. */
 tern_bench_case *tern_bench_cases(uint64_t features);
 

@@ -33,7 +33,7 @@ struct tern_device_operands {
 static size_t part_width(const tern_device_operands *u) {
     const tern_bench_operands *o = u->host;
 
-    return u->c->row.op == TERN_OP_ATTEND ? o->out_count / o->shape.tokens : o->out_count;
+    return u->c->kernel.op == TERN_OP_ATTEND ? o->out_count / o->shape.tokens : o->out_count;
 }
 
 /* Copies the rows of one part for every part; the caller frees the result. NULL: no memory. */
@@ -113,7 +113,7 @@ static void put_floats(making *m) {
 
     tern_bench_restore(o, o->out);
     u->out = put_spread(m, o->out);
-    if (u->c->row.op == TERN_OP_ATTEND)
+    if (u->c->kernel.op == TERN_OP_ATTEND)
         u->queries = put_spread(m, o->queries);
     u->in0 = put(m, o->in0, o->in_count * sizeof(float));
     u->in1 = put(m, o->in1, o->in_count * sizeof(float));
@@ -158,8 +158,8 @@ static void put_row(making *m) {
     const tern_bench_operands *o = u->host;
 
     u->ids = put(m, &first, sizeof first);
-    u->matrix = (tern_matrix){.format = o->row->format,
-                              .layout = o->row->layout,
+    u->matrix = (tern_matrix){.format = o->kernel->format,
+                              .layout = o->kernel->layout,
                               .rows = 1,
                               .cols = o->shape.n,
                               .scale = 1.0f,
@@ -173,7 +173,7 @@ static tern_status put_all(tern_device_operands *u, size_t bytes, tern_error *er
     put_quantized(&m);
     if (u->host->matrix_bytes > 0)
         put_copies(&m, bytes);
-    if (u->c->row.op == TERN_OP_EMBED)
+    if (u->c->kernel.op == TERN_OP_EMBED)
         put_row(&m);
     return m.status;
 }
@@ -186,7 +186,7 @@ tern_status tern_device_operands_new(tern_device *d, tern_device_stream *stream,
     if (u == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the operands");
     *u = (tern_device_operands){.d = d, .stream = stream, .c = c};
-    u->host = tern_bench_operands_new(&c->row, &c->shape);
+    u->host = tern_bench_operands_new(&c->kernel, &c->shape);
     if (u->host == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the operands");
     return put_all(u, bytes, err);
@@ -216,7 +216,7 @@ static tern_status multiply(tern_device_operands *u, tern_error *err) {
     const tern_tile all = tern_bench_whole(u->host);
 
     u->matrix.data = next_copy(u);
-    return (u->c->row.op == TERN_OP_GEMV ? ops->gemv : ops->gemm)(
+    return (u->c->kernel.op == TERN_OP_GEMV ? ops->gemv : ops->gemm)(
         u->d, u->stream, &u->matrix, &u->x, &all, u->out, u->matrix.rows, err);
 }
 
@@ -225,7 +225,7 @@ static tern_status attend(tern_device_operands *u, tern_error *err) {
     const tern_bench_shape *s = &u->c->shape;
     const size_t width = u->c->parts * part_width(u);
     const uint8_t *cache = next_copy(u);
-    const tern_device_attend a = {.format = u->c->row.format,
+    const tern_device_attend a = {.format = u->c->kernel.format,
                                   .q = u->queries,
                                   .q_stride = width,
                                   .k = cache,
@@ -246,7 +246,7 @@ static tern_status attend(tern_device_operands *u, tern_error *err) {
 /* One token, whose heads are the parts. */
 static tern_status rope(tern_device_operands *u, tern_error *err) {
     const size_t n = u->c->shape.n;
-    const tern_device_rope a = {.op = u->c->row.op,
+    const tern_device_rope a = {.op = u->c->kernel.op,
                                 .x = u->out,
                                 .stride = u->c->parts * n,
                                 .c = u->in1,
@@ -261,7 +261,7 @@ static tern_status rope(tern_device_operands *u, tern_error *err) {
 
 tern_status tern_device_call(tern_device_operands *u, tern_error *err) {
     const tern_device_ops *ops = u->d->ops;
-    const tern_op op = u->c->row.op;
+    const tern_op op = u->c->kernel.op;
     const size_t n = u->c->shape.n;
     const tern_device_rows a = {u->in0, n, n, 1, false}, b = {u->in1, n, n, 1, false};
     const tern_device_rows y = {u->out, n, n, 1, false};
@@ -291,7 +291,7 @@ tern_status tern_device_call(tern_device_operands *u, tern_error *err) {
     case TERN_OP_EMBED:
         return ops->embed(u->d, u->stream, &u->matrix, u->ids, 1.0f, &y, err);
     case TERN_OP_STORE:
-        return ops->store(u->d, u->stream, u->c->row.format, &a, u->out, n, err);
+        return ops->store(u->d, u->stream, u->c->kernel.format, &a, u->out, n, err);
     default:
         return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "%s: not measured", tern_op_name(op));
     }
@@ -304,7 +304,7 @@ static tern_status fetch_quantized(tern_device_operands *u, tern_error *err) {
     const tern_device_quantized *z = &u->quantized;
     const tern_bench_operands *o = u->host;
     const size_t bytes = o->scale_count * sizeof(float);
-    const size_t scales = u->c->row.op == TERN_OP_QUANTIZE_TOKEN ? sizeof(float) : bytes;
+    const size_t scales = u->c->kernel.op == TERN_OP_QUANTIZE_TOKEN ? sizeof(float) : bytes;
     tern_status status = ops->download(u->d, u->stream, o->q, z->q, o->q_bytes, err);
 
     if (status == TERN_OK)
@@ -318,7 +318,7 @@ tern_status tern_device_right(tern_device_operands *u, bool *right, tern_error *
     tern_bench_operands *o = u->host;
     const size_t bytes = o->out_count * u->c->parts * sizeof(float);
     const bool quantizes =
-        u->c->row.op == TERN_OP_QUANTIZE_TOKEN || u->c->row.op == TERN_OP_QUANTIZE_BLOCK;
+        u->c->kernel.op == TERN_OP_QUANTIZE_TOKEN || u->c->kernel.op == TERN_OP_QUANTIZE_BLOCK;
     float *all = tern_bench_zeroed(bytes);
     tern_status status;
 

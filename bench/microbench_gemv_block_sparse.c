@@ -149,7 +149,7 @@ static copies dense_copies(const trial *t) {
 /* ---- products -------------------------------------------------------------------------------- */
 
 /* Nanoseconds of a product: the fastest of several. */
-static double measure(const trial *t, copies *c, const tern_kernel_row *row, float *y) {
+static double measure(const trial *t, copies *c, const tern_kernel_row *kernel, float *y) {
     const tern_tile all = {0, 1, 0, t->rows};
     const size_t stride = (c->bytes + TERN_ALIGN) / TERN_ALIGN * TERN_ALIGN;
     const size_t rounds = t->check ? 1 : c->n < 12 ? 12 : c->n;
@@ -158,7 +158,7 @@ static double measure(const trial *t, copies *c, const tern_kernel_row *row, flo
         c->matrix.data = c->memory + c->next * stride;
         c->next = (c->next + 1) % c->n;
         const double begin = tern_clock_seconds();
-        row->fn.matmul(&c->matrix, &t->input, &all, y, t->rows);
+        kernel->fn.matmul(&c->matrix, &t->input, &all, y, t->rows);
         const double seconds = tern_clock_seconds() - begin;
         best = seconds < best ? seconds : best;
     }
@@ -176,12 +176,13 @@ static double largest_difference(const trial *t) {
 static const tern_kernel_row *dense_row(tern_format format, const char *isa, uint64_t mask) {
     const tern_layout layout = tern_format_layout(format);
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     for (size_t i = 0; i < count; i++)
-        if (rows[i].op == TERN_OP_GEMV && rows[i].layout == layout && rows[i].fn.any != NULL &&
-            (layout != TERN_LAYOUT_ROWS || rows[i].format == format) &&
-            strcmp(rows[i].isa, isa) == 0)
-            return &rows[i];
+        if (kernels[i].op == TERN_OP_GEMV && kernels[i].layout == layout &&
+            kernels[i].fn.any != NULL &&
+            (layout != TERN_LAYOUT_ROWS || kernels[i].format == format) &&
+            strcmp(kernels[i].isa, isa) == 0)
+            return &kernels[i];
     return tern_kernel_select(mask, TERN_OP_GEMV, format);
 }
 
@@ -234,25 +235,26 @@ static bool compare(trial *t, unsigned percent, uint64_t mask) {
     copies sparse = sparse_copies(t, &m), dense = dense_copies(t);
     const double weights = (double)t->rows * (double)t->cols;
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     bool same = true;
     for (size_t i = 0; i < count; i++) {
-        const tern_kernel_row *row = &rows[i];
-        if (row->op != TERN_OP_GEMV || row->layout != sparse.matrix.layout || row->fn.any == NULL ||
-            (row->needs & ~mask) != 0)
+        const tern_kernel_row *kernel = &kernels[i];
+        if (kernel->op != TERN_OP_GEMV || kernel->layout != sparse.matrix.layout ||
+            kernel->fn.any == NULL || (kernel->needs & ~mask) != 0)
             continue;
-        const double dense_ns = measure(t, &dense, dense_row(t->format, row->isa, mask), t->want);
-        const double sparse_ns = measure(t, &sparse, row, t->y);
+        const double dense_ns =
+            measure(t, &dense, dense_row(t->format, kernel->isa, mask), t->want);
+        const double sparse_ns = measure(t, &sparse, kernel, t->y);
         const double difference = largest_difference(t);
         same = same && difference == 0.0;
-        note_limit(t, row->isa, percent, dense_ns / sparse_ns);
+        note_limit(t, kernel->isa, percent, dense_ns / sparse_ns);
         const char *form = t->json
                                ? "%s{\"type\": \"%s\", \"isa\": \"%s\", \"stored_percent\": %u, "
                                  "\"dense_ns\": %.4f, \"sparse_ns\": %.4f, \"dense_gbs\": %.2f, "
                                  "\"sparse_gbs\": %.2f, \"times_as_fast\": %.2f, "
                                  "\"largest_difference\": %.3g}"
                                : "%s%-5s %-11s %7u %9.4f %9.4f %8.2f %8.2f %8.2f %10.3g\n";
-        printf(form, comma(t, t->n_products++), tern_format_describe(t->format)->name, row->isa,
+        printf(form, comma(t, t->n_products++), tern_format_describe(t->format)->name, kernel->isa,
                percent, dense_ns / weights, sparse_ns / weights, (double)dense.bytes / dense_ns,
                (double)sparse.bytes / sparse_ns, dense_ns / sparse_ns, difference);
     }

@@ -25,7 +25,7 @@ void *tern_bench_zeroed(size_t bytes) {
 }
 
 bool tern_bench_is_matmul(const tern_bench_operands *o) {
-    return o->row->op == TERN_OP_GEMV || o->row->op == TERN_OP_GEMM;
+    return o->kernel->op == TERN_OP_GEMV || o->kernel->op == TERN_OP_GEMM;
 }
 
 float tern_bench_scale(void) {
@@ -33,13 +33,13 @@ float tern_bench_scale(void) {
 }
 
 static void fill_weights(tern_bench_operands *o, size_t rows, size_t cols) {
-    tern_ref_fill_weights(o->row->format, TERN_REF_FILL_RANDOM, rows, cols, tern_bench_scale(),
+    tern_ref_fill_weights(o->kernel->format, TERN_REF_FILL_RANDOM, rows, cols, tern_bench_scale(),
                           &o->random, o->file);
 }
 
 /* A matrix in blocks of the usual size, all of them stored. */
-static tern_iebs all_blocks(const tern_kernel_row *row, size_t rows, size_t cols) {
-    tern_iebs m = {.format = row->format,
+static tern_iebs all_blocks(const tern_kernel_row *kernel, size_t rows, size_t cols) {
+    tern_iebs m = {.format = kernel->format,
                    .rows = (uint32_t)rows,
                    .cols = (uint32_t)cols,
                    .block_rows = 16,
@@ -49,27 +49,27 @@ static tern_iebs all_blocks(const tern_kernel_row *row, size_t rows, size_t cols
     return m;
 }
 
-static bool is_sparse(const tern_kernel_row *row) {
-    return tern_layout_sparse_format(row->layout) != TERN_FORMAT_NONE;
+static bool is_sparse(const tern_kernel_row *kernel) {
+    return tern_layout_sparse_format(kernel->layout) != TERN_FORMAT_NONE;
 }
 
 /* Bytes of a packed or sparse matrix; 0: the row reads the bytes of the file. */
-static size_t packed_bytes(const tern_kernel_row *row, size_t rows, size_t cols) {
-    const tern_iebs blocks = all_blocks(row, rows, cols);
-    return is_sparse(row) ? (size_t)tern_iebs_bytes(&blocks)
-                          : tern_packed_bytes(row->layout, rows, cols);
+static size_t packed_bytes(const tern_kernel_row *kernel, size_t rows, size_t cols) {
+    const tern_iebs blocks = all_blocks(kernel, rows, cols);
+    return is_sparse(kernel) ? (size_t)tern_iebs_bytes(&blocks)
+                             : tern_packed_bytes(kernel->layout, rows, cols);
 }
 
 static bool pack_blocks(tern_bench_operands *o) {
     const size_t rows = o->shape.rows, cols = o->shape.cols;
-    const tern_iebs m = all_blocks(o->row, rows, cols);
+    const tern_iebs m = all_blocks(o->kernel, rows, cols);
     bool *stored = malloc(m.blocks);
     float *weights = malloc(rows * cols * sizeof *weights);
     const bool memory = stored != NULL && weights != NULL;
     if (memory) {
         memset(stored, true, m.blocks);
         for (size_t r = 0; r < rows; r++)
-            tern_dequantize_row(o->row->format, o->file, cols, r, 1.0f, weights + r * cols);
+            tern_dequantize_row(o->kernel->format, o->file, cols, r, 1.0f, weights + r * cols);
         tern_iebs_write(&m, stored, weights, o->packed);
     }
     free(weights);
@@ -79,16 +79,16 @@ static bool pack_blocks(tern_bench_operands *o) {
 
 static bool pack_matrix(tern_bench_operands *o) {
     const tern_bench_shape *s = &o->shape;
-    return is_sparse(o->row)
+    return is_sparse(o->kernel)
                ? pack_blocks(o)
-               : tern_pack_rows(o->row->format, o->file, s->rows, s->cols, o->row->layout, 0,
+               : tern_pack_rows(o->kernel->format, o->file, s->rows, s->cols, o->kernel->layout, 0,
                                 s->rows, o->packed, NULL) == TERN_OK;
 }
 
-size_t tern_bench_matrix_bytes(const tern_kernel_row *row, size_t rows, size_t cols) {
-    const size_t packed = packed_bytes(row, rows, cols);
+size_t tern_bench_matrix_bytes(const tern_kernel_row *kernel, size_t rows, size_t cols) {
+    const size_t packed = packed_bytes(kernel, rows, cols);
     uint64_t file = 0;
-    if (packed == 0 && tern_format_bytes(row->format, rows, cols, &file) != TERN_OK)
+    if (packed == 0 && tern_format_bytes(kernel->format, rows, cols, &file) != TERN_OK)
         return 0;
     return packed ? packed : (size_t)file;
 }
@@ -96,22 +96,22 @@ size_t tern_bench_matrix_bytes(const tern_kernel_row *row, size_t rows, size_t c
 static bool make_matrix(tern_bench_operands *o) {
     const tern_bench_shape *s = &o->shape;
     uint64_t bytes = 0;
-    if (tern_format_bytes(o->row->format, s->rows, s->cols, &bytes) != TERN_OK)
+    if (tern_format_bytes(o->kernel->format, s->rows, s->cols, &bytes) != TERN_OK)
         return false;
     o->file_bytes = (size_t)bytes;
     o->file = tern_bench_zeroed(o->file_bytes);
-    const size_t packed = packed_bytes(o->row, s->rows, s->cols);
+    const size_t packed = packed_bytes(o->kernel, s->rows, s->cols);
     o->packed = tern_bench_zeroed(packed);
     if (o->file == NULL || o->packed == NULL)
         return false;
     fill_weights(o, s->rows, s->cols);
-    o->matrix = (tern_matrix){.format = o->row->format,
-                              .layout = o->row->layout,
+    o->matrix = (tern_matrix){.format = o->kernel->format,
+                              .layout = o->kernel->layout,
                               .rows = s->rows,
                               .cols = s->cols,
                               .scale = tern_bench_scale(),
                               .data = packed ? o->packed : o->file};
-    o->matrix_bytes = tern_bench_matrix_bytes(o->row, s->rows, s->cols);
+    o->matrix_bytes = tern_bench_matrix_bytes(o->kernel, s->rows, s->cols);
     return packed == 0 || pack_matrix(o);
 }
 
@@ -147,7 +147,7 @@ static void take_next_copy(tern_bench_operands *o) {
 static void quantize_input(tern_bench_operands *o, size_t q_stride, size_t blocks) {
     for (size_t t = 0; t < o->shape.tokens; t++) {
         const float *x = o->in0 + t * o->shape.cols;
-        if (tern_layout_input(o->row->layout) == TERN_INPUT_TOKEN)
+        if (tern_layout_input(o->kernel->layout) == TERN_INPUT_TOKEN)
             tern_ref_quantize_token(x, o->shape.cols, o->q + t * q_stride, o->d + t, o->sum + t);
         else
             tern_ref_quantize_block(x, o->shape.cols, o->q + t * q_stride, o->d + t * blocks,
@@ -172,20 +172,20 @@ static void float_counts(tern_bench_operands *o) {
     if (tern_bench_is_matmul(o)) {
         o->in_count = s->tokens * s->cols;
         o->out_count = s->tokens * s->rows;
-    } else if (o->row->op == TERN_OP_ATTEND) {
+    } else if (o->kernel->op == TERN_OP_ATTEND) {
         o->in_count = s->n * ATTEND_DIM; /* keys in in0, values in in1 */
         o->out_count = s->tokens * ATTEND_GROUP * ATTEND_DIM;
-    } else if (o->row->op == TERN_OP_GEMV_SPARSE) {
+    } else if (o->kernel->op == TERN_OP_GEMV_SPARSE) {
         o->in_count = s->cols; /* in1: the bias; requires cols >= rows */
         o->out_count = s->rows;
-    } else if (o->row->op == TERN_OP_EMBED) {
+    } else if (o->kernel->op == TERN_OP_EMBED) {
         o->in_count = s->n;
     }
 }
 
 /* Stores keys as rows of the cache, then values, in one operand like a matrix. */
 static bool make_cache(tern_bench_operands *o) {
-    const size_t row_bytes = tern_cache_row_bytes(o->row->format, ATTEND_DIM);
+    const size_t row_bytes = tern_cache_row_bytes(o->kernel->format, ATTEND_DIM);
     const size_t n = o->shape.n;
     o->matrix_bytes = 2 * n * row_bytes;
     uint8_t *rows = o->packed = tern_bench_zeroed(o->matrix_bytes);
@@ -198,8 +198,9 @@ static bool make_cache(tern_bench_operands *o) {
     for (size_t i = 0; i < heads * ATTEND_DIM; i++)
         o->queries[i] = uniform(&o->random);
     for (size_t j = 0; j < n; j++) {
-        tern_ref_store(o->row->format, o->in0 + j * ATTEND_DIM, ATTEND_DIM, rows + j * row_bytes);
-        tern_ref_store(o->row->format, o->in1 + j * ATTEND_DIM, ATTEND_DIM,
+        tern_ref_store(o->kernel->format, o->in0 + j * ATTEND_DIM, ATTEND_DIM,
+                       rows + j * row_bytes);
+        tern_ref_store(o->kernel->format, o->in1 + j * ATTEND_DIM, ATTEND_DIM,
                        rows + (n + j) * row_bytes);
     }
     o->matrix.data = rows;
@@ -268,7 +269,7 @@ static bool make_quantized(tern_bench_operands *o) {
 /* Makes one embedding row in the file's layout. */
 static bool make_row(tern_bench_operands *o) {
     uint64_t bytes = 0;
-    if (tern_format_bytes(o->row->format, 1, o->shape.n, &bytes) != TERN_OK)
+    if (tern_format_bytes(o->kernel->format, 1, o->shape.n, &bytes) != TERN_OK)
         return false;
     o->file_bytes = (size_t)bytes;
     o->file = tern_bench_zeroed(o->file_bytes);
@@ -277,18 +278,18 @@ static bool make_row(tern_bench_operands *o) {
     return o->file != NULL;
 }
 
-tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
+tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *kernel,
                                              const tern_bench_shape *shape) {
     tern_bench_operands *o = calloc(1, sizeof *o);
     if (o == NULL)
         return NULL;
-    o->row = row;
+    o->kernel = kernel;
     o->shape = *shape;
     o->random = 42;
     if (make_floats(o) && make_quantized(o) && (!tern_bench_is_matmul(o) || make_matrix(o)) &&
-        (row->op != TERN_OP_ATTEND || make_cache(o)) && make_copies(o) &&
-        (row->op != TERN_OP_EMBED || make_row(o)) &&
-        (row->op != TERN_OP_GEMV_SPARSE || make_sparse(o)))
+        (kernel->op != TERN_OP_ATTEND || make_cache(o)) && make_copies(o) &&
+        (kernel->op != TERN_OP_EMBED || make_row(o)) &&
+        (kernel->op != TERN_OP_GEMV_SPARSE || make_sparse(o)))
         return o;
     tern_bench_operands_free(o);
     return NULL;
@@ -315,7 +316,7 @@ tern_attend_args tern_bench_attention(tern_bench_operands *o) {
                               .q_stride = ATTEND_GROUP * ATTEND_DIM,
                               .k = o->matrix.data,
                               .v = (const uint8_t *)o->matrix.data + o->matrix_bytes / 2,
-                              .page_stride = tern_cache_page_bytes(o->row->format, ATTEND_DIM),
+                              .page_stride = tern_cache_page_bytes(o->kernel->format, ATTEND_DIM),
                               .scale = 1.0f / sqrtf((float)ATTEND_DIM),
                               .scratch = o->scratch};
 }
@@ -326,7 +327,7 @@ tern_tile tern_bench_whole(const tern_bench_operands *o) {
 
 /* Operations that work in place get a fresh copy of their input in out. */
 void tern_bench_restore(tern_bench_operands *o, float *out) {
-    const tern_op op = o->row->op;
+    const tern_op op = o->kernel->op;
     if (op == TERN_OP_ROPE_NORM || op == TERN_OP_ROPE_NEOX || op == TERN_OP_SOFTMAX ||
         op == TERN_OP_ADD)
         memcpy(out, o->in0, o->out_count * sizeof(float));
@@ -337,79 +338,79 @@ static void call_with_copy(tern_bench_operands *o) {
     const tern_tile tile = tern_bench_whole(o);
     take_next_copy(o);
     if (tern_bench_is_matmul(o)) {
-        o->row->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
+        o->kernel->fn.matmul(&o->matrix, &o->x, &tile, o->out, o->shape.rows);
         return;
     }
     const tern_attend_args args = tern_bench_attention(o);
-    tern_attend_all(o->row, &args, o->states, o->out, ATTEND_GROUP * ATTEND_DIM);
+    tern_attend_all(o->kernel, &args, o->states, o->out, ATTEND_GROUP * ATTEND_DIM);
 }
 
 void tern_bench_call(tern_bench_operands *o) {
     const size_t n = o->shape.n;
     tern_bench_restore(o, o->out);
-    switch (o->row->op) {
+    switch (o->kernel->op) {
     case TERN_OP_GEMV:
     case TERN_OP_GEMM:
     case TERN_OP_ATTEND:
         call_with_copy(o);
         break;
     case TERN_OP_QUANTIZE_TOKEN:
-        o->row->fn.quantize_token(o->in0, n, o->q, o->d, o->sum);
+        o->kernel->fn.quantize_token(o->in0, n, o->q, o->d, o->sum);
         break;
     case TERN_OP_QUANTIZE_BLOCK:
-        o->row->fn.quantize_block(o->in0, n, o->q, o->d, o->sum);
+        o->kernel->fn.quantize_block(o->in0, n, o->q, o->d, o->sum);
         break;
     case TERN_OP_RMSNORM:
-        o->row->fn.rmsnorm(o->in0, o->in1, n, 1e-5f, o->out);
+        o->kernel->fn.rmsnorm(o->in0, o->in1, n, 1e-5f, o->out);
         break;
     case TERN_OP_ROPE_NORM:
     case TERN_OP_ROPE_NEOX:
-        o->row->fn.rope(o->out, o->in1, o->in1 + n / 2, n / 2);
+        o->kernel->fn.rope(o->out, o->in1, o->in1 + n / 2, n / 2);
         break;
     case TERN_OP_SOFTMAX:
-        o->row->fn.softmax(o->out, n);
+        o->kernel->fn.softmax(o->out, n);
         break;
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
     case TERN_OP_GATE_GELU:
-        o->row->fn.gate(o->in0, o->in1, n, o->out);
+        o->kernel->fn.gate(o->in0, o->in1, n, o->out);
         break;
     case TERN_OP_LAYERNORM:
-        o->row->fn.layernorm(o->in0, o->in1, o->in1, n, 1e-5f, o->out);
+        o->kernel->fn.layernorm(o->in0, o->in1, o->in1, n, 1e-5f, o->out);
         break;
     case TERN_OP_BIAS_RELU:
     case TERN_OP_BIAS_RELU2:
     case TERN_OP_BIAS_SILU:
     case TERN_OP_BIAS_GELU:
     case TERN_OP_BIAS_TANH:
-        o->row->fn.bias(o->in0, o->in1, n, o->out);
+        o->kernel->fn.bias(o->in0, o->in1, n, o->out);
         break;
     case TERN_OP_ADD:
-        o->row->fn.add(o->out, o->in1, n);
+        o->kernel->fn.add(o->out, o->in1, n);
         break;
     case TERN_OP_EMBED:
-        o->row->fn.embed(o->file, n, o->out);
+        o->kernel->fn.embed(o->file, n, o->out);
         break;
     case TERN_OP_STORE:
-        o->row->fn.store(o->in0, n, o->out);
+        o->kernel->fn.store(o->in0, n, o->out);
         break;
     case TERN_OP_HADAMARD:
-        o->row->fn.hadamard(o->in0, NULL, NULL, n, tern_bench_hadamard_block(n), o->out);
+        o->kernel->fn.hadamard(o->in0, NULL, NULL, n, tern_bench_hadamard_block(n), o->out);
         break;
     case TERN_OP_GEMV_SPARSE:
-        o->row->fn.gemv_sparse(&o->sparse, o->in0, 0, o->shape.rows, o->out);
+        o->kernel->fn.gemv_sparse(&o->sparse, o->in0, 0, o->shape.rows, o->out);
         break;
     default: /* tanh, and roundings to another precision, whose functions have the same type */
-        o->row->fn.tanh(o->in0, n, o->out);
+        o->kernel->fn.tanh(o->in0, n, o->out);
     }
 }
 
 double tern_bench_bytes(const tern_bench_operands *o) {
     if (tern_bench_is_matmul(o))
         return (double)o->matrix_bytes;
-    if (o->row->op == TERN_OP_EMBED)
+    if (o->kernel->op == TERN_OP_EMBED)
         return (double)o->file_bytes;
-    if (o->row->op == TERN_OP_ATTEND || o->row->op == TERN_OP_GEMV_SPARSE)
+    if (o->kernel->op == TERN_OP_ATTEND || o->kernel->op == TERN_OP_GEMV_SPARSE)
         return (double)o->matrix_bytes;
     return (double)(o->in_count * sizeof(float));
 }
@@ -421,9 +422,9 @@ double tern_bench_weights(const tern_bench_operands *o) {
 double tern_bench_macs(const tern_bench_operands *o) {
     if (tern_bench_is_matmul(o))
         return tern_bench_weights(o) * (double)o->shape.tokens;
-    if (o->row->op == TERN_OP_GEMV_SPARSE)
+    if (o->kernel->op == TERN_OP_GEMV_SPARSE)
         return (double)(o->matrix_bytes / sizeof(float));
-    if (o->row->op != TERN_OP_ATTEND)
+    if (o->kernel->op != TERN_OP_ATTEND)
         return 0.0;
     const double tokens = (double)o->shape.tokens; /* each sees one position less than the next */
     return 2.0 * ATTEND_GROUP * ATTEND_DIM * tokens * ((double)o->shape.n - (tokens - 1.0) / 2.0);

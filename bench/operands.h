@@ -27,10 +27,10 @@ static inline size_t tern_bench_hadamard_block(size_t n) {
 }
 
 /* Bytes of a rows x cols matrix as the row reads it; 0 for a shape that the format cannot have. */
-size_t tern_bench_matrix_bytes(const tern_kernel_row *row, size_t rows, size_t cols);
+size_t tern_bench_matrix_bytes(const tern_kernel_row *kernel, size_t rows, size_t cols);
 
 /* Builds operands; NULL when memory is short. */
-tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *row,
+tern_bench_operands *tern_bench_operands_new(const tern_kernel_row *kernel,
                                              const tern_bench_shape *shape);
 void tern_bench_operands_free(tern_bench_operands *o);
 

@@ -16,7 +16,7 @@
 static bool check_quantized(tern_bench_operands *o) {
     const size_t n = o->shape.n;
     const size_t padded = (n + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
-    const bool token = o->row->op == TERN_OP_QUANTIZE_TOKEN;
+    const bool token = o->kernel->op == TERN_OP_QUANTIZE_TOKEN;
     const size_t scales = token ? 1 : (n + TERN_BLOCK - 1) / TERN_BLOCK;
     int8_t *q = tern_bench_zeroed(padded);
     float *d = tern_bench_zeroed(scales * sizeof *d);
@@ -37,12 +37,12 @@ static bool check_quantized(tern_bench_operands *o) {
 /* Compares groups of 16 rows, so few that the reference takes a fraction of a second. */
 static bool check_matmul(tern_bench_operands *o) {
     const tern_bench_shape *s = &o->shape;
-    const tern_ref_matrix matrix = {.format = o->row->format,
+    const tern_ref_matrix matrix = {.format = o->kernel->format,
                                     .file = o->file,
                                     .rows = s->rows,
                                     .cols = s->cols,
                                     .scale = tern_bench_scale(),
-                                    .input = tern_layout_input(o->row->layout)};
+                                    .input = tern_layout_input(o->kernel->layout)};
     const size_t groups = (size_t)(tern_bench_macs(o) / MOST_CHECKED_MACS) + 1;
     for (size_t r = 0; r < s->rows; r += groups * TERN_ROW_GROUP) {
         const size_t rows = s->rows - r < TERN_ROW_GROUP ? s->rows - r : TERN_ROW_GROUP;
@@ -59,13 +59,13 @@ static bool check_matmul(tern_bench_operands *o) {
 
 static void attend_reference(tern_bench_operands *o) {
     const tern_attend_args args = tern_bench_attention(o);
-    tern_ref_attend(o->row->format, &args, o->expected, ATTEND_GROUP * ATTEND_DIM);
+    tern_ref_attend(o->kernel->format, &args, o->expected, ATTEND_GROUP * ATTEND_DIM);
 }
 
 static void call_reference(tern_bench_operands *o) {
     const size_t n = o->shape.n;
     tern_bench_restore(o, o->expected);
-    switch (o->row->op) {
+    switch (o->kernel->op) {
     case TERN_OP_RMSNORM:
         tern_ref_rmsnorm(o->in0, o->in1, n, 1e-5f, o->expected);
         break;
@@ -84,7 +84,7 @@ static void call_reference(tern_bench_operands *o) {
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
     case TERN_OP_GATE_GELU:
-        tern_ref_gate(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
+        tern_ref_gate(tern_ref_activation_of(o->kernel->op), o->in0, o->in1, n, o->expected);
         break;
     case TERN_OP_LAYERNORM:
         tern_ref_layernorm(o->in0, o->in1, o->in1, n, 1e-5f, o->expected);
@@ -94,7 +94,7 @@ static void call_reference(tern_bench_operands *o) {
     case TERN_OP_BIAS_SILU:
     case TERN_OP_BIAS_GELU:
     case TERN_OP_BIAS_TANH:
-        tern_ref_bias(tern_ref_activation_of(o->row->op), o->in0, o->in1, n, o->expected);
+        tern_ref_bias(tern_ref_activation_of(o->kernel->op), o->in0, o->in1, n, o->expected);
         break;
     case TERN_OP_TANH:
         for (size_t i = 0; i < n; i++)
@@ -104,7 +104,7 @@ static void call_reference(tern_bench_operands *o) {
         tern_ref_add(o->expected, o->in1, n);
         break;
     case TERN_OP_EMBED:
-        tern_ref_embed(o->row->format, o->file, n, o->expected);
+        tern_ref_embed(o->kernel->format, o->file, n, o->expected);
         break;
     case TERN_OP_HADAMARD:
         tern_ref_hadamard(o->in0, NULL, NULL, n, tern_bench_hadamard_block(n), o->expected);
@@ -113,11 +113,11 @@ static void call_reference(tern_bench_operands *o) {
         tern_ref_gemv_sparse(&o->sparse, o->in0, o->expected);
         break;
     case TERN_OP_STORE:
-        tern_ref_store(o->row->format, o->in0, n, o->expected);
+        tern_ref_store(o->kernel->format, o->in0, n, o->expected);
         break;
     default: /* products: check_matmul; quantize: check_quantized */
-        if (tern_op_rounds(o->row->op))
-            tern_ref_round(o->row->op, o->in0, n, o->expected);
+        if (tern_op_rounds(o->kernel->op))
+            tern_ref_round(o->kernel->op, o->in0, n, o->expected);
         break;
     }
 }
@@ -125,7 +125,7 @@ static void call_reference(tern_bench_operands *o) {
 bool tern_bench_right(tern_bench_operands *o) {
     if (tern_bench_is_matmul(o))
         return check_matmul(o);
-    if (o->row->op == TERN_OP_QUANTIZE_TOKEN || o->row->op == TERN_OP_QUANTIZE_BLOCK)
+    if (o->kernel->op == TERN_OP_QUANTIZE_TOKEN || o->kernel->op == TERN_OP_QUANTIZE_BLOCK)
         return check_quantized(o);
     call_reference(o);
     return memcmp(o->out, o->expected, o->out_count * sizeof(float)) == 0;

@@ -9,7 +9,7 @@
 enum { ATTEND_DIM = 128, ATTEND_GROUP = 4 };
 
 struct tern_bench_operands {
-    const tern_kernel_row *row;
+    const tern_kernel_row *kernel;
     tern_bench_shape shape;
     uint64_t random;
     /* matrix products */

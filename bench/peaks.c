@@ -24,17 +24,17 @@ const tern_probe *const *tern_probes(size_t *count) {
     return all;
 }
 
-tern_unit tern_unit_of_row(const char *row_name) {
+tern_unit tern_unit_of_kernel(const char *kernel_name) {
     static const struct {
-        const char *row;
+        const char *kernel;
         tern_unit unit;
     } units[] = {
-#define TERN_ROW_UNIT(row, unit) {#row, TERN_UNIT_##unit},
+#define TERN_ROW_UNIT(kernel, unit) {#kernel, TERN_UNIT_##unit},
 #include "gen/units.inc"
 #undef TERN_ROW_UNIT
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(units[i].row, row_name) == 0)
+        if (strcmp(units[i].kernel, kernel_name) == 0)
             return units[i].unit;
     return TERN_UNIT_NONE;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The ways in which a kernel multiplies: X(NAME, text). codegen/gen.py says which row uses
+/* The ways in which a kernel multiplies: X(NAME, text). codegen/gen.py says which kernel uses
  * which. */
 #define TERN_UNIT_LIST(X)                                                                          \
     X(TILES, "int8 tiles")   /* tile_multiply: int8 times int8, 16 x 16 sums at once */            \
@@ -74,7 +74,7 @@ typedef struct tern_probe {
 const tern_probe *const *tern_probes(size_t *count);
 
 /* The way in which the row of that name multiplies. */
-tern_unit tern_unit_of_row(const char *row_name);
+tern_unit tern_unit_of_kernel(const char *row_name);
 
 const char *tern_unit_name(tern_unit unit);
 

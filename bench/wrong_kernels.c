@@ -8,7 +8,7 @@
 
 static const float ERROR = 0.5f;
 
-/* Computes the product with another row, then adds an error to the last row of the tile. */
+/* Computes the product with another kernel, then adds an error to the last row of the tile. */
 static void spoil(tern_matmul_fn *right, const tern_matrix *w, const tern_activations *x,
                   const tern_tile *tile, float *y, size_t y_stride) {
     right(w, x, tile, y, y_stride);

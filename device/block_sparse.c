@@ -24,11 +24,11 @@ static tern_status check(const tern_block_sparse *w, const float *x, const float
     return TERN_OK;
 }
 
-tern_status tern_block_sparse_gemv(const tern_kernel_row *row, const tern_block_sparse *w,
+tern_status tern_block_sparse_gemv(const tern_kernel_row *kernel, const tern_block_sparse *w,
                                    const float *x, float *y, tern_error *err) {
     const tern_status status = check(w, x, y, err);
 
     if (status == TERN_OK)
-        row->fn.gemv_sparse(w, x, 0, w->rows, y);
+        kernel->fn.gemv_sparse(w, x, 0, w->rows, y);
     return status;
 }

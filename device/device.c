@@ -25,9 +25,9 @@ const char *tern_device_name(tern_device_kind kind) {
     return (unsigned)kind < TERN_DEVICE_COUNT ? names[kind] : NULL;
 }
 
-tern_device_kind tern_device_of_row(const tern_kernel_row *row) {
+tern_device_kind tern_device_of_row(const tern_kernel_row *kernel) {
     for (int kind = TERN_DEVICE_CPU + 1; kind < TERN_DEVICE_COUNT; kind++)
-        if (strcmp(row->isa, names[kind]) == 0)
+        if (strcmp(kernel->isa, names[kind]) == 0)
             return (tern_device_kind)kind;
     return TERN_DEVICE_CPU;
 }
@@ -66,12 +66,12 @@ void tern_device_close(tern_device **device) {
 const tern_kernel_row *tern_device_kernel(tern_device_kind kind, tern_op op, tern_format format,
                                           tern_layout layout) {
     size_t n = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&n);
+    const tern_kernel_row *kernels = tern_kernel_rows(&n);
     const bool packed = layout != TERN_LAYOUT_ROWS && layout != TERN_LAYOUT_NONE;
     for (size_t i = 0; i < n; i++)
-        if (rows[i].op == op && tern_device_of_row(&rows[i]) == kind && rows[i].layout == layout &&
-            (packed || rows[i].format == format))
-            return &rows[i];
+        if (kernels[i].op == op && tern_device_of_row(&kernels[i]) == kind &&
+            kernels[i].layout == layout && (packed || kernels[i].format == format))
+            return &kernels[i];
     return NULL;
 }
 

@@ -19,7 +19,7 @@ typedef struct tern_mirror_kernel {
     tern_op op;
     tern_format format;
     tern_layout layout;
-    const tern_kernel_row *row; /* NULL: it has none in the table */
+    const tern_kernel_row *kernel; /* NULL: it has none in the table */
 } tern_mirror_kernel;
 
 enum { TERN_MIRROR_KERNELS = 64 }; /* that are remembered */

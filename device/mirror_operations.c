@@ -69,7 +69,7 @@ static const tern_kernel_row *kernel_of(tern_mirror *m, tern_op op, tern_format 
     for (size_t i = 0; i < m->n_kernels; i++) {
         const tern_mirror_kernel *k = &m->kernels[i];
         if (k->op == op && k->format == format && k->layout == layout)
-            return k->row;
+            return k->kernel;
     }
     const tern_kernel_row *kernel = tern_device_kernel(m->base.kind, op, format, layout);
     if (m->n_kernels < TERN_MIRROR_KERNELS)

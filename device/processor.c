@@ -16,14 +16,14 @@ const tern_kernel_row *tern_processor_row(const tern_device *d, tern_op op, tern
                                           tern_error *err) {
     const tern_processor_device *p = (const tern_processor_device *)d;
     const tern_format_info *info = tern_format_describe(format);
-    const tern_kernel_row *row = p->rows[op][format];
+    const tern_kernel_row *kernel = p->rows[op][format];
 
-    if (row == NULL)
-        row = tern_kernel_select(p->mask, op, format);
-    if (row == NULL)
+    if (kernel == NULL)
+        kernel = tern_kernel_select(p->mask, op, format);
+    if (kernel == NULL)
         (void)tern_fail(err, TERN_ERR_KERNEL, "cpu: no kernel for %s of %s", tern_op_name(op),
                         info != NULL ? info->name : "floats");
-    return row;
+    return kernel;
 }
 
 size_t tern_elements_bytes(tern_format format, size_t n) {

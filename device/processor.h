@@ -52,10 +52,10 @@ const tern_kernel_row *tern_processor_row(const tern_device *d, tern_op op, tern
 
 /* An operation runs a kernel for the lane of the stream: the first lane counts for all. */
 static inline void tern_processor_ran(const tern_device *d, tern_device_stream *stream,
-                                      const tern_kernel_row *row) {
+                                      const tern_kernel_row *kernel) {
     const tern_lane *lane = tern_lane_of(stream);
     if (lane == NULL || lane->worker.index == 0)
-        tern_tally_count(((const tern_processor_device *)d)->tally, row);
+        tern_tally_count(((const tern_processor_device *)d)->tally, kernel);
 }
 
 /* Bytes of n elements of a format, whole blocks. */

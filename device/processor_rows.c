@@ -50,15 +50,15 @@ tern_status tern_processor_quantize_token(tern_device *d, tern_device_stream *st
     const tern_status status = tern_check_quantize("quantize_token", x, out, true, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row =
+    const tern_kernel_row *kernel =
         tern_processor_row(d, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_quantize(stream, x, out);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.quantize_token(row_at(x, t), x->n, out->q + t * out->q_stride, out->s + t,
-                               out->sum + t);
+        kernel->fn.quantize_token(row_at(x, t), x->n, out->q + t * out->q_stride, out->s + t,
+                                  out->sum + t);
     return TERN_OK;
 }
 
@@ -68,15 +68,15 @@ tern_status tern_processor_quantize_block(tern_device *d, tern_device_stream *st
     const tern_status status = tern_check_quantize("quantize_block", x, out, false, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row =
+    const tern_kernel_row *kernel =
         tern_processor_row(d, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_quantize(stream, x, out);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.quantize_block(row_at(x, t), x->n, out->q + t * out->q_stride,
-                               out->d + t * out->d_stride, out->block_sum + t * out->d_stride);
+        kernel->fn.quantize_block(row_at(x, t), x->n, out->q + t * out->q_stride,
+                                  out->d + t * out->d_stride, out->block_sum + t * out->d_stride);
     return TERN_OK;
 }
 
@@ -88,13 +88,13 @@ tern_status tern_processor_rmsnorm(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_norm(x, g, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_RMSNORM, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_RMSNORM, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.rmsnorm(row_at(x, t), g, x->n, eps, row_at(y, t));
+        kernel->fn.rmsnorm(row_at(x, t), g, x->n, eps, row_at(y, t));
     return TERN_OK;
 }
 
@@ -104,13 +104,13 @@ tern_status tern_processor_layernorm(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_norm(x, b != NULL ? g : NULL, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_LAYERNORM, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_LAYERNORM, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.layernorm(row_at(x, t), g, b, x->n, eps, row_at(y, t));
+        kernel->fn.layernorm(row_at(x, t), g, b, x->n, eps, row_at(y, t));
     return TERN_OK;
 }
 
@@ -121,13 +121,13 @@ tern_status tern_processor_hadamard(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_hadamard(x, block, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_HADAMARD, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_HADAMARD, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.hadamard(row_at(x, t), before, after, x->n, block, row_at(y, t));
+        kernel->fn.hadamard(row_at(x, t), before, after, x->n, block, row_at(y, t));
     return TERN_OK;
 }
 
@@ -136,13 +136,13 @@ tern_status tern_processor_softmax(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_rows("softmax", x, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, NULL, x);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.softmax(row_at(x, t), x->n);
+        kernel->fn.softmax(row_at(x, t), x->n);
     return TERN_OK;
 }
 
@@ -152,17 +152,17 @@ tern_status tern_processor_gate(tern_device *d, tern_device_stream *stream, tern
     const tern_status status = tern_check_gate(op, g, u, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, op, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, op, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     tern_lane *lane = tern_lane_of(stream);
     const tern_lane_use uses[] = {tern_lane_use_rows(g, y, false), tern_lane_use_rows(u, y, false),
                                   tern_lane_use_rows(y, y, true)};
     tern_lane_enter(lane, uses, 3);
     const tern_part part = tern_lane_rows(lane, y);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.gate(row_at(g, t), row_at(u, t), y->n, row_at(y, t));
+        kernel->fn.gate(row_at(g, t), row_at(u, t), y->n, row_at(y, t));
     return TERN_OK;
 }
 
@@ -172,13 +172,13 @@ tern_status tern_processor_round(tern_device *d, tern_device_stream *stream, ter
     const tern_status status = tern_check_round(op, x, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, op, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, op, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.tanh(row_at(x, t), x->n, row_at(y, t));
+        kernel->fn.tanh(row_at(x, t), x->n, row_at(y, t));
     return TERN_OK;
 }
 
@@ -188,13 +188,13 @@ tern_status tern_processor_add(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_pair("add", x, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, y, x);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.add(row_at(x, t), row_at(y, t), x->n);
+        kernel->fn.add(row_at(x, t), row_at(y, t), x->n);
     return TERN_OK;
 }
 
@@ -217,15 +217,15 @@ tern_status tern_processor_embed(tern_device *d, tern_device_stream *stream, con
     const tern_status status = tern_check_embed(w, ids, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_EMBED, w->format, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_EMBED, w->format, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const size_t row_bytes = tern_elements_bytes(w->format, w->cols);
     const tern_part part = enter_rows(stream, NULL, y);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++) {
         float *const x = row_at(y, t);
-        row->fn.embed((const uint8_t *)w->data + (size_t)ids[t] * row_bytes, y->n, x);
+        kernel->fn.embed((const uint8_t *)w->data + (size_t)ids[t] * row_bytes, y->n, x);
         for (size_t i = 0; factor != 1.0f && i < y->n; i++)
             x[i] *= factor;
     }
@@ -238,8 +238,8 @@ tern_status tern_processor_store(tern_device *d, tern_device_stream *stream, ter
     const tern_status status = tern_check_rows("store", x, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_STORE, format, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_STORE, format, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     if (out == NULL || stride < x->n)
         return tern_fail(err, TERN_ERR_ARG, "store: rows of %zu do not fit in %zu", x->n, stride);
@@ -253,9 +253,9 @@ tern_status tern_processor_store(tern_device *d, tern_device_stream *stream, ter
                                    .writes = true}};
     tern_lane_enter(lane, uses, 2);
     const tern_part part = tern_lane_rows(lane, x);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t t = part.begin; t < part.end; t++)
-        row->fn.store(row_at(x, t), x->n, (uint8_t *)out + t * row_bytes);
+        kernel->fn.store(row_at(x, t), x->n, (uint8_t *)out + t * row_bytes);
     return TERN_OK;
 }
 
@@ -301,8 +301,8 @@ tern_status tern_processor_rope(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_rope(a, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, a->op, TERN_FORMAT_NONE, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, a->op, TERN_FORMAT_NONE, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     tern_lane *lane = tern_lane_of(stream);
     const size_t angles = a->tokens * a->half * sizeof *a->c;
@@ -311,11 +311,11 @@ tern_status tern_processor_rope(tern_device *d, tern_device_stream *stream,
         tern_lane_use_heads(a->x, a->stride, a->dim, a->tokens, a->heads, true)};
     tern_lane_enter(lane, uses, 3);
     const tern_part part = tern_lane_part(lane, a->tokens * a->heads);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t i = part.begin; i < part.end; i++) {
         const size_t t = i / a->heads;
-        row->fn.rope(a->x + t * a->stride + i % a->heads * a->dim, a->c + t * a->half,
-                     a->s + t * a->half, a->half);
+        kernel->fn.rope(a->x + t * a->stride + i % a->heads * a->dim, a->c + t * a->half,
+                        a->s + t * a->half, a->half);
     }
     return TERN_OK;
 }
@@ -326,8 +326,8 @@ tern_status tern_processor_store_pages(tern_device *d, tern_device_stream *strea
     const tern_status status = tern_check_store_pages(a, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_STORE, a->to.format, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_STORE, a->to.format, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     tern_lane *lane = tern_lane_of(stream);
     const tern_lane_use uses[] = {
@@ -336,14 +336,14 @@ tern_status tern_processor_store_pages(tern_device *d, tern_device_stream *strea
     tern_lane_enter(lane, uses, 2);
     const size_t row_bytes = tern_cache_row_bytes(a->to.format, a->dim);
     const tern_part part = tern_lane_part(lane, a->tokens * a->heads);
-    tern_processor_ran(d, stream, row);
+    tern_processor_ran(d, stream, kernel);
     for (size_t i = part.begin; i < part.end; i++) {
         const size_t t = i / a->heads, h = i % a->heads;
         const uint32_t position = a->at[t].position;
         const uint32_t page = a->to.tables[a->at[t].sequence][position / TERN_ATTEND_CHUNK];
-        row->fn.store(a->x + t * a->stride + h * a->dim, a->dim,
-                      (uint8_t *)a->to.data + page * a->to.page_stride + h * a->to.head_stride +
-                          position % TERN_ATTEND_CHUNK * row_bytes);
+        kernel->fn.store(a->x + t * a->stride + h * a->dim, a->dim,
+                         (uint8_t *)a->to.data + page * a->to.page_stride + h * a->to.head_stride +
+                             position % TERN_ATTEND_CHUNK * row_bytes);
     }
     return TERN_OK;
 }

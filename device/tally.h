@@ -26,9 +26,9 @@ tern_tally *tern_tally_new(void);
 void tern_tally_free(tern_tally **tally); /* NULL and a pointer to NULL are fine */
 
 /* An operation runs a kernel of the table. NULL: nobody counts. */
-static inline void tern_tally_count(tern_tally *t, const tern_kernel_row *row) {
-    if (t != NULL && t->calls[row - t->table]++ == 0)
-        t->ran[t->n++] = row;
+static inline void tern_tally_count(tern_tally *t, const tern_kernel_row *kernel) {
+    if (t != NULL && t->calls[kernel - t->table]++ == 0)
+        t->ran[t->n++] = kernel;
 }
 
 #endif

@@ -12,7 +12,7 @@
 
 /* The table as the generator wrote it. Rows of other architectures keep their place, without code.
  */
-static const tern_kernel_row rows[] = {
+static const tern_kernel_row kernels[] = {
 #define TERN_ROW_FACTS(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_)                 \
     .name = #name_, .isa = #isa_, .op = TERN_OP_##op_, .format = TERN_FORMAT_##format_,            \
     .layout = TERN_LAYOUT_##layout_, .needs = (needs_), .rows_tile = (rows_),                      \
@@ -47,8 +47,8 @@ const char *tern_op_test(tern_op op) {
 }
 
 const tern_kernel_row *tern_kernel_rows(size_t *count) {
-    *count = sizeof rows / sizeof *rows;
-    return rows;
+    *count = sizeof kernels / sizeof *kernels;
+    return kernels;
 }
 
 const tern_isa_info *tern_isas(size_t *count) {
@@ -65,15 +65,16 @@ bool tern_isa_runs(size_t i, uint64_t features) {
 }
 
 const tern_kernel_row *tern_kernel_find(const char *name) {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return &rows[i];
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (strcmp(kernels[i].name, name) == 0)
+            return &kernels[i];
     return NULL;
 }
 
-static bool serves(const tern_kernel_row *row, tern_kernel_use use) {
+static bool serves(const tern_kernel_row *kernel, tern_kernel_use use) {
     const bool packed = use.layout != TERN_LAYOUT_ROWS && use.layout != TERN_LAYOUT_NONE;
-    return row->op == use.op && row->layout == use.layout && (packed || row->format == use.format);
+    return kernel->op == use.op && kernel->layout == use.layout &&
+           (packed || kernel->format == use.format);
 }
 
 const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
@@ -94,21 +95,21 @@ static tern_layout default_layout(tern_op op, tern_format format) {
 const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern_format format,
                                                  tern_layout layout) {
     const tern_kernel_use use = {op, format, layout};
-    return tern_select_row(rows, sizeof rows / sizeof *rows, mask, use);
+    return tern_select_row(kernels, sizeof kernels / sizeof *kernels, mask, use);
 }
 
 const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format) {
     return tern_kernel_select_layout(mask, op, format, default_layout(op, format));
 }
 
-bool tern_kernel_is_native(uint64_t mask, const tern_kernel_row *row) {
-    return strcmp(row->isa, "scalar") != 0 || strcmp(tern_isa_of_mask(mask), "scalar") == 0;
+bool tern_kernel_is_native(uint64_t mask, const tern_kernel_row *kernel) {
+    return strcmp(kernel->isa, "scalar") != 0 || strcmp(tern_isa_of_mask(mask), "scalar") == 0;
 }
 
 bool tern_has_native_kernel(uint64_t mask, tern_op op, tern_format format) {
-    const tern_kernel_row *row =
+    const tern_kernel_row *kernel =
         (unsigned)op < TERN_OP_COUNT ? tern_kernel_select(mask, op, format) : NULL;
-    return row != NULL && tern_kernel_is_native(mask, row);
+    return kernel != NULL && tern_kernel_is_native(mask, kernel);
 }
 
 const char *tern_isa_of_mask(uint64_t mask) {

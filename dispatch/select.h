@@ -41,7 +41,7 @@ const char *tern_isa_of_mask(uint64_t mask);
 
 /* True if a kernel is one of the instruction set in use: any but a scalar one, which is only where
  * the mask allows no other set. */
-bool tern_kernel_is_native(uint64_t mask, const tern_kernel_row *row);
+bool tern_kernel_is_native(uint64_t mask, const tern_kernel_row *kernel);
 
 /*
  * The mask that `isa` allows on a machine with these features. TERN_ERR_ISA for an unknown name

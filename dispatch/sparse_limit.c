@@ -21,10 +21,10 @@ static const limit limits[] = {
     {"sse41", TERN_FORMAT_I2_S, 75},      {"scalar", TERN_FORMAT_I2_S, 75},
 };
 
-unsigned tern_sparse_limit(const tern_kernel_row *row) {
-    const tern_format format = tern_layout_sparse_format(row->layout);
+unsigned tern_sparse_limit(const tern_kernel_row *kernel) {
+    const tern_format format = tern_layout_sparse_format(kernel->layout);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (limits[i].format == format && strcmp(limits[i].isa, row->isa) == 0)
+        if (limits[i].format == format && strcmp(limits[i].isa, kernel->isa) == 0)
             return limits[i].percent;
     return 100;
 }

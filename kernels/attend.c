@@ -21,8 +21,8 @@ size_t tern_attend_scratch_bytes(size_t heads, size_t dim) {
     return (tile + lanes + tern_attend_wide(dim) + codes + queries) * sizeof(float);
 }
 
-void tern_attend_all(const tern_kernel_row *row, const tern_attend_args *args, void *states,
+void tern_attend_all(const tern_kernel_row *kernel, const tern_attend_args *args, void *states,
                      float *out, size_t out_stride) {
-    row->fn.attend.chunks(args, 0, tern_attend_chunks(&args->heads), states, 0);
-    row->fn.attend.finish(&args->heads, states, out, out_stride);
+    kernel->fn.attend.chunks(args, 0, tern_attend_chunks(&args->heads), states, 0);
+    kernel->fn.attend.finish(&args->heads, states, out, out_stride);
 }

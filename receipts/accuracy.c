@@ -150,9 +150,9 @@ static double scaled_error(const trial *t) {
     return mse == 0.0 ? 0.0 : mse / variance; /* a matrix of zeros has error and variance 0 */
 }
 
-static double row_error(trial *t, const tern_kernel_row *row) {
+static double row_error(trial *t, const tern_kernel_row *kernel) {
     const tern_tile all = {0, ACCURACY_TOKENS, 0, t->rows};
-    row->fn.matmul(&t->matrix, &t->input, &all, t->got, t->rows);
+    kernel->fn.matmul(&t->matrix, &t->input, &all, t->got, t->rows);
     return scaled_error(t);
 }
 

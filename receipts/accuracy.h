@@ -7,7 +7,7 @@
  * weights: for each format the first matrix that has it, at most ACCURACY_ROWS of its rows, with
  * ACCURACY_TOKENS random activations of magnitudes in [0.5, 1). The rows are expanded by
  * tern_dequantize_row and multiplied in plain floats, and the results are compared with those of
- * the session's kernel rows. The mean squared error is that of outputs scaled to variance 1, as in
+ * the session's kernels. The mean squared error is that of outputs scaled to variance 1, as in
  * docs/numerics.md, "Accuracy". Ternary matrices are measured in the layout in use, and also packed
  * for both kinds of table lookup.
  */

@@ -35,14 +35,14 @@ const char *facts_layout_family(tern_layout layout) {
     return families[layout];
 }
 
-const char *facts_family(const tern_kernel_row *row) {
-    if (row->op == TERN_OP_ROPE_NORM || row->op == TERN_OP_ROPE_NEOX)
+const char *facts_family(const tern_kernel_row *kernel) {
+    if (kernel->op == TERN_OP_ROPE_NORM || kernel->op == TERN_OP_ROPE_NEOX)
         return "rope_apply";
-    if (row->op == TERN_OP_ATTEND)
+    if (kernel->op == TERN_OP_ATTEND)
         return "attention_real";
-    if (row->op != TERN_OP_GEMV && row->op != TERN_OP_GEMM)
+    if (kernel->op != TERN_OP_GEMV && kernel->op != TERN_OP_GEMM)
         return NULL;
-    return facts_layout_family(row->layout);
+    return facts_layout_family(kernel->layout);
 }
 
 static bool has_text(const json_t *list, const char *text) {
@@ -53,13 +53,13 @@ static bool has_text(const json_t *list, const char *text) {
 }
 
 json_t *facts_kernels(const tern_session *session) {
-    const tern_kernel_row *rows[64];
-    const size_t n = tern_session_kernels(session, rows, 64);
+    const tern_kernel_row *kernels[64];
+    const size_t n = tern_session_kernels(session, kernels, 64);
     json_t *list = json_array();
     for (size_t i = 0; i < n && i < 64; i++)
-        json_array_append_new(list, json_string(rows[i]->name));
+        json_array_append_new(list, json_string(kernels[i]->name));
     for (size_t i = 0; i < n && i < 64; i++) {
-        const char *family = facts_family(rows[i]);
+        const char *family = facts_family(kernels[i]);
         if (family != NULL && !has_text(list, family))
             json_array_append_new(list, json_string(family));
     }

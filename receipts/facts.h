@@ -8,11 +8,11 @@
 #include "tern/inspect.h"
 
 /*
- * Family of a row in the vocabulary of other validators: "i2s_gemv" (ternary products by
+ * Family of a kernel in the vocabulary of other validators: "i2s_gemv" (ternary products by
  * multiplication), "tl1_matmul", "tl2_matmul" (by table lookup), "rope_apply", "attention_real";
  * NULL for a row without a family.
  */
-const char *facts_family(const tern_kernel_row *row);
+const char *facts_family(const tern_kernel_row *kernel);
 
 /* The family of products of a ternary layout; NULL for other layouts. */
 const char *facts_layout_family(tern_layout layout);

@@ -104,8 +104,8 @@ static void check_accuracy(const json_t *r, const char *name, const json_t *test
         receipt_find(f, "test_results.tests: %s has not passed", name);
     for (int k = 0; k < 2; k++) {
         const char *op = k == 0 ? "gemv" : "gemm";
-        const tern_kernel_row *row = tern_kernel_find(rule_text(test, op));
-        if (row == NULL || row->op != (k == 0 ? TERN_OP_GEMV : TERN_OP_GEMM)) {
+        const tern_kernel_row *kernel = tern_kernel_find(rule_text(test, op));
+        if (kernel == NULL || kernel->op != (k == 0 ? TERN_OP_GEMV : TERN_OP_GEMM)) {
             receipt_find(f,
                          "test_results.accuracy_tests.%s.%s: \"%.60s\" is not a kernel of tern %s",
                          name, op, rule_text(test, op), tern_version());

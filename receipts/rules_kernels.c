@@ -30,10 +30,10 @@ static bool list_before(const json_t *list, size_t n, const char *text) {
     return false;
 }
 
-/* The names in a receipt, each with its row; NULL for families and unknown names. */
+/* The names in a receipt, each with its kernel; NULL for families and unknown names. */
 typedef struct named {
     const json_t *list;
-    const tern_kernel_row **rows; /* [n], owned */
+    const tern_kernel_row **kernels; /* [n], owned */
     size_t n;
 } named;
 
@@ -43,15 +43,15 @@ static const char *name_at(const named *k, size_t i) {
 
 static bool names_op(const named *k, tern_op op) {
     for (size_t i = 0; i < k->n; i++)
-        if (k->rows[i] != NULL && k->rows[i]->op == op)
+        if (k->kernels[i] != NULL && k->kernels[i]->op == op)
             return true;
     return false;
 }
 
-/* True if a row of the family is named. */
+/* True if a kernel of the family is named. */
 static bool names_family(const named *k, const char *family) {
     for (size_t i = 0; i < k->n; i++) {
-        const char *of = k->rows[i] != NULL ? facts_family(k->rows[i]) : NULL;
+        const char *of = k->kernels[i] != NULL ? facts_family(k->kernels[i]) : NULL;
         if (of != NULL && strcmp(of, family) == 0)
             return true;
     }
@@ -62,15 +62,16 @@ static bool names_family(const named *k, const char *family) {
  * listed once. */
 static void check_name(const json_t *r, const named *k, size_t at, receipt_findings *f) {
     const char *name = name_at(k, at);
-    const tern_kernel_row *row = k->rows[at];
+    const tern_kernel_row *kernel = k->kernels[at];
     if (strcasestr(name, "mock") != NULL) {
         receipt_find(f, "kernels[%zu]: \"%.60s\" is a mock", at, name);
-    } else if (row == NULL && !is_family(name)) {
+    } else if (kernel == NULL && !is_family(name)) {
         receipt_find(f, "kernels[%zu]: \"%.60s\" is not a kernel of tern %s", at, name,
                      tern_version());
-    } else if (row != NULL && !rule_list_has(receipt_at(r, "machine.instruction_sets"), row->isa)) {
+    } else if (kernel != NULL &&
+               !rule_list_has(receipt_at(r, "machine.instruction_sets"), kernel->isa)) {
         receipt_find(f, "kernels[%zu]: \"%s\" needs %s, which machine.instruction_sets lacks", at,
-                     name, row->isa);
+                     name, kernel->isa);
     }
     if (list_before(k->list, at, name))
         receipt_find(f, "kernels[%zu]: \"%.60s\" is there twice", at, name);
@@ -100,30 +101,30 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
         receipt_find(f, "kernels: none for gemv, without which nothing is generated");
 }
 
-/* Checks that ternary products run on rows of the layout that the weights have. */
+/* Checks that ternary products run on kernels of the layout that the weights have. */
 static void check_layout(const json_t *r, const named *k, receipt_findings *f) {
     const char *layout = rule_text(r, "run.layout");
     for (size_t i = 0; strcmp(layout, "mixed") != 0 && i < k->n; i++) {
-        const tern_kernel_row *row = k->rows[i];
-        if (row != NULL && tern_layout_input(row->layout) == TERN_INPUT_TOKEN &&
-            strcmp(tern_layout_name(row->layout), layout) != 0) {
-            receipt_find(f, "run.layout: is %s, but \"%s\" multiplies in %s", layout, row->name,
-                         tern_layout_name(row->layout));
+        const tern_kernel_row *kernel = k->kernels[i];
+        if (kernel != NULL && tern_layout_input(kernel->layout) == TERN_INPUT_TOKEN &&
+            strcmp(tern_layout_name(kernel->layout), layout) != 0) {
+            receipt_find(f, "run.layout: is %s, but \"%s\" multiplies in %s", layout, kernel->name,
+                         tern_layout_name(kernel->layout));
         }
     }
 }
 
-/* Checks several layouts of ternary weights, chosen by the tuner: there must be rows of two or
+/* Checks several layouts of ternary weights, chosen by the tuner: there must be kernels of two or
  * more. */
 static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
     const tern_kernel_row *first = NULL;
     bool several = false;
     for (size_t i = 0; i < k->n; i++) {
-        const tern_kernel_row *row = k->rows[i];
-        if (row == NULL || tern_layout_input(row->layout) != TERN_INPUT_TOKEN)
+        const tern_kernel_row *kernel = k->kernels[i];
+        if (kernel == NULL || tern_layout_input(kernel->layout) != TERN_INPUT_TOKEN)
             continue;
-        first = first != NULL ? first : row;
-        several = several || row->layout != first->layout;
+        first = first != NULL ? first : kernel;
+        several = several || kernel->layout != first->layout;
     }
     if (!several)
         receipt_find(f, "kernels: of one layout of ternary weights, run.layout says mixed");
@@ -131,7 +132,7 @@ static void check_mixed(const json_t *r, const named *k, receipt_findings *f) {
         receipt_find(f, "run.choice: \"%s\" mixes no layouts", rule_text(r, "run.choice"));
 }
 
-/* Checks that a family is named if and only if one of its rows is, and that the families that a
+/* Checks that a family is named if and only if one of its kernels is, and that the families that a
  * model needs are named. */
 static void check_families(const json_t *r, const named *k, receipt_findings *f) {
     for (size_t i = 0; i < FAMILIES; i++) {
@@ -188,7 +189,7 @@ void rules_machine(const json_t *r, receipt_findings *f) {
     }
 }
 
-/* Looks the names up; the caller frees k->rows. False after a finding. */
+/* Looks the names up; the caller frees k->kernels. False after a finding. */
 static bool open_names(const json_t *r, named *k, receipt_findings *f) {
     size_t most;
     (void)tern_kernel_rows(&most);
@@ -198,13 +199,13 @@ static bool open_names(const json_t *r, named *k, receipt_findings *f) {
         receipt_find(f, "kernels: %zu names, must be 1 to %zu", k->n, most + FAMILIES);
         return false;
     }
-    k->rows = calloc(k->n, sizeof *k->rows);
-    if (k->rows == NULL) {
+    k->kernels = calloc(k->n, sizeof *k->kernels);
+    if (k->kernels == NULL) {
         f->out_of_memory = true;
         return false;
     }
     for (size_t i = 0; i < k->n; i++)
-        k->rows[i] = tern_kernel_find(name_at(k, i));
+        k->kernels[i] = tern_kernel_find(name_at(k, i));
     return true;
 }
 
@@ -221,6 +222,6 @@ void rules_kernels(const json_t *r, receipt_findings *f) {
         check_names(r, &k, f);
         check_complete(r, &k, f);
         check_families(r, &k, f);
-        free(k.rows);
+        free(k.kernels);
     }
 }

@@ -76,7 +76,7 @@ class Others(unittest.TestCase):
     def test_all_kernels(self):
         right, wrong = run(programs.kernels, "--check"), run(programs.wrong_kernels, "--check")
         self.assertEqual((right.returncode, right.stderr), (0, ""))
-        self.assertRegex(right.stdout, r"^[1-9]\d* rows checked, \d+ cannot run here, 0 wrong\n$")
+        self.assertRegex(right.stdout, r"^[1-9]\d* kernels checked, \d+ cannot run here, 0 wrong\n$")
         self.assertEqual(wrong.returncode, 1)
         self.assertEqual(sorted(re.findall(r"^(\w+): differs", wrong.stderr, re.M)), WRONG)
         self.assertIn(f", {len(WRONG)} wrong\n", wrong.stdout)

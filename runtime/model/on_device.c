@@ -17,10 +17,10 @@ static bool has_kernel(const tern_model *m, tern_op op, tern_format format, tern
     return find_kernel(m, op, format, layout) != NULL;
 }
 
-const tern_kernel_row *tern_model_kernel_there(const tern_model *m, const tern_kernel_row *row) {
+const tern_kernel_row *tern_model_kernel_there(const tern_model *m, const tern_kernel_row *kernel) {
     const tern_kernel_row *there =
-        m->mirror != NULL ? find_kernel(m, row->op, row->format, row->layout) : NULL;
-    return there != NULL ? there : row;
+        m->mirror != NULL ? find_kernel(m, kernel->op, kernel->format, kernel->layout) : NULL;
+    return there != NULL ? there : kernel;
 }
 
 static tern_span named(const char *text) {
@@ -107,8 +107,8 @@ static tern_status check_operations(const tern_model *m, tern_error *err) {
 
 static tern_status send_embedding(tern_model *m, tern_error *err) {
     const tern_embedding *e = &m->own.embedding;
-    if (!has_kernel(m, TERN_OP_EMBED, e->row->format, TERN_LAYOUT_ROWS))
-        return no_kernel(m, TERN_OP_EMBED, e->row->format, named("the embedding"), err);
+    if (!has_kernel(m, TERN_OP_EMBED, e->kernel->format, TERN_LAYOUT_ROWS))
+        return no_kernel(m, TERN_OP_EMBED, e->kernel->format, named("the embedding"), err);
     return send(m, e->data, (size_t)m->config.n_vocab * e->row_bytes, err);
 }
 

@@ -19,9 +19,9 @@ TERN_MUST_CHECK tern_status tern_model_open_device(tern_model *m, const char *na
  * names; TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status tern_model_send_weights(tern_model *m, tern_error *err);
 
-/* The device's kernel for the same use as `row`, a kernel of the processor. `row` itself for a
+/* The device's kernel for the same use as `kernel`, one of the processor. `kernel` itself for a
  * model on the processor, and if the device has none. */
-const tern_kernel_row *tern_model_kernel_there(const tern_model *m, const tern_kernel_row *row);
+const tern_kernel_row *tern_model_kernel_there(const tern_model *m, const tern_kernel_row *kernel);
 
 /* Checks that the device has the kernels for a cache of that format: TERN_ERR_KERNEL. TERN_OK for a
  * model on the processor. */

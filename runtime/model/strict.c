@@ -100,14 +100,14 @@ static tern_status check_tokenizer(const tern_model *m, const tern_model_params 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 /* True for a scalar kernel if the instruction set in use has others. */
-static bool is_weak(const tern_model *m, const tern_kernel_row *row) {
-    return !tern_kernel_is_native(m->guard.mask, row);
+static bool is_weak(const tern_model *m, const tern_kernel_row *kernel) {
+    return !tern_kernel_is_native(m->guard.mask, kernel);
 }
 
-static tern_status weak_row(const tern_model *m, const tern_kernel_row *row, tern_error *err) {
+static tern_status weak_row(const tern_model *m, const tern_kernel_row *kernel, tern_error *err) {
     return tern_fail(err, TERN_ERR_STRICT, "%s: strict: no kernel of %s for %s, %s would stand in",
                      tern_gguf_name(m->file), tern_isa_of_mask(m->guard.mask),
-                     tern_op_name(row->op), row->name);
+                     tern_op_name(kernel->op), kernel->name);
 }
 
 /* Checks that a matrix of a block is quantized and has the layout that was asked for. */
@@ -154,11 +154,11 @@ static tern_status check_blocks(const tern_model *m, tern_error *err) {
 static tern_status check_rows(const tern_model *m, tern_error *err) {
     static const tern_format caches[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_Q8_0};
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
-        const tern_kernel_row *rows[64];
-        const size_t n = tern_model_kernels(m, caches[i], rows, 64);
+        const tern_kernel_row *kernels[64];
+        const size_t n = tern_model_kernels(m, caches[i], kernels, 64);
         for (size_t k = 0; k < n && k < 64; k++)
-            if (is_weak(m, rows[k]))
-                return weak_row(m, rows[k], err);
+            if (is_weak(m, kernels[k]))
+                return weak_row(m, kernels[k], err);
     }
     return TERN_OK;
 }

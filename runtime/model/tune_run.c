@@ -48,11 +48,12 @@ static double median(const double *seconds, size_t n, size_t rounds, size_t i) {
 }
 
 /* Writes the candidates for one operation, with the time that each took; returns how many. */
-static size_t take_times(const tern_kernel_row *const *rows, size_t n, const double *seconds,
+static size_t take_times(const tern_kernel_row *const *kernels, size_t n, const double *seconds,
                          size_t rounds, const tern_kernel_row *chosen, tern_tune_candidate *out) {
     for (size_t i = 0; i < n; i++)
-        out[i] = (tern_tune_candidate){
-            .row = rows[i], .seconds = median(seconds, n, rounds, i), .chosen = rows[i] == chosen};
+        out[i] = (tern_tune_candidate){.row = kernels[i],
+                                       .seconds = median(seconds, n, rounds, i),
+                                       .chosen = kernels[i] == chosen};
     return n;
 }
 

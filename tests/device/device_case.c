@@ -18,12 +18,12 @@ void device_expect_ok(tern_status status, const tern_error *err) {
 
 bool device_has_row(const device_run *r, tern_op op, tern_format format, tern_layout layout) {
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     const bool packed = layout != TERN_LAYOUT_ROWS && layout != TERN_LAYOUT_NONE;
 
     for (size_t i = 0; i < count; i++)
-        if (tern_device_of_row(&rows[i]) == r->d->kind && rows[i].op == op &&
-            rows[i].layout == layout && (packed || rows[i].format == format))
+        if (tern_device_of_row(&kernels[i]) == r->d->kind && kernels[i].op == op &&
+            kernels[i].layout == layout && (packed || kernels[i].format == format))
             return true;
     return false;
 }

@@ -81,7 +81,7 @@ class Emulated:
         if not program.exists():
             self.skipTest("the benchmarks are not built")
         said = self.emulate(program, "--check")
-        self.assertRegex(said, r"^[1-9]\d* rows checked, .*, 0 wrong$")
+        self.assertRegex(said, r"^[1-9]\d* kernels checked, .*, 0 wrong$")
 
     def test_halves(self):
         self.kernel_test("halves", 1)

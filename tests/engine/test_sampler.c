@@ -300,17 +300,17 @@ static void test_frequencies_follow_softmax(void **state) {
 /* The whole definition again, with a sort and plain loops. Every draw must be equal. */
 static int32_t reference_pick(tern_chacha *random, const float *logits, size_t n, float temperature,
                               size_t k, float top_p) {
-    const tern_kernel_row *row = tern_kernel_select(0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
+    const tern_kernel_row *kernel = tern_kernel_select(0, TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
     int32_t *order = ranked(logits, n);
     float *p = aligned_alloc(64, (n + 15) / 16 * 64);
     double *candidate_p = malloc(n * sizeof *candidate_p);
-    assert_true(row != NULL && p != NULL && candidate_p != NULL);
+    assert_true(kernel != NULL && p != NULL && candidate_p != NULL);
     const float max = logits[order[0]];
     const bool cut = k > 0 && k < n;
     const size_t m = cut ? k : n;
     for (size_t j = 0; j < m; j++)
         p[j] = (logits[cut ? (size_t)order[j] : j] - max) / temperature;
-    row->fn.softmax(p, m);
+    kernel->fn.softmax(p, m);
     const bool by_id = !cut && top_p >= 1.0F;
     for (size_t j = 0; j < m; j++) {
         order[j] = by_id ? (int32_t)j : order[j];

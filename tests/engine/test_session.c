@@ -130,12 +130,12 @@ static void test_refused_parameters(void **state) {
 
 /* True if the session has executed a kernel of this operation. */
 static bool executed(const tern_session *s, tern_op op) {
-    const tern_kernel_row *rows[64];
-    const size_t n = tern_session_kernels(s, rows, 64);
+    const tern_kernel_row *kernels[64];
+    const size_t n = tern_session_kernels(s, kernels, 64);
     bool found = false;
     assert_true(n <= 64);
     for (size_t i = 0; i < n; i++)
-        found = found || rows[i]->op == op;
+        found = found || kernels[i]->op == op;
     return found;
 }
 
@@ -160,8 +160,8 @@ static void test_work(void **state) {
     assert_int_equal(work.tokens, 8);
     assert_int_equal(work.reused, 0 + 1 + 2 + 6);
     assert_int_equal(work.products, 4 * 7 * info.n_layer + 3); /* the batch of 4 had no logits */
-    const tern_kernel_row *rows[64], *all[64];
-    const size_t n = tern_session_kernels(s, rows, 64);
+    const tern_kernel_row *kernels[64], *all[64];
+    const size_t n = tern_session_kernels(s, kernels, 64);
     /* In all there are two more: the head's gemm, and the gemv that scans its image. */
     assert_int_equal(tern_model_kernels(f->model, TERN_FORMAT_F16, all, 64), n + 2);
     tern_session_free(&s);

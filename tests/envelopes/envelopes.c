@@ -117,19 +117,19 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static const envelope *envelope_of(const tern_kernel_row *row) {
+static const envelope *envelope_of(const tern_kernel_row *kernel) {
     for (size_t i = 0; i < sizeof envelopes / sizeof *envelopes; i++)
-        if (begins(tern_layout_name(row->layout), envelopes[i].name) ||
-            begins(tern_format_describe(row->format)->name, envelopes[i].name))
+        if (begins(tern_layout_name(kernel->layout), envelopes[i].name) ||
+            begins(tern_format_describe(kernel->format)->name, envelopes[i].name))
             return &envelopes[i];
-    return tern_layout_input(row->layout) == TERN_INPUT_TOKEN ? &by_token : &by_block;
+    return tern_layout_input(kernel->layout) == TERN_INPUT_TOKEN ? &by_token : &by_block;
 }
 
 /* ---- one matrix ---------------------------------------------------------------------------- */
 
 /* A matrix in a format and a layout, activations for it, and the results in floats. */
 typedef struct trial {
-    const tern_kernel_row *row; /* one of the kernels that read the layout */
+    const tern_kernel_row *kernel; /* one of the kernels that read the layout */
     shape want;
     size_t cols; /* the next width from want.cols on that fits the format */
     float *w;    /* [rows][cols], as drawn */
@@ -165,14 +165,14 @@ static void *take(size_t bytes) {
 static void require(tern_status status, const trial *t, const tern_error *err) {
     if (status == TERN_OK)
         return;
-    fprintf(stderr, "tern-envelopes: %s, %zu x %zu: %s\n", t->row->name, t->want.rows, t->want.cols,
-            err->message);
+    fprintf(stderr, "tern-envelopes: %s, %zu x %zu: %s\n", t->kernel->name, t->want.rows,
+            t->want.cols, err->message);
     exit(1);
 }
 
 /* INT8 keeps the scales of its rows in a separate array. */
 static bool quantize_weights(trial *t) {
-    const tern_format format = t->row->format;
+    const tern_format format = t->kernel->format;
     const size_t rows = t->want.rows;
     bool lossless = false;
     tern_error err = {0};
@@ -189,8 +189,8 @@ static bool quantize_weights(trial *t) {
 
 /* Quantizes random weights into the format. Ternary ones must come back unchanged. */
 static void make_weights(trial *t, uint64_t *state) {
-    const tern_format format = t->row->format;
-    const bool ternary = tern_layout_input(t->row->layout) == TERN_INPUT_TOKEN;
+    const tern_format format = t->kernel->format;
+    const bool ternary = tern_layout_input(t->kernel->layout) == TERN_INPUT_TOKEN;
     tern_error err = {0};
     uint64_t bytes = 0;
 
@@ -210,20 +210,20 @@ static void make_weights(trial *t, uint64_t *state) {
 }
 
 static void pack_weights(trial *t) {
-    const size_t bytes = tern_packed_bytes(t->row->layout, t->want.rows, t->cols);
+    const size_t bytes = tern_packed_bytes(t->kernel->layout, t->want.rows, t->cols);
     tern_error err = {0};
 
-    t->matrix = (tern_matrix){.format = t->row->format,
-                              .layout = t->row->layout,
+    t->matrix = (tern_matrix){.format = t->kernel->format,
+                              .layout = t->kernel->layout,
                               .rows = t->want.rows,
                               .cols = t->cols,
                               .data = t->file};
     t->matrix.row_scale = t->scales;
-    t->matrix.scale = tern_format_scale(t->row->format, t->file, t->want.rows, t->cols);
-    if (t->row->layout == TERN_LAYOUT_ROWS)
+    t->matrix.scale = tern_format_scale(t->kernel->format, t->file, t->want.rows, t->cols);
+    if (t->kernel->layout == TERN_LAYOUT_ROWS)
         return;
     t->matrix.data = t->packed = take(bytes);
-    require(tern_pack_rows(t->row->format, t->file, t->want.rows, t->cols, t->row->layout, 0,
+    require(tern_pack_rows(t->kernel->format, t->file, t->want.rows, t->cols, t->kernel->layout, 0,
                            t->want.rows, t->packed, &err),
             t, &err);
 }
@@ -231,7 +231,7 @@ static void pack_weights(trial *t) {
 /* --flip adjusts the sums too, so that only the activation is wrong. */
 static void quantize_activations(trial *t, uint64_t mask, bool flip) {
     const size_t stride = t->input.q_stride;
-    const bool token = tern_layout_input(t->row->layout) == TERN_INPUT_TOKEN;
+    const bool token = tern_layout_input(t->kernel->layout) == TERN_INPUT_TOKEN;
     const tern_op op = token ? TERN_OP_QUANTIZE_TOKEN : TERN_OP_QUANTIZE_BLOCK;
     const tern_kernel_row *quantize = tern_kernel_select(mask, op, TERN_FORMAT_NONE);
 
@@ -300,7 +300,7 @@ static double scaled_mse(const float *reference, const float *y, size_t n) {
     return status == TERN_OK ? mse / variance : INFINITY;
 }
 
-static void judge(const trial *t, const tern_kernel_row *row, int distribution, const char *what,
+static void judge(const trial *t, const tern_kernel_row *kernel, int distribution, const char *what,
                   double mse, double limit, tally *counts) {
     if (limit == 0 || mse <= limit)
         return;
@@ -308,29 +308,29 @@ static void judge(const trial *t, const tern_kernel_row *row, int distribution, 
     fprintf(stderr,
             "tern-envelopes: %s, %zu x %zu, %s activations: mean squared error of the %s %.3g is "
             "above %.3g\n",
-            row->name, t->want.rows, t->want.cols, distribution_names[distribution], what, mse,
+            kernel->name, t->want.rows, t->want.cols, distribution_names[distribution], what, mse,
             limit);
 }
 
-static void measure_row(trial *t, const tern_kernel_row *row, const envelope *limits,
+static void measure_row(trial *t, const tern_kernel_row *kernel, const envelope *limits,
                         int distribution, tally *counts) {
     const tern_tile all = {0, TOKENS, 0, t->want.rows};
     const size_t n = TOKENS * t->want.rows;
 
-    row->fn.matmul(&t->matrix, &t->input, &all, t->y, t->want.rows);
+    kernel->fn.matmul(&t->matrix, &t->input, &all, t->y, t->want.rows);
     const double product = scaled_mse(t->exact, t->y, n);
     const double total = scaled_mse(t->plain, t->y, n);
-    printf("%-34s %4zu x %-4zu %4zu  %-8s %9.2e %9.2e\n", row->name, t->want.rows, t->want.cols,
+    printf("%-34s %4zu x %-4zu %4zu  %-8s %9.2e %9.2e\n", kernel->name, t->want.rows, t->want.cols,
            t->cols, distribution_names[distribution], product, total);
-    judge(t, row, distribution, "product", product, limits->product[distribution], counts);
-    judge(t, row, distribution, "total", total, limits->total[distribution], counts);
+    judge(t, kernel, distribution, "product", product, limits->product[distribution], counts);
+    judge(t, kernel, distribution, "total", total, limits->total[distribution], counts);
     counts->rows++;
 }
 
-static bool is_product(const tern_kernel_row *row, uint64_t mask) {
-    return (row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM) && row->fn.any != NULL &&
-           (row->needs & ~mask) == 0 &&
-           tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE; /* sums like dense ones */
+static bool is_product(const tern_kernel_row *kernel, uint64_t mask) {
+    return (kernel->op == TERN_OP_GEMV || kernel->op == TERN_OP_GEMM) && kernel->fn.any != NULL &&
+           (kernel->needs & ~mask) == 0 &&
+           tern_layout_sparse_format(kernel->layout) == TERN_FORMAT_NONE; /* sums like dense ones */
 }
 
 static bool same_family(const tern_kernel_row *a, const tern_kernel_row *b) {
@@ -341,9 +341,9 @@ static bool same_family(const tern_kernel_row *a, const tern_kernel_row *b) {
 static void measure_shape(const tern_kernel_row *first, shape want, uint64_t mask, tally *counts) {
     const envelope *limits = envelope_of(first);
     uint64_t state = want.rows * 4096 + want.cols;
-    trial t = {.row = first, .want = want};
+    trial t = {.kernel = first, .want = want};
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     make_weights(&t, &state);
     pack_weights(&t);
@@ -356,8 +356,8 @@ static void measure_shape(const tern_kernel_row *first, shape want, uint64_t mas
         if (tern_layout_input(first->layout) != TERN_INPUT_FLOAT)
             quantize_activations(&t, mask, counts->flip);
         for (size_t i = 0; i < count; i++)
-            if (is_product(&rows[i], mask) && same_family(&rows[i], first))
-                measure_row(&t, &rows[i], limits, d, counts);
+            if (is_product(&kernels[i], mask) && same_family(&kernels[i], first))
+                measure_row(&t, &kernels[i], limits, d, counts);
     }
     free_trial(&t);
 }
@@ -376,7 +376,7 @@ int main(int argc, char **argv) {
     tern_error err = {0};
     uint64_t mask;
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     if (argc > 1 && !counts.flip) {
         fprintf(stderr, "usage: tern-envelopes [--flip]\n");
@@ -388,18 +388,18 @@ int main(int argc, char **argv) {
     }
     printf("%-34s %-11s held  %-8s   product     total\n", "row", "shape", "inputs");
     for (size_t i = 0; i < count; i++) {
-        bool seen = !is_product(&rows[i], mask);
+        bool seen = !is_product(&kernels[i], mask);
         for (size_t j = 0; j < i && !seen; j++)
-            seen = is_product(&rows[j], mask) && same_family(&rows[i], &rows[j]);
+            seen = is_product(&kernels[j], mask) && same_family(&kernels[i], &kernels[j]);
         if (seen)
             continue;
-        if (!has_quantizer(rows[i].format)) {
-            printf("%-34s not measured: floats cannot be quantized to %s\n", rows[i].name,
-                   tern_format_describe(rows[i].format)->name);
+        if (!has_quantizer(kernels[i].format)) {
+            printf("%-34s not measured: floats cannot be quantized to %s\n", kernels[i].name,
+                   tern_format_describe(kernels[i].format)->name);
             continue;
         }
-        for (size_t s = 0; s < SHAPES && envelope_of(&rows[i])->shapes[s].rows != 0; s++)
-            measure_shape(&rows[i], envelope_of(&rows[i])->shapes[s], mask, &counts);
+        for (size_t s = 0; s < SHAPES && envelope_of(&kernels[i])->shapes[s].rows != 0; s++)
+            measure_shape(&kernels[i], envelope_of(&kernels[i])->shapes[s], mask, &counts);
     }
     printf("%d measured, %d above their limit\n", counts.rows, counts.failures);
     return counts.failures == 0 && counts.rows > 0 ? 0 : 1;

@@ -52,14 +52,14 @@ void trial_each(tern_op op, size_t multiple, void (*check)(trial *)) {
     static const size_t longer[] = {95,  96,  100, 127, 128, 129,  255,  256,
                                     257, 320, 511, 640, 900, 2560, 4099, 6912};
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != op || !table_runnable(&rows[r]))
+        if (kernels[r].op != op || !table_runnable(&kernels[r]))
             continue;
         for (size_t i = 1; i <= 70 + sizeof longer / sizeof *longer; i++) {
             for (int kind = 0; kind < TRIAL_COUNT; kind++) {
-                trial t = {&rows[r],
+                trial t = {&kernels[r],
                            i <= 70 ? i : longer[i - 71],
                            (trial_kind)kind,
                            (i + (size_t)kind) % 2 ? CHECK_END : CHECK_START,

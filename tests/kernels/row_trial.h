@@ -39,7 +39,7 @@ typedef struct trial {
 void trial_each(tern_op op, size_t multiple, void (*check)(trial *));
 
 /* y = op(a, b), by the reference if row is NULL. */
-typedef void trial_binary(const tern_kernel_row *row, const float *a, const float *b, size_t n,
+typedef void trial_binary(const tern_kernel_row *kernel, const float *a, const float *b, size_t n,
                           float *y);
 
 /* Checks the operation out of place, in place of the first operand and, if `second`, of the

@@ -20,12 +20,12 @@ static uint64_t features(void) {
 #endif
 }
 
-bool table_runnable(const tern_kernel_row *row) {
+bool table_runnable(const tern_kernel_row *kernel) {
     const char *filter = getenv("TERN_TEST_FILTER");
 
-    if (row->fn.any == NULL || (row->needs & ~features()) != 0)
+    if (kernel->fn.any == NULL || (kernel->needs & ~features()) != 0)
         return false;
-    return filter == NULL || strstr(row->name, filter) != NULL;
+    return filter == NULL || strstr(kernel->name, filter) != NULL;
 }
 
 static unsigned long every(void) {
@@ -45,13 +45,13 @@ size_t table_thinned(size_t n) {
 void table_report(void) {
     size_t count;
     size_t runnable = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     for (size_t i = 0; i < count; i++)
-        if (table_runnable(&rows[i]))
+        if (table_runnable(&kernels[i]))
             runnable++;
         else
-            printf("skipped: %s\n", rows[i].name);
+            printf("skipped: %s\n", kernels[i].name);
     printf("%zu of %zu kernel rows run on this machine\n", runnable, count);
     if (runnable == 0) {
         printf("skipped: none of these kernels can run on this machine\n");

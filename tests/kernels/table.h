@@ -12,7 +12,7 @@
  * True if the kernel is built, this machine has what it needs (whatever TERN_ISA says), and its
  * name contains TERN_TEST_FILTER, if that is set.
  */
-bool table_runnable(const tern_kernel_row *row);
+bool table_runnable(const tern_kernel_row *kernel);
 
 enum { TABLE_SKIPPED = 77 }; /* exit status that ctest reports as skipped */
 

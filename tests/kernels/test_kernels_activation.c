@@ -13,20 +13,20 @@
 
 static tern_op checked; /* of the tested kernels; the reference has no row */
 
-static void run_gate(const tern_kernel_row *row, const float *g, const float *u, size_t n,
+static void run_gate(const tern_kernel_row *kernel, const float *g, const float *u, size_t n,
                      float *y) {
-    if (row == NULL)
+    if (kernel == NULL)
         tern_ref_gate(tern_ref_activation_of(checked), g, u, n, y);
     else
-        row->fn.gate(g, u, n, y);
+        kernel->fn.gate(g, u, n, y);
 }
 
-static void run_bias(const tern_kernel_row *row, const float *x, const float *b, size_t n,
+static void run_bias(const tern_kernel_row *kernel, const float *x, const float *b, size_t n,
                      float *y) {
-    if (row == NULL)
+    if (kernel == NULL)
         tern_ref_bias(tern_ref_activation_of(checked), x, b, n, y);
     else
-        row->fn.bias(x, b, n, y);
+        kernel->fn.bias(x, b, n, y);
 }
 
 static void check_gate(trial *t) {
@@ -82,7 +82,7 @@ static void test_tanh(void **state) {
 static void test_exp_sweep(void **state) {
     enum { POINTS = 1 << 17 };
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     check_buffer x = check_buffer_new(POINTS * sizeof(float), sizeof(float), CHECK_END);
     check_buffer up = trial_floats(POINTS, TRIAL_CONSTANT, CHECK_END, NULL);
     check_buffer want = check_buffer_new(x.bytes, sizeof(float), CHECK_END);
@@ -93,10 +93,10 @@ static void test_exp_sweep(void **state) {
         ((float *)x.data)[i] = -90.0f + (float)i * (195.0f / POINTS);
     tern_ref_gate(TERN_REF_SILU, x.data, up.data, POINTS, want.data);
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != TERN_OP_GATE_SILU || !table_runnable(&rows[r]))
+        if (kernels[r].op != TERN_OP_GATE_SILU || !table_runnable(&kernels[r]))
             continue;
-        check_case("%s, sweep", rows[r].name);
-        rows[r].fn.gate(x.data, up.data, POINTS, y.data);
+        check_case("%s, sweep", kernels[r].name);
+        kernels[r].fn.gate(x.data, up.data, POINTS, y.data);
         check_floats("y", want.data, y.data, POINTS);
     }
     check_buffer_free(&x);
@@ -109,7 +109,7 @@ static void test_exp_sweep(void **state) {
 static void test_tanh_sweep(void **state) {
     enum { STEP = 5003, POINTS = 0x7f800000 / STEP * 2 };
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     check_buffer x = check_buffer_new(POINTS * sizeof(float), sizeof(float), CHECK_END);
     check_buffer want = check_buffer_new(x.bytes, sizeof(float), CHECK_END);
     check_buffer y = check_buffer_new(x.bytes, sizeof(float), CHECK_END);
@@ -121,10 +121,10 @@ static void test_tanh_sweep(void **state) {
         ((float *)want.data)[i] = tern_ref_tanh(((float *)x.data)[i]);
     }
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != TERN_OP_TANH || !table_runnable(&rows[r]))
+        if (kernels[r].op != TERN_OP_TANH || !table_runnable(&kernels[r]))
             continue;
-        check_case("%s, sweep", rows[r].name);
-        rows[r].fn.tanh(x.data, POINTS, y.data);
+        check_case("%s, sweep", kernels[r].name);
+        kernels[r].fn.tanh(x.data, POINTS, y.data);
         check_floats("y", want.data, y.data, POINTS);
     }
     check_buffer_free(&x);

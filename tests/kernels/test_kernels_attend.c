@@ -200,9 +200,10 @@ static tern_attend_args attention_args(const attention *a) {
 }
 
 /* Runs all steps and writes a->out. */
-static void attend(const tern_kernel_row *row, const attention *a, const tern_attend_args *args) {
+static void attend(const tern_kernel_row *kernel, const attention *a,
+                   const tern_attend_args *args) {
     check_canary_fill(a->states.data, a->states.bytes);
-    tern_attend_all(row, args, a->states.data, a->out.data, token_stride(a));
+    tern_attend_all(kernel, args, a->states.data, a->out.data, token_stride(a));
 }
 
 static void check_out(const attention *a) {
@@ -216,9 +217,9 @@ static void check_out(const attention *a) {
  * chunks in one state, then runs of `run` chunks with a state each. The states are merged all at
  * once or, if `run` is 1, one by one.
  */
-static void attend_in_parts(const tern_kernel_row *row, const attention *a,
+static void attend_in_parts(const tern_kernel_row *kernel, const attention *a,
                             const tern_attend_args *args, size_t lead, size_t run) {
-    const tern_attend_functions *f = &row->fn.attend;
+    const tern_attend_functions *f = &kernel->fn.attend;
     const size_t chunks = chunks_of(a);
     const size_t first = lead < chunks ? lead : chunks;
     const size_t bytes = tern_attend_state_bytes(a->tokens * a->group, a->dim);
@@ -245,23 +246,24 @@ static void check_attention(const attention *shape, scores kind) {
     attention a = attention_new(shape, kind, place % 2 ? CHECK_END : CHECK_START, &rng);
     const tern_attend_args args = attention_args(&a);
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     tern_ref_attend(a.cache, &args, a.want.data, token_stride(&a));
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != a.cache || !table_runnable(&rows[r]))
+        if (kernels[r].op != TERN_OP_ATTEND || kernels[r].format != a.cache ||
+            !table_runnable(&kernels[r]))
             continue;
         for (size_t lead = 0; lead < 4; lead++) {
             check_case("%s, %zu positions, %zu tokens, dim %zu, group %zu, scores %d, mask %d, "
                        "paged %d, window %zu, lead %zu",
-                       rows[r].name, a.positions, a.tokens, a.dim, a.group, (int)kind,
+                       kernels[r].name, a.positions, a.tokens, a.dim, a.group, (int)kind,
                        (int)a.masked, (int)a.paged, a.window, lead);
             check_canary_fill(a.out.data, a.out.bytes);
             check_canary_fill(a.scratch.data, a.scratch.bytes);
             if (lead == 0)
-                attend(&rows[r], &a, &args);
+                attend(&kernels[r], &a, &args);
             else
-                attend_in_parts(&rows[r], &a, &args, lead, 1 + (a.dim + lead) % 2);
+                attend_in_parts(&kernels[r], &a, &args, lead, 1 + (a.dim + lead) % 2);
             check_out(&a);
         }
     }
@@ -340,18 +342,19 @@ static void test_later_tokens(void **state) {
     attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
     const tern_attend_args args = attention_args(&a);
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     (void)state;
     for (size_t i = shape.positions * shape.dim; i < seen_of(&shape) * shape.dim; i++)
         ((float *)a.k.data)[i] = ((float *)a.v.data)[i] = INFINITY;
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != a.cache || !table_runnable(&rows[r]))
+        if (kernels[r].op != TERN_OP_ATTEND || kernels[r].format != a.cache ||
+            !table_runnable(&kernels[r]))
             continue;
-        attend(&rows[r], &a, &args);
+        attend(&kernels[r], &a, &args);
         for (size_t i = 0; i < shape.group * shape.dim; i++)
             if (!isfinite(((float *)a.out.data)[i]))
-                check_fail("%s: a later token's value in element %zu", rows[r].name, i);
+                check_fail("%s: a later token's value in element %zu", kernels[r].name, i);
     }
     attention_free(&a);
 }
@@ -383,22 +386,22 @@ static void test_causal_mask(void **state) {
     check_buffer mask =
         check_buffer_new((size_t)POSITIONS * POSITIONS * sizeof(float), sizeof(float), CHECK_END);
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     (void)state;
     tern_causal_mask(POSITIONS, mask.data);
     seen.mask = NULL;
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != TERN_FORMAT_F16 ||
-            !table_runnable(&rows[r]))
+        if (kernels[r].op != TERN_OP_ATTEND || kernels[r].format != TERN_FORMAT_F16 ||
+            !table_runnable(&kernels[r]))
             continue;
         for (size_t t = 0; t < POSITIONS; t++) {
-            check_case("%s, token %zu", rows[r].name, t);
+            check_case("%s, token %zu", kernels[r].name, t);
             seen.heads.positions = t + 1;
             masked.mask = (const float *)mask.data + t * POSITIONS;
-            attend(&rows[r], &a, &seen);
+            attend(&kernels[r], &a, &seen);
             memcpy(a.want.data, a.out.data, a.out.bytes);
-            attend(&rows[r], &a, &masked);
+            attend(&kernels[r], &a, &masked);
             check_floats("out", a.want.data, a.out.data, 2 * DIM);
         }
     }
@@ -415,25 +418,25 @@ static void test_sensitivity(void **state) {
     attention a = attention_new(&shape, SCORES_NORMAL, CHECK_END, &rng);
     tern_attend_args args = attention_args(&a);
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     (void)state;
     args.mask = NULL;
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].op != TERN_OP_ATTEND || rows[r].format != TERN_FORMAT_F32 ||
-            !table_runnable(&rows[r]))
+        if (kernels[r].op != TERN_OP_ATTEND || kernels[r].format != TERN_FORMAT_F32 ||
+            !table_runnable(&kernels[r]))
             continue;
-        attend(&rows[r], &a, &args);
+        attend(&kernels[r], &a, &args);
         memcpy(a.want.data, a.out.data, a.out.bytes);
         for (size_t i = 0; i < 2 * POSITIONS * DIM; i++) {
             float *value =
                 (float *)(i < POSITIONS * DIM ? a.k.data : a.v.data) + i % (POSITIONS * DIM);
             const float kept = *value;
             *value += 4.0f;
-            attend(&rows[r], &a, &args);
+            attend(&kernels[r], &a, &args);
             *value = kept;
             if (memcmp(a.want.data, a.out.data, a.out.bytes) == 0)
-                check_fail("%s: element %zu of the cache has no effect", rows[r].name, i);
+                check_fail("%s: element %zu of the cache has no effect", kernels[r].name, i);
         }
     }
     attention_free(&a);

@@ -15,17 +15,18 @@ enum { HALVES = 1 << 16 };
 /* Calls `check` for every runnable row of an operation on halves. */
 static void each_row(tern_op op, void (*check)(const tern_kernel_row *)) {
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].op != op || rows[i].format != TERN_FORMAT_F16 || !table_runnable(&rows[i]))
+        if (kernels[i].op != op || kernels[i].format != TERN_FORMAT_F16 ||
+            !table_runnable(&kernels[i]))
             continue;
-        check_case("%s", rows[i].name);
-        check(&rows[i]);
+        check_case("%s", kernels[i].name);
+        check(&kernels[i]);
     }
 }
 
-static void check_widen(const tern_kernel_row *row) {
+static void check_widen(const tern_kernel_row *kernel) {
     check_buffer in = check_buffer_new(HALVES * sizeof(uint16_t), sizeof(uint16_t), CHECK_END);
     check_buffer out = check_buffer_new(HALVES * sizeof(float), sizeof(float), CHECK_END);
     uint16_t *halves = in.data;
@@ -33,7 +34,7 @@ static void check_widen(const tern_kernel_row *row) {
 
     for (size_t i = 0; i < HALVES; i++)
         halves[i] = (uint16_t)i;
-    row->fn.embed(halves, HALVES, out.data);
+    kernel->fn.embed(halves, HALVES, out.data);
     for (size_t i = 0; i < HALVES; i++)
         if (tern_f32_to_bits(floats[i]) != tern_f32_to_bits(tern_f16_to_f32(halves[i])))
             check_fail("half 0x%04x becomes 0x%08x", halves[i], tern_f32_to_bits(floats[i]));
@@ -59,7 +60,7 @@ static uint32_t float_around(uint16_t half, around which) {
     return sign | (which == ITSELF ? tern_f32_to_bits(value) : middle + (uint32_t)which - MIDDLE);
 }
 
-static void check_narrow(const tern_kernel_row *row) {
+static void check_narrow(const tern_kernel_row *kernel) {
     check_buffer in = check_buffer_new(HALVES * sizeof(float), sizeof(float), CHECK_END);
     check_buffer out = check_buffer_new(HALVES * sizeof(uint16_t), sizeof(uint16_t), CHECK_END);
     float *floats = in.data;
@@ -68,7 +69,7 @@ static void check_narrow(const tern_kernel_row *row) {
     for (int which = 0; which < AROUND_COUNT; which++) {
         for (size_t i = 0; i < HALVES; i++)
             floats[i] = tern_f32_from_bits(float_around((uint16_t)i, (around)which));
-        row->fn.store(floats, HALVES, out.data);
+        kernel->fn.store(floats, HALVES, out.data);
         for (size_t i = 0; i < HALVES; i++)
             if (halves[i] != tern_f32_to_f16(floats[i]))
                 check_fail("float 0x%08x becomes 0x%04x", tern_f32_to_bits(floats[i]), halves[i]);

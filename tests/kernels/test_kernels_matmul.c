@@ -21,22 +21,22 @@ static const size_t token_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, TOKENS_
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool is_product_of(const tern_kernel_row *row, tern_format format, tern_layout layout) {
-    return (row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM) && row->layout == layout &&
-           (layout != TERN_LAYOUT_ROWS || row->format == format) && table_runnable(row);
+static bool is_product_of(const tern_kernel_row *kernel, tern_format format, tern_layout layout) {
+    return (kernel->op == TERN_OP_GEMV || kernel->op == TERN_OP_GEMM) && kernel->layout == layout &&
+           (layout != TERN_LAYOUT_ROWS || kernel->format == format) && table_runnable(kernel);
 }
 
 /* True if the layout holds the format and a kernel reads it. Otherwise there is nothing to
  * compare. */
 static bool has_rows(tern_format format, tern_layout layout) {
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     const bool held =
         tern_layout_holds(layout, format) || tern_layout_sparse_format(layout) == format;
 
     for (size_t i = 0; i < count && held; i++)
-        if (is_product_of(&rows[i], format, layout))
+        if (is_product_of(&kernels[i], format, layout))
             return true;
     return false;
 }
@@ -45,14 +45,14 @@ static bool has_rows(tern_format format, tern_layout layout) {
 static void each_row(const matmul_case *c, const char *kind, check_rng *rng,
                      void (*visit)(const matmul_case *, const tern_kernel_row *, check_rng *)) {
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     for (size_t i = 0; i < count; i++) {
-        if (!is_product_of(&rows[i], c->format, c->matrix.layout))
+        if (!is_product_of(&kernels[i], c->format, c->matrix.layout))
             continue;
-        check_case("%s, %s %s, %zu x %zu, %zu tokens", rows[i].name,
+        check_case("%s, %s %s, %zu x %zu, %zu tokens", kernels[i].name,
                    tern_format_describe(c->format)->name, kind, c->rows, c->cols, c->tokens);
-        visit(c, &rows[i], rng);
+        visit(c, &kernels[i], rng);
     }
 }
 
@@ -73,11 +73,12 @@ static void each_layout(tern_format format, const case_shape *shape, const char 
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-static void check_token_counts(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
+static void check_token_counts(const matmul_case *c, const tern_kernel_row *kernel,
+                               check_rng *rng) {
     (void)rng;
     for (size_t i = 0; i < COUNT(token_counts); i++)
         if (token_counts[i] <= c->tokens)
-            case_check_tile(c, row->fn.matmul, (tern_tile){0, token_counts[i], 0, c->rows},
+            case_check_tile(c, kernel->fn.matmul, (tern_tile){0, token_counts[i], 0, c->rows},
                             i % 2 == 0 ? CHECK_END : CHECK_START);
 }
 
@@ -158,7 +159,7 @@ static void check_many_tokens(void **state) {
 
 /* ---- rectangles ---------------------------------------------------------------------------- */
 
-static void check_rectangles(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
+static void check_rectangles(const matmul_case *c, const tern_kernel_row *kernel, check_rng *rng) {
     for (int i = 0; i < 40; i++) {
         tern_tile tile;
         tile.t0 = check_below(rng, (uint32_t)c->tokens);
@@ -167,9 +168,9 @@ static void check_rectangles(const matmul_case *c, const tern_kernel_row *row, c
         tile.r1 = tile.r0 + 16 + 16 * (size_t)check_below(rng, 4);
         if (tile.r1 > c->rows)
             tile.r1 = c->rows;
-        case_check_tile(c, row->fn.matmul, tile, i % 2 == 0 ? CHECK_END : CHECK_START);
+        case_check_tile(c, kernel->fn.matmul, tile, i % 2 == 0 ? CHECK_END : CHECK_START);
     }
-    case_check_tile(c, row->fn.matmul, (tern_tile){3, 7, 32, 32}, CHECK_END); /* empty */
+    case_check_tile(c, kernel->fn.matmul, (tern_tile){3, 7, 32, 32}, CHECK_END); /* empty */
 }
 
 static void check_partial(void **state) {
@@ -184,13 +185,13 @@ static void check_partial(void **state) {
 
 /* All codes are 2 and all q are 127, so raw is 2*127*K. With s = scale = 1 and sum = 0, y equals
  * it. */
-static void check_saturated(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
+static void check_saturated(const matmul_case *c, const tern_kernel_row *kernel, check_rng *rng) {
     const float want = 2.0f * 127.0f * (float)c->cols;
     float y[2][16];
     const tern_tile all = {0, 2, 0, 16};
 
     (void)rng;
-    row->fn.matmul(&c->matrix, &c->activations, &all, &y[0][0], 16);
+    kernel->fn.matmul(&c->matrix, &c->activations, &all, &y[0][0], 16);
     for (int r = 0; r < 16; r++) {
         assert_true(y[0][r] == want);
         assert_true(y[1][r] == -want);
@@ -220,9 +221,9 @@ static void check_ternary_saturation(void **state) {
 
 enum { PROBE_ROWS = 33, PROBE_COLS = 256, PROBE_TOKENS = 2, PROBE_OUTPUTS = 33 * 2 };
 
-static void run_probe(const matmul_case *c, const tern_kernel_row *row, float *y) {
+static void run_probe(const matmul_case *c, const tern_kernel_row *kernel, float *y) {
     const tern_tile all = {0, PROBE_TOKENS, 0, PROBE_ROWS};
-    row->fn.matmul(&c->matrix, &c->activations, &all, y, PROBE_ROWS);
+    kernel->fn.matmul(&c->matrix, &c->activations, &all, y, PROBE_ROWS);
 }
 
 static void run_reference(const matmul_case *c, float *y) {
@@ -244,7 +245,8 @@ static size_t count_changed(const float *before, const float *after) {
  * the last row and anywhere. The kernel must agree with the reference, and nearly every bit must
  * change some output. So a kernel that skips a nibble, a scale or a tail is noticed.
  */
-static void check_weights_matter(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
+static void check_weights_matter(const matmul_case *c, const tern_kernel_row *kernel,
+                                 check_rng *rng) {
     const size_t bytes = tern_format_describe(c->format)->block_bytes * PROBE_ROWS * PROBE_COLS /
                          tern_format_describe(c->format)->block_elements;
     float before[PROBE_OUTPUTS], after[PROBE_OUTPUTS], expected[PROBE_OUTPUTS];
@@ -253,7 +255,7 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ro
         table_thinned(300); /* bits at the front, as many at the end, twice as many anywhere */
     size_t tried = 0, seen = 0;
 
-    run_probe(c, row, before);
+    run_probe(c, kernel, before);
     for (size_t i = 0; i < 4 * part; i++) {
         const size_t at = i < part       ? i % bytes
                           : i < 2 * part ? bytes - 1 - (i - part) % bytes
@@ -263,7 +265,7 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ro
         file[at] ^= bit;
         if (case_repack(c, NULL)) {
             run_reference(c, expected);
-            run_probe(c, row, after);
+            run_probe(c, kernel, after);
             check_floats("after a changed bit", expected, after, PROBE_OUTPUTS);
             seen += count_changed(before, expected) != 0;
             tried++;
@@ -277,7 +279,8 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ro
 }
 
 /* The scale of the tensor or of each row matters, if the layout keeps it outside the weights. */
-static void check_scales_matter(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
+static void check_scales_matter(const matmul_case *c, const tern_kernel_row *kernel,
+                                check_rng *rng) {
     float before[PROBE_OUTPUTS], after[PROBE_OUTPUTS];
     float scales[PROBE_ROWS];
     matmul_case changed = *c;
@@ -287,28 +290,28 @@ static void check_scales_matter(const matmul_case *c, const tern_kernel_row *row
         return;
     changed.matrix.row_scale = NULL;
     changed.matrix.scale = 0.5f;
-    run_probe(&changed, row, before);
+    run_probe(&changed, kernel, before);
     for (size_t r = 0; r < PROBE_ROWS; r++)
         scales[r] = r % 2 == 0 ? 1.0f : -2.0f;
     changed.matrix.row_scale = scales;
-    run_probe(&changed, row, after);
+    run_probe(&changed, kernel, after);
     for (size_t i = 0; i < PROBE_OUTPUTS; i++)
         assert_true(after[i] == before[i] * (i % PROBE_ROWS % 2 == 0 ? 2.0f : -4.0f));
 }
 
 /* Every single activation changes its token's outputs and no others. */
-static void check_activations_matter(const matmul_case *c, const tern_kernel_row *row,
+static void check_activations_matter(const matmul_case *c, const tern_kernel_row *kernel,
                                      check_rng *rng) {
     float before[PROBE_OUTPUTS], after[PROBE_OUTPUTS];
     int8_t *q = c->q.data;
     float *x = c->x.data;
 
     (void)rng;
-    run_probe(c, row, before);
+    run_probe(c, kernel, before);
     for (size_t k = 0; k < PROBE_COLS; k++) {
         x[k] = -x[k];
         q[k] = (int8_t)(q[k] ^ 0x10); /* sums stay: the outputs must depend on the codes */
-        run_probe(c, row, after);
+        run_probe(c, kernel, after);
         x[k] = -x[k];
         q[k] = (int8_t)(q[k] ^ 0x10);
         size_t changed = 0;
@@ -332,11 +335,11 @@ static void avoid_zero_codes(matmul_case *c) {
         q[i] = q[i] == 0 ? 1 : q[i];
 }
 
-static void check_activations(const matmul_case *c, const tern_kernel_row *row, check_rng *rng) {
+static void check_activations(const matmul_case *c, const tern_kernel_row *kernel, check_rng *rng) {
     matmul_case changed = *c;
 
     avoid_zero_codes(&changed);
-    check_activations_matter(&changed, row, rng);
+    check_activations_matter(&changed, kernel, rng);
 }
 
 static void check_sensitivity(void **state) {

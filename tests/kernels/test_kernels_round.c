@@ -45,19 +45,19 @@ static void test_rows(void **state) {
  * Every 4099th float of either sign, in rows of one binade each, so that scales of rows do not hide
  * small numbers. Ties, denormals, and overflow of halves and bfloat16 are among them.
  */
-static void check_sweep(const tern_kernel_row *row) {
+static void check_sweep(const tern_kernel_row *kernel) {
     enum { STEP = 4099, POINTS = 0x7f800000 / STEP * 2, ROW = 4096 };
     float *x = test_malloc(POINTS * sizeof *x), *want = test_malloc(POINTS * sizeof *want);
 
-    check_case("%s, sweep", row->name);
+    check_case("%s, sweep", kernel->name);
     for (uint32_t i = 0; i < POINTS; i++) {
         const float value = tern_f32_from_bits(i / 2 * STEP);
         x[i] = i % 2 ? -value : value;
     }
     for (size_t i = 0; i < POINTS; i += ROW) {
         const size_t n = POINTS - i < ROW ? POINTS - i : ROW;
-        tern_ref_round(row->op, x + i, n, want + i);
-        row->fn.tanh(x + i, n, x + i);
+        tern_ref_round(kernel->op, x + i, n, want + i);
+        kernel->fn.tanh(x + i, n, x + i);
     }
     check_floats("y", want, x, POINTS);
     test_free(x);
@@ -65,28 +65,28 @@ static void check_sweep(const tern_kernel_row *row) {
 }
 
 /* One row over the 24 binades below its largest number, down to denormals of both 8-bit formats. */
-static void check_depths(const tern_kernel_row *row) {
+static void check_depths(const tern_kernel_row *kernel) {
     enum { STEP = 12289, FIRST = 0x33800000, POINTS = 0x0c000000 / STEP };
     static float x[POINTS], want[POINTS];
 
-    check_case("%s, depths", row->name);
+    check_case("%s, depths", kernel->name);
     for (uint32_t i = 0; i < POINTS; i++)
         x[i] = tern_f32_from_bits(FIRST + i * STEP) * (i % 2 ? -1.0f : 1.0f);
-    tern_ref_round(row->op, x, POINTS, want);
-    row->fn.tanh(x, POINTS, x);
+    tern_ref_round(kernel->op, x, POINTS, want);
+    kernel->fn.tanh(x, POINTS, x);
     check_floats("y", want, x, POINTS);
 }
 
 static void test_sweep(void **state) {
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     (void)state;
     for (size_t i = 0; i < COUNT(ops); i++)
         for (size_t r = 0; r < count; r++)
-            if (rows[r].op == ops[i] && table_runnable(&rows[r])) {
-                check_sweep(&rows[r]);
-                check_depths(&rows[r]);
+            if (kernels[r].op == ops[i] && table_runnable(&kernels[r])) {
+                check_sweep(&kernels[r]);
+                check_depths(&kernels[r]);
             }
 }
 

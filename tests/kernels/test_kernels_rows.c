@@ -68,12 +68,12 @@ static void test_quantize_block(void **state) {
 
 /* ---- norms, add ---------------------------------------------------------------------------- */
 
-static void run_rmsnorm(const tern_kernel_row *row, const float *x, const float *g, size_t n,
+static void run_rmsnorm(const tern_kernel_row *kernel, const float *x, const float *g, size_t n,
                         float *y) {
-    if (row == NULL)
+    if (kernel == NULL)
         tern_ref_rmsnorm(x, g, n, 1e-5f, y);
     else
-        row->fn.rmsnorm(x, g, n, 1e-5f, y);
+        kernel->fn.rmsnorm(x, g, n, 1e-5f, y);
 }
 
 static void check_rmsnorm(trial *t) {

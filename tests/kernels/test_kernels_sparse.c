@@ -13,24 +13,24 @@
 #include "tests/kernels/sparse_case.h"
 #include "tests/kernels/table.h"
 
-typedef void check_row(const tern_kernel_row *row, const sparse_case *s, const float *want);
+typedef void check_row(const tern_kernel_row *kernel, const sparse_case *s, const float *want);
 
 static void for_each_row(const sparse_case *s, check_row *check) {
     float want[SPARSE_ROWS];
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     sparse_expect(s, want);
     for (size_t r = 0; r < count; r++)
-        if (rows[r].op == TERN_OP_GEMV_SPARSE && table_runnable(&rows[r])) {
-            check_case("%s, blocks of %u x %u, %s", rows[r].name, s->w.block_rows, s->w.block_cols,
-                       s->w.bias != NULL ? "a bias" : "no bias");
-            check(&rows[r], s, want);
+        if (kernels[r].op == TERN_OP_GEMV_SPARSE && table_runnable(&kernels[r])) {
+            check_case("%s, blocks of %u x %u, %s", kernels[r].name, s->w.block_rows,
+                       s->w.block_cols, s->w.bias != NULL ? "a bias" : "no bias");
+            check(&kernels[r], s, want);
         }
 }
 
 /* The weights and the activations end where memory ends: nothing beyond is read. */
-static void check_whole(const tern_kernel_row *row, const sparse_case *s, const float *want) {
+static void check_whole(const tern_kernel_row *kernel, const sparse_case *s, const float *want) {
     const size_t height = s->w.block_rows ? s->w.block_rows : 16;
     const size_t width = s->w.block_cols ? s->w.block_cols : 16;
     const size_t blocks = s->start[(SPARSE_ROWS - 1) / height + 1];
@@ -43,7 +43,7 @@ static void check_whole(const tern_kernel_row *row, const sparse_case *s, const 
     memcpy(weights.data, s->blocks, weights.bytes);
     memcpy(x.data, s->x, x.bytes);
     w.blocks = weights.data;
-    row->fn.gemv_sparse(&w, x.data, 0, SPARSE_ROWS, y.data);
+    kernel->fn.gemv_sparse(&w, x.data, 0, SPARSE_ROWS, y.data);
     check_floats("y", want, y.data, SPARSE_ROWS);
     check_buffer_free(&weights);
     check_buffer_free(&x);
@@ -70,15 +70,15 @@ static void test_sizes(void **state) {
 
 /* The rows in two parts, cut anywhere. Each part writes its own rows, and the bits stay the
  * same. */
-static void check_parts(const tern_kernel_row *row, const sparse_case *s, const float *want) {
+static void check_parts(const tern_kernel_row *kernel, const sparse_case *s, const float *want) {
     float y[SPARSE_ROWS], untouched[SPARSE_ROWS];
 
     check_canary_fill(untouched, sizeof untouched);
     for (size_t cut = 1; cut < SPARSE_ROWS; cut++) {
         memcpy(y, untouched, sizeof y);
-        row->fn.gemv_sparse(&s->w, s->x, cut, SPARSE_ROWS, y);
+        kernel->fn.gemv_sparse(&s->w, s->x, cut, SPARSE_ROWS, y);
         check_floats("rows before the part", untouched, y, cut);
-        row->fn.gemv_sparse(&s->w, s->x, 0, cut, y);
+        kernel->fn.gemv_sparse(&s->w, s->x, 0, cut, y);
         check_floats("y", want, y, SPARSE_ROWS);
     }
 }
@@ -193,14 +193,14 @@ static void make_blocks(blocks_case *c, tern_layout layout, const uint32_t *side
 }
 
 /* Checks the whole product, and a rectangle whose surroundings must stay. */
-static void check_blocks(const blocks_case *c, const tern_kernel_row *row) {
+static void check_blocks(const blocks_case *c, const tern_kernel_row *kernel) {
     const tern_tile all = {0, TOKENS, 0, ROWS}, part = {1, 6, 16, 48};
     float y[OUTPUTS];
 
-    row->fn.matmul(&c->matrix, &c->input, &all, y, ROWS);
+    kernel->fn.matmul(&c->matrix, &c->input, &all, y, ROWS);
     check_floats("y", c->want, y, OUTPUTS);
     check_canary_fill(y, sizeof y);
-    row->fn.matmul(&c->matrix, &c->input, &part, y, ROWS);
+    kernel->fn.matmul(&c->matrix, &c->input, &part, y, ROWS);
     for (size_t t = 0; t < TOKENS; t++)
         for (size_t r = 0; r < ROWS; r++)
             if (t >= 1 && t < 6 && r >= 16 && r < 48)
@@ -213,17 +213,17 @@ static void check_layout(tern_layout layout, const uint32_t *sides, uint32_t eig
                          check_rng *rng) {
     static blocks_case c;
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     if (!tern_iebs_holds(tern_layout_sparse_format(layout), sides[0], sides[1]))
         return;
     make_blocks(&c, layout, sides, eighths, rng);
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].layout != layout || !table_runnable(&rows[i]))
+        if (kernels[i].layout != layout || !table_runnable(&kernels[i]))
             continue;
-        check_case("%s, blocks of %u x %u, %u of 8 stored", rows[i].name, sides[0], sides[1],
+        check_case("%s, blocks of %u x %u, %u of 8 stored", kernels[i].name, sides[0], sides[1],
                    eighths);
-        check_blocks(&c, &rows[i]);
+        check_blocks(&c, &kernels[i]);
     }
     check_buffer_free(&c.blocks);
     check_buffer_free(&c.x);

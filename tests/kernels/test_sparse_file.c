@@ -78,16 +78,17 @@ static void check_file(const char *name, const void *bytes, size_t size) {
 /* Multiplies all rows by x, with every kernel that this machine runs. */
 static void check_product(const tern_block_sparse *w, const float *x, const float *want) {
     size_t count, tried = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     uint64_t mask;
     float y[64];
 
     assert_int_equal(tern_cpu_mask(NULL, NULL, &mask, NULL), TERN_OK);
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].op != TERN_OP_GEMV_SPARSE || rows[i].fn.any == NULL || rows[i].needs & ~mask)
+        if (kernels[i].op != TERN_OP_GEMV_SPARSE || kernels[i].fn.any == NULL ||
+            kernels[i].needs & ~mask)
             continue;
-        check_case("%s", rows[i].name);
-        rows[i].fn.gemv_sparse(w, x, 0, w->rows, y);
+        check_case("%s", kernels[i].name);
+        kernels[i].fn.gemv_sparse(w, x, 0, w->rows, y);
         check_floats("y", want, y, w->rows);
         tried++;
     }

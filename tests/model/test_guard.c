@@ -148,10 +148,10 @@ static void unused_add(float *x, const float *y, size_t n) {
 }
 
 static tern_kernel_row row_like(const tern_kernel_row *scalar, const char *name) {
-    tern_kernel_row row = *scalar;
-    row.name = name;
-    row.needs = 1;
-    return row;
+    tern_kernel_row kernel = *scalar;
+    kernel.name = name;
+    kernel.needs = 1;
+    return kernel;
 }
 
 static void test_wrong_product(void **state) {

@@ -486,10 +486,10 @@ static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
     const uint32_t a = (uint32_t)(tern_chacha_uniform(c) * (double)m->config.n_vocab);
     const uint32_t b = (uint32_t)(tern_chacha_uniform(c) * (double)m->config.n_vocab);
     float *other = scratch->gate;
-    m->own.embedding.row->fn.embed(m->own.embedding.data + a * m->own.embedding.row_bytes, width,
-                                   x);
-    m->own.embedding.row->fn.embed(m->own.embedding.data + b * m->own.embedding.row_bytes, width,
-                                   other);
+    m->own.embedding.kernel->fn.embed(m->own.embedding.data + a * m->own.embedding.row_bytes, width,
+                                      x);
+    m->own.embedding.kernel->fn.embed(m->own.embedding.data + b * m->own.embedding.row_bytes, width,
+                                      other);
     for (size_t i = 0; i < width; i++)
         x[i] = kind == 0   ? normal(c) * m->own.output_norm[i]
                : kind == 1 ? x[i] + other[i] /* two tokens are nearly as likely */

@@ -149,9 +149,9 @@ static void test_layout_pass(void **state) {
 
 /* True if this machine has a kernel for the layout besides the one in plain C. */
 static bool has_own_kernel(int layout) {
-    const tern_kernel_row *row = tern_kernel_select_layout(tern_cpu_features(), TERN_OP_GEMV,
-                                                           TERN_FORMAT_I2_S, (tern_layout)layout);
-    return row != NULL && row->needs != 0;
+    const tern_kernel_row *kernel = tern_kernel_select_layout(
+        tern_cpu_features(), TERN_OP_GEMV, TERN_FORMAT_I2_S, (tern_layout)layout);
+    return kernel != NULL && kernel->needs != 0;
 }
 
 /* The later of two dense layouts is measured if both have kernels. The passes that are measured

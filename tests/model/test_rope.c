@@ -211,17 +211,17 @@ static void test_example(void **state) {
     size_t count;
     size_t norm = 0;
     size_t neox = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     (void)state;
     tern_rope_frequencies(10000.0, 1.0, NULL, 4, frequency);
     tern_rope_angles(frequency, 1.0, 2, 1, c, s);
     for (size_t i = 0; i < count; i++) {
-        const bool is_norm = rows[i].op == TERN_OP_ROPE_NORM;
+        const bool is_norm = kernels[i].op == TERN_OP_ROPE_NORM;
         float x[4] = {1, 2, 3, 4};
-        if ((!is_norm && rows[i].op != TERN_OP_ROPE_NEOX) || !table_runnable(&rows[i]))
+        if ((!is_norm && kernels[i].op != TERN_OP_ROPE_NEOX) || !table_runnable(&kernels[i]))
             continue;
-        rows[i].fn.rope(x, c, s, 2);
-        check_example(rows[i].name, x, is_norm ? norm_example : neox_example);
+        kernels[i].fn.rope(x, c, s, 2);
+        check_example(kernels[i].name, x, is_norm ? norm_example : neox_example);
         norm += is_norm;
         neox += !is_norm;
     }

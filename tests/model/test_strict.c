@@ -142,7 +142,7 @@ static void test_weak_rows(void **state) {
     weak.own.head.gemm = tern_kernel_find("tern_gemm_f16_1x1_scalar");
     check_model_refused(&weak, false, "for gemm, tern_gemm_f16_1x1_scalar would stand in");
     weak = sound;
-    weak.own.embedding.row = tern_kernel_find("tern_embed_f16_scalar");
+    weak.own.embedding.kernel = tern_kernel_find("tern_embed_f16_scalar");
     check_model_refused(&weak, false, "for embed, tern_embed_f16_scalar would stand in");
     check_model_refused(&weak, true, "for embed, tern_embed_f16_scalar would stand in");
     weak.guard.mask = 0; /* if scalar is the best set, it substitutes for nothing */
@@ -172,12 +172,12 @@ static void test_what_is_native(void **state) {
     (void)state;
     assert_true(tern_kernel_is_native(0, scalar));
     for (size_t i = 0; i < count; i++) {
-        const tern_kernel_row *row =
+        const tern_kernel_row *kernel =
             tern_kernel_select(isas[i].needs, TERN_OP_ADD, TERN_FORMAT_NONE);
         const bool above = isas[i].built && strcmp(isas[i].name, "scalar") != 0;
         check_case("%s", isas[i].name);
         assert_int_equal(tern_kernel_is_native(isas[i].needs, scalar), !above);
-        assert_true(tern_kernel_is_native(isas[i].needs, row));
+        assert_true(tern_kernel_is_native(isas[i].needs, kernel));
     }
 }
 

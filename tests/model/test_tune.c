@@ -262,25 +262,26 @@ static void test_set_of_choices(void **state) {
 
 /* Checks the candidates of every format, for guards of every instruction set. */
 static void check_candidates(const tern_guard *guard, tern_op op, tern_format format) {
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
-    const size_t n = tern_tune_candidates(guard, op, format, rows);
+    const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
+    const size_t n = tern_tune_candidates(guard, op, format, kernels);
     const tern_layout own = tern_format_layout(format);
     if (own == TERN_LAYOUT_NONE) {
         assert_int_equal(n, 0);
         return;
     }
     assert_true(n >= 1);
-    assert_ptr_equal(rows[0], tern_guard_select(guard, (tern_kernel_use){op, format, own}));
+    assert_ptr_equal(kernels[0], tern_guard_select(guard, (tern_kernel_use){op, format, own}));
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(rows[i]->op, op);
-        assert_true(tern_layout_holds(rows[i]->layout, format));
-        assert_int_equal(tern_layout_input(rows[i]->layout), tern_layout_input(own));
-        assert_int_equal(rows[i]->needs & ~guard->mask, 0);
-        assert_true(n == 1 || rows[i]->needs != 0);
+        assert_int_equal(kernels[i]->op, op);
+        assert_true(tern_layout_holds(kernels[i]->layout, format));
+        assert_int_equal(tern_layout_input(kernels[i]->layout), tern_layout_input(own));
+        assert_int_equal(kernels[i]->needs & ~guard->mask, 0);
+        assert_true(n == 1 || kernels[i]->needs != 0);
         for (size_t k = 0; k < i; k++) {
-            assert_ptr_not_equal(rows[i], rows[k]);
-            if (rows[k]->layout == rows[i]->layout && op != TERN_OP_GEMM) /* in the table's order */
-                assert_true(rows[k] < rows[i]);
+            assert_ptr_not_equal(kernels[i], kernels[k]);
+            if (kernels[k]->layout == kernels[i]->layout &&
+                op != TERN_OP_GEMM) /* in the table's order */
+                assert_true(kernels[k] < kernels[i]);
         }
     }
 }
@@ -297,29 +298,29 @@ static void test_candidates(void **state) {
             check_candidates(&guard, TERN_OP_GEMM, (tern_format)f);
         }
     const tern_guard guard = tern_guard_new(0);
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
-    assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_I2_S, rows), 1);
-    assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_NONE, rows), 0);
+    const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
+    assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_I2_S, kernels), 1);
+    assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_NONE, kernels), 0);
 }
 
 /* A row that was found wrong is not a candidate, and cannot be chosen. */
 static void test_refused_row(void **state) {
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
+    const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
     tern_guard guard = tern_guard_new(tern_cpu_features());
     tern_tune_choice choice = {.key = {.format = TERN_FORMAT_Q8_0}};
     (void)state;
-    const size_t n = tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_Q8_0, rows);
-    choice.gemv = rows[0];
-    choice.layout = rows[0]->layout;
+    const size_t n = tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_Q8_0, kernels);
+    choice.gemv = kernels[0];
+    choice.layout = kernels[0]->layout;
     choice.gemm = tern_kernel_select(guard.mask, TERN_OP_GEMM, TERN_FORMAT_Q8_0);
     assert_true(tern_tune_is_possible(&guard, &choice));
     if (n < 2)
         return; /* nothing could replace it */
-    guard.refused[guard.n_refused++].row = rows[0];
-    assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_Q8_0, rows), n - 1);
-    assert_ptr_not_equal(rows[0], choice.gemv);
+    guard.refused[guard.n_refused++].row = kernels[0];
+    assert_int_equal(tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_Q8_0, kernels), n - 1);
+    assert_ptr_not_equal(kernels[0], choice.gemv);
     assert_false(tern_tune_is_possible(&guard, &choice));
-    choice.gemv = rows[0];
+    choice.gemv = kernels[0];
     assert_true(tern_tune_is_possible(&guard, &choice));
     choice.layout = TERN_LAYOUT_Q4_0R16;
     assert_false(tern_tune_is_possible(&guard, &choice));

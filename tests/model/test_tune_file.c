@@ -18,17 +18,17 @@
 /* ---- the text of a file ---------------------------------------------------------------------- */
 
 static tern_tuning two_choices(const tern_guard *guard) {
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
+    const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
     tern_tuning t = {.n = 0};
     tern_tune_choice choice = {
         .key = {.format = TERN_FORMAT_Q8_0, .rows = 64, .cols = 96, .threads = 2, .stream = 4096}};
     for (int i = 0; i < 2; i++) {
         choice.key.format = i ? TERN_FORMAT_I2_S : TERN_FORMAT_Q8_0;
-        (void)tern_tune_candidates(guard, TERN_OP_GEMM, choice.key.format, rows);
-        choice.gemm = rows[0];
-        (void)tern_tune_candidates(guard, TERN_OP_GEMV, choice.key.format, rows);
-        choice.gemv = rows[0];
-        choice.layout = rows[0]->layout;
+        (void)tern_tune_candidates(guard, TERN_OP_GEMM, choice.key.format, kernels);
+        choice.gemm = kernels[0];
+        (void)tern_tune_candidates(guard, TERN_OP_GEMV, choice.key.format, kernels);
+        choice.gemv = kernels[0];
+        choice.layout = kernels[0]->layout;
         assert_int_equal(tern_tuning_set(&t, &choice, NULL), TERN_OK);
     }
     t.choices[1].noise = 17;
@@ -324,17 +324,17 @@ static void check_candidates(const char *preset) {
     const uint64_t expected = untuned_answer(path);
     for (uint32_t threads = 1; threads <= 2; threads++)
         for (size_t i = 0; force(path, threads, i); i++) {
-            const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
+            const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
             tern_model *model = open_tuned(path, threads, NULL);
             const tern_linear *q = &model->layers[0].q;
             const tern_format format = tern_tune_format(q->matrix.format, q->matrix.layout);
-            const size_t n =
-                tern_tune_candidates(&model->guard, TERN_OP_GEMV,
-                                     q->form == TERN_INPUT_TOKEN ? TERN_FORMAT_I2_S : format, rows);
+            const size_t n = tern_tune_candidates(
+                &model->guard, TERN_OP_GEMV,
+                q->form == TERN_INPUT_TOKEN ? TERN_FORMAT_I2_S : format, kernels);
             check_case("%s, candidate %zu, %u threads", preset, i, threads);
             assert_string_equal(tern_model_choice(model), "tuned");
-            assert_ptr_equal(q->gemv, rows[i % n]);
-            assert_int_equal(q->matrix.layout, rows[i % n]->layout);
+            assert_ptr_equal(q->gemv, kernels[i % n]);
+            assert_int_equal(q->matrix.layout, kernels[i % n]->layout);
             check_told(model);
             assert_true(answer(model, threads) == expected);
             tern_model_free(&model);

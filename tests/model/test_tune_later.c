@@ -177,9 +177,9 @@ static void test_runs_disagree(void **state) {
     tern_tune_key keys[TERN_TUNE_KEYS];
     const size_t n = tern_tune_keys(model, 2, keys);
     const tern_guard guard = model->guard;
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
+    const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
     (void)state;
-    if (tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_I2_S, rows) < 2) {
+    if (tern_tune_candidates(&guard, TERN_OP_GEMV, TERN_FORMAT_I2_S, kernels) < 2) {
         tern_model_free(&model);
         unlink(path);
         return; /* there is no choice */

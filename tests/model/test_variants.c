@@ -98,16 +98,16 @@ static void test_llama_head(void **state) {
 
 static void test_llama_head_of_another_format(void **state) {
     tiny_file file = tiny_read("llama-tiny-q8_0");
-    const tern_kernel_row *rows[64];
+    const tern_kernel_row *kernels[64];
     bool float_head = false;
     (void)state;
     check_case("Q8_0 body, F32 head");
     put_floats(tiny_add(&file, "output.weight", TERN_FORMAT_F32, 96, 307), 0.25f);
     tern_model *model = open_file(&file);
-    const size_t n = tern_model_kernels(model, TERN_FORMAT_F32, rows, 64);
+    const size_t n = tern_model_kernels(model, TERN_FORMAT_F32, kernels, 64);
     for (size_t i = 0; i < n; i++)
         float_head =
-            float_head || (rows[i]->op == TERN_OP_GEMV && rows[i]->format == TERN_FORMAT_F32);
+            float_head || (kernels[i]->op == TERN_OP_GEMV && kernels[i]->format == TERN_FORMAT_F32);
     assert_true(float_head);
     tern_model_free(&model);
     tiny_file_free(&file);

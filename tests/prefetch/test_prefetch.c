@@ -42,11 +42,11 @@ static const char *const attentions[] = {
 static const tern_kernel_row *row_of(const char *path) {
     const char *slash = strrchr(path, '/');
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     for (size_t i = 0; i < count; i++)
-        if (strncmp(rows[i].name, slash + 1, strlen(rows[i].name)) == 0 &&
-            slash[1 + strlen(rows[i].name)] == '.')
-            return &rows[i];
+        if (strncmp(kernels[i].name, slash + 1, strlen(kernels[i].name)) == 0 &&
+            slash[1 + strlen(kernels[i].name)] == '.')
+            return &kernels[i];
     check_fail("no row for %s", path);
     return NULL;
 }
@@ -66,13 +66,13 @@ static size_t constant_of(const char *path, const char *name) {
     return value;
 }
 
-static tern_format format_for(const tern_kernel_row *row) {
-    const tern_format sparse = tern_layout_sparse_format(row->layout);
+static tern_format format_for(const tern_kernel_row *kernel) {
+    const tern_format sparse = tern_layout_sparse_format(kernel->layout);
     if (sparse != TERN_FORMAT_NONE)
         return sparse;
     for (int f = 0; f < TERN_FORMAT_COUNT; f++)
-        if (row->layout == TERN_LAYOUT_ROWS ? row->format == (tern_format)f
-                                            : tern_layout_holds(row->layout, (tern_format)f))
+        if (kernel->layout == TERN_LAYOUT_ROWS ? kernel->format == (tern_format)f
+                                               : tern_layout_holds(kernel->layout, (tern_format)f))
             return (tern_format)f;
     return TERN_FORMAT_NONE;
 }
@@ -84,14 +84,14 @@ typedef struct stream {
     size_t bytes, ahead, behind;
 } stream;
 
-static stream stream_of(const char *path, const tern_kernel_row *row, const matmul_case *c) {
+static stream stream_of(const char *path, const tern_kernel_row *kernel, const matmul_case *c) {
     const size_t bytes = tern_matrix_bytes(&c->matrix), said = constant_of(path, "PREFETCH_BYTES");
-    if (tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE)
-        return (stream){.begin = c->matrix.data,
-                        .bytes = bytes,
-                        .ahead = said,
-                        .behind =
-                            row->layout == TERN_LAYOUT_ROWS ? row->rows_tile * bytes / ROWS : 0};
+    if (tern_layout_sparse_format(kernel->layout) == TERN_FORMAT_NONE)
+        return (stream){
+            .begin = c->matrix.data,
+            .bytes = bytes,
+            .ahead = said,
+            .behind = kernel->layout == TERN_LAYOUT_ROWS ? kernel->rows_tile * bytes / ROWS : 0};
     const tern_iebs m = tern_iebs_view(c->matrix.data);
     const size_t blocks = constant_of(path, "BLOCKS_AHEAD");
     return (stream){.begin = (const char *)m.values,
@@ -128,15 +128,15 @@ static void check_stream(const stream *s) {
         check_fail("%zu of %zu lines were asked for", covered, (s->bytes - s->ahead) / LINE);
 }
 
-static void check_product(const char *path, const tern_kernel_row *row) {
+static void check_product(const char *path, const tern_kernel_row *kernel) {
     check_rng rng = {3};
     const case_shape shape = {ROWS, COLS, 1};
     matmul_case c =
-        case_new_layout(format_for(row), row->layout, &shape, CASE_RANDOM, CHECK_END, &rng);
+        case_new_layout(format_for(kernel), kernel->layout, &shape, CASE_RANDOM, CHECK_END, &rng);
     float y[ROWS];
     noted.n = 0;
-    row->fn.matmul(&c.matrix, &c.activations, &(tern_tile){0, 1, 0, ROWS}, y, ROWS);
-    const stream s = stream_of(path, row, &c);
+    kernel->fn.matmul(&c.matrix, &c.activations, &(tern_tile){0, 1, 0, ROWS}, y, ROWS);
+    const stream s = stream_of(path, kernel, &c);
     if (s.ahead == 0 || s.ahead >= s.bytes)
         check_fail("says %zu bytes ahead in a stream of %zu", s.ahead, s.bytes);
     if (noted.n == 0)
@@ -151,11 +151,11 @@ static void test_products(void **state) {
     size_t tried = 0;
     (void)state;
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
-        const tern_kernel_row *row = row_of(products[i]);
-        check_case("%s", row->name);
-        if (!table_runnable(row))
+        const tern_kernel_row *kernel = row_of(products[i]);
+        check_case("%s", kernel->name);
+        if (!table_runnable(kernel))
             continue;
-        check_product(products[i], row);
+        check_product(products[i], kernel);
         tried++;
     }
     assert_true(tried >= 40);
@@ -174,7 +174,7 @@ static size_t lines_asked(const char *begin, size_t bytes) {
     return covered;
 }
 
-static void check_attention(const tern_kernel_row *row, size_t row_bytes) {
+static void check_attention(const tern_kernel_row *kernel, size_t row_bytes) {
     enum { POSITIONS = 8 * TERN_ATTEND_CHUNK };
     check_buffer k = check_buffer_new(POSITIONS * row_bytes, LINE, CHECK_END);
     check_buffer v = check_buffer_new(POSITIONS * row_bytes, LINE, CHECK_END);
@@ -193,7 +193,7 @@ static void check_attention(const tern_kernel_row *row, size_t row_bytes) {
         .scale = 1.0f,
         .scratch = scratch.data};
     noted.n = 0;
-    tern_attend_all(row, &args, states.data, out, DIM);
+    tern_attend_all(kernel, &args, states.data, out, DIM);
     assert_int_equal(lines_asked(v.data, v.bytes), v.bytes / LINE);
     assert_int_equal(lines_asked(k.data, k.bytes),
                      (k.bytes - TERN_ATTEND_CHUNK * row_bytes) / LINE);
@@ -208,12 +208,12 @@ static void check_attention(const tern_kernel_row *row, size_t row_bytes) {
 static void test_attention(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++) {
-        const tern_kernel_row *row = row_of(attentions[i]);
-        check_case("%s", row->name);
-        if (table_runnable(row))
-            check_attention(row, row->format == TERN_FORMAT_F32   ? DIM * 4
-                                 : row->format == TERN_FORMAT_F16 ? DIM * 2
-                                                                  : DIM / 32 * 34);
+        const tern_kernel_row *kernel = row_of(attentions[i]);
+        check_case("%s", kernel->name);
+        if (table_runnable(kernel))
+            check_attention(kernel, kernel->format == TERN_FORMAT_F32   ? DIM * 4
+                                    : kernel->format == TERN_FORMAT_F16 ? DIM * 2
+                                                                        : DIM / 32 * 34);
     }
 }
 

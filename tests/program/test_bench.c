@@ -244,7 +244,7 @@ static void test_peaks(void **state) {
     assert_true(tern_roof_macs("scalar", TERN_UNIT_CODES) > 1e6);
     assert_true(tern_roof_macs("none", TERN_UNIT_CODES) == 0.0);
     assert_true(tern_roof_macs("scalar", TERN_UNIT_NONE) == 0.0);
-    assert_int_equal(tern_unit_of_row("no such row"), TERN_UNIT_NONE);
+    assert_int_equal(tern_unit_of_kernel("no such row"), TERN_UNIT_NONE);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------

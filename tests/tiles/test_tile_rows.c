@@ -45,40 +45,41 @@ static void permission_may_be_refused(void **state) {
     unsetenv("PRETEND_TILES");
 }
 
-static bool is_amx(const tern_kernel_row *row) {
-    return strcmp(row->isa, "amx") == 0;
+static bool is_amx(const tern_kernel_row *kernel) {
+    return strcmp(kernel->isa, "amx") == 0;
 }
 
 /* Number of tile multiplications of a kernel with so many tokens. */
-static uint64_t tiles_of(const tern_kernel_row *row, size_t rows, size_t tokens) {
+static uint64_t tiles_of(const tern_kernel_row *kernel, size_t rows, size_t tokens) {
     const case_shape shape = {rows, 512, tokens};
     check_rng rng = {tokens};
-    matmul_case c = case_new_layout(row->format, row->layout, &shape, CASE_RANDOM, CHECK_END, &rng);
+    matmul_case c =
+        case_new_layout(kernel->format, kernel->layout, &shape, CASE_RANDOM, CHECK_END, &rng);
     const uint64_t before = tile_multiplications();
 
-    check_case("%s, %zu x 512, %zu tokens", row->name, rows, tokens);
-    case_check_tile(&c, row->fn.matmul, (tern_tile){0, tokens, 0, rows}, CHECK_END);
+    check_case("%s, %zu x 512, %zu tokens", kernel->name, rows, tokens);
+    case_check_tile(&c, kernel->fn.matmul, (tern_tile){0, tokens, 0, rows}, CHECK_END);
     assert_false(tile_open());
     case_free(&c);
     return tile_multiplications() - before;
 }
 
 /* True if each half of a block has a scale of its own, and so is multiplied separately. */
-static bool has_halves(const tern_kernel_row *row) {
-    return row->format == TERN_FORMAT_Q6_K || row->format == TERN_FORMAT_IQ2_S;
+static bool has_halves(const tern_kernel_row *kernel) {
+    return kernel->format == TERN_FORMAT_Q6_K || kernel->format == TERN_FORMAT_IQ2_S;
 }
 
 /* 512 columns are 8 tiles of ternary codes, or 16 blocks, or 32 halves of blocks. */
-static size_t steps_of(const tern_kernel_row *row) {
-    if (row->format == TERN_FORMAT_I2_S)
+static size_t steps_of(const tern_kernel_row *kernel) {
+    if (kernel->format == TERN_FORMAT_I2_S)
         return 8;
-    return has_halves(row) ? 32 : 16;
+    return has_halves(kernel) ? 32 : 16;
 }
 
-static size_t least_tokens(const tern_kernel_row *row) {
-    if (row->format == TERN_FORMAT_I2_S)
+static size_t least_tokens(const tern_kernel_row *kernel) {
+    if (kernel->format == TERN_FORMAT_I2_S)
         return TERN_TILE_TOKENS_TERNARY;
-    return has_halves(row) ? TERN_TILE_TOKENS_HALVES : TERN_TILE_TOKENS_BLOCK;
+    return has_halves(kernel) ? TERN_TILE_TOKENS_HALVES : TERN_TILE_TOKENS_BLOCK;
 }
 
 /*
@@ -86,32 +87,32 @@ static size_t least_tokens(const tern_kernel_row *row) {
  * for all tokens when there are enough of them. Other kernels use tiles for the last tokens only if
  * these fill enough of a tile.
  */
-static size_t expected_tiles(const tern_kernel_row *row, size_t rows, size_t tokens) {
-    const size_t least = least_tokens(row), whole = tokens / TILE_TOKENS,
+static size_t expected_tiles(const tern_kernel_row *kernel, size_t rows, size_t tokens) {
+    const size_t least = least_tokens(kernel), whole = tokens / TILE_TOKENS,
                  rest = tokens % TILE_TOKENS;
 
-    if (row->format == TERN_FORMAT_I2_S)
-        return tokens < least ? 0 : (whole + (rest > 0)) * (rows / 32 * 2) * steps_of(row);
-    return (whole + (rest >= least)) * (rows / 16) * steps_of(row);
+    if (kernel->format == TERN_FORMAT_I2_S)
+        return tokens < least ? 0 : (whole + (rest > 0)) * (rows / 32 * 2) * steps_of(kernel);
+    return (whole + (rest >= least)) * (rows / 16) * steps_of(kernel);
 }
 
 static void rows_use_tiles(void **state) {
     size_t count, found = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     (void)state;
     if (!tile_emulated())
         check_skip("this processor has tiles: nothing counts them");
     for (size_t i = 0; i < count; i++) {
-        if (!is_amx(&rows[i]))
+        if (!is_amx(&kernels[i]))
             continue;
-        const size_t least = least_tokens(&rows[i]);
+        const size_t least = least_tokens(&kernels[i]);
         const size_t tokens[] = {1, least - 1, least, 16, 16 + least - 1, 16 + least, 33, 48};
         found++;
         for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++)
             for (size_t r = 16; r <= 48; r += 16)
-                assert_int_equal(tiles_of(&rows[i], r, tokens[t]),
-                                 expected_tiles(&rows[i], r, tokens[t]));
+                assert_int_equal(tiles_of(&kernels[i], r, tokens[t]),
+                                 expected_tiles(&kernels[i], r, tokens[t]));
     }
     assert_true(found > 0);
 }

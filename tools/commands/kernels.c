@@ -13,7 +13,7 @@
 #include "tools/load/loader.h"
 
 typedef struct listing {
-    const tern_kernel_row *rows;
+    const tern_kernel_row *kernels;
     size_t n;
     uint64_t machine;                    /* features of this processor */
     uint64_t mask;                       /* the features that --isa allows */
@@ -21,27 +21,27 @@ typedef struct listing {
     char cuda[TERN_ERROR_MESSAGE_BYTES]; /* name of the device, or why there is none */
 } listing;
 
-static bool is_cuda(const tern_kernel_row *row) {
-    return tern_device_of_row(row) == TERN_DEVICE_CUDA;
+static bool is_cuda(const tern_kernel_row *kernel) {
+    return tern_device_of_row(kernel) == TERN_DEVICE_CUDA;
 }
 
-static bool is_runnable(const listing *l, const tern_kernel_row *row) {
-    if (is_cuda(row))
+static bool is_runnable(const listing *l, const tern_kernel_row *kernel) {
+    if (is_cuda(kernel))
         return l->has_cuda;
-    return row->fn.any != NULL && (row->needs & ~l->machine) == 0;
+    return kernel->fn.any != NULL && (kernel->needs & ~l->machine) == 0;
 }
 
 /* The kernel that is chosen for the purpose of this one. */
-static const tern_kernel_row *chosen_for(const listing *l, const tern_kernel_row *row) {
-    return tern_kernel_select_layout(l->mask, row->op, row->format, row->layout);
+static const tern_kernel_row *chosen_for(const listing *l, const tern_kernel_row *kernel) {
+    return tern_kernel_select_layout(l->mask, kernel->op, kernel->format, kernel->layout);
 }
 
-static bool is_chosen(const listing *l, const tern_kernel_row *row) {
-    return chosen_for(l, row) == row;
+static bool is_chosen(const listing *l, const tern_kernel_row *kernel) {
+    return chosen_for(l, kernel) == kernel;
 }
 
-static const char *format_name(const tern_kernel_row *row) {
-    const tern_format_info *info = tern_format_describe(row->format);
+static const char *format_name(const tern_kernel_row *kernel) {
+    const tern_format_info *info = tern_format_describe(kernel->format);
     return info != NULL ? info->name : "-";
 }
 
@@ -56,28 +56,28 @@ static void feature_names(uint64_t mask, char *text, size_t size) {
 }
 
 /* Writes what the processor lacks. The first feature represents all, so that a line fits. */
-static void missing_features(const listing *l, const tern_kernel_row *row, char *text,
+static void missing_features(const listing *l, const tern_kernel_row *kernel, char *text,
                              size_t size) {
-    const uint64_t missing = row->needs & ~l->machine;
+    const uint64_t missing = kernel->needs & ~l->machine;
     const uint64_t forbidden = missing & tern_cpu_forbidden();
     const bool more = (missing & (missing - 1)) != 0;
     (void)snprintf(text, size, "%s %s%s", forbidden != 0 ? "the system refuses" : "lacks",
                    tern_cpu_feature_name(forbidden != 0 ? forbidden : missing), more ? " ..." : "");
 }
 
-static void reason(const listing *l, const tern_kernel_row *row, char *text, size_t size) {
-    const tern_kernel_row *chosen = chosen_for(l, row);
-    if (is_cuda(row))
+static void reason(const listing *l, const tern_kernel_row *kernel, char *text, size_t size) {
+    const tern_kernel_row *chosen = chosen_for(l, kernel);
+    if (is_cuda(kernel))
         (void)snprintf(text, size, "%s", l->has_cuda ? "for the CUDA device" : "no CUDA device");
-    else if (row->fn.any == NULL)
+    else if (kernel->fn.any == NULL)
         (void)snprintf(text, size, "not built for this architecture");
-    else if (!is_runnable(l, row))
-        missing_features(l, row, text, size);
-    else if ((row->needs & ~l->mask) != 0)
+    else if (!is_runnable(l, kernel))
+        missing_features(l, kernel, text, size);
+    else if ((kernel->needs & ~l->mask) != 0)
         (void)snprintf(text, size, "left out by the instruction set asked for");
-    else if (chosen == row)
+    else if (chosen == kernel)
         (void)snprintf(text, size, "first row of the table that runs here");
-    else if (chosen != NULL && strcmp(chosen->isa, row->isa) == 0)
+    else if (chosen != NULL && strcmp(chosen->isa, kernel->isa) == 0)
         (void)snprintf(text, size, "%s comes first", chosen->name);
     else
         (void)snprintf(text, size, "%s comes first", chosen != NULL ? chosen->isa : "another");
@@ -86,11 +86,11 @@ static void reason(const listing *l, const tern_kernel_row *row, char *text, siz
 static void print_table(const listing *l) {
     out_print("%-36s %-5s %-7s %s\n", "KERNEL", "RUNS", "CHOSEN", "WHY");
     for (size_t i = 0; i < l->n; i++) {
-        const tern_kernel_row *row = &l->rows[i];
+        const tern_kernel_row *kernel = &l->kernels[i];
         char why[256];
-        reason(l, row, why, sizeof why);
-        out_print("%-36s %-5s %-7s %s\n", row->name, is_runnable(l, row) ? "yes" : "no",
-                  is_chosen(l, row) ? "yes" : "no", why);
+        reason(l, kernel, why, sizeof why);
+        out_print("%-36s %-5s %-7s %s\n", kernel->name, is_runnable(l, kernel) ? "yes" : "no",
+                  is_chosen(l, kernel) ? "yes" : "no", why);
     }
     out_print("\n%zu kernels; this processor: %s\n%s\n", l->n, tern_cpu_name(), l->cuda);
 }
@@ -99,22 +99,22 @@ static void print_markdown(const listing *l) {
     out_print("| kernel | operation | format | layout | instruction set | needs |\n"
               "|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < l->n; i++) {
-        const tern_kernel_row *row = &l->rows[i];
+        const tern_kernel_row *kernel = &l->kernels[i];
         char needs[256];
-        feature_names(row->needs, needs, sizeof needs);
-        out_print("| `%s` | %s | %s | %s | %s | %s |\n", row->name, tern_op_name(row->op),
-                  format_name(row), tern_layout_name(row->layout), row->isa, needs);
+        feature_names(kernel->needs, needs, sizeof needs);
+        out_print("| `%s` | %s | %s | %s | %s | %s |\n", kernel->name, tern_op_name(kernel->op),
+                  format_name(kernel), tern_layout_name(kernel->layout), kernel->isa, needs);
     }
 }
 
 /* Formats of the matrices that the kernel multiplies, or the format that it reads. */
-static json_t *formats_of(const tern_kernel_row *row) {
+static json_t *formats_of(const tern_kernel_row *kernel) {
     json_t *list = json_array();
-    const bool packed = row->layout != TERN_LAYOUT_ROWS && row->layout != TERN_LAYOUT_NONE &&
-                        tern_layout_sparse_format(row->layout) == TERN_FORMAT_NONE;
+    const bool packed = kernel->layout != TERN_LAYOUT_ROWS && kernel->layout != TERN_LAYOUT_NONE &&
+                        tern_layout_sparse_format(kernel->layout) == TERN_FORMAT_NONE;
     for (int format = 0; format < TERN_FORMAT_COUNT; format++) {
-        if (packed ? tern_layout_holds(row->layout, (tern_format)format)
-                   : row->format == (tern_format)format) {
+        if (packed ? tern_layout_holds(kernel->layout, (tern_format)format)
+                   : kernel->format == (tern_format)format) {
             json_array_append_new(list,
                                   json_string(tern_format_describe((tern_format)format)->name));
         }
@@ -125,15 +125,16 @@ static json_t *formats_of(const tern_kernel_row *row) {
 static int print_json(const listing *l) {
     json_t *list = json_array();
     for (size_t i = 0; i < l->n; i++) {
-        const tern_kernel_row *row = &l->rows[i];
+        const tern_kernel_row *kernel = &l->kernels[i];
         json_array_append_new(
             list,
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:s}", "name", row->name,
-                      "device", tern_device_name(tern_device_of_row(row)), "op",
-                      tern_op_name(row->op), "format", format_name(row), "layout",
-                      tern_layout_name(row->layout), "formats", formats_of(row), "isa", row->isa,
-                      "runnable", is_runnable(l, row), "chosen", is_chosen(l, row), "test",
-                      is_cuda(row) ? "device_cuda_emulated_forward" : tern_op_test(row->op)));
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:s}", "name", kernel->name,
+                      "device", tern_device_name(tern_device_of_row(kernel)), "op",
+                      tern_op_name(kernel->op), "format", format_name(kernel), "layout",
+                      tern_layout_name(kernel->layout), "formats", formats_of(kernel), "isa",
+                      kernel->isa, "runnable", is_runnable(l, kernel), "chosen",
+                      is_chosen(l, kernel), "test",
+                      is_cuda(kernel) ? "device_cuda_emulated_forward" : tern_op_test(kernel->op)));
     }
     return json_print(list);
 }
@@ -159,7 +160,7 @@ int cmd_kernels(const options *o) {
     if (checked != EXIT_DONE)
         return checked;
     find_cuda(&l);
-    l.rows = tern_kernel_rows(&l.n);
+    l.kernels = tern_kernel_rows(&l.n);
     if (options_switch(o, OPT_JSON))
         return print_json(&l);
     if (options_switch(o, OPT_MARKDOWN))

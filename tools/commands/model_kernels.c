@@ -88,8 +88,8 @@ static void find_kinds(survey *s) {
     }
 }
 
-static bool is_product(const tern_kernel_row *row) {
-    return row->op == TERN_OP_GEMV || row->op == TERN_OP_GEMM;
+static bool is_product(const tern_kernel_row *kernel) {
+    return kernel->op == TERN_OP_GEMV || kernel->op == TERN_OP_GEMM;
 }
 
 /* True if a matrix has the table's kernels only because it has not been measured yet. */
@@ -102,9 +102,10 @@ static bool lacks_measurement(const survey *s) {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void print_row(const char *use, const tern_kernel_row *row, const tern_kernel_row *table) {
-    out_print("  %-15s %s%s%s\n", use, row->name, row != table ? ", the table has " : "",
-              row != table && table != NULL ? table->name : "");
+static void print_row(const char *use, const tern_kernel_row *kernel,
+                      const tern_kernel_row *table) {
+    out_print("  %-15s %s%s%s\n", use, kernel->name, kernel != table ? ", the table has " : "",
+              kernel != table && table != NULL ? table->name : "");
 }
 
 static void print_kind(const matrix_kind *kind) {
@@ -125,9 +126,9 @@ static int print_text(const survey *s) {
         print_kind(&s->kinds[i]);
     out_print("\nother operations: table\n");
     for (size_t i = 0; i < s->l.n_kernels; i++) {
-        const tern_kernel_row *row = s->l.kernels[i];
-        if (!is_product(row))
-            out_print("  %-15s %s\n", tern_op_name(row->op), row->name);
+        const tern_kernel_row *kernel = s->l.kernels[i];
+        if (!is_product(kernel))
+            out_print("  %-15s %s\n", tern_op_name(kernel->op), kernel->name);
     }
     if (lacks_measurement(s)) {
         out_print(
@@ -150,8 +151,8 @@ static json_t *names_json(const char *list) {
     return names;
 }
 
-static const char *name_of(const tern_kernel_row *row) {
-    return row != NULL ? row->name : "";
+static const char *name_of(const tern_kernel_row *kernel) {
+    return kernel != NULL ? kernel->name : "";
 }
 
 static json_t *kind_json(const matrix_kind *kind) {
@@ -176,10 +177,10 @@ static int print_json(const survey *s) {
     for (size_t i = 0; i < s->n; i++)
         json_array_append_new(kinds, kind_json(&s->kinds[i]));
     for (size_t i = 0; i < s->l.n_kernels; i++) {
-        const tern_kernel_row *row = s->l.kernels[i];
-        if (!is_product(row)) {
-            json_array_append_new(
-                others, json_pack("{s:s, s:s}", "op", tern_op_name(row->op), "kernel", row->name));
+        const tern_kernel_row *kernel = s->l.kernels[i];
+        if (!is_product(kernel)) {
+            json_array_append_new(others, json_pack("{s:s, s:s}", "op", tern_op_name(kernel->op),
+                                                    "kernel", kernel->name));
         }
     }
     return json_print(json_pack("{s:o, s:s, s:s, s:I, s:o, s:o}", "model",

@@ -187,10 +187,11 @@ int determinism_open(const options *o, const char *path, const determinism_place
 }
 
 static bool is_ternary(const tern_model *model, tern_format kv) {
-    const tern_kernel_row *rows[64];
-    const size_t n = tern_model_kernels(model, kv, rows, 64);
+    const tern_kernel_row *kernels[64];
+    const size_t n = tern_model_kernels(model, kv, kernels, 64);
     for (size_t i = 0; i < n && i < 64; i++)
-        if (tern_layout_input(rows[i]->layout) == TERN_INPUT_TOKEN && rows[i]->op == TERN_OP_GEMV)
+        if (tern_layout_input(kernels[i]->layout) == TERN_INPUT_TOKEN &&
+            kernels[i]->op == TERN_OP_GEMV)
             return true;
     return false;
 }

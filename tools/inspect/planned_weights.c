@@ -59,8 +59,8 @@ void planned_print(const tern_model *model) {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *name_or_null(const tern_kernel_row *row) {
-    return row != NULL ? json_string(row->name) : json_null();
+static json_t *name_or_null(const tern_kernel_row *kernel) {
+    return kernel != NULL ? json_string(kernel->name) : json_null();
 }
 
 json_t *planned_json(const tern_model *model) {

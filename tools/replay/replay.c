@@ -400,14 +400,15 @@ static void check_kernels(const replay *p) {
     bool known[KERNELS] = {false};
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        const tern_kernel_row *row = tern_kernel_find(name);
-        bool found = row == NULL || !is_everywhere(row->op); /* a family, or machine-specific */
+        const tern_kernel_row *kernel = tern_kernel_find(name);
+        bool found =
+            kernel == NULL || !is_everywhere(kernel->op); /* a family, or machine-specific */
         for (size_t k = 0; k < n && k < KERNELS; k++)
-            if (does_the_same(row, ran[k]))
+            if (does_the_same(kernel, ran[k]))
                 found = known[k] = true;
         if (!found)
             receipt_find(p->found, "kernels[%zu]: \"%.60s\" is listed, this run runs no %s", i,
-                         name, tern_op_name(row->op));
+                         name, tern_op_name(kernel->op));
     }
     for (size_t k = 0; k < n && k < KERNELS; k++)
         if (!known[k] && is_everywhere(ran[k]->op))

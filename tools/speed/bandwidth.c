@@ -137,10 +137,10 @@ static const tern_kernel_row *product_of(const ring *r) {
     uint64_t mask;
     if (r->y == NULL || tern_cpu_mask(NULL, NULL, &mask, NULL) != TERN_OK)
         return NULL;
-    const tern_kernel_row *row = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_INT8);
+    const tern_kernel_row *kernel = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_INT8);
     const bool fits =
-        row != NULL && tern_packed_bytes(row->layout, piece_rows(r), COLS) == pass_bytes;
-    return fits ? row : NULL;
+        kernel != NULL && tern_packed_bytes(kernel->layout, piece_rows(r), COLS) == pass_bytes;
+    return fits ? kernel : NULL;
 }
 
 /* The measurement itself, in GB/s; 0 on failure. */

@@ -163,7 +163,7 @@ int bench_measure_batches(bench *b) {
 enum { PEAK_ROUNDS = 20 }; /* enough that all threads run at the same time */
 
 typedef struct peak_call {
-    const tern_kernel_row *row;
+    const tern_kernel_row *kernel;
     double *rates; /* [threads] multiply-accumulates a second */
 } peak_call;
 
@@ -172,7 +172,8 @@ static void peak_body(tern_worker worker, void *argument) {
     double best = 0.0;
     tern_team_barrier(worker);
     for (int i = 0; i < PEAK_ROUNDS; i++) {
-        const double rate = tern_roof_macs(call->row->isa, tern_unit_of_row(call->row->name));
+        const double rate =
+            tern_roof_macs(call->kernel->isa, tern_unit_of_kernel(call->kernel->name));
         best = rate > best ? rate : best;
     }
     call->rates[worker.index] = best;
@@ -187,19 +188,19 @@ static const tern_kernel_row *gemm_row(const loaded *l) {
 }
 
 void bench_measure_peak(bench *b) {
-    const tern_kernel_row *row = gemm_row(&b->l);
+    const tern_kernel_row *kernel = gemm_row(&b->l);
     tern_team *team = NULL;
-    if (tern_model_device(b->l.model) != NULL || row == NULL ||
+    if (tern_model_device(b->l.model) != NULL || kernel == NULL ||
         tern_team_new(b->main.threads, &team, NULL) != TERN_OK)
         return;
     const uint32_t threads = tern_team_size(team);
-    peak_call call = {.row = row, .rates = calloc(threads, sizeof(double))};
+    peak_call call = {.kernel = kernel, .rates = calloc(threads, sizeof(double))};
     if (call.rates != NULL) {
         tern_team_run(team, peak_body, &call);
         for (uint32_t i = 0; i < threads; i++)
             b->peak_gmacs += 1e-9 * call.rates[i];
-        b->peak_isa = row->isa;
-        b->peak_unit = tern_unit_name(tern_unit_of_row(row->name));
+        b->peak_isa = kernel->isa;
+        b->peak_unit = tern_unit_name(tern_unit_of_kernel(kernel->name));
     }
     free(call.rates);
     tern_team_free(&team);

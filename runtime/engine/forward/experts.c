@@ -316,7 +316,7 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
                             .r1 = end < r->rows ? end : r->rows};
     const tern_matrix m = tern_linear_expert(r->linear, expert);
     float *y = r->one ? r->y + first * r->rows : r->y;
-    tern_linear_row(r->linear, last - first)->fn.matmul(&m, &r->x, &tile, y, r->rows);
+    tern_linear_kernel(r->linear, last - first)->fn.matmul(&m, &r->x, &tile, y, r->rows);
     if (r->most < INFINITY)
         cut(r, y, &tile);
 }
@@ -335,7 +335,8 @@ static void count_experts(const pass *p, const routed *product) {
     const tern_routes *r = product->routes;
     for (size_t i = 0; p->lane.worker.index == 0 && i < *r->n; i++) {
         const uint32_t *begin = &r->begins[r->used[i]];
-        tern_tally_count(p->runner->tally, tern_linear_row(product->linear, begin[1] - begin[0]));
+        tern_tally_count(p->runner->tally,
+                         tern_linear_kernel(product->linear, begin[1] - begin[0]));
     }
 }
 

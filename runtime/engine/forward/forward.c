@@ -41,7 +41,7 @@ static void copy_given(pass *p) {
 /* y[T][n_embd] = rows ids[T] of an embedding. */
 static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t *ids, float scale,
                     const tern_device_rows *y) {
-    const tern_matrix w = {.format = e->row->format,
+    const tern_matrix w = {.format = e->kernel->format,
                            .layout = TERN_LAYOUT_ROWS,
                            .rows = rows,
                            .cols = p->config->n_embd,

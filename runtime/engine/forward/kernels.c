@@ -5,36 +5,36 @@
 #include "runtime/engine/forward/internal.h"
 #include "runtime/model/on_device.h"
 
-/* The destination of a list of rows. */
+/* The destination of a list of kernels. */
 typedef struct listing {
     const tern_model *m;
-    const tern_kernel_row **rows;
+    const tern_kernel_row **kernels;
     size_t capacity;
 } listing;
 
-/* Appends a row, or its replacement on the model's device, unless it is there already. Beyond
+/* Appends a kernel, or its replacement on the model's device, unless it is there already. Beyond
  * capacity only the count grows. */
-static size_t add_row(const listing *l, const tern_kernel_row *of_processor, size_t count) {
-    const tern_kernel_row *row = tern_model_kernel_there(l->m, of_processor);
+static size_t add_kernel(const listing *l, const tern_kernel_row *of_processor, size_t count) {
+    const tern_kernel_row *kernel = tern_model_kernel_there(l->m, of_processor);
     for (size_t i = 0; i < count && i < l->capacity; i++)
-        if (l->rows[i] == row)
+        if (l->kernels[i] == kernel)
             return count;
     if (count < l->capacity)
-        l->rows[count] = row;
+        l->kernels[count] = kernel;
     return count + 1;
 }
 
-/* Appends the rows of one linear map. */
+/* Appends the kernels of one linear map. */
 static size_t add_linear(const listing *l, const tern_linear *linear, size_t n) {
-    return add_row(l, linear->gemm, add_row(l, linear->gemv, n));
+    return add_kernel(l, linear->gemm, add_kernel(l, linear->gemv, n));
 }
 
-size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **rows,
+size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **kernels,
                           size_t capacity) {
     const tern_row_set *r = &m->rows;
-    const listing l = {m, rows, capacity};
-    size_t n = add_row(&l, m->own.embedding.row, 0);
-    n = add_row(&l, m->config.arch->encodes ? r->layernorm : r->rmsnorm, n);
+    const listing l = {m, kernels, capacity};
+    size_t n = add_kernel(&l, m->own.embedding.kernel, 0);
+    n = add_kernel(&l, m->config.arch->encodes ? r->layernorm : r->rmsnorm, n);
     unsigned forms =
         m->own.head.form | m->image.scan.form; /* quantized even when no logits are requested */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
@@ -46,33 +46,33 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
             n = add_linear(&l, linear, n);
         }
     if (forms & TERN_INPUT_TOKEN)
-        n = add_row(&l, r->quantize_token, n);
+        n = add_kernel(&l, r->quantize_token, n);
     if (forms & TERN_INPUT_BLOCK)
-        n = add_row(&l, r->quantize_block, n);
+        n = add_kernel(&l, r->quantize_block, n);
     if (forms & TERN_INPUT_FLOAT && r->round != NULL)
-        n = add_row(&l, r->round, n);
+        n = add_kernel(&l, r->round, n);
     if (m->hadamards.block > 0)
-        n = add_row(&l, r->hadamard, n);
+        n = add_kernel(&l, r->hadamard, n);
     if (!m->config.arch->encodes)
-        n = add_row(&l, r->rope, n);
-    n = add_row(&l, r->store[kv], n);
-    n = add_row(&l, r->attend[kv], n);
-    n = add_row(&l, r->gate, n);
-    n = add_row(&l, r->add, n);
+        n = add_kernel(&l, r->rope, n);
+    n = add_kernel(&l, r->store[kv], n);
+    n = add_kernel(&l, r->attend[kv], n);
+    n = add_kernel(&l, r->gate, n);
+    n = add_kernel(&l, r->add, n);
     if (m->config.n_expert > 0)
-        n = add_row(&l, r->softmax, n);
+        n = add_kernel(&l, r->softmax, n);
     if (m->image.scan.gemv != NULL)
-        n = add_row(&l, m->image.scan.gemv, n);
+        n = add_kernel(&l, m->image.scan.gemv, n);
     return add_linear(&l, &m->own.head, n);
 }
 
-size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity) {
+size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **kernels, size_t capacity) {
     const tern_tally *t = r->tally;
     for (size_t i = 0; i < t->n && i < capacity; i++)
-        rows[i] = t->ran[i];
+        kernels[i] = t->ran[i];
     return t->n;
 }
 
-uint64_t tern_runner_calls(const tern_runner *r, const tern_kernel_row *row) {
-    return r->tally->calls[row - r->tally->table];
+uint64_t tern_runner_calls(const tern_runner *r, const tern_kernel_row *kernel) {
+    return r->tally->calls[kernel - r->tally->table];
 }

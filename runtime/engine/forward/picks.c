@@ -81,13 +81,13 @@ static void scan_part(tern_worker worker, void *argument) {
     const tern_matrix *m = &image->scan.matrix;
     const tern_scratch *w = &g->r->scratch;
     const tern_activations x = tern_wanted_activations(g->r, &image->scan, g->first);
-    const tern_kernel_row *row = tern_linear_row(&image->scan, g->rows);
+    const tern_kernel_row *kernel = tern_linear_kernel(&image->scan, g->rows);
     tern_pieces pieces = tern_team_pieces(worker, m->rows, TERN_ROW_GROUP);
     if (worker.index == 0)
-        tern_tally_count(g->r->tally, row);
+        tern_tally_count(g->r->tally, kernel);
     for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
         const tern_tile tile = {.t0 = 0, .t1 = g->rows, .r0 = piece.begin, .r1 = piece.end};
-        row->fn.matmul(m, &x, &tile, w->lower, m->rows);
+        kernel->fn.matmul(m, &x, &tile, w->lower, m->rows);
         for (size_t i = 0; i < g->n; i++) {
             const tern_pick_slot *slot = &g->r->slots[i];
             if (slot->open)

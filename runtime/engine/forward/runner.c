@@ -129,7 +129,7 @@ static void choose_backend(tern_runner *r) {
     tern_processor_device *p = &r->processor;
     const tern_kernel_row *const chosen[] = {
         rows->quantize_token, rows->quantize_block, rows->rmsnorm, rows->layernorm,
-        rows->rope,           rows->gate,           rows->add,     r->model->own.embedding.row,
+        rows->rope,           rows->gate,           rows->add,     r->model->own.embedding.kernel,
         rows->hadamard,       rows->softmax};
     tern_processor_init(p, r->model->guard.mask);
     p->tally = r->tally;

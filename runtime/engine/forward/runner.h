@@ -161,8 +161,8 @@ tern_session_work tern_runner_work(const tern_runner *r);
 
 /* Kernels that have run, as tern_session_kernels reports them, and how many operations used one of
  * the table. An operation that several workers share counts once. */
-size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **rows, size_t capacity);
-uint64_t tern_runner_calls(const tern_runner *r, const tern_kernel_row *row);
+size_t tern_runner_kernels(const tern_runner *r, const tern_kernel_row **kernels, size_t capacity);
+uint64_t tern_runner_calls(const tern_runner *r, const tern_kernel_row *kernel);
 
 /* Sets the observer, from the next pass on; NULL: none. With an observer no row is left out. */
 void tern_runner_observe(tern_runner *r, tern_product_observer *observer, void *user);

@@ -71,8 +71,8 @@ tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab
     const tern_status status = check_params(params, n_vocab, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_kernel_scalar(TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_kernel_scalar(TERN_OP_SOFTMAX, TERN_FORMAT_NONE);
+    if (kernel == NULL)
         return tern_fail(err, TERN_ERR_KERNEL, "sampler: no softmax kernel");
     tern_sampler *s = calloc(1, sizeof *s);
     if (s == NULL || !allocate(s, n_vocab)) {
@@ -86,7 +86,7 @@ tern_status tern_sampler_new(const tern_sampler_params *params, uint32_t n_vocab
     }
     s->params = *params;
     s->n_vocab = n_vocab;
-    s->softmax = row->fn.softmax;
+    s->softmax = kernel->fn.softmax;
     tern_sampler_reset(s, params->seed);
     *out = s;
     return TERN_OK;

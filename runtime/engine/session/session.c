@@ -243,8 +243,9 @@ float *tern_session_logits(tern_session *s) {
 tern_session_work tern_session_work_done(const tern_session *s) {
     return tern_runner_work(s->runner);
 }
-size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **rows, size_t capacity) {
-    return tern_runner_kernels(s->runner, rows, capacity);
+size_t tern_session_kernels(const tern_session *s, const tern_kernel_row **kernels,
+                            size_t capacity) {
+    return tern_runner_kernels(s->runner, kernels, capacity);
 }
 
 /* ---- evaluation ---------------------------------------------------------------------------- */
@@ -472,7 +473,7 @@ tern_status tern_model_embed(const tern_model *m, int32_t token, float *row, ter
         return tern_fail(err, TERN_ERR_TOKEN_RANGE, "token %d is outside the vocabulary of %u",
                          token, m->config.n_vocab);
     const tern_embedding *e = &m->own.embedding;
-    e->row->fn.embed(e->data + (size_t)token * e->row_bytes, m->config.n_embd, row);
+    e->kernel->fn.embed(e->data + (size_t)token * e->row_bytes, m->config.n_embd, row);
     for (uint32_t i = 0; m->config.embedding_scale != 1.0f && i < m->config.n_embd; i++)
         row[i] *= m->config.embedding_scale;
     const tern_hadamard *back = &m->hadamards.embedding;

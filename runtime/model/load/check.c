@@ -38,8 +38,8 @@ static tern_status check_matrix(const tern_load_list *l, const tern_load_entry *
 static tern_status check_embedding(const tern_load_list *l, const tern_load_entry *e,
                                    tern_guard *guard, tern_error *err) {
     tern_embedding *to = e->to.embedding;
-    to->row = tern_guard_operation(guard, TERN_OP_EMBED, e->format, to->data, e->cols);
-    return to->row != NULL ? TERN_OK : tern_load_no_kernel(l, e, guard, err);
+    to->kernel = tern_guard_operation(guard, TERN_OP_EMBED, e->format, to->data, e->cols);
+    return to->kernel != NULL ? TERN_OK : tern_load_no_kernel(l, e, guard, err);
 }
 
 static tern_status check_image(const tern_load_entry *e, tern_guard *guard, tern_error *err) {

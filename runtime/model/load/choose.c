@@ -23,8 +23,8 @@ tern_status tern_load_no_kernel(const tern_load_list *l, const tern_load_entry *
  * faster. */
 static bool stays_sparse(const tern_load_choice *c, const tern_load_entry *e) {
     const tern_kernel_use use = {TERN_OP_GEMV, e->format, tern_format_sparse_layout(e->format)};
-    const tern_kernel_row *row = tern_guard_select(c->guard, use);
-    return row == NULL || !tern_blocks_want_dense(e->tensor, row);
+    const tern_kernel_row *kernel = tern_guard_select(c->guard, use);
+    return kernel == NULL || !tern_blocks_want_dense(e->tensor, kernel);
 }
 
 /*
@@ -103,9 +103,9 @@ static tern_status choose_matrix(const tern_load_list *l, const tern_load_choice
 static tern_status choose_embedding(const tern_load_list *l, const tern_load_choice *c,
                                     const tern_load_entry *e, tern_error *err) {
     tern_embedding *embedding = e->to.embedding;
-    embedding->row =
+    embedding->kernel =
         tern_guard_select(c->guard, (tern_kernel_use){TERN_OP_EMBED, e->format, TERN_LAYOUT_ROWS});
-    return embedding->row != NULL ? TERN_OK : tern_load_no_kernel(l, e, c->guard, err);
+    return embedding->kernel != NULL ? TERN_OK : tern_load_no_kernel(l, e, c->guard, err);
 }
 
 tern_status tern_load_list_choose(tern_load_list *l, const tern_load_choice *c, tern_error *err) {

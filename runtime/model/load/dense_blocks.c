@@ -14,12 +14,12 @@ bool tern_blocks_pay_somewhere(const tern_iebs *form) {
     return !are_more_than(form, tern_sparse_limit_anywhere(form->format));
 }
 
-bool tern_blocks_want_dense(const tern_gguf_tensor *tensor, const tern_kernel_row *row) {
+bool tern_blocks_want_dense(const tern_gguf_tensor *tensor, const tern_kernel_row *kernel) {
     const tern_iebs m = tern_iebs_view(tensor->data);
     uint64_t row_bytes;
     /* A strip of any number of rows must be a matrix by itself. Not every ternary matrix allows
      * that. */
-    return are_more_than(&m, tern_sparse_limit(row)) &&
+    return are_more_than(&m, tern_sparse_limit(kernel)) &&
            tern_format_bytes(m.format, 1, m.cols, &row_bytes) == TERN_OK;
 }
 

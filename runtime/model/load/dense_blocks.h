@@ -12,9 +12,9 @@
 #include "runtime/files/gguf/gguf.h"
 #include "tern/kernels.h"
 
-/* True if a tensor of sparse blocks should be made dense; `row` is the kernel that would multiply
+/* True if a tensor of sparse blocks should be made dense; `kernel` is the one that would multiply
  * its blocks with one token. */
-bool tern_blocks_want_dense(const tern_gguf_tensor *tensor, const tern_kernel_row *row);
+bool tern_blocks_want_dense(const tern_gguf_tensor *tensor, const tern_kernel_row *kernel);
 
 /* True if a matrix of this form stays sparse on some instruction set. */
 bool tern_blocks_pay_somewhere(const tern_iebs *form);

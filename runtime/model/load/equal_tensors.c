@@ -135,8 +135,8 @@ static void add_all(candidates *c, const tern_gguf *file, const tern_equal_model
 
 static void note_other(tern_equal *e, const tern_equal_model *other) {
     const tern_embedding *rows = &other->weights->embedding;
-    e->embedding =
-        (tern_matrix){.format = rows->row->format, .layout = TERN_LAYOUT_ROWS, .data = rows->data};
+    e->embedding = (tern_matrix){
+        .format = rows->kernel->format, .layout = TERN_LAYOUT_ROWS, .data = rows->data};
     e->head = other->weights->head.matrix.data;
     e->image = other->image;
 }

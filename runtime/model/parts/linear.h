@@ -60,7 +60,7 @@ static inline bool tern_matrix_is_decoded(const tern_matrix *matrix) {
  * tile unpacks a weight once for all of its tokens. If a pass has more tokens than a tile, gemm's
  * template decides the order in which they are taken (TERN_MANY_TOKENS).
  */
-static inline const tern_kernel_row *tern_linear_row(const tern_linear *linear, size_t tokens) {
+static inline const tern_kernel_row *tern_linear_kernel(const tern_linear *linear, size_t tokens) {
     return tokens == 1 ? linear->gemv : linear->gemm;
 }
 
@@ -68,7 +68,7 @@ static inline const tern_kernel_row *tern_linear_row(const tern_linear *linear, 
 typedef struct tern_embedding {
     const uint8_t *data;
     size_t row_bytes;
-    const tern_kernel_row *row;
+    const tern_kernel_row *kernel;
 } tern_embedding;
 
 /* Row r of a float matrix, whose layout is ROWS; r may be its number of rows. */

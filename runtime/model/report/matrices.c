@@ -76,8 +76,8 @@ static void find_place(const tern_model *m, const tern_linear *linear, tern_line
 
 static const tern_kernel_row *preferred(const tern_model *m, tern_op op,
                                         const tern_tune_choice *tuned) {
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
-    return tern_tune_candidates(&m->guard, op, tuned->key.format, rows) > 0 ? rows[0] : NULL;
+    const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
+    return tern_tune_candidates(&m->guard, op, tuned->key.format, kernels) > 0 ? kernels[0] : NULL;
 }
 
 void tern_linear_describe(const tern_model *m, const tern_linear *linear, tern_linear_info *out) {

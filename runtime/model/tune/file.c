@@ -28,10 +28,10 @@ static uint64_t hash_table(const tern_guard *guard) {
     tern_hash64 h;
     tern_hash64_start(&h);
     for (size_t i = 0; i < guard->count; i++) {
-        const tern_kernel_row *row = &guard->table[i];
-        const uint64_t facts[] = {row->op,    row->format,    row->layout,
-                                  row->needs, row->rows_tile, row->tokens_tile};
-        tern_hash64_add(&h, row->name, strlen(row->name) + 1);
+        const tern_kernel_row *kernel = &guard->table[i];
+        const uint64_t facts[] = {kernel->op,    kernel->format,    kernel->layout,
+                                  kernel->needs, kernel->rows_tile, kernel->tokens_tile};
+        tern_hash64_add(&h, kernel->name, strlen(kernel->name) + 1);
         tern_hash64_add(&h, facts, sizeof facts);
     }
     return tern_hash64_value(&h);

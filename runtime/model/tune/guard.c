@@ -19,41 +19,41 @@ tern_guard tern_guard_new(uint64_t mask) {
 
 /* ---- the record ---------------------------------------------------------------------------- */
 
-static bool is_refused(const tern_guard *g, const tern_kernel_row *row) {
+static bool is_refused(const tern_guard *g, const tern_kernel_row *kernel) {
     for (size_t i = 0; i < g->n_refused; i++)
-        if (g->refused[i].row == row)
+        if (g->refused[i].row == kernel)
             return true;
     return false;
 }
 
-static bool is_sound(const tern_guard *g, const tern_kernel_row *row) {
+static bool is_sound(const tern_guard *g, const tern_kernel_row *kernel) {
     for (size_t i = 0; i < g->n_sound; i++)
-        if (g->sound[i] == row)
+        if (g->sound[i] == kernel)
             return true;
     return false;
 }
 
 /* If the list is full, the kernel is only checked again at its next use. */
-static const tern_kernel_row *accept(tern_guard *g, const tern_kernel_row *row) {
+static const tern_kernel_row *accept(tern_guard *g, const tern_kernel_row *kernel) {
     if (g->n_sound < TERN_GUARD_ROWS)
-        g->sound[g->n_sound++] = row;
-    return row;
+        g->sound[g->n_sound++] = kernel;
+    return kernel;
 }
 
-static void refuse(tern_guard *g, const tern_kernel_row *row, const char *where) {
+static void refuse(tern_guard *g, const tern_kernel_row *kernel, const char *where) {
     tern_kernel_refusal *r = &g->refused[g->n_refused++];
-    r->row = row;
+    r->row = kernel;
     snprintf(r->where, sizeof r->where, "%s", where);
 }
 
-/* The first kernel for the use in the table from `row` on. */
+/* The first kernel for the use in the table from `kernel` on. */
 static const tern_kernel_row *select_from(const tern_guard *g, tern_kernel_use use,
-                                          const tern_kernel_row *row) {
+                                          const tern_kernel_row *kernel) {
     const tern_kernel_row *end = g->table + g->count;
-    while ((row = tern_select_row(row, (size_t)(end - row), g->mask, use)) != NULL &&
-           is_refused(g, row))
-        row++;
-    return row;
+    while ((kernel = tern_select_row(kernel, (size_t)(end - kernel), g->mask, use)) != NULL &&
+           is_refused(g, kernel))
+        kernel++;
+    return kernel;
 }
 
 const tern_kernel_row *tern_guard_select(const tern_guard *g, tern_kernel_use use) {
@@ -61,8 +61,8 @@ const tern_kernel_row *tern_guard_select(const tern_guard *g, tern_kernel_use us
 }
 
 const tern_kernel_row *tern_guard_next(const tern_guard *g, tern_kernel_use use,
-                                       const tern_kernel_row *row) {
-    return select_from(g, use, row + 1);
+                                       const tern_kernel_row *kernel) {
+    return select_from(g, use, kernel + 1);
 }
 
 static const tern_kernel_row *scalar_sibling(const tern_guard *g, tern_kernel_use use) {
@@ -154,14 +154,14 @@ static bool trial_new(trial *t, const tern_matrix *w, size_t tokens) {
     return true;
 }
 
-static bool same_product(const tern_kernel_row *row, const tern_kernel_row *scalar,
+static bool same_product(const tern_kernel_row *kernel, const tern_kernel_row *scalar,
                          const tern_matrix *w, size_t tokens, bool *ran) {
     trial t;
     *ran = trial_new(&t, w, tokens);
     if (!*ran)
         return false;
     const tern_tile tile = {0, t.tokens, 0, t.rows};
-    row->fn.matmul(w, &t.x, &tile, t.got, t.rows);
+    kernel->fn.matmul(w, &t.x, &tile, t.got, t.rows);
     scalar->fn.matmul(w, &t.x, &tile, t.expected, t.rows);
     const bool right = same_floats(t.got, t.expected, t.tokens * t.rows);
     free(t.memory);
@@ -171,10 +171,11 @@ static bool same_product(const tern_kernel_row *row, const tern_kernel_row *scal
 /*
  * Tries a token more than a tile has; for gemm also so many that it may take them in another order.
  */
-static bool product_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
+static bool product_is_right(const tern_kernel_row *kernel, const tern_kernel_row *scalar,
                              const tern_matrix *w, bool *ran) {
-    return same_product(row, scalar, w, (size_t)row->tokens_tile + 1, ran) &&
-           (row->op != TERN_OP_GEMM || same_product(row, scalar, w, TERN_MANY_TOKENS + 1, ran));
+    return same_product(kernel, scalar, w, (size_t)kernel->tokens_tile + 1, ran) &&
+           (kernel->op != TERN_OP_GEMM ||
+            same_product(kernel, scalar, w, TERN_MANY_TOKENS + 1, ran));
 }
 
 /* The next kernel to try: `preferred`, unless there is none or it was refused. */
@@ -187,19 +188,19 @@ const tern_kernel_row *tern_guard_product(tern_guard *g, tern_op op, const tern_
                                           const tern_kernel_row *preferred, const char *where) {
     const tern_kernel_use use = {op, w->format, w->layout};
     const tern_kernel_row *scalar = scalar_sibling(g, use);
-    const tern_kernel_row *row = next_product(g, use, preferred);
-    while (row != NULL && row != scalar && !is_sound(g, row)) {
+    const tern_kernel_row *kernel = next_product(g, use, preferred);
+    while (kernel != NULL && kernel != scalar && !is_sound(g, kernel)) {
         bool ran = true;
-        if (product_is_right(row, scalar, w, &ran))
-            return accept(g, row);
+        if (product_is_right(kernel, scalar, w, &ran))
+            return accept(g, kernel);
         if (!ran || g->n_refused == TERN_GUARD_REFUSALS) {
             g->no_memory = !ran;
             return NULL;
         }
-        refuse(g, row, where);
-        row = next_product(g, use, preferred);
+        refuse(g, kernel, where);
+        kernel = next_product(g, use, preferred);
     }
-    return row;
+    return kernel;
 }
 
 /* ---- other operations ---------------------------------------------------------------------- */
@@ -228,20 +229,20 @@ typedef struct sample {
 
 /* Attends over two chunks, whose states are merged once by `chunks` and once by `merge`. The second
  * chunk's page stands before the first one's. */
-static void run_attend(const tern_kernel_row *row, size_t group, sample *in, float *out) {
+static void run_attend(const tern_kernel_row *kernel, size_t group, sample *in, float *out) {
     static const uint32_t pages[] = {1, 0};
     const size_t state_bytes = tern_attend_state_bytes(group, DIM);
-    const tern_attend_functions *f = &row->fn.attend;
+    const tern_attend_functions *f = &kernel->fn.attend;
     const tern_attend_args args = {
         .heads = {.positions = POSITIONS, .tokens = 1, .group = group, .dim = DIM},
         .q = in->b,
         .k = in->cache[0],
         .v = in->cache[1],
         .pages = pages,
-        .page_stride = tern_cache_page_bytes(row->format, DIM),
+        .page_stride = tern_cache_page_bytes(kernel->format, DIM),
         .scale = 0.25f,
         .scratch = in->states + 2 * state_bytes};
-    tern_attend_all(row, &args, in->states, out, group * DIM);
+    tern_attend_all(kernel, &args, in->states, out, group * DIM);
     f->chunks(&args, 0, 2, in->states, state_bytes);
     f->merge(&args.heads, 1, 2, in->states + state_bytes, state_bytes, in->states);
     f->finish(&args.heads, in->states, out + group * DIM, group * DIM);
@@ -261,20 +262,20 @@ static void fill_cache(tern_format format, sample *in) {
 
 /* Tries few heads, and so many that kernels with several ways to take heads use each of these.
  * False: the heads need more memory than the sample has. */
-static bool try_attend(const tern_kernel_row *row, sample *in, outcome *out) {
+static bool try_attend(const tern_kernel_row *kernel, sample *in, outcome *out) {
     enum { GROUP = 2 };
     if (2 * tern_attend_state_bytes(GROUP_MAX, DIM) + tern_attend_scratch_bytes(GROUP_MAX, DIM) >
         sizeof in->states)
         return false;
     memset(in->states, 0, sizeof in->states);
-    fill_cache(row->format, in);
-    run_attend(row, GROUP, in, out->floats);
-    run_attend(row, GROUP_MAX, in, out->floats + 2 * GROUP * DIM);
+    fill_cache(kernel->format, in);
+    run_attend(kernel, GROUP, in, out->floats);
+    run_attend(kernel, GROUP_MAX, in, out->floats + 2 * GROUP * DIM);
     return true;
 }
 
 /* Runs blocks of whole vectors, then some of another width; both end past the matrix's edges. */
-static void run_gemv_sparse(const tern_kernel_row *row, const sample *in, outcome *out) {
+static void run_gemv_sparse(const tern_kernel_row *kernel, const sample *in, outcome *out) {
     static const uint32_t start[] = {0, 3, 4, 5}, column[] = {0, 2, 4, 1, 4};
     tern_block_sparse w = {.rows = 35,
                            .cols = SAMPLE,
@@ -282,80 +283,80 @@ static void run_gemv_sparse(const tern_kernel_row *row, const sample *in, outcom
                            .column = column,
                            .blocks = in->b,
                            .bias = in->b + 1};
-    row->fn.gemv_sparse(&w, in->a, 0, w.rows, out->floats);
+    kernel->fn.gemv_sparse(&w, in->a, 0, w.rows, out->floats);
     w.bias = NULL;
     w.block_cols = 18;
-    row->fn.gemv_sparse(&w, in->a, 0, w.rows, out->floats + w.rows);
+    kernel->fn.gemv_sparse(&w, in->a, 0, w.rows, out->floats + w.rows);
 }
 
 /* Runs the kernel; false when this file does not know how to. */
-static bool run_operation(const tern_kernel_row *row, sample *in, outcome *out) {
+static bool run_operation(const tern_kernel_row *kernel, sample *in, outcome *out) {
     memcpy(out->floats, in->a, sizeof in->a);
-    switch (row->op) {
+    switch (kernel->op) {
     case TERN_OP_QUANTIZE_TOKEN:
-        row->fn.quantize_token(in->a, SAMPLE, out->q, out->floats, out->sums);
+        kernel->fn.quantize_token(in->a, SAMPLE, out->q, out->floats, out->sums);
         return true;
     case TERN_OP_QUANTIZE_BLOCK:
-        row->fn.quantize_block(in->a, SAMPLE, out->q, out->floats, out->sums);
+        kernel->fn.quantize_block(in->a, SAMPLE, out->q, out->floats, out->sums);
         return true;
     case TERN_OP_RMSNORM:
-        row->fn.rmsnorm(in->a, in->b, SAMPLE, 1e-5f, out->floats);
+        kernel->fn.rmsnorm(in->a, in->b, SAMPLE, 1e-5f, out->floats);
         return true;
     case TERN_OP_LAYERNORM:
-        row->fn.layernorm(in->a, in->b, in->b + 1, SAMPLE, 1e-5f, out->floats);
+        kernel->fn.layernorm(in->a, in->b, in->b + 1, SAMPLE, 1e-5f, out->floats);
         return true;
     case TERN_OP_ROPE_NORM:
     case TERN_OP_ROPE_NEOX:
-        row->fn.rope(out->floats, in->b, in->b + SAMPLE, SAMPLE / 2);
+        kernel->fn.rope(out->floats, in->b, in->b + SAMPLE, SAMPLE / 2);
         return true;
     case TERN_OP_ATTEND:
-        return try_attend(row, in, out);
+        return try_attend(kernel, in, out);
     case TERN_OP_SOFTMAX:
-        row->fn.softmax(out->floats, SAMPLE);
+        kernel->fn.softmax(out->floats, SAMPLE);
         return true;
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
     case TERN_OP_GATE_GELU:
-        row->fn.gate(in->a, in->b, SAMPLE, out->floats);
+        kernel->fn.gate(in->a, in->b, SAMPLE, out->floats);
         return true;
     case TERN_OP_BIAS_RELU:
     case TERN_OP_BIAS_RELU2:
     case TERN_OP_BIAS_SILU:
     case TERN_OP_BIAS_GELU:
     case TERN_OP_BIAS_TANH:
-        row->fn.bias(in->a, in->b, SAMPLE, out->floats);
+        kernel->fn.bias(in->a, in->b, SAMPLE, out->floats);
         return true;
     case TERN_OP_TANH:
-        row->fn.tanh(in->a, SAMPLE, out->floats);
+        kernel->fn.tanh(in->a, SAMPLE, out->floats);
         return true;
     case TERN_OP_ADD:
-        row->fn.add(out->floats, in->b, SAMPLE);
+        kernel->fn.add(out->floats, in->b, SAMPLE);
         return true;
     case TERN_OP_EMBED:
-        row->fn.embed(in->row, in->n, out->floats);
+        kernel->fn.embed(in->row, in->n, out->floats);
         return true;
     case TERN_OP_STORE:
-        row->fn.store(in->a, SAMPLE, out->floats);
+        kernel->fn.store(in->a, SAMPLE, out->floats);
         return true;
     case TERN_OP_GEMV_SPARSE:
-        run_gemv_sparse(row, in, out);
+        run_gemv_sparse(kernel, in, out);
         return true;
     case TERN_OP_HADAMARD:
-        row->fn.hadamard(in->a, in->b, in->b + 1, 1024, 512, out->floats);
+        kernel->fn.hadamard(in->a, in->b, in->b + 1, 1024, 512, out->floats);
         return true;
     default:
-        if (tern_op_rounds(row->op))
-            row->fn.tanh(in->a, SAMPLE, out->floats);
-        return tern_op_rounds(row->op);
+        if (tern_op_rounds(kernel->op))
+            kernel->fn.tanh(in->a, SAMPLE, out->floats);
+        return tern_op_rounds(kernel->op);
     }
 }
 
-static bool operation_is_right(const tern_kernel_row *row, const tern_kernel_row *scalar,
+static bool operation_is_right(const tern_kernel_row *kernel, const tern_kernel_row *scalar,
                                sample *in) {
     outcome *got = &in->got, *expected = &in->expected;
     memset(got, 0, sizeof *got);
     memset(expected, 0, sizeof *expected);
-    if (!run_operation(row, in, got) || !run_operation(scalar, in, expected))
+    if (!run_operation(kernel, in, got) || !run_operation(scalar, in, expected))
         return false; /* an operation that cannot be tried is not trusted */
     return same_floats(got->floats, expected->floats, POSITIONS * DIM) &&
            memcmp(got->q, expected->q, sizeof got->q) == 0 &&
@@ -365,15 +366,16 @@ static bool operation_is_right(const tern_kernel_row *row, const tern_kernel_row
 /* The first kernel of the table that is the scalar one or gives its bits; others are refused. */
 static const tern_kernel_row *first_sound(tern_guard *g, tern_kernel_use use,
                                           const tern_kernel_row *scalar, sample *in) {
-    const tern_kernel_row *row;
-    while ((row = tern_guard_select(g, use)) != NULL && row != scalar && !is_sound(g, row)) {
-        if (operation_is_right(row, scalar, in))
-            return accept(g, row);
+    const tern_kernel_row *kernel;
+    while ((kernel = tern_guard_select(g, use)) != NULL && kernel != scalar &&
+           !is_sound(g, kernel)) {
+        if (operation_is_right(kernel, scalar, in))
+            return accept(g, kernel);
         if (g->n_refused == TERN_GUARD_REFUSALS)
             return NULL;
-        refuse(g, row, tern_op_name(use.op));
+        refuse(g, kernel, tern_op_name(use.op));
     }
-    return row;
+    return kernel;
 }
 
 const tern_kernel_row *tern_guard_operation(tern_guard *g, tern_op op, tern_format format,
@@ -389,7 +391,7 @@ const tern_kernel_row *tern_guard_operation(tern_guard *g, tern_op op, tern_form
     make_floats(in->a, POSITIONS * DIM);
     memcpy(in->b, in->a + 1, sizeof in->b - sizeof *in->b);
     in->b[POSITIONS * DIM - 1] = 0;
-    const tern_kernel_row *row = first_sound(g, use, scalar_sibling(g, use), in);
+    const tern_kernel_row *kernel = first_sound(g, use, scalar_sibling(g, use), in);
     free(in);
-    return row;
+    return kernel;
 }

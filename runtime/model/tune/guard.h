@@ -30,9 +30,9 @@ tern_guard tern_guard_new(uint64_t mask);
 /* The first kernel for this use that has not been refused; NULL when there is none. */
 const tern_kernel_row *tern_guard_select(const tern_guard *guard, tern_kernel_use use);
 
-/* The next such kernel of the table after `row`, which is of the same use. */
+/* The next such kernel of the table after `kernel`, which is of the same use. */
 const tern_kernel_row *tern_guard_next(const tern_guard *guard, tern_kernel_use use,
-                                       const tern_kernel_row *row);
+                                       const tern_kernel_row *kernel);
 
 /*
  * The first kernel for the product over *w that gives the scalar kernel's bits on the first rows of

@@ -138,7 +138,7 @@ static bool take_operands(tern_tuner *t, size_t cols, size_t results) {
 
 /* A sample: products one after the other, each with the next matrix of the stream. */
 typedef struct sample {
-    const tern_kernel_row *row;
+    const tern_kernel_row *kernel;
     const tern_tuner *tuner;
     size_t rows, tokens, products;
     size_t bytes;   /* from one matrix to the next */
@@ -161,15 +161,15 @@ static const void *place(const sample *s, size_t i) {
 }
 
 static void run(const sample *s, tern_part part, size_t i) {
-    const tern_matrix w = {.format = s->row->format,
-                           .layout = s->row->layout,
+    const tern_matrix w = {.format = s->kernel->format,
+                           .layout = s->kernel->layout,
                            .rows = s->rows,
                            .cols = s->tuner->x.cols,
                            .scale = 1.0f,
                            .data = place(s, i)};
     const tern_tile tile = {.t0 = 0, .t1 = s->tokens, .r0 = part.begin, .r1 = part.end};
     if (part.begin < part.end)
-        s->row->fn.matmul(&w, &s->tuner->x, &tile, s->tuner->y, s->rows);
+        s->kernel->fn.matmul(&w, &s->tuner->x, &tile, s->tuner->y, s->rows);
 }
 
 static void run_all(tern_worker worker, void *argument) {
@@ -219,10 +219,10 @@ static const double slow_lag = 1.25;
 static const double gemm_work = 20e6;
 
 /* Makes a sample. If its matrix does not fit into the stream, it has no products. */
-static sample new_sample(const tern_tuner *t, const tern_kernel_row *row, size_t rows,
+static sample new_sample(const tern_tuner *t, const tern_kernel_row *kernel, size_t rows,
                          size_t tokens) {
-    const size_t bytes = matrix_bytes(row->layout, row->format, rows, t->x.cols);
-    return (sample){.row = row,
+    const size_t bytes = matrix_bytes(kernel->layout, kernel->format, rows, t->x.cols);
+    return (sample){.kernel = kernel,
                     .tuner = t,
                     .rows = rows,
                     .tokens = tokens,
@@ -240,29 +240,29 @@ static size_t fit_rows(const tern_tuner *t, size_t rows, double wanted) {
 
 /* Drops gemv kernels that take longer from the cache than the first one from memory: they cannot
  * win. A pilot tells that in microseconds. */
-static void drop_gemv(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+static void drop_gemv(const tern_tuner *t, const tern_kernel_row *const *kernels, size_t n,
                       size_t n_rows, double best, bool *out) {
     const size_t few = n_rows < PILOT_ROWS ? n_rows : PILOT_ROWS;
     const double share = (double)n_rows / (double)few / (double)tern_team_size(t->team);
     for (size_t i = 1; i < n; i++) {
-        const sample whole = new_sample(t, rows[i], n_rows, 1);
-        const sample s = new_sample(t, rows[i], few, 1);
+        const sample whole = new_sample(t, kernels[i], n_rows, 1);
+        const sample s = new_sample(t, kernels[i], few, 1);
         out[i] = whole.products == 0 || pilot(&s) * share > best;
     }
 }
 
 /* Drops gemm kernels whose pilot is far slower than another one of their layout. */
-static void drop_gemm(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+static void drop_gemm(const tern_tuner *t, const tern_kernel_row *const *kernels, size_t n,
                       size_t n_rows, bool *out) {
     double seconds[TERN_TUNE_CANDIDATES];
     const size_t few = n_rows < PILOT_ROWS ? n_rows : PILOT_ROWS;
     for (size_t i = 0; i < n; i++) {
-        const sample s = new_sample(t, rows[i], few, PILOT_TOKENS);
+        const sample s = new_sample(t, kernels[i], few, PILOT_TOKENS);
         seconds[i] = out[i] ? 0.0 : pilot(&s);
     }
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < n && !out[i]; k++)
-            out[i] = rows[k]->layout == rows[i]->layout && !out[k] &&
+            out[i] = kernels[k]->layout == kernels[i]->layout && !out[k] &&
                      seconds[i] > pilot_lag * seconds[k];
 }
 
@@ -276,11 +276,11 @@ static double least(const double *seconds, size_t n, size_t i) {
  * since gemv is most of what a layout costs; gemm kernels with the best of the same layout. Number
  * 0 stays.
  */
-static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seconds, bool *out) {
+static void drop_slow(const tern_kernel_row *const *kernels, size_t n, double *seconds, bool *out) {
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < n && !out[i]; k++)
             out[i] = !out[k] &&
-                     (rows[i]->op == TERN_OP_GEMV || rows[i]->layout == rows[k]->layout) &&
+                     (kernels[i]->op == TERN_OP_GEMV || kernels[i]->layout == kernels[k]->layout) &&
                      least(seconds, n, i) > slow_lag * least(seconds, n, k);
     for (size_t i = 0; i < n; i++)
         seconds[i] = out[i] ? 0.0 : seconds[i];
@@ -289,20 +289,20 @@ static void drop_slow(const tern_kernel_row *const *rows, size_t n, double *seco
 /*
  * The candidate that i must beat: for gemv the first of all, for gemm the first left of its layout.
  */
-static size_t rival(const tern_kernel_row *const *rows, size_t i, const bool *out) {
+static size_t rival(const tern_kernel_row *const *kernels, size_t i, const bool *out) {
     size_t to = 0;
-    if (rows[i]->op == TERN_OP_GEMV)
+    if (kernels[i]->op == TERN_OP_GEMV)
         return to;
-    while (to < i && (out[to] || rows[to]->layout != rows[i]->layout))
+    while (to < i && (out[to] || kernels[to]->layout != kernels[i]->layout))
         to++;
     return to;
 }
 
 /* Drops candidates that have lost too many of the `done` rounds to win. */
-static void drop_lost(const tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+static void drop_lost(const tern_tuner *t, const tern_kernel_row *const *kernels, size_t n,
                       size_t done, double *seconds, bool *out) {
     for (size_t i = 1; i < n; i++) {
-        const size_t to = rival(rows, i, out);
+        const size_t to = rival(kernels, i, out);
         if (out[i] || to == i || !tern_tune_has_lost(seconds, n, done, t->effort.rounds, i, to))
             continue;
         out[i] = true;
@@ -329,7 +329,7 @@ static bool is_stopped(tern_tuner *t) {
  * left and a user waits, `known` seconds of a product stand for the other rounds. False: it was
  * stopped.
  */
-static bool measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, size_t n,
+static bool measure_rounds(tern_tuner *t, const tern_kernel_row *const *kernels, size_t n,
                            sample model, double whole, double known, bool *out, double *seconds,
                            double *again) {
     const bool waited_for = t->effort.budget_seconds > 0.0; /* else all figures are reported */
@@ -337,14 +337,14 @@ static bool measure_rounds(tern_tuner *t, const tern_kernel_row *const *rows, si
         if (is_stopped(t))
             return false;
         if (r == 2)
-            drop_slow(rows, n, seconds, out);
+            drop_slow(kernels, n, seconds, out);
         if (waited_for)
-            drop_lost(t, rows, n, r, seconds, out);
+            drop_lost(t, kernels, n, r, seconds, out);
         const bool alone = waited_for && is_alone(out, n);
         for (size_t k = 0; k <= n; k++) {
             const size_t at = r % 2 ? n - k : k; /* n: number 0 again */
             const size_t i = at == n ? 0 : at;
-            sample s = new_sample(t, rows[i], model.rows, model.tokens);
+            sample s = new_sample(t, kernels[i], model.rows, model.tokens);
             s.products = model.products;
             const double one = out[i] ? 0.0 : alone ? known : measure(t, &s);
             *(at == n ? &again[r] : &seconds[r * n + i]) = one * whole / (double)model.tokens;
@@ -366,8 +366,9 @@ static size_t calibrate(tern_tuner *t, sample *s, double *seconds) {
 }
 
 /* Rows that represent the matrix in a product with one token: an eighth of the stream. */
-static size_t gemv_rows(const tern_tuner *t, const tern_kernel_row *row, size_t rows, size_t cols) {
-    const size_t group = matrix_bytes(row->layout, row->format, TERN_ROW_GROUP, cols);
+static size_t gemv_rows(const tern_tuner *t, const tern_kernel_row *kernel, size_t rows,
+                        size_t cols) {
+    const size_t group = matrix_bytes(kernel->layout, kernel->format, TERN_ROW_GROUP, cols);
     return fit_rows(t, rows, (double)t->stream_bytes / 8.0 / (double)group * TERN_ROW_GROUP);
 }
 
@@ -420,21 +421,21 @@ void tern_tuner_stop(tern_tuner *t, bool (*stop)(void *), void *user) {
 }
 
 /* Puts candidates over the preferred layout first; those of each layout stay together, in order. */
-static void sort_candidates(const tern_tuner *t, const tern_kernel_row **rows, size_t n) {
+static void sort_candidates(const tern_tuner *t, const tern_kernel_row **kernels, size_t n) {
     const tern_kernel_row *sorted[TERN_TUNE_CANDIDATES];
     size_t used = 0;
     for (int preferred = 1; preferred >= 0; preferred--)
         for (size_t i = 0; i < n; i++)
-            if ((rows[i]->layout == t->preferred) == preferred)
-                sorted[used++] = rows[i];
-    memcpy(rows, sorted, n * sizeof *rows);
+            if ((kernels[i]->layout == t->preferred) == preferred)
+                sorted[used++] = kernels[i];
+    memcpy(kernels, sorted, n * sizeof *kernels);
 }
 
 /* Keeps the first candidate, and `other` if it is another one; returns how many these are. */
-static size_t keep_pair(const tern_kernel_row **rows, size_t n, const tern_kernel_row *other) {
+static size_t keep_pair(const tern_kernel_row **kernels, size_t n, const tern_kernel_row *other) {
     for (size_t i = 1; i < n; i++)
-        if (rows[i] == other) {
-            rows[1] = other;
+        if (kernels[i] == other) {
+            kernels[1] = other;
             return 2;
         }
     return 1;
@@ -443,8 +444,8 @@ static size_t keep_pair(const tern_kernel_row **rows, size_t n, const tern_kerne
 /* The table's kernel over the layout; NULL: none but the scalar one. */
 static const tern_kernel_row *row_of(const tern_tuner *t, tern_op op, tern_layout layout) {
     const tern_kernel_use use = {op, TERN_FORMAT_I2_S, layout};
-    const tern_kernel_row *row = tern_guard_select(t->guard, use);
-    return row != NULL && row->needs != 0 ? row : NULL;
+    const tern_kernel_row *kernel = tern_guard_select(t->guard, use);
+    return kernel != NULL && kernel->needs != 0 ? kernel : NULL;
 }
 
 /* The last dense layout that this machine has a kernel of its own for; without any, the first. */

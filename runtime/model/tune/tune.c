@@ -98,7 +98,7 @@ static size_t list_layouts(tern_format format, tern_layout layouts[TERN_TUNE_LAY
 }
 
 size_t tern_tune_candidates(const tern_guard *guard, tern_op op, tern_format format,
-                            const tern_kernel_row *rows[TERN_TUNE_CANDIDATES]) {
+                            const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES]) {
     tern_layout layouts[TERN_TUNE_LAYOUTS];
     size_t n = 0;
     if ((unsigned)format >= TERN_FORMAT_COUNT || tern_format_layout(format) == TERN_LAYOUT_NONE)
@@ -106,12 +106,13 @@ size_t tern_tune_candidates(const tern_guard *guard, tern_op op, tern_format for
     const size_t n_layouts = list_layouts(format, layouts);
     for (size_t i = 0; i < n_layouts; i++) {
         const tern_kernel_use use = {op, format, layouts[i]};
-        const tern_kernel_row *row = tern_guard_select(guard, use);
-        for (; row != NULL && n < TERN_TUNE_CANDIDATES; row = tern_guard_next(guard, use, row)) {
-            if (row->needs != 0)
-                rows[n++] = row;
+        const tern_kernel_row *kernel = tern_guard_select(guard, use);
+        for (; kernel != NULL && n < TERN_TUNE_CANDIDATES;
+             kernel = tern_guard_next(guard, use, kernel)) {
+            if (kernel->needs != 0)
+                kernels[n++] = kernel;
             else if (n == 0) {
-                rows[0] = row;
+                kernels[0] = kernel;
                 return 1;
             }
         }
@@ -120,12 +121,12 @@ size_t tern_tune_candidates(const tern_guard *guard, tern_op op, tern_format for
 }
 
 static bool is_candidate(const tern_guard *guard, tern_op op, const tern_tune_choice *choice,
-                         const tern_kernel_row *row) {
-    const tern_kernel_row *rows[TERN_TUNE_CANDIDATES];
-    const size_t n = tern_tune_candidates(guard, op, choice->key.format, rows);
+                         const tern_kernel_row *kernel) {
+    const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES];
+    const size_t n = tern_tune_candidates(guard, op, choice->key.format, kernels);
     for (size_t i = 0; i < n; i++)
-        if (rows[i] == row)
-            return row->layout == choice->layout;
+        if (kernels[i] == kernel)
+            return kernel->layout == choice->layout;
     return false;
 }
 
@@ -222,13 +223,13 @@ static double noise_of_both(const tern_tune_times *t, size_t rounds) {
     return tern_tune_noise(first, 1, again, rounds);
 }
 
-/* The best of the kernels over a layout, as an index into rows[n]; n: none was measured. */
-static size_t best_of_layout(const tern_kernel_row *const *rows, const double *seconds, size_t n,
+/* The best of the kernels over a layout, as an index into kernels[n]; n: none was measured. */
+static size_t best_of_layout(const tern_kernel_row *const *kernels, const double *seconds, size_t n,
                              size_t rounds, tern_layout layout, double margin) {
     double column[ROUNDS * TERN_TUNE_CANDIDATES];
     size_t index[TERN_TUNE_CANDIDATES], count = 0;
     for (size_t i = 0; i < n; i++)
-        if (rows[i]->layout == layout && seconds[i] > 0.0)
+        if (kernels[i]->layout == layout && seconds[i] > 0.0)
             index[count++] = i;
     if (count == 0)
         return n;

@@ -76,7 +76,7 @@ uint64_t tern_tune_stream(uint64_t bytes, uint64_t cache_bytes);
  * resort of the table: it is a candidate only if there is no other. Returns how many there are.
  */
 size_t tern_tune_candidates(const tern_guard *guard, tern_op op, tern_format format,
-                            const tern_kernel_row *rows[TERN_TUNE_CANDIDATES]);
+                            const tern_kernel_row *kernels[TERN_TUNE_CANDIDATES]);
 
 /* True if the choice names a candidate of its key's format for each operation. */
 bool tern_tune_is_possible(const tern_guard *guard, const tern_tune_choice *choice);
