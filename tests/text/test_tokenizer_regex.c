@@ -22,6 +22,7 @@ static void expect_in(const char *pattern, bool literal, const char *text, const
     tern_regex_scratch *scratch = tern_regex_scratch_new();
     assert_non_null(scratch);
     tern_regex_walk walk = {.regex = regex, .scratch = scratch, .text = span(text)};
+    assert_int_equal(tern_regex_walk_begin(&walk), TERN_OK);
     char out[256] = "";
     size_t at = 0, start, end;
     bool found;
@@ -32,6 +33,7 @@ static void expect_in(const char *pattern, bool literal, const char *text, const
         strcat(out, ">");
         at = end;
     }
+    tern_regex_walk_end(&walk);
     strcat(out, text + at);
     assert_string_equal(out, expected);
     tern_regex_scratch_free(scratch);
@@ -59,11 +61,23 @@ static void sets(void **state) {
     expect("\\p{^Lu}", "aB", "<a>B");
     expect("[a\\-\\]x]+", "a-]xb", "<a-]x>b");
     expect("\\v", "\x0b\n", "<\x0b>\n");
+    expect("[\\W]", "a b", "a< >b");
+    expect("[a[bc]]+", "xabcd", "x<abc>d");
+    expect("[^a[b]]+", "xabc", "<x>ab<c>");
+    expect("[a-f&&[^c]]+", "abcdg", "<ab>c<d>g");
+    expect("[\\p{L}&&[^\\p{Han}]]+", "a\u4e2d\u00e9", "<a>\u4e2d<\u00e9>");
+    expect("[\\p{Han}\\p{emoji_presentation}]", "\u4e2d \U0001f642", "<\u4e2d> <\U0001f642>");
+    expect("[\\w-.]+", "a-.b", "<a-.b>");
+    expect("[\\P{L}\\p{L}]", "a", "<a>");
+    expect("[a&&b]|c", "abc", "ab<c>"); /* a set without characters */
+    expect("\\bx\\b", "x-xy x", "<x>-xy <x>");
 }
 
 static void syntax(void **state) {
     (void)state;
     expect("(?i:'S)", "'s 'S '\xC5\xBF", "<'s> <'S> <'\xC5\xBF>");
+    expect("(?i:a(?-i:b)c)b", "AbCb ABCb", "<AbCb> ABCb");
+    expect("(?i:[^k])", "kK\u212ax", "kK\u212a<x>");
     expect("(a)(b)?", "ab a", "<ab> <a>");
     expect("a{,2}b", "aaab b", "a<aab> <b>");
     expect("a{2}", "aaaaa", "<aa><aa>a");
@@ -88,13 +102,14 @@ static void refused(void **state) {
     (void)state;
     static const char *const patterns[][2] = {
         {"(a)\\1", "the escape \\1"},
-        {"\\bx", "the escape \\b"},
+        {"\\Bx", "the escape \\B"},
+        {"[\\b]", "the escape \\b"},
         {"\\h", "the escape \\h"},
         {"\\X", "the escape \\X"},
         {"\\Qa", "the escape \\Q"},
-        {"[a&&b]", "&&"},
-        {"[[a]]", "set or class"},
-        {"[[:alpha:]]", "set or class"},
+        {"[[:alpha:]]", "class inside"},
+        {"[z-a]", "before it begins"},
+        {"[a\xFF]", "not UTF-8"},
         {"[]a]", "begins with ]"},
         {"[a", "does not end"},
         {"(?<n>a)", "group"},
@@ -108,7 +123,6 @@ static void refused(void **state) {
         {"\\p{L", "property"},
         {"\\xff", "byte"},
         {"\\u12", "number"},
-        {"[\\W]", "the escape \\W"},
         {"\\", "escape"},
         {"(a", "parenthes"},
         {"a**b)", ""},
@@ -163,9 +177,11 @@ static void steps(void **state) {
         tern_regex_walk walk = {.regex = regex, .scratch = scratch, .text = {text, cases[i].size}};
         bool found;
         size_t start, end;
+        assert_int_equal(tern_regex_walk_begin(&walk), TERN_OK);
         assert_int_equal(tern_regex_next(&walk, &found, &start, &end), cases[i].status);
         if (cases[i].status == TERN_OK)
             assert_true(found && end == cases[i].size);
+        tern_regex_walk_end(&walk);
         text[cases[i].size - 1] = 'a';
         tern_regex_free(&regex);
     }

@@ -48,7 +48,10 @@ static bool is_word(const tern_added_walk *w, tern_span character) {
     tern_regex_walk walk = {.regex = w->set->word, .scratch = w->scratch, .text = character};
     bool found;
     size_t start, end;
-    return tern_regex_next(&walk, &found, &start, &end) != TERN_OK || found;
+    const bool failed = tern_regex_walk_begin(&walk) != TERN_OK ||
+                        tern_regex_next(&walk, &found, &start, &end) != TERN_OK;
+    tern_regex_walk_end(&walk);
+    return failed || found;
 }
 
 static bool stands_alone(const tern_added_walk *w, size_t start, size_t end) {

@@ -28,7 +28,8 @@ typedef struct tern_stage_buffer {
     size_t capacity;
 } tern_stage_buffer;
 
-/* A match is read before a later stage searches, so one regex scratch serves all stages. */
+/* A match is read before a later stage searches, and walks end in the order of stages, the last one
+ * first: one regex scratch serves all. */
 struct tern_pipeline_scratch {
     tern_regex_scratch *regex;
     tern_stage_buffer buffers[TERN_TOKENIZER_MAX_STEPS]; /* output of each stage */
@@ -201,24 +202,34 @@ static tern_status run_normalize(const tern_run *r, size_t stage, tern_span piec
     return run_written(r, stage, &w, first);
 }
 
-static tern_status run_replace(const tern_run *r, size_t stage, tern_span piece, bool first) {
-    const tern_stage *s = &r->p->stages[stage];
-    tern_regex_walk walk = {.regex = s->regex, .scratch = r->scratch->regex, .text = piece};
-    tern_writer w = write_for(r, stage);
+/* Writes the text with what is put in the place of each match. */
+static tern_status write_replaced(const tern_step *step, tern_regex_walk *walk, tern_writer *w) {
+    const tern_span text = walk->text;
     size_t at = 0, start, end;
     for (;;) {
         bool found;
-        const tern_status status = tern_regex_next(&walk, &found, &start, &end);
+        const tern_status status = tern_regex_next(walk, &found, &start, &end);
         if (status != TERN_OK)
             return status;
         if (!found)
             break;
-        write_bytes(&w, piece.data + at, start - at);
-        write_bytes(&w, s->step.content.data, s->step.content.size);
+        write_bytes(w, text.data + at, start - at);
+        write_bytes(w, step->content.data, step->content.size);
         at = end;
     }
-    write_bytes(&w, piece.data + at, piece.size - at);
-    return run_written(r, stage, &w, first);
+    write_bytes(w, text.data + at, text.size - at);
+    return TERN_OK;
+}
+
+static tern_status run_replace(const tern_run *r, size_t stage, tern_span piece, bool first) {
+    const tern_stage *s = &r->p->stages[stage];
+    tern_regex_walk walk = {.regex = s->regex, .scratch = r->scratch->regex, .text = piece};
+    tern_writer w = write_for(r, stage);
+    tern_status status = tern_regex_walk_begin(&walk);
+    if (status == TERN_OK)
+        status = write_replaced(&s->step, &walk, &w);
+    tern_regex_walk_end(&walk);
+    return status == TERN_OK ? run_written(r, stage, &w, first) : status;
 }
 
 static tern_status run_prepend(const tern_run *r, size_t stage, tern_span piece, bool first) {
@@ -405,24 +416,34 @@ static tern_status take(tern_splitter *s, tern_span part, bool match) {
     return status;
 }
 
+/* Hands on the matches and what is between them. */
+static tern_status take_all(tern_splitter *out, tern_regex_walk *walk, bool invert) {
+    const tern_span piece = walk->text;
+    for (size_t at = 0;;) {
+        bool found;
+        size_t start = piece.size, end = piece.size;
+        tern_status status = tern_regex_next(walk, &found, &start, &end);
+        if (status == TERN_OK && start > at)
+            status = take(out, (tern_span){piece.data + at, start - at}, invert);
+        if (status == TERN_OK && found)
+            status = take(out, (tern_span){piece.data + start, end - start}, !invert);
+        if (status != TERN_OK)
+            return status;
+        if (!found)
+            return release(out);
+        at = end;
+    }
+}
+
 static tern_status run_split(const tern_run *r, size_t stage, tern_span piece, bool first) {
     const tern_stage *s = &r->p->stages[stage];
     tern_splitter out = {r, stage, s->step.behavior, piece.data, first, {"", 0}, false, false};
     tern_regex_walk walk = {.regex = s->regex, .scratch = r->scratch->regex, .text = piece};
-    for (size_t at = 0;;) {
-        bool found;
-        size_t start = piece.size, end = piece.size;
-        tern_status status = tern_regex_next(&walk, &found, &start, &end);
-        if (status == TERN_OK && start > at)
-            status = take(&out, (tern_span){piece.data + at, start - at}, s->step.invert);
-        if (status == TERN_OK && found)
-            status = take(&out, (tern_span){piece.data + start, end - start}, !s->step.invert);
-        if (status != TERN_OK)
-            return status;
-        if (!found)
-            return release(&out);
-        at = end;
-    }
+    tern_status status = tern_regex_walk_begin(&walk);
+    if (status == TERN_OK)
+        status = take_all(&out, &walk, s->step.invert);
+    tern_regex_walk_end(&walk);
+    return status;
 }
 
 /* Passes on the words and the punctuation of a text; white space belongs to neither. */

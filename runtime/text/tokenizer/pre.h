@@ -7,7 +7,7 @@
 
 #include "runtime/text/tokenizer/vocabulary.h"
 
-enum { TERN_PRE_MAX_PATTERNS = 4 };
+enum { TERN_PRE_MAX_PATTERNS = 6 };
 
 typedef struct tern_pre_rule {
     const char *names;                       /* "a b c", the usual one first; static storage */
@@ -21,9 +21,6 @@ extern const char tern_pattern_gpt2[];
 
 /* Finds the rule of a name; NULL if unknown. */
 const tern_pre_rule *tern_pre_find(tern_span name);
-
-/* Writes all known names, separated by spaces, cut to fit; always terminated. capacity >= 1. */
-void tern_pre_list(char *out, size_t capacity);
 
 /* Appends the steps of a rule: it splits, then turns bytes into characters. */
 void tern_pre_add_steps(const tern_pre_rule *rule, tern_vocabulary *v);

@@ -12,11 +12,14 @@
 
 struct tern_regex {
     pcre2_code *code;
+    tern_regex_alphabet *alphabet; /* NULL: plain text, which is matched as it is */
 };
 
 struct tern_regex_scratch {
     pcre2_match_data *match;
     pcre2_match_context *context;
+    uint8_t *letters; /* [used] of the texts of all open walks, the innermost last */
+    size_t used, capacity;
 };
 
 enum {
@@ -53,15 +56,15 @@ static tern_status explain(int number, char *why) {
 }
 
 tern_status tern_regex_new(tern_span pattern, bool literal, tern_regex **out, char *why) {
-    tern_regex_text text = {NULL, 0};
+    tern_regex_text text = {NULL, 0, NULL};
     if (pattern.size > TERN_REGEX_MAX_BYTES) {
         (void)snprintf(why, TERN_REGEX_WHY_BYTES, "longer than %d bytes",
                        (int)TERN_REGEX_MAX_BYTES);
         return TERN_ERR_TOKENIZER_PRE;
     }
-    uint32_t options = PCRE2_UTF | PCRE2_LITERAL;
+    uint32_t options = PCRE2_LITERAL;
     if (!literal) {
-        options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+        options = PCRE2_MULTILINE;
         const tern_status status = tern_regex_rewrite(pattern, &text, why);
         if (status != TERN_OK)
             return status;
@@ -74,11 +77,12 @@ tern_status tern_regex_new(tern_span pattern, bool literal, tern_regex **out, ch
         r != NULL ? compile(pattern.data, pattern.size, options, &number, &offset) : NULL;
     free(text.data);
     if (code == NULL) {
+        tern_regex_alphabet_free(&text.alphabet);
         free(r);
         return explain(number, why);
     }
     (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* optional: not available everywhere */
-    r->code = code;
+    *r = (tern_regex){code, text.alphabet};
     *out = r;
     return TERN_OK;
 }
@@ -87,6 +91,7 @@ void tern_regex_free(tern_regex **regex) {
     if (*regex == NULL)
         return;
     pcre2_code_free((*regex)->code);
+    tern_regex_alphabet_free(&(*regex)->alphabet);
     free(*regex);
     *regex = NULL;
 }
@@ -109,20 +114,81 @@ void tern_regex_scratch_free(tern_regex_scratch *scratch) {
         return;
     pcre2_match_data_free(scratch->match);
     pcre2_match_context_free(scratch->context);
+    free(scratch->letters);
     free(scratch);
+}
+
+/* ---- walks ------------------------------------------------------------------------------------ */
+
+static bool make_room(tern_regex_scratch *s, size_t letters) {
+    if (s->capacity - s->used >= letters)
+        return true;
+    const size_t more = s->capacity + s->capacity / 2 + letters;
+    uint8_t *longer = realloc(s->letters, more);
+    if (longer == NULL)
+        return false;
+    s->letters = longer;
+    s->capacity = more;
+    return true;
+}
+
+tern_status tern_regex_walk_begin(tern_regex_walk *w) {
+    tern_regex_scratch *s = w->scratch;
+    w->base = s->used;
+    w->n = w->text.size;
+    if (w->regex->alphabet == NULL)
+        return TERN_OK;
+    if (!make_room(s, w->text.size))
+        return TERN_ERR_NOMEM;
+    w->n = w->text.size > 0
+               ? tern_regex_alphabet_spell(w->regex->alphabet, w->text, s->letters + s->used)
+               : 0;
+    s->used += w->n;
+    return TERN_OK;
+}
+
+void tern_regex_walk_end(tern_regex_walk *w) {
+    w->scratch->used = w->base;
+}
+
+/* The letters of the text. */
+static PCRE2_SPTR letters_of(const tern_regex_walk *w) {
+    static const uint8_t none[1];
+    if (w->regex->alphabet == NULL)
+        return (PCRE2_SPTR)w->text.data;
+    return w->scratch->letters != NULL ? w->scratch->letters + w->base : none;
+}
+
+/* The byte of the text that a letter is at. Letters are asked for in order. */
+static size_t byte_of(tern_regex_walk *w, size_t letter) {
+    if (w->n == w->text.size)
+        return letter;
+    for (; w->letter < letter; w->letter++) {
+        w->place++;
+        while (w->place < w->text.size && ((unsigned char)w->text.data[w->place] & 0xC0) == 0x80)
+            w->place++;
+    }
+    return w->place;
+}
+
+/* The letter after one where an empty match was. */
+static size_t next_letter(const tern_regex_walk *w, size_t letter) {
+    return w->regex->alphabet != NULL || letter >= w->n
+               ? letter + 1
+               : letter + tern_utf8_next(w->text.data + letter, w->n - letter).size;
 }
 
 /* Searches once. The machine stack of the JIT may be too small for a pattern; the heap is not. */
 static int search(const tern_regex_walk *w) {
-    const size_t rest = w->text.size - w->from;
+    const size_t rest = w->n - w->from;
     const uint32_t left = rest < MAX_COUNTED ? (uint32_t)rest : MAX_COUNTED;
     const uint32_t steps = STEPS_ANYWHERE + left * STEPS_A_BYTE;
     (void)pcre2_set_match_limit(w->scratch->context, steps);
     (void)pcre2_set_depth_limit(w->scratch->context, steps);
     (void)pcre2_set_heap_limit(w->scratch->context, HEAP_KIB + left / 1024 * HEAP_BYTES_A_BYTE);
-    for (uint32_t options = PCRE2_NO_UTF_CHECK;; options |= PCRE2_NO_JIT) {
-        const int found = pcre2_match(w->regex->code, (PCRE2_SPTR)w->text.data, w->text.size,
-                                      w->from, options, w->scratch->match, w->scratch->context);
+    for (uint32_t options = 0;; options |= PCRE2_NO_JIT) {
+        const int found = pcre2_match(w->regex->code, letters_of(w), w->n, w->from, options,
+                                      w->scratch->match, w->scratch->context);
         if (found != PCRE2_ERROR_JIT_STACKLIMIT || (options & PCRE2_NO_JIT) != 0)
             return found;
     }
@@ -130,7 +196,7 @@ static int search(const tern_regex_walk *w) {
 
 tern_status tern_regex_next(tern_regex_walk *w, bool *found, size_t *start, size_t *end) {
     *found = false;
-    while (w->from <= w->text.size) {
+    while (w->from <= w->n) {
         const int result = search(w);
         if (result == PCRE2_ERROR_NOMATCH)
             return TERN_OK;
@@ -139,15 +205,13 @@ tern_status tern_regex_next(tern_regex_walk *w, bool *found, size_t *start, size
         const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(w->scratch->match);
         const size_t s = bounds[0], e = bounds[1];
         if (s == e && w->any && w->end == e) { /* go on after the next character */
-            w->from += w->from < w->text.size
-                           ? tern_utf8_next(w->text.data + w->from, w->text.size - w->from).size
-                           : 1;
+            w->from = next_letter(w, w->from);
             continue;
         }
         w->from = w->end = e;
         w->any = *found = true;
-        *start = s;
-        *end = e;
+        *start = byte_of(w, s);
+        *end = byte_of(w, e);
         return TERN_OK;
     }
     return TERN_OK;

@@ -6,264 +6,261 @@
 #include <string.h>
 
 #include "runtime/text/tokenizer/regex.h"
+#include "runtime/text/tokenizer/regex_parse.h"
 
-/* Unicode White_Space: 25 characters. U+180E left it in Unicode 6.3. */
-#define SPACE                                                                                      \
-    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}"             \
-    "\\x{202f}\\x{205f}\\x{3000}"
-/* Alphabetic (letters, Nl, and Other_Alphabetic characters that are not marks), Mark, Nd, Pc. */
-#define WORD                                                                                       \
-    "\\p{L}\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}"                    \
-    "\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
+enum { GROUPS = 64 /* inside each other, as in regex.c */ };
 
 typedef struct tern_rewriter {
-    tern_span in;
-    size_t at;
-    tern_regex_text out;
-    size_t capacity;
-    bool out_of_memory;
-    char *why;
+    tern_regex_reader in;
+    char *text; /* of the bytes that are no set */
+    size_t size, capacity;
+    tern_code_set sets[TERN_REGEX_MAX_SETS];
+    size_t places[TERN_REGEX_MAX_SETS]; /* bytes of text before each set */
+    size_t n_sets;
+    bool outside[GROUPS]; /* whether case does not matter around each open group */
+    size_t n_groups;
 } tern_rewriter;
 
-static void put_bytes(tern_rewriter *r, const char *bytes, size_t size) {
-    if (r->out_of_memory)
-        return;
-    if (r->capacity - r->out.size < size) {
+static bool put_bytes(tern_rewriter *r, const char *bytes, size_t size) {
+    if (r->text == NULL || r->capacity - r->size < size) {
         const size_t capacity = 2 * r->capacity + size + 64;
-        char *grown = realloc(r->out.data, capacity);
+        char *grown = realloc(r->text, capacity);
         if (grown == NULL) {
-            r->out_of_memory = true;
-            return;
+            r->in.out_of_memory = true;
+            return false;
         }
-        r->out.data = grown;
+        r->text = grown;
         r->capacity = capacity;
     }
-    memcpy(r->out.data + r->out.size, bytes, size);
-    r->out.size += size;
+    memcpy(r->text + r->size, bytes, size);
+    r->size += size;
+    return true;
 }
 
-static void put(tern_rewriter *r, const char *text) {
-    put_bytes(r, text, strlen(text));
-}
-
-static bool has(const tern_rewriter *r, const char *text) {
-    const size_t size = strlen(text);
-    return r->in.size - r->at >= size && memcmp(r->in.data + r->at, text, size) == 0;
-}
-
-/* The character `ahead` places on; NUL at the end (and where the pattern holds one). */
-static char peek(const tern_rewriter *r, size_t ahead) {
-    return r->in.size - r->at > ahead ? r->in.data[r->at + ahead] : '\0';
-}
-
-static bool at_end(const tern_rewriter *r) {
-    return r->at >= r->in.size;
-}
-
-static bool refuse(tern_rewriter *r, const char *what) {
-    (void)snprintf(r->why, TERN_REGEX_WHY_BYTES, "%s at byte %zu is not supported", what, r->at);
-    return false;
+static bool put(tern_rewriter *r, const char *text) {
+    return put_bytes(r, text, strlen(text));
 }
 
 /* Copies n bytes of the pattern. */
 static bool copy(tern_rewriter *r, size_t n) {
-    put_bytes(r, r->in.data + r->at, n);
-    r->at += n;
-    return true;
+    r->in.at += n;
+    return put_bytes(r, r->in.in.data + r->in.at - n, n);
 }
 
-static bool is_hex(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+/* Writes a byte that stands for itself. */
+static bool put_literal(tern_rewriter *r, unsigned char c) {
+    char escaped[8];
+    (void)snprintf(escaped, sizeof escaped, "\\x%02x", c);
+    return put(r, escaped);
 }
 
-static bool is_letter_or_digit(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+/* ---- characters and sets ----------------------------------------------------------------------
+ */
 
-/* ---- escapes --------------------------------------------------------------------------------- */
-
-/* Rewrites \p{..} and \P{..}: a category or a script. PCRE2 refuses what it does not know. */
-static bool rewrite_property(tern_rewriter *r) {
-    if (peek(r, 2) != '{')
-        return refuse(r, "a property without braces");
-    size_t n = 3 + (peek(r, 3) == '^');
-    const size_t name = n;
-    while (is_letter_or_digit(peek(r, n)) || peek(r, n) == '_')
-        n++;
-    if (n == name || n - name > 40 || peek(r, n) != '}')
-        return refuse(r, "a property that is not a name");
-    return copy(r, n + 1);
-}
-
-/* Rewrites a character by its number: \xHH below 0x80, \x{H..}, \uHHHH. */
-static bool rewrite_number(tern_rewriter *r) {
-    const bool braces = peek(r, 1) == 'x' && peek(r, 2) == '{';
-    const size_t start = braces ? 3 : 2;
-    const size_t most = braces ? 8 : peek(r, 1) == 'x' ? 2 : 4;
-    size_t n = 0;
-    while (n < most && is_hex(peek(r, start + n)))
-        n++;
-    if (n == 0 || (braces && peek(r, start + n) != '}') || (peek(r, 1) == 'u' && n != 4))
-        return refuse(r, "an invalid character number");
-    if (!braces && peek(r, 1) == 'x' && n == 2 && peek(r, start) >= '8')
-        return refuse(r, "a byte that is not a character");
-    put(r, "\\x{");
-    put_bytes(r, r->in.data + r->at + start, n);
-    put(r, "}");
-    r->at += start + n + braces;
-    return true;
-}
-
-/* Returns the set of characters that an escape means; NULL for other escapes. */
-static const char *set_escape(char c, bool in_set) {
-    switch (c) {
-    case 's':
-        return in_set ? SPACE : "[" SPACE "]";
-    case 'S': /* PCRE2's own also excludes U+180E */
-        return in_set ? "\\S\\x{180e}" : "[^" SPACE "]";
-    case 'w':
-        return in_set ? WORD : "[" WORD "]";
-    case 'W':
-        return in_set ? NULL : "[^" WORD "]";
-    case 'd':
-        return "\\p{Nd}";
-    case 'D':
-        return "\\P{Nd}";
-    default:
-        return NULL;
-    }
-}
-
-static bool rewrite_escape(tern_rewriter *r, bool in_set) {
-    const char c = peek(r, 1);
-    const char *set = set_escape(c, in_set);
-    if (set != NULL) {
-        put(r, set);
-        r->at += 2;
+/* Takes the next set of the pattern; its bytes are known when all sets are. */
+static bool take_set(tern_rewriter *r, bool (*read)(tern_regex_reader *, tern_code_set *)) {
+    if (r->n_sets == TERN_REGEX_MAX_SETS)
+        return tern_regex_refuse(&r->in, "another set of characters (512)");
+    tern_code_set *set = &r->sets[r->n_sets];
+    r->places[r->n_sets++] = r->size;
+    if (!read(&r->in, set))
+        return false;
+    const bool alone = set->n == 2 && set->ends[0] + 1 == set->ends[1] && set->ends[0] < 0x80;
+    if (!alone)
         return true;
-    }
-    if (c == 'p' || c == 'P')
-        return rewrite_property(r);
-    if (c == 'x' || c == 'u')
-        return rewrite_number(r);
-    if (c == 'v') { /* in PCRE2 it is a set */
-        put(r, "\\x{b}");
-        r->at += 2;
-        return true;
-    }
-    const char *same = in_set ? "rntfae" : "rntfaeAz";
-    if (c != '\0' && strchr(same, c) != NULL)
-        return copy(r, 2);
-    if (r->in.size - r->at < 2 || is_letter_or_digit(c)) {
-        char what[] = "the escape \\?";
-        what[sizeof what - 2] = c != '\0' ? c : ' ';
-        return refuse(r, what);
-    }
-    if ((unsigned char)c >= 0x80 || c == '\0') { /* stands for itself */
-        r->at++;
-        return copy(r, 1);
-    }
-    return copy(r, 2);
+    const uint32_t code = set->ends[0];
+    tern_code_set_free(set);
+    r->n_sets--;
+    return put_literal(r, (unsigned char)code);
 }
 
-/* ---- sets ------------------------------------------------------------------------------------ */
+/* Reads "." : every character but the end of a line. */
+static bool read_dot(tern_regex_reader *in, tern_code_set *set) {
+    in->at++;
+    const bool done = tern_code_set_add(set, '\n', '\n' + 1) && tern_code_set_invert(set);
+    in->out_of_memory = in->out_of_memory || !done;
+    return done;
+}
 
-static bool rewrite_set(tern_rewriter *r) {
-    (void)copy(r, 1);
-    if (peek(r, 0) == '^')
-        (void)copy(r, 1);
-    for (bool first = true;; first = false) {
-        if (at_end(r))
-            return refuse(r, "a set that does not end");
-        if (peek(r, 0) == ']' && !first)
-            return copy(r, 1);
-        if (has(r, "&&"))
-            return refuse(r, "&& in a set");
-        if (peek(r, 0) == '[')
-            return refuse(r, "a set or class inside of a set");
-        if (peek(r, 0) == ']')
-            return refuse(r, "a set that begins with ]");
-        if (peek(r, 0) != '\\')
-            (void)copy(r, 1);
-        else if (!rewrite_escape(r, true))
-            return false;
-    }
+/* The characters of words, without moving on. */
+static bool read_word(tern_regex_reader *in, tern_code_set *set) {
+    static const char word[] = "\\w";
+    tern_regex_reader inner = {.in = {word, sizeof word - 1}, .why = in->why};
+    const bool done = tern_regex_read_escape(&inner, set);
+    in->out_of_memory = in->out_of_memory || inner.out_of_memory;
+    return done;
+}
+
+/* \b: a word begins or ends here. */
+static bool rewrite_boundary(tern_rewriter *r) {
+    r->in.at += 2;
+    return put(r, "(?:(?<=") && take_set(r, read_word) && put(r, ")(?!") &&
+           take_set(r, read_word) && put(r, ")|(?<!") && take_set(r, read_word) && put(r, ")(?=") &&
+           take_set(r, read_word) && put(r, "))");
+}
+
+static bool rewrite_escape(tern_rewriter *r) {
+    const char c = tern_regex_peek(&r->in, 1);
+    if (c == 'b')
+        return rewrite_boundary(r);
+    return c == 'A' || c == 'z' ? copy(r, 2) : take_set(r, tern_regex_read_escape);
 }
 
 /* ---- groups and repetitions ------------------------------------------------------------------ */
 
+/* Opens a group of n bytes of the pattern. */
+static bool open_group(tern_rewriter *r, size_t n, const char *text, bool folds) {
+    if (r->n_groups == GROUPS)
+        return tern_regex_refuse(&r->in, "a group inside of 64");
+    r->outside[r->n_groups++] = r->in.folds;
+    r->in.folds = folds;
+    r->in.at += n;
+    return put(r, text);
+}
+
 static bool rewrite_group(tern_rewriter *r) {
-    static const char *const same[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "(?-i:", "(?>"};
+    static const char *const same[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (has(r, same[i]))
-            return copy(r, strlen(same[i]));
-    if (peek(r, 1) == '?' || peek(r, 1) == '*')
-        return refuse(r, "this kind of group");
-    put(r, "(?:");
-    r->at++;
-    return true;
+        if (tern_regex_sees(&r->in, same[i]))
+            return open_group(r, strlen(same[i]), same[i], r->in.folds);
+    if (tern_regex_sees(&r->in, "(?i:") || tern_regex_sees(&r->in, "(?-i:")) {
+        const bool folds = tern_regex_peek(&r->in, 2) == 'i';
+        return open_group(r, folds ? 4 : 5, "(?:", folds);
+    }
+    if (tern_regex_peek(&r->in, 1) == '?' || tern_regex_peek(&r->in, 1) == '*')
+        return tern_regex_refuse(&r->in, "this kind of group");
+    return open_group(r, 1, "(?:", r->in.folds);
+}
+
+/* One that closes nothing is for PCRE2 to refuse. */
+static bool close_group(tern_rewriter *r) {
+    if (r->n_groups > 0)
+        r->in.folds = r->outside[--r->n_groups];
+    return copy(r, 1);
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
 }
 
 /* {n}, {n,}, {n,m} and {,m}; any other brace is a character. */
 static bool rewrite_brace(tern_rewriter *r) {
     size_t n = 1;
-    while (peek(r, n) >= '0' && peek(r, n) <= '9')
+    while (is_digit(tern_regex_peek(&r->in, n)))
         n++;
     const bool low = n > 1;
-    const bool comma = peek(r, n) == ',';
+    const bool comma = tern_regex_peek(&r->in, n) == ',';
     const size_t high = n + comma;
     n = high;
-    while (comma && peek(r, n) >= '0' && peek(r, n) <= '9')
+    while (comma && is_digit(tern_regex_peek(&r->in, n)))
         n++;
-    if (peek(r, n) != '}' || (!low && n == high)) {
-        put(r, "\\{");
-        r->at++;
-        return true;
+    if (tern_regex_peek(&r->in, n) != '}' || (!low && n == high)) {
+        r->in.at++;
+        return put_literal(r, '{');
     }
     if (n > 12)
-        return refuse(r, "a repetition as long as this");
-    const char next = peek(r, n + 1);
+        return tern_regex_refuse(&r->in, "a repetition as long as this");
+    const char next = tern_regex_peek(&r->in, n + 1);
     if (next == '+' || next == '?' || next == '*')
-        return refuse(r, "a repetition of a repetition");
-    put(r, low ? "{" : "{0");
-    r->at++;
-    return copy(r, n);
+        return tern_regex_refuse(&r->in, "a repetition of a repetition");
+    r->in.at++;
+    return put(r, low ? "{" : "{0") && copy(r, n);
 }
 
 static bool rewrite_one(tern_rewriter *r) {
-    switch (peek(r, 0)) {
+    switch (tern_regex_peek(&r->in, 0)) {
     case '\\':
-        return rewrite_escape(r, false);
+        return rewrite_escape(r);
     case '[':
-        return rewrite_set(r);
+        return take_set(r, tern_regex_read_set);
     case '(':
         return rewrite_group(r);
+    case ')':
+        return close_group(r);
     case '{':
         return rewrite_brace(r);
-    case '}': /* alone, it is a character */
-        put(r, "\\}");
-        r->at++;
-        return true;
-    default:
+    case '.':
+        return take_set(r, read_dot);
+    case '|':
+    case '*':
+    case '+':
+    case '?':
+    case '^':
+    case '$':
         return copy(r, 1);
+    default:
+        return take_set(r, tern_regex_read_character);
     }
 }
 
-tern_status tern_regex_rewrite(tern_span pattern, tern_regex_text *out, char *why) {
-    tern_rewriter r = {.in = pattern, .why = why};
-    bool good = true;
-    while (good && !at_end(&r) && !r.out_of_memory)
-        good = rewrite_one(&r);
-    if (good && !r.out_of_memory && r.out.data == NULL) { /* the empty pattern */
-        r.out.data = malloc(1);
-        r.out_of_memory = r.out.data == NULL;
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+/* Writes the letters of a set. One without any matches nothing. */
+static bool put_set(tern_rewriter *r, const tern_regex_alphabet *alphabet, size_t set) {
+    uint8_t marks[TERN_REGEX_LETTERS];
+    tern_regex_alphabet_letters(alphabet, r->sets, set, marks);
+    bool sound = true, any = false;
+    for (unsigned i = 0, end; sound && i < TERN_REGEX_LETTERS; i = end) {
+        for (end = i + 1; end < TERN_REGEX_LETTERS && marks[end] == marks[i]; end++) {
+        }
+        if (marks[i] == 0)
+            continue;
+        sound = (any || put(r, "[")) && put_literal(r, (unsigned char)i);
+        if (sound && end - i > 1)
+            sound = put(r, "-") && put_literal(r, (unsigned char)(end - 1));
+        any = true;
     }
-    if (good && !r.out_of_memory) {
-        *out = r.out;
+    return sound && put(r, any ? "]" : "(?!)");
+}
+
+/* Puts the sets into the text, at their places. */
+static tern_status finish(tern_rewriter *r, tern_regex_text *out) {
+    const tern_status status = tern_regex_alphabet_new(r->sets, r->n_sets, &out->alphabet);
+    if (status == TERN_ERR_TOKENIZER_PRE)
+        (void)snprintf(r->in.why, TERN_REGEX_WHY_BYTES,
+                       "it tells more than 128 kinds of characters apart");
+    if (status != TERN_OK)
+        return status;
+    char *text = r->text;
+    const size_t size = r->size;
+    r->text = NULL;
+    r->size = r->capacity = 0;
+    bool sound = true;
+    size_t at = 0;
+    for (size_t i = 0; sound && i < r->n_sets; at = r->places[i++])
+        sound = put_bytes(r, text + at, r->places[i] - at) && put_set(r, out->alphabet, i);
+    sound = sound && put_bytes(r, size > at ? text + at : "", size - at) && put(r, "");
+    free(text);
+    out->data = r->text;
+    out->size = r->size;
+    r->text = NULL;
+    if (sound && out->data != NULL)
         return TERN_OK;
+    free(out->data);
+    tern_regex_alphabet_free(&out->alphabet);
+    return TERN_ERR_NOMEM;
+}
+
+tern_status tern_regex_rewrite(tern_span pattern, tern_regex_text *out, char *why) {
+    tern_rewriter *r = calloc(1, sizeof *r);
+    *out = (tern_regex_text){NULL, 0, NULL};
+    tern_status status = TERN_ERR_NOMEM;
+    if (r != NULL) {
+        r->in = (tern_regex_reader){.in = pattern, .why = why};
+        bool good = put(r, ""); /* so that the empty pattern has a place, too */
+        while (good && r->in.at < pattern.size)
+            good = rewrite_one(r);
+        if (good)
+            status = finish(r, out);
+        else if (!r->in.out_of_memory)
+            status = TERN_ERR_TOKENIZER_PRE;
+        for (size_t i = 0; i < r->n_sets; i++)
+            tern_code_set_free(&r->sets[i]);
+        free(r->text);
+        free(r);
     }
-    free(r.out.data);
-    if (good)
+    if (status == TERN_ERR_NOMEM)
         (void)snprintf(why, TERN_REGEX_WHY_BYTES, "no memory for it");
-    return good ? TERN_ERR_NOMEM : TERN_ERR_TOKENIZER_PRE;
+    return status;
 }

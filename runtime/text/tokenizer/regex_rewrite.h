@@ -3,11 +3,14 @@
 #define TERN_RUNTIME_TEXT_TOKENIZER_REGEX_REWRITE_H
 
 #include "runtime/files/gguf/gguf.h"
+#include "runtime/text/tokenizer/regex_alphabet.h"
 #include "tern/status.h"
 
+/* A pattern of bytes, for PCRE2 without UTF, and the letters that these bytes are. */
 typedef struct tern_regex_text {
     char *data; /* from malloc */
     size_t size;
+    tern_regex_alphabet *alphabet; /* owned */
 } tern_regex_text;
 
 /*

@@ -204,14 +204,6 @@ static tern_status read_model(tern_vocabulary *v, const tern_gguf *file, tern_er
                      v->file, SPAN_ARG(model));
 }
 
-static tern_status fail_pre(const tern_vocabulary *v, tern_span name, tern_error *err) {
-    char known[TERN_ERROR_MESSAGE_BYTES];
-    tern_pre_list(known, sizeof known);
-    return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                     "%s: pre-tokenizer '%.*s' is not supported; known are %s", v->file,
-                     SPAN_ARG(name), known);
-}
-
 static tern_status set_pre(tern_vocabulary *v, const tern_gguf *file, bool bitnet,
                            const char *override, tern_error *err) {
     /* The published BitNet 2B file names no pre-tokenizer; its vocabulary is Llama 3's. */
@@ -224,7 +216,10 @@ static tern_status set_pre(tern_vocabulary *v, const tern_gguf *file, bool bitne
         name = text_span(override);
     const tern_pre_rule *rule = tern_pre_find(name);
     if (rule == NULL)
-        return fail_pre(v, name, err);
+        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
+                         "%s: pre-tokenizer '%.*s' is not supported; docs/tokenizers.md lists those "
+                         "that are",
+                         v->file, SPAN_ARG(name));
     memcpy(v->pre, name.data, name.size);
     v->ignore_merges = rule->ignore_merges;
     v->add_bos = rule->add_bos;
