@@ -59,9 +59,9 @@ static void other_models(void **state) {
 static void pre_tokenizer_names(void **state) {
     (void)state;
     tokenizer_case c = good_bpe;
-    c.pre = "tekken";
-    expect_failure(&c, NULL, TERN_ERR_TOKENIZER_PRE, "'tekken'");
-    expect_failure(&c, NULL, TERN_ERR_TOKENIZER_PRE, "llama-bpe");
+    c.pre = "gemma4";
+    expect_failure(&c, NULL, TERN_ERR_TOKENIZER_PRE, "'gemma4'");
+    expect_failure(&c, NULL, TERN_ERR_TOKENIZER_PRE, "docs/tokenizers.md");
     expect_failure(&good_bpe, "nonsense", TERN_ERR_TOKENIZER_PRE, "'nonsense'");
     expect_failure(&good_spm, "gpt-2", TERN_ERR_TOKENIZER_PRE, "no pre-tokenizer");
     tokenizer_fixture f;

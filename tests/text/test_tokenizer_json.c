@@ -308,9 +308,9 @@ static void refused_parts(void **state) {
         {"\"normalizer\": {\"type\": \"ByteLevel\"}", "normalizer 'ByteLevel'"},
         {"\"normalizer\": {\"type\": \"Precompiled\"}", "Precompiled without its map"},
         {"\"pre_tokenizer\": {\"type\": \"UnicodeScripts\"}", "pre_tokenizer 'UnicodeScripts'"},
-        {"\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"\\\\bx\"}, "
+        {"\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"\\\\Bx\"}, "
          "\"behavior\": \"Isolated\"}",
-         "the escape \\b"},
+         "the escape \\B"},
         {"\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"String\": \"a\"}, "
          "\"behavior\": \"Sideways\"}",
          "'Sideways'"},

@@ -118,7 +118,8 @@ void tern_regex_scratch_free(tern_regex_scratch *scratch) {
     free(scratch);
 }
 
-/* ---- walks ------------------------------------------------------------------------------------ */
+/* ---- walks ------------------------------------------------------------------------------------
+ */
 
 static bool make_room(tern_regex_scratch *s, size_t letters) {
     if (s->capacity - s->used >= letters)

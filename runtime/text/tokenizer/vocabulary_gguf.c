@@ -216,10 +216,11 @@ static tern_status set_pre(tern_vocabulary *v, const tern_gguf *file, bool bitne
         name = text_span(override);
     const tern_pre_rule *rule = tern_pre_find(name);
     if (rule == NULL)
-        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                         "%s: pre-tokenizer '%.*s' is not supported; docs/tokenizers.md lists those "
-                         "that are",
-                         v->file, SPAN_ARG(name));
+        return tern_fail(
+            err, TERN_ERR_TOKENIZER_PRE,
+            "%s: pre-tokenizer '%.*s' is not supported; docs/tokenizers.md lists those "
+            "that are",
+            v->file, SPAN_ARG(name));
     memcpy(v->pre, name.data, name.size);
     v->ignore_merges = rule->ignore_merges;
     v->add_bos = rule->add_bos;
