@@ -9,6 +9,7 @@
 #include "authoring/convert/hf_keys.h"
 #include "authoring/convert/hf_pooling.h"
 #include "base/json.h"
+#include "base/word_list.h"
 #include "runtime/model/config/config.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
@@ -82,6 +83,31 @@ static void refuse_value(reading *r, tern_status status, const char *key, const 
 
 /* ---- parts of the file ----------------------------------------------------------------------- */
 
+/* True if a name is that of a class without its head: Qwen3Model for Qwen3ForCausalLM. */
+static bool is_headless(const tern_json_value *name, const char *class) {
+    static const char head[] = "ForCausalLM", *const ends[] = {"Model", "TextModel"};
+    const size_t n = strlen(class);
+    char base[64];
+    if (!text_ends_with(class, head) || n >= sizeof base)
+        return false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        (void)snprintf(base, sizeof base, "%.*s%s", (int)(n - strlen(head)), class, ends[i]);
+        if (tern_json_is_string(name, base))
+            return true;
+    }
+    return false;
+}
+
+/* True if the folder's class is one of its architecture without a head. */
+static bool lacks_head(const reading *r, const hf_config *c) {
+    const tern_json_value *list = tern_json_get(r->root, "architectures");
+    const char *const classes[] = {c->arch->hf_class, c->arch->hf_other};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (classes[i] != NULL && is_headless(list + 1, classes[i]))
+            return true;
+    return false;
+}
+
 /* Sets *other if the class is the second one of its architecture. */
 static const tern_arch *find_class(const tern_json_value *name, bool *other) {
     size_t n;
@@ -90,7 +116,7 @@ static const tern_arch *find_class(const tern_json_value *name, bool *other) {
         for (int k = 0; k < 2; k++) {
             const char *class = k == 0 ? archs[i].hf_class : archs[i].hf_other;
             *other = k == 1;
-            if (class != NULL && tern_json_is_string(name, class))
+            if (class != NULL && (tern_json_is_string(name, class) || is_headless(name, class)))
                 return &archs[i];
         }
     return NULL;
@@ -424,7 +450,7 @@ static void read_graph(reading *r, hf_config *c) {
     if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window")))
         fail_key(r, TERN_ERR_CONFIG, "use_sliding_window", "is true, which is not supported");
     c->must_tie = unsaid || (c->arch->embedding_head && !tern_json_is_true(tied));
-    c->tied = c->must_tie || tern_json_is_true(tied);
+    c->tied = c->must_tie || tern_json_is_true(tied) || lacks_head(r, c);
 }
 
 static void read_parts(reading *r, hf_config *c) {

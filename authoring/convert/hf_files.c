@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "runtime/files/gguf/iebin.h"
 
+static const char prefix[] = "model.";
 enum { INDEX_BYTES = 1 << 28, PATH_BYTES = 4096, MAX_FILES = 10000, FILE_NAME_BYTES = 256 };
 
 static tern_status join_path(const char *folder, const char *name, char path[PATH_BYTES],
@@ -150,6 +151,9 @@ static tern_status list_tensors(hf_files *f, tern_error *err) {
     for (size_t i = 0; i < f->n_named; i++)
         f->tensors[f->n++] = &f->named[i];
     qsort(f->tensors, f->n, sizeof(safetensors_tensor *), compare_names);
+    f->bare = true;
+    for (size_t i = 0; i < f->n; i++)
+        f->bare = f->bare && strncmp(f->tensors[i]->name, prefix, strlen(prefix)) != 0;
     for (size_t i = 1; i < f->n; i++) {
         if (strcmp(f->tensors[i - 1]->name, f->tensors[i]->name) == 0) {
             return tern_fail(err, TERN_ERR_TENSOR_DUPLICATE, "%s: tensor %s is also in %s",
@@ -214,6 +218,8 @@ void hf_files_close(hf_files *f) {
 }
 
 const safetensors_tensor *hf_files_find(hf_files *f, const char *name) {
+    if (f->bare && strncmp(name, prefix, strlen(prefix)) == 0)
+        name += strlen(prefix);
     const safetensors_tensor key = {.name = (char *)(uintptr_t)name};
     const safetensors_tensor *wanted = &key;
     const safetensors_tensor **found =

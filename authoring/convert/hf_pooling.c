@@ -11,17 +11,18 @@ enum { CONFIG_BYTES = 1 << 20, PATH_BYTES = 4096, MODULE_BYTES = 128 };
 
 static const char usual_folder[] = "1_Pooling";
 
-/* A key of the configuration that is true for one kind of pooling. */
+/* A kind of pooling: a key that is true for it, and the value that "pooling_mode" has for it in
+ * folders of sentence-transformers from version 6 on. */
 static const struct way {
-    const char *key;
+    const char *key, *mode;
     tern_pooling pooling; /* NONE: tern does not support it */
 } ways[] = {
-    {"pooling_mode_mean_tokens", TERN_POOLING_MEAN},
-    {"pooling_mode_cls_token", TERN_POOLING_CLS},
-    {"pooling_mode_lasttoken", TERN_POOLING_LAST},
-    {"pooling_mode_max_tokens", TERN_POOLING_NONE},
-    {"pooling_mode_mean_sqrt_len_tokens", TERN_POOLING_NONE},
-    {"pooling_mode_weightedmean_tokens", TERN_POOLING_NONE},
+    {"pooling_mode_mean_tokens", "mean", TERN_POOLING_MEAN},
+    {"pooling_mode_cls_token", "cls", TERN_POOLING_CLS},
+    {"pooling_mode_lasttoken", "lasttoken", TERN_POOLING_LAST},
+    {"pooling_mode_max_tokens", "max", TERN_POOLING_NONE},
+    {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", TERN_POOLING_NONE},
+    {"pooling_mode_weightedmean_tokens", "weightedmean", TERN_POOLING_NONE},
 };
 
 static tern_status join(const char *folder, const char *name, char path[PATH_BYTES],
@@ -31,9 +32,30 @@ static tern_status join(const char *folder, const char *name, char path[PATH_BYT
                : tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
 }
 
+/* Reads "pooling_mode": one kind, and tern must support it. */
+static tern_status choose_mode(const char *path, const tern_json_value *mode, tern_pooling *out,
+                               tern_error *err) {
+    if (mode->type == TERN_JSON_ARRAY && mode->count == 1)
+        mode++;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i].pooling != TERN_POOLING_NONE && tern_json_is_string(mode, ways[i].mode)) {
+            *out = ways[i].pooling;
+            return TERN_OK;
+        }
+    const bool text = mode->type == TERN_JSON_STRING && mode->text.size < 80;
+    return tern_fail(
+        err, TERN_ERR_CONFIG,
+        "%s: \"pooling_mode\" is %.*s, which is not supported: mean, cls and lasttoken "
+        "are",
+        path, text ? (int)mode->text.size : 14, text ? mode->text.data : "not one of them");
+}
+
 /* Exactly one kind must be true, and tern must support it. */
 static tern_status choose(const char *path, const tern_json_value *root, tern_pooling *out,
                           tern_error *err) {
+    const tern_json_value *mode = tern_json_get(root, "pooling_mode");
+    if (mode != NULL)
+        return choose_mode(path, mode, out, err);
     const struct way *chosen = NULL;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (!tern_json_is_true(tern_json_get(root, ways[i].key)))

@@ -164,6 +164,27 @@ class ConvertEncoder(common.FolderTest):
         tern_text("convert", folder, self.dir / "qwen.gguf")
         self.assertEqual(gguf_edit.read(self.dir / "qwen.gguf").number("qwen3.pooling_type"), 3)
 
+    def test_models_without_a_head(self):
+        """Qwen3Model and its like: no head, names without "model.", and the pooling as sentence-transformers 6 writes it."""
+        for name, mode, number in (("Qwen3", "lasttoken", 3), ("Qwen2", "cls", 2), ("Llama", "mean", 1)):
+            with self.subTest(name=name):
+                whole = Folder(self.dir / "whole", f"{name}ForCausalLM", tie_word_embeddings=True)
+                tern_text("convert", whole.write(), self.dir / "whole.gguf", "--force")
+                base = Folder(self.dir / "base", f"{name}Model", tie_word_embeddings=False)
+                base.tensors = {tensor.removeprefix("model."): values for tensor, values in whole.tensors.items()}
+                folder = base.write()
+                (folder / "1_Pooling").mkdir()
+                (folder / "1_Pooling/config.json").write_text(json.dumps({"embedding_dimension": 64, "pooling_mode": mode}))
+                (folder / "modules.json").write_text(json.dumps([TRANSFORMER, POOLING, NORMALIZE]))
+                tern_text("convert", folder, self.dir / "base.gguf", "--force")
+                kinds = [gguf_edit.read(self.dir / f"{which}.gguf") for which in ("whole", "base")]
+                architecture = name.lower()
+                self.assertEqual(kinds[1].number(f"{architecture}.pooling_type"), number)
+                said = [tern_text("logits", "-m", self.dir / f"{which}.gguf", "--tokens", "5,17,90", "--all", "--sha256")
+                        for which in ("whole", "base")]
+                self.assertEqual(*said)
+                shutil.rmtree(folder)
+
     def test_texts(self):
         """The folder's tokenizer, with what stands around a text."""
         for kind, document in (("BertModel", words()), ("XLMRobertaModel", pieces())):
@@ -222,6 +243,10 @@ class ConvertEncoder(common.FolderTest):
         self.refused(Encoder().pooled("max"), "1_Pooling/config.json", "pooling_mode_max_tokens")
         self.refused(Encoder().pooled("mean", "cls"), "pooling_mode_cls_token", "beside another")
         self.refused(Encoder().pooled(), "pooling_mode_lasttoken")
+        for mode in ("max", ["mean", "cls"], 5, "weightedmean"):
+            model = Encoder().pooled("mean")
+            model.files["1_Pooling/config.json"] = {"pooling_mode": mode}
+            self.refused(model, "1_Pooling/config.json", '"pooling_mode"', "mean, cls and lasttoken")
         dense = POOLING | {"type": "sentence_transformers.models.Dense", "path": "3_Dense"}
         self.refused(Encoder().pooled("mean", modules=[TRANSFORMER, POOLING, dense]), "models.Dense", "not supported")
         self.refused(Encoder().pooled("mean", modules=[TRANSFORMER, POOLING, POOLING]), "one Pooling")
