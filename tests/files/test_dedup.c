@@ -194,7 +194,22 @@ static tern_status count_sizes(const tern_gguf *model, const tern_gguf *base, de
 
 enum { WIDTH = 5000, BYTES = 4 * WIDTH };
 
-/* Tensors in memory: b is a except for every 50th byte, c equals a, d resembles none. */
+/* The tensors of a list, whose bytes are in memory. */
+static tern_gguf *tensors_of(const char *text, const uint8_t *bytes, size_t size) {
+    tern_gguf *raw = NULL, *file = NULL;
+    tern_error err = {.status = TERN_OK};
+    assert_int_equal(tern_gguf_raw((const uint8_t *)text, strlen(text), NULL, "list", &raw, &err),
+                     TERN_OK);
+    tern_gguf *data = NULL;
+    assert_int_equal(tern_gguf_raw(bytes, size, NULL, "d", &data, &err), TERN_OK);
+    raw->others = malloc(sizeof(tern_gguf *)); /* the file that the list names is open */
+    assert_non_null(raw->others);
+    raw->others[raw->n_others++] = data;
+    assert_int_equal(tern_iebin_parse(raw, open_file, NULL, NULL, &file, &err), TERN_OK);
+    return file;
+}
+
+/* b is a except for every 50th byte, c equals a, d resembles none. */
 static tern_gguf *four_tensors(uint8_t *bytes) {
     static const char text[] =
         "{\"tensors\":["
@@ -209,17 +224,7 @@ static tern_gguf *four_tensors(uint8_t *bytes) {
         bytes[WIDTH + i] ^= i % 50 == 49;
         bytes[3 * WIDTH + i] = (uint8_t)(random >> 16);
     }
-    tern_gguf *raw = NULL, *file = NULL;
-    tern_error err = {.status = TERN_OK};
-    assert_int_equal(
-        tern_gguf_raw((const uint8_t *)text, sizeof text - 1, NULL, "list", &raw, &err), TERN_OK);
-    tern_gguf *data = NULL;
-    assert_int_equal(tern_gguf_raw(bytes, BYTES, NULL, "d", &data, &err), TERN_OK);
-    raw->others = malloc(sizeof(tern_gguf *)); /* the file that the list names is open */
-    assert_non_null(raw->others);
-    raw->others[raw->n_others++] = data;
-    assert_int_equal(tern_iebin_parse(raw, open_file, NULL, NULL, &file, &err), TERN_OK);
-    return file;
+    return tensors_of(text, bytes, BYTES);
 }
 
 static void test_found(void **state) {
@@ -238,6 +243,33 @@ static void test_found(void **state) {
     assert_int_equal(sizes.shared_tensors, 4);
     assert_int_equal(sizes.equal, BYTES);
     assert_int_equal(sizes.after, sizes.index);
+    tern_gguf_close(&model);
+}
+
+/* A tensor is compared with that of the base whole, also where a shorter one comes first: the last
+ * byte differs. */
+static void test_last_byte_differs(void **state) {
+    enum { SHORT = 1000, LONG = 7000 };
+    static const char text[] =
+        "{\"tensors\":["
+        "{\"name\":\"s\",\"dtype\":\"u8\",\"shape\":[1000],\"file\":\"d\",\"offset\":0},"
+        "{\"name\":\"a\",\"dtype\":\"u8\",\"shape\":[7000],\"file\":\"d\",\"offset\":1000}]}";
+    static uint8_t bytes[SHORT + LONG], others[SHORT + LONG];
+    check_rng rng = {5};
+    dedup_sizes sizes;
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = others[i] = (uint8_t)check_below(&rng, 256);
+    tern_gguf *model = tensors_of(text, bytes, sizeof bytes);
+    tern_gguf *base = tensors_of(text, others, sizeof others);
+    assert_int_equal(count_sizes(model, base, &sizes), TERN_OK);
+    assert_int_equal(sizes.equal, LONG); /* what is short is left alone */
+    others[SHORT + LONG - 1] ^= 1;
+    assert_int_equal(count_sizes(model, base, &sizes), TERN_OK);
+    assert_int_equal(sizes.equal, 0);
+    assert_int_equal(sizes.near, LONG);
+    assert_int_equal(sizes.exceptions, 1);
+    tern_gguf_close(&base);
     tern_gguf_close(&model);
 }
 
@@ -271,6 +303,7 @@ int main(void) {
         cmocka_unit_test(test_uses),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_found),
+        cmocka_unit_test(test_last_byte_differs),
         cmocka_unit_test(test_finding_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
