@@ -4,6 +4,7 @@ counts, and waiting, which tests/watch ends when nothing works any more."""
 
 import atexit
 import faulthandler
+import functools
 import importlib.util
 import os
 import re
@@ -35,6 +36,7 @@ faulthandler.enable(sys.__stderr__)  # tests/watch asks a test that hangs where 
 def until(condition):
     """Waits until it holds; what it says then. What never holds is ended by tests/watch, for which this rests, too."""
     pause = 0.002
+    Compared.count += 1
     while not (found := condition()):
         time.sleep(pause)
         pause = min(1.2 * pause, 1)
@@ -87,12 +89,46 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
+class Compared:
+    """Counts what a function compares: its calls of unittest's assertions, of numpy's where it is there, of until()."""
+
+    count = 0
+
+    @classmethod
+    def watch(cls, owner, begin):
+        """Counts the calls of what is so named, once."""
+        for name in dir(owner):
+            of = getattr(owner, name)
+            if name.startswith(begin) and callable(of) and not hasattr(of, "is_counted"):
+                setattr(owner, name, cls._counted(of))
+
+    @classmethod
+    def _counted(cls, of):
+        @functools.wraps(of)
+        def call(*args, **kwargs):
+            cls.count += 1
+            return of(*args, **kwargs)
+
+        call.is_counted = True
+        return call
+
+
 class Result(unittest.TextTestResult):
-    """Names each function and what came of it, as tests/summary.py reads it."""
+    """Names each function and what came of it, as tests/summary.py reads it. One that compares nothing fails."""
 
     def startTest(self, test):
         self.bad = False
+        Compared.watch(unittest.TestCase, "assert")
+        if "numpy" in sys.modules:
+            Compared.watch(importlib.import_module("numpy.testing"), "assert_")
+        Compared.count = 0
         super().startTest(test)
+
+    def addSuccess(self, test):
+        if Compared.count:
+            super().addSuccess(test)
+        else:
+            self.addFailure(test, (AssertionError, AssertionError("it passes and has compared nothing"), None))
 
     def addSubTest(self, test, subtest, error):
         self.bad = self.bad or error is not None

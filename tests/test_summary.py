@@ -129,7 +129,10 @@ import suite
 
 class A(unittest.TestCase):
     def test_good(self):
-        pass
+        self.assertEqual(1, 1)
+    def test_nothing(self):
+        for n in ():
+            self.assertEqual(n, n)
     def test_bad(self):
         with self.subTest(n=1):
             self.fail("so")
@@ -165,6 +168,7 @@ suite.main(["x", *sys.argv[2:]])
 
     def test_lines(self):
         self.assertEqual(self.told("A.test_good"), (0, ["[OK] A.test_good"]))
+        self.assertEqual(self.told("A.test_nothing"), (1, ["[FAILED] A.test_nothing"]))
         self.assertEqual(self.told("A.test_bad"), (1, ["[FAILED] A.test_bad"]))
         self.assertEqual(self.told("A.test_left_out"), (77, ["skipped: no legs", "[SKIPPED] A.test_left_out"]))
         self.assertEqual(self.told("A.test_good", "B"), (0, ["[OK] A.test_good", "skipped: nothing", "[SKIPPED] B"]))
