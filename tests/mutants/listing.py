@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of mutants (*.toml beside this file), and what docs/requirements.md says of their rows."""
+"""The lists of mutants (*.list beside this file), and what docs/requirements.md says of their rows."""
 
 import re
-import tomllib
 from dataclasses import dataclass
-
-KEYS = {"id", "function", "in", "find", "change", "row", "by", "filter"}
 
 
 class BadList(Exception):
@@ -24,24 +21,31 @@ class Mutant:
     filter: str  # TERN_TEST_FILTER, so that tests of kernels take some rows only
 
 
+def place_of(text):
+    """`function`, `function in FOLDER` or `in FILE`, as (function, folder)."""
+    function, _, folder = f" {text} ".partition(" in ")
+    return function.strip(), folder.strip()
+
+
+def entry(name, lines):
+    """The mutant of three lines: what it is, what it finds, what it puts there."""
+    head, *changes = lines
+    cells = [cell.strip() for cell in head.split(" | ")]
+    if [line[0] for line in changes] != ["-", "+"] or not 3 <= len(cells) <= 5:
+        raise BadList(f"{name}: {cells[0]}: a mutant is ID | ROW | PLACE, a line of `- ` and a line of `+ `")
+    function, folder = place_of(cells[2])
+    if not function and not folder:
+        raise BadList(f"{name}: {cells[0]}: neither a function nor a file")
+    by, only = (cells[3:] + ["", ""])[:2]
+    return Mutant(cells[0], function, folder, changes[0][2:], changes[1][2:], cells[1], by, only)
+
+
 def read(paths):
     """All mutants of these files, in their order."""
     mutants = []
     for path in paths:
-        try:
-            entries = tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", [])
-        except tomllib.TOMLDecodeError as error:
-            raise BadList(f"{path}: {error}") from None
-        for entry in entries:
-            name = f"{path.name}: {entry.get('id', '(no id)')}"
-            if set(entry) - KEYS or {"id", "find", "change", "row"} - set(entry):
-                raise BadList(f"{name}: keys are {', '.join(sorted(KEYS))}")
-            if not entry.get("function") and not entry.get("in"):
-                raise BadList(f"{name}: neither a function nor a file")
-            mutants.append(
-                Mutant(entry["id"], entry.get("function", ""), entry.get("in", ""), entry["find"],
-                       entry["change"], entry["row"], entry.get("by", ""), entry.get("filter", ""))
-            )  # fmt: skip
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+        mutants += [entry(path.name, lines[i : i + 3]) for i in range(0, len(lines), 3)]
     ids = [mutant.id for mutant in mutants]
     twice = sorted({name for name in ids if ids.count(name) > 1})
     if twice:

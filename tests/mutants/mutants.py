@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaks the source in small ways, one at a time, and says which test noticed.
 
-    tests/mutants/mutants.py                      all of the list (tests/mutants/*.toml)
+    tests/mutants/mutants.py                      all of the lists (tests/mutants/*.list)
     tests/mutants/mutants.py --only ID --row M257 some
     tests/mutants/mutants.py --sample 10 --seed 7 ten, the same ten for the same seed
     tests/mutants/mutants.py --check              only whether each fits its place and its row
@@ -257,7 +257,7 @@ def parse(argv):
     options.root = options.root.resolve()
     options.work = options.work or options.root / "build" / "mutants"
     options.journal = options.journal or options.work / "journal.jsonl"
-    options.files = options.files or sorted(Path(__file__).resolve().parent.glob("*.toml"))
+    options.files = options.files or sorted(Path(__file__).resolve().parent.glob("*.list"))
     return options
 
 

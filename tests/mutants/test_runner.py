@@ -85,15 +85,7 @@ ROWS = """
 | M6 | nothing that runs here | `add.c` | skipped; broken |
 | M7 | as before | `add.c` | as M1 |
 """
-LIST = """
-[[mutant]]
-id = "{id}"
-function = "{function}"
-find = '{find}'
-change = '{change}'
-row = "{row}"
-by = "{by}"
-"""
+LIST = "# one\n{id} | {row} | {function} | {by}\n- {find}\n+ {change}\n"
 
 
 class Runner(unittest.TestCase):
@@ -117,7 +109,7 @@ class Runner(unittest.TestCase):
 
     def mutants(self, *options, **mutant):
         given = {"id": "one", "function": "add", "row": "M1", "by": ""} | mutant
-        file = Path(self.folder.name) / "list.toml"
+        file = Path(self.folder.name) / "one.list"
         file.write_text(LIST.format(**given))
         command = [sys.executable, HERE / "mutants.py", "--root", self.root, "--requirements",
                    "rows.md", *options, file]  # fmt: skip
@@ -223,9 +215,18 @@ class Parts(unittest.TestCase):
         self.assertTrue(tree.matches("f32 shapes", ["f32"]))
         self.assertFalse(tree.matches("bf32 shapes", ["f32"]))
 
+    def test_broken_lists(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / "broken.list"
+        for text in ("a | M1\n- x\n+ y\n", "a | M1 | f\n- x\n", "a | M1 | f\n+ x\n- y\n", "a | M1 |  | t\n- x\n+ y\n",
+                     "a | M1 | f\n- x\n+ y\na | M2 | g\n- x\n+ y\n"):
+            path.write_text(text)
+            self.assertRaises(listing.BadList, listing.read, [path])
+
     def test_list(self):
         """Every mutant of the list is written as it must be, and none is there twice."""
-        self.assertGreater(len(listing.read(sorted(HERE.glob("*.toml")))), 0)
+        self.assertGreater(len(listing.read(sorted(HERE.glob("*.list")))), 0)
 
 
 if __name__ == "__main__":
