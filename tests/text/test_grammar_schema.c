@@ -368,10 +368,27 @@ static void test_refused_schemas(void **state) {
     expect_schema_refused("3", "neither an object, true nor false");
 }
 
+/* Names so long that what differs from them is made of several rules: one letter more, less, or
+ * another anywhere. */
+static void test_long_names(void **state) {
+#define SHORTER "abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxy"
+    (void)state;
+    expect_schema("{\"type\": \"object\", \"properties\": {\"" SHORTER "z\": {\"const\": 7}}, "
+                  "\"additionalProperties\": {\"type\": \"boolean\"}}",
+                  LIST("{}", "{\"" SHORTER "z\":7}", "{\"" SHORTER "\":true}",
+                       "{\"" SHORTER "zz\":true}", "{\"abcdefghijklmnopqX\":true}",
+                       "{\"abcdefghijklmnopqrstuvwxyz0123456789abcdeX\":false}",
+                       "{\"" SHORTER "z\":7,\"X\":true,\"" SHORTER "\":false}"),
+                  LIST("{\"" SHORTER "z\":true", "{\"" SHORTER "\":7", "{\"abcdefghijklmnopq\":7",
+                       "{\"" SHORTER "zz\":7"));
+#undef SHORTER
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scalars),
         cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_formats_of_hosts),
         cmocka_unit_test(test_formats_of_resources),
