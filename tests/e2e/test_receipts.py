@@ -489,6 +489,12 @@ class Replay(WithReceipt):
         self.assertEqual(self.verify(first)[0], 0)
         self.assert_refused(first, "versions.numerics: is not there, which means 1", options=["--replay"])
 
+    def test_another_pre_tokenizer(self):
+        now = self.receipt["model_info"]["pre_tokenizer"]
+        other = tools.put(self.receipt, ("model_info", "pre_tokenizer"), "other")
+        line = f'model_info.pre_tokenizer: is "other", the model\'s is "{now}"'
+        self.assert_refused(tools.seal(other), line, options=["--replay"])
+
     def test_another_model(self):
         self.assert_refused(tools.change(self.receipt, "model_info.sha256", "0" * 64), "model_info.sha256")
         other = common.synth(self.preset, self.folder, seed=2)
