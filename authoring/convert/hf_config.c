@@ -233,16 +233,30 @@ static const tern_json_value *rope_of_kind(const reading *r, const char *kind) {
     return tern_json_get(tern_json_get(r->root, "rope_parameters"), kind);
 }
 
-/* Older files have rope_theta and rope_scaling. Newer ones have both in rope_parameters, some for
- * each kind of layers. */
+/*
+ * Finds the scaling of the angles, or NULL, and in *base the object with their base. Older files
+ * have rope_theta and rope_scaling. Newer ones have both in rope_parameters, some for each kind of
+ * layers. A rope_scaling that was added to these by hand counts instead, as it does in
+ * transformers, where the base beside it is lost unless there are kinds of layers.
+ */
+static const tern_json_value *find_scaling(const reading *r, bool kinds,
+                                           const tern_json_value **base) {
+    const tern_json_value *full = kinds ? rope_of_kind(r, "full_attention") : NULL;
+    const tern_json_value *newer = full != NULL ? full : tern_json_get(r->root, "rope_parameters");
+    const tern_json_value *older = tern_json_get(r->root, "rope_scaling");
+    const bool by_hand = older != NULL && older->type == TERN_JSON_OBJECT && older->count > 0;
+    const tern_json_value *scaling = by_hand || newer == NULL ? older : newer;
+    *base = tern_json_get(scaling, "rope_theta") != NULL                ? scaling
+            : full != NULL && tern_json_get(full, "rope_theta") != NULL ? full
+                                                                        : r->root;
+    return scaling;
+}
+
 static void read_rope(reading *r, hf_config *c) {
     const bool kinds = c->arch->second != NULL;
-    const tern_json_value *full = kinds ? rope_of_kind(r, "full_attention") : NULL;
-    const tern_json_value *both = full != NULL ? full : tern_json_get(r->root, "rope_parameters");
-    const tern_json_value *scaling = both != NULL ? both : tern_json_get(r->root, "rope_scaling");
-    const bool inside = both != NULL && tern_json_get(both, "rope_theta") != NULL;
-    c->rope_base =
-        (float)read_real(r, inside ? both : r->root, "rope_theta", kinds ? (double)NAN : 10000.0);
+    const tern_json_value *base;
+    const tern_json_value *scaling = find_scaling(r, kinds, &base);
+    c->rope_base = (float)read_real(r, base, "rope_theta", kinds ? (double)NAN : 10000.0);
     c->rope_linear = 1.0f;
     if (read_real(r, r->root, "partial_rotary_factor", 1.0) != 1.0 ||
         read_real(r, scaling, "partial_rotary_factor", 1.0) != 1.0)
@@ -398,6 +412,22 @@ static void read_experts(reading *r, hf_config *c) {
         fail_key(r, TERN_ERR_KEY_TYPE, "norm_topk_prob", "is neither true nor false");
 }
 
+/* Each ternary matrix of such a folder has a norm of its own before it. */
+static void read_input_norms(reading *r, const tern_json_value *q, hf_config *c) {
+    static const char key[] = "use_rms_norm", eps[] = "rms_norm_eps";
+    const double usual = 1e-6; /* transformers' default */
+    if (!tern_json_is_true(tern_json_get(q, key)))
+        return;
+    if (c->arch->normed == NULL || c->arch->gemma_folders) {
+        fail_key(r, TERN_ERR_CONFIG, key, "is true, which is not supported in this class");
+        return;
+    }
+    c->arch = c->arch->normed;
+    if ((float)read_real(r, q, eps, usual) != c->norm_eps)
+        fail_key(r, TERN_ERR_CONFIG, eps,
+                 "of the quantization_config is not the model's own, which is not supported");
+}
+
 /* The class of the layers says whether weight_scale multiplies or divides. */
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
@@ -423,6 +453,7 @@ static void read_quantization(reading *r, hf_config *c) {
     const bool online = tern_json_is_string(tern_json_get(q, "quantization_mode"), "online");
     c->weights = automatic && online ? HF_WEIGHTS_MASTER : HF_WEIGHTS_TERNARY;
     c->scale = automatic ? HF_SCALE_MULTIPLIES : HF_SCALE_DIVIDES;
+    read_input_norms(r, q, c);
 }
 
 /* True if config.json names the gate's function. Encoders' GELU may be either of its two forms. */
@@ -444,13 +475,12 @@ static void check_activation(reading *r, const hf_config *c, const char *key) {
 
 static void read_graph(reading *r, hf_config *c) {
     const tern_json_value *tied = tern_json_get(r->root, "tie_word_embeddings");
-    const bool unsaid = c->arch->gemma_folders && tied == NULL;
+    const bool usual = c->arch->embedding_head || (c->arch->gemma_folders && tied == NULL);
     check_activation(r, c, "hidden_act");
     check_activation(r, c, "hidden_activation");
     if (tern_json_is_true(tern_json_get(r->root, "use_sliding_window")))
         fail_key(r, TERN_ERR_CONFIG, "use_sliding_window", "is true, which is not supported");
-    c->must_tie = unsaid || (c->arch->embedding_head && !tern_json_is_true(tied));
-    c->tied = c->must_tie || tern_json_is_true(tied) || lacks_head(r, c);
+    c->tied = usual || tern_json_is_true(tied) || lacks_head(r, c);
 }
 
 static void read_parts(reading *r, hf_config *c) {

@@ -27,8 +27,7 @@ typedef enum hf_scale {
 
 typedef struct hf_config {
     const tern_arch *arch; /* static storage */
-    bool tied;             /* the embedding is the output head */
-    bool must_tie;         /* the architecture always ties; the folder does not say so */
+    bool tied;             /* the embedding is the output head, unless the folder has another */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     float norm_eps, rope_base;
     float embedding_scale, block_scale, logit_divisor; /* of architectures that have them */

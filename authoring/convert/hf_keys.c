@@ -76,6 +76,7 @@ static const struct rule {
     {"pretraining_tp", ANYTHING},
     {"gradient_checkpointing", ANYTHING},
     {"is_llama_config", ANYTHING},
+    {"is_bitnet_config", ANYTHING},
     {"weight_bits", ANYTHING},
     {"input_bits", ANYTHING},
     {"max_window_layers", ANYTHING},

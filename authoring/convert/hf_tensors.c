@@ -336,12 +336,18 @@ static bool same_tensor(const safetensors_tensor *a, const safetensors_tensor *b
            memcmp(a->data, b->data, (size_t)a->bytes) == 0;
 }
 
-/* A separate output head may be dropped only if the folder says so or it equals the embedding. */
-static tern_status check_head(const adding *a) {
-    const safetensors_tensor *head = a->c->tied ? hf_files_find(a->files, "lm_head.weight") : NULL;
+/*
+ * Adds the output head. A folder may say that the embedding is the head and have another one all
+ * the same: then transformers does not tie them, and neither does the written file.
+ */
+static tern_status add_head(adding *a) {
+    static const char name[] = "lm_head.weight";
+    const safetensors_tensor *head = hf_files_find(a->files, name);
     const safetensors_tensor *embedding = hf_files_find(a->files, "model.embed_tokens.weight");
-    if (head == NULL || !a->c->must_tie || same_tensor(head, embedding))
+    if (a->c->tied && (head == NULL || same_tensor(head, embedding)))
         return TERN_OK;
+    if (!a->c->arch->embedding_head)
+        return add_outer(a, name, "output.weight", a->c->n_vocab);
     return tern_fail(a->err, TERN_ERR_ARCH,
                      "%s: tensor %s is not the embedding, which is the head in architecture %s",
                      head->file, head->name, a->c->arch->name);
@@ -395,9 +401,7 @@ static tern_status add_decoder(adding *a) {
         status = add_block(a, n);
     if (status == TERN_OK)
         status = add_outer(a, "model.norm.weight", "output_norm.weight", 0);
-    return status == TERN_OK && !a->c->tied
-               ? add_outer(a, "lm_head.weight", "output.weight", a->c->n_vocab)
-               : status;
+    return status == TERN_OK ? add_head(a) : status;
 }
 
 tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out, convert_job *job,
@@ -410,8 +414,6 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
     if (out->sources == NULL || out->experts == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", out->capacity);
     tern_status status = c->arch->encodes ? add_encoder(&a) : add_decoder(&a);
-    if (status == TERN_OK)
-        status = check_head(&a);
     return status == TERN_OK ? check_rest(&a, skipped) : status;
 }
 

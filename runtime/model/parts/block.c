@@ -17,12 +17,13 @@
     .kind = TERN_BLOCK_MATRIX, .rows = (results), .columns = (inputs), .stage = (during),          \
     .at = offsetof(tern_layer, member)
 
-#define INPUT_NORM(member, side) NULL, NORM(member, side), .when = TERN_HAS_INPUT_NORMS
+#define INPUT_NORM(before, member, side)                                                           \
+    before ".rms_norm.weight", NORM(member, side), .when = TERN_HAS_INPUT_NORMS
 
 static const tern_block_tensor tensors[] = {
     {"attn_norm.weight", "input_layernorm.weight", NORM(attn_norm, TERN_SIZE_EMBD),
      .when = TERN_HAS_ATTN_NORM},
-    {"attn_q_norm_in.weight", INPUT_NORM(q_in, TERN_SIZE_EMBD)},
+    {"attn_q_norm_in.weight", INPUT_NORM("self_attn.q_proj", q_in, TERN_SIZE_EMBD)},
     {"attn_q.weight", "self_attn.q_proj.weight",
      MATRIX(q, TERN_SIZE_Q, TERN_SIZE_EMBD, TERN_STAGE_QKV), .turned = true,
      .hf_encoder = "attention.self.query.weight"},
@@ -32,7 +33,7 @@ static const tern_block_tensor tensors[] = {
      .when = TERN_HAS_QK_NORMS},
     {"attn_q_norm.weight", "self_attn.q_norm.weight", NORM(q_wide, TERN_SIZE_Q),
      .when = TERN_HAS_WIDE_QK_NORMS, .turned = true},
-    {"attn_k_norm_in.weight", INPUT_NORM(k_in, TERN_SIZE_EMBD)},
+    {"attn_k_norm_in.weight", INPUT_NORM("self_attn.k_proj", k_in, TERN_SIZE_EMBD)},
     {"attn_k.weight", "self_attn.k_proj.weight",
      MATRIX(k, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV), .turned = true,
      .hf_encoder = "attention.self.key.weight"},
@@ -42,7 +43,7 @@ static const tern_block_tensor tensors[] = {
      .when = TERN_HAS_QK_NORMS},
     {"attn_k_norm.weight", "self_attn.k_norm.weight", NORM(k_wide, TERN_SIZE_KV),
      .when = TERN_HAS_WIDE_QK_NORMS, .turned = true},
-    {"attn_v_norm_in.weight", INPUT_NORM(v_in, TERN_SIZE_EMBD)},
+    {"attn_v_norm_in.weight", INPUT_NORM("self_attn.v_proj", v_in, TERN_SIZE_EMBD)},
     {"attn_v.weight", "self_attn.v_proj.weight",
      MATRIX(v, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV),
      .hf_encoder = "attention.self.value.weight"},
@@ -50,7 +51,7 @@ static const tern_block_tensor tensors[] = {
      .hf_encoder = "attention.self.value.bias"},
     {"attn_sub_norm.weight", "self_attn.attn_sub_norm.weight", "self_attn.inner_attn_ln.weight",
      NORM(attn_sub_norm, TERN_SIZE_Q), .when = TERN_HAS_ATTN_SUB_NORM},
-    {"attn_output_norm_in.weight", INPUT_NORM(o_in, TERN_SIZE_Q)},
+    {"attn_output_norm_in.weight", INPUT_NORM("self_attn.o_proj", o_in, TERN_SIZE_Q)},
     {"attn_output.weight", "self_attn.o_proj.weight",
      MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT),
      .hf_encoder = "attention.output.dense.weight"},
@@ -62,17 +63,17 @@ static const tern_block_tensor tensors[] = {
      .when = TERN_HAS_ATTN_POST_NORM},
     {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD),
      .when = TERN_HAS_FFN_NORM},
-    {"ffn_gate_norm_in.weight", INPUT_NORM(gate_in, TERN_SIZE_EMBD)},
+    {"ffn_gate_norm_in.weight", INPUT_NORM("mlp.gate_proj", gate_in, TERN_SIZE_EMBD)},
     {"ffn_gate.weight", "mlp.gate_proj.weight",
      MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .gates = true, .dense = true},
-    {"ffn_up_norm_in.weight", INPUT_NORM(up_in, TERN_SIZE_EMBD)},
+    {"ffn_up_norm_in.weight", INPUT_NORM("mlp.up_proj", up_in, TERN_SIZE_EMBD)},
     {"ffn_up.weight", "mlp.up_proj.weight",
      MATRIX(up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .dense = true,
      .hf_encoder = "intermediate.dense.weight"},
     {"ffn_up.bias", "intermediate.dense.bias", OTHER_BIAS(up, TERN_SIZE_FF)},
     {"ffn_sub_norm.weight", "mlp.ffn_sub_norm.weight", "mlp.ffn_layernorm.weight",
      NORM(ffn_sub_norm, TERN_SIZE_FF), .when = TERN_HAS_FFN_SUB_NORM},
-    {"ffn_down_norm_in.weight", INPUT_NORM(down_in, TERN_SIZE_FF)},
+    {"ffn_down_norm_in.weight", INPUT_NORM("mlp.down_proj", down_in, TERN_SIZE_FF)},
     {"ffn_down.weight", "mlp.down_proj.weight",
      MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN), .dense = true,
      .hf_encoder = "output.dense.weight"},
