@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all build build-cuda deps user-deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts pages report receipt dist clean \
-        debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-templates test-template-ids test-folders test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -185,6 +185,16 @@ test-template-ids: all
 	$(BUILD)/ids-venv/bin/pip install -q -r tests/templates/requirements.txt
 	$(BUILD)/ids-venv/bin/python tests/templates/check_ids.py --tern $(BUILD)/tern --model $(MODEL) \
 	  $(if $(FOLDER),--folder $(FOLDER))
+
+# Folders as transformers saves them, converted, beside transformers itself (tests/folders/check.py), whose packages go
+# into a folder of build/ for each version: make test-folders TRANSFORMERS=4.49; FAMILIES="llama 'qwen3, yarn'" does these.
+TRANSFORMERS ?= 5.24
+FOLDERS_VENV = $(BUILD)/folders-venv-$(TRANSFORMERS)
+test-folders: all
+	cmake --build --preset release -j $(JOBS) --target tokenize_tool
+	python3 -m venv $(FOLDERS_VENV)
+	$(FOLDERS_VENV)/bin/pip install -q -r tests/folders/requirements-$(TRANSFORMERS).txt
+	$(FOLDERS_VENV)/bin/python tests/folders/check.py --tern $(BUILD)/tern --tool $(BUILD)/tests/tokenize_tool $(FAMILIES)
 
 # The page of tern serve in a browser (tests/page/README.md); PAGE="test_chat Chat.test_stop" does this alone.
 PAGE ?=

@@ -4,6 +4,7 @@
  * For tests/tokenizers/parity.py. Reads one text per line, in hexadecimal, from standard input.
  * Prints its ids, a tab, and the text that the ids give back, again in hexadecimal. Usage:
  * tokenize_tool FILE [--parse] [--special] [--pre NAME]
+ * With --ends it reads nothing and prints the ids that end a text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,9 +55,17 @@ static int handle_input(const tern_tokenizer *t, unsigned flags) {
     return status;
 }
 
+static int print_ends(const tern_tokenizer *t) {
+    for (int32_t id = 0; (size_t)id < tern_tokenizer_size(t); id++)
+        if (tern_token_ends_text(t, id))
+            printf("%d\n", (int)id);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *pre = NULL;
     unsigned flags = 0;
+    bool ends = false;
     if (argc < 2)
         return fail("which file?");
     for (int i = 2; i < argc; i++)
@@ -64,6 +73,8 @@ int main(int argc, char **argv) {
             flags |= TERN_TOKENIZE_PARSE;
         else if (strcmp(argv[i], "--special") == 0)
             flags |= TERN_TOKENIZE_SPECIAL;
+        else if (strcmp(argv[i], "--ends") == 0)
+            ends = true;
         else if (strcmp(argv[i], "--pre") == 0 && i + 1 < argc)
             pre = argv[++i];
         else
@@ -72,7 +83,7 @@ int main(int argc, char **argv) {
     tern_tokenizer *t = NULL;
     if (tern_tokenizer_open(argv[1], pre, &t, &err) != TERN_OK)
         return fail(err.message);
-    const int status = handle_input(t, flags);
+    const int status = ends ? print_ends(t) : handle_input(t, flags);
     tern_tokenizer_free(&t);
     return status;
 }
