@@ -92,8 +92,12 @@ void tern_gguf_put_bool(tern_gguf_writer *w, const char *key, bool value) {
 }
 
 void tern_gguf_put_string(tern_gguf_writer *w, const char *key, const char *value) {
+    tern_gguf_put_text(w, key, (tern_span){value, strlen(value)});
+}
+
+void tern_gguf_put_text(tern_gguf_writer *w, const char *key, tern_span value) {
     if (put_head(w, key, strlen(key), TERN_GGUF_STRING))
-        append_string(w, value, strlen(value));
+        append_string(w, value.data, value.size);
 }
 
 void tern_gguf_put_strings(tern_gguf_writer *w, const char *key, const tern_span *values,

@@ -32,6 +32,7 @@ void tern_gguf_put_u32(tern_gguf_writer *w, const char *key, uint32_t value);
 void tern_gguf_put_f32(tern_gguf_writer *w, const char *key, float value);
 void tern_gguf_put_bool(tern_gguf_writer *w, const char *key, bool value);
 void tern_gguf_put_string(tern_gguf_writer *w, const char *key, const char *value);
+void tern_gguf_put_text(tern_gguf_writer *w, const char *key, tern_span value); /* a string, too */
 void tern_gguf_put_strings(tern_gguf_writer *w, const char *key, const tern_span *values, size_t n);
 void tern_gguf_put_f32s(tern_gguf_writer *w, const char *key, const float *values, size_t n);
 void tern_gguf_put_i32s(tern_gguf_writer *w, const char *key, const int32_t *values, size_t n);

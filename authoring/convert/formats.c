@@ -2,6 +2,7 @@
 #include "authoring/convert/formats.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "authoring/gguf_writer.h"
 #include "base/word_list.h"
@@ -19,7 +20,7 @@ bool convert_is_coarse(tern_format format) {
 
 static tern_format find_format(const char *name) {
     for (int i = 0; name != NULL && i < TERN_FORMAT_COUNT; i++)
-        if (strcmp(tern_format_describe((tern_format)i)->name, name) == 0)
+        if (strcasecmp(tern_format_describe((tern_format)i)->name, name) == 0)
             return (tern_format)i;
     return TERN_FORMAT_NONE;
 }
@@ -29,8 +30,8 @@ tern_status convert_formats_read(const char *body, const char *embedding, const 
     *out = (convert_formats){.body = find_format(body),
                              .embedding = find_format(embedding),
                              .output = find_format(output)};
-    if (body != NULL && (strcmp(body, "tl1") == 0 || strcmp(body, "tl2") == 0)) {
-        out->tiled = strcmp(body, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
+    if (body != NULL && (strcasecmp(body, "tl1") == 0 || strcasecmp(body, "tl2") == 0)) {
+        out->tiled = strcasecmp(body, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
         out->body = TERN_FORMAT_I2_S;
     }
     return tern_reading_init(&out->reading, TERN_I2S_UNITS_128, NULL, tl_tiles, err);

@@ -8,9 +8,10 @@
 
 #include "authoring/convert/hf_metadata.h"
 #include "authoring/convert/hf_tokenizer_models.h"
-#include "runtime/text/tokenizer/vocabulary.h"
+#include "authoring/convert/hf_tokenizer_whole.h"
+#include "runtime/text/tokenizer/index.h"
 
-enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */ };
+enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */, TEMPLATE_NAME_BYTES = 64 };
 
 /* Arrays in GGUF's form, of n tokens. */
 typedef struct arrays {
@@ -92,9 +93,22 @@ static tern_status fill_merges(const tern_vocabulary *v, arrays *a, tern_error *
     return TERN_OK;
 }
 
+/* Without a key readers take a token that other models have there, so none is said, too. */
 static void put_id(tern_gguf_writer *w, const char *key, int32_t id) {
-    if (id >= 0)
-        tern_gguf_put_u32(w, key, (uint32_t)id);
+    tern_gguf_put_u32(w, key, id >= 0 ? (uint32_t)id : UINT32_MAX);
+}
+
+/* Puts all tokens that end a text. The keys for single ones are too few where there are many. */
+static void put_ends(tern_gguf_writer *w, const tern_vocabulary *v) {
+    int32_t ids[TERN_TOKENIZER_MAX_ENDS + 1];
+    size_t n = 0;
+    if (v->eos >= 0)
+        ids[n++] = v->eos;
+    for (size_t i = 0; i < v->n_ends; i++)
+        if (v->ends[i] != v->eos)
+            ids[n++] = v->ends[i];
+    if (n > 1)
+        tern_gguf_put_i32s(w, TERN_VOCABULARY_ENDS_KEY, ids, n);
 }
 
 /* Writes the special tokens and how texts begin and end. GGUF has names for two more ends: of a
@@ -105,16 +119,17 @@ static void put_special(tern_gguf_writer *w, const tern_vocabulary *v) {
     put_id(w, "tokenizer.ggml.bos_token_id", v->bos);
     put_id(w, "tokenizer.ggml.eos_token_id", v->eos);
     put_id(w, "tokenizer.ggml.unknown_token_id", v->unknown);
-    put_id(w, "tokenizer.ggml.padding_token_id", v->padding);
+    if (v->padding >= 0)
+        put_id(w, "tokenizer.ggml.padding_token_id", v->padding);
     size_t used = 0;
     for (size_t i = 0; i < v->n_ends && used < sizeof keys / sizeof *keys; i++)
         if (v->ends[i] != v->eos)
             put_id(w, keys[used++], v->ends[i]);
+    put_ends(w, v);
     tern_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", v->add_bos);
     tern_gguf_put_bool(w, "tokenizer.ggml.add_eos_token", v->add_eos);
     if (v->kind == TERN_VOCABULARY_TEXT_BPE || v->kind == TERN_VOCABULARY_SCORES)
         tern_gguf_put_bool(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
-    hf_put_model(w, v);
 }
 
 static const char *model_name(const tern_vocabulary *v) {
@@ -130,23 +145,26 @@ static const char *model_name(const tern_vocabulary *v) {
     }
 }
 
-/* Fills in merges, scores or word marks. */
-static tern_status fill_rest(const tern_vocabulary *v, arrays *a, tern_error *err) {
+/* Fills in merges, scores or word marks, as far as other keys have a use for them. */
+static tern_status fill_rest(const tern_vocabulary *v, hf_said said, arrays *a, tern_error *err) {
+    if (said == HF_SAID_TOKENS)
+        return TERN_OK;
     if (v->kind == TERN_VOCABULARY_BYTE_BPE)
         return fill_merges(v, a, err);
     return v->kind == TERN_VOCABULARY_WORDPIECE ? hf_mark_words(v, a->tokens, a->n, &a->marked, err)
                                                 : fill_scores(v, a, err);
 }
 
-static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, size_t n_vocab,
-                              arrays *a, tern_error *err) {
-    const bool bytes = v->kind == TERN_VOCABULARY_BYTE_BPE;
+static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, hf_said said,
+                              size_t n_vocab, arrays *a, tern_error *err) {
     tern_status status = fill_tokens(v, n_vocab, a, err);
     if (status == TERN_OK)
-        status = fill_rest(v, a, err);
+        status = fill_rest(v, said, a, err);
     if (status != TERN_OK)
         return status;
-    tern_gguf_put_string(w, "tokenizer.ggml.model", model_name(v));
+    const bool bytes = a->merges != NULL;
+    tern_gguf_put_string(w, "tokenizer.ggml.model",
+                         said == HF_SAID_TOKENS ? TERN_VOCABULARY_WHOLE_MODEL : model_name(v));
     if (bytes)
         tern_gguf_put_string(w, "tokenizer.ggml.pre", v->pre);
     tern_gguf_put_strings(w, "tokenizer.ggml.tokens", a->tokens, a->n);
@@ -155,26 +173,29 @@ static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, siz
         tern_gguf_put_strings(w, "tokenizer.ggml.merges", a->merges, v->n_merges);
     if (a->scores != NULL)
         tern_gguf_put_f32s(w, "tokenizer.ggml.scores", a->scores, a->n);
+    if (said != HF_SAID_TOKENS)
+        hf_put_model(w, v);
     return TERN_OK;
 }
 
-static tern_status put_template(tern_gguf_writer *w, const tern_vocabulary *v, tern_error *err) {
-    if (v->chat_template.size == 0)
-        return TERN_OK;
-    char *text = strndup(v->chat_template.data, v->chat_template.size);
-    if (text == NULL)
-        return no_memory(v, err);
-    tern_gguf_put_string(w, "tokenizer.chat_template", text);
-    free(text);
-    return TERN_OK;
-}
-
-/* True if texts are normalized to a Unicode form first, for which GGUF has no key. */
-static bool normalizes(const tern_vocabulary *v) {
-    for (size_t i = 0; i < v->n_steps; i++)
-        if (v->steps[i].kind == TERN_STEP_NORMALIZE && v->kind != TERN_VOCABULARY_WORDPIECE)
-            return true;
-    return false;
+/* Puts the usual chat template, those for chats of some kind, and a list of the latter. */
+static void put_templates(tern_gguf_writer *w, const tern_vocabulary *v) {
+    static const char key[] = "tokenizer.chat_template";
+    tern_span names[TERN_TOKENIZER_MAX_TEMPLATES];
+    char one[sizeof key + TEMPLATE_NAME_BYTES];
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_templates; i++) {
+        const tern_named_template *t = &v->templates[i];
+        if (t->name.size > TEMPLATE_NAME_BYTES)
+            continue;
+        (void)snprintf(one, sizeof one, "%s.%.*s", key, (int)t->name.size, t->name.data);
+        tern_gguf_put_text(w, one, t->text);
+        names[n++] = t->name;
+    }
+    if (n > 0)
+        tern_gguf_put_strings(w, "tokenizer.chat_templates", names, n);
+    if (v->chat_template.size > 0)
+        tern_gguf_put_text(w, key, v->chat_template);
 }
 
 /* True if all ids that mean an end, a beginning and so on are below n. */
@@ -200,12 +221,14 @@ static bool can_leave_out(const tern_vocabulary *v, size_t n) {
     return has_special_below(v, n);
 }
 
-static const char *remark_of(const tern_vocabulary *v, size_t n_vocab) {
-    if (normalizes(v))
-        return "tokenizer.json composes characters (NFC or its like), which GGUF "
-               "cannot say: text has to arrive composed";
-    return v->n_tokens > n_vocab ? "control tokens that the model has no embedding for are left out"
-                                 : NULL;
+static const char *remark_of(const tern_vocabulary *v, hf_said said, size_t n_vocab) {
+    if (v->n_tokens > n_vocab)
+        return "control tokens that the model has no embedding for are left out";
+    return said == HF_SAID_WHOLE    ? NULL
+           : said == HF_SAID_NEARLY ? "the file holds tokenizer.json, since the keys that other "
+                                      "programs read say only nearly how texts become tokens"
+                                    : "the file holds tokenizer.json, since no keys that other "
+                                      "programs read say how texts become tokens";
 }
 
 static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *err) {
@@ -213,16 +236,66 @@ static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *e
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: has neither merges nor scores",
                          v->file);
     }
-    if (v->kind == TERN_VOCABULARY_BYTE_BPE && v->pre[0] == '\0') {
-        return tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                         "%s: its rules for cutting text have no name in GGUF", v->file);
+    if (v->n_tokens <= n_vocab || can_leave_out(v, n_vocab))
+        return TERN_OK;
+    return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                     "%s: %zu tokens, but the model has embeddings for %zu", v->file, v->n_tokens,
+                     n_vocab);
+}
+
+/* Two equal merges: the later one counts in tokenizer.json, the earlier one in GGUF. */
+static bool repeats_merges(const arrays *a, size_t n) {
+    tern_span_index index;
+    if (a->merges == NULL || !tern_span_index_init(&index, n))
+        return a->merges != NULL;
+    bool repeats = false;
+    for (size_t i = 0; i < n && !repeats; i++)
+        repeats = tern_span_index_add(&index, a->merges, i) != i;
+    tern_span_index_free(&index);
+    return repeats;
+}
+
+/* Puts everything; *said is less than it was if merges repeat. */
+static tern_status put_all(tern_gguf_writer *w, const tern_vocabulary *v, size_t n_vocab,
+                           hf_said *said, tern_error *err) {
+    arrays a = {.n = 0};
+    tern_status status = check(v, n_vocab, err);
+    if (status == TERN_OK)
+        status = put_arrays(w, v, *said, n_vocab, &a, err);
+    if (status == TERN_OK) {
+        put_special(w, v);
+        put_templates(w, v);
+        if (*said == HF_SAID_WHOLE && repeats_merges(&a, v->n_merges))
+            *said = HF_SAID_NEARLY;
+        if (*said != HF_SAID_WHOLE)
+            status = hf_tokenizer_put_whole(w, v->file, err);
     }
-    if (v->n_tokens > n_vocab && (normalizes(v) || !can_leave_out(v, n_vocab))) {
-        return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
-                         "%s: %zu tokens, but the model has embeddings for %zu", v->file,
-                         v->n_tokens, n_vocab);
-    }
-    return hf_check_model(v, err);
+    arrays_free(&a);
+    return status;
+}
+
+/* Older files of a tokenizer without a tokenizer.json. */
+static tern_status refuse_older(const char *folder, const char *name, tern_error *err) {
+    char path[PATH_BYTES];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ||
+        access(path, F_OK) != 0)
+        return TERN_OK;
+    return tern_fail(
+        err, TERN_ERR_TOKENIZER_MODEL,
+        "%s: is not read, and there is no tokenizer.json beside it, which "
+        "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers "
+        "makes of it",
+        path);
+}
+
+static tern_status put_none(const char *folder, const char **remark, tern_error *err) {
+    static const char *const older[] = {"tokenizer.model", "vocab.json", "vocab.txt",
+                                        "spiece.model", "sentencepiece.bpe.model"};
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < sizeof older / sizeof *older; i++)
+        status = refuse_older(folder, older[i], err);
+    *remark = "there is no tokenizer.json: the model takes only token ids";
+    return status;
 }
 
 tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_vocab,
@@ -232,23 +305,15 @@ tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_v
     *remark = NULL;
     if (snprintf(path, sizeof path, "%s/tokenizer.json", folder) >= (int)sizeof path)
         return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
-    if (access(path, F_OK) != 0) {
-        *remark = "there is no tokenizer.json: the model takes only token ids";
-        return TERN_OK;
-    }
+    if (access(path, F_OK) != 0)
+        return put_none(folder, remark, err);
     tern_status status = tern_vocabulary_open(path, &v, err);
     if (status != TERN_OK)
         return status;
-    arrays a = {.n = 0};
-    status = check(v, n_vocab, err);
+    hf_said said = hf_tokenizer_said(v);
+    status = put_all(w, v, n_vocab, &said, err);
     if (status == TERN_OK)
-        status = put_arrays(w, v, n_vocab, &a, err);
-    if (status == TERN_OK) {
-        *remark = remark_of(v, n_vocab);
-        put_special(w, v);
-        status = put_template(w, v, err);
-    }
-    arrays_free(&a);
+        *remark = remark_of(v, said, n_vocab);
     tern_vocabulary_free(&v);
     return status;
 }

@@ -10,17 +10,6 @@
 static const char start_mark[] = "\xE2\x96\x81";
 enum { START_MARK_BYTES = 3 };
 
-tern_status hf_check_model(const tern_vocabulary *v, tern_error *err) {
-    tern_unigram_rules unigram;
-    tern_bert_rules bert;
-    const bool known =
-        (v->kind != TERN_VOCABULARY_UNIGRAM || tern_unigram_recognise(v, &unigram)) &&
-        (v->kind != TERN_VOCABULARY_WORDPIECE || tern_bert_recognise(v, &bert));
-    return known ? TERN_OK
-                 : tern_fail(err, TERN_ERR_TOKENIZER_PRE,
-                             "%s: its rules for cutting text have no keys in GGUF", v->file);
-}
-
 static bool goes_on(const tern_vocabulary *v, tern_span text) {
     return text.size > v->inside.size && memcmp(text.data, v->inside.data, v->inside.size) == 0;
 }
@@ -64,7 +53,7 @@ tern_status hf_mark_words(const tern_vocabulary *v, tern_span *texts, size_t n, 
 static void put_unigram(tern_gguf_writer *w, const tern_vocabulary *v) {
     static const char key[] = "tokenizer.ggml.precompiled_charsmap";
     tern_unigram_rules rules;
-    (void)tern_unigram_recognise(v, &rules); /* always succeeds after hf_check_model */
+    (void)tern_unigram_recognise(v, &rules); /* always succeeds: the caller has tried it */
     tern_gguf_put_bool(w, "tokenizer.ggml.add_space_prefix", rules.prefix);
     tern_gguf_put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", rules.fewer_spaces);
     if (rules.charsmap.size > 0)

@@ -7,9 +7,6 @@
 #include "authoring/gguf_writer.h"
 #include "runtime/text/tokenizer/vocabulary.h"
 
-/* Refuses vocabularies of these two kinds with rules that GGUF has no key for; others pass. */
-TERN_MUST_CHECK tern_status hf_check_model(const tern_vocabulary *v, tern_error *err);
-
 /*
  * Writes texts[n] of WordPiece in GGUF's form: U+2581 precedes the beginning of a word, and the
  * continuation of a word has no prefix. The texts are in *made, from malloc, which the caller
@@ -18,7 +15,7 @@ TERN_MUST_CHECK tern_status hf_check_model(const tern_vocabulary *v, tern_error 
 TERN_MUST_CHECK tern_status hf_mark_words(const tern_vocabulary *v, tern_span *texts, size_t n,
                                           char **made, tern_error *err);
 
-/* Writes the keys beyond those that all models have. */
+/* Writes the keys beyond those that all models have, of rules that GGUF has keys for. */
 void hf_put_model(tern_gguf_writer *w, const tern_vocabulary *v);
 
 #endif

@@ -54,7 +54,8 @@ typedef struct tern_model_params {
     const char *pre_tokenizer; /* overrides tokenizer.ggml.pre; NULL: what the file says */
     const char *tokenizer;     /* file as in tern_tokenizer_open in place of the model's own; NULL:
                                   its own, or else a tokenizer.json in the same folder */
-    const char *chat_format;   /* name as in tern_chat_format; NULL: the file's own */
+    const char *chat_format; /* name or path as in tern_tokenizer_set_chat_format; NULL: the file's
+                                own */
     uint32_t threads;          /* used while loading; 0: tern_topology_threads */
     tern_places places;        /* of the weights, and of the threads and memory of every session */
     tern_fetch fetch;          /* what threads ask memory for ahead. Changes no bit */

@@ -187,9 +187,12 @@ TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
  * ("chatml", "llama3", "bitnet", "qa", ...), or "none". */
 const char *tern_chat_format(const tern_tokenizer *t);
 
-/* The built-in format for all chats from here on, whatever the template says, by that name; NULL:
- * the template after all. TERN_ERR_NAME for another name. tern_model_params.chat_format does it for
- * a model. */
+/*
+ * The built-in format for all chats from here on, whatever the template says, by that name; NULL:
+ * the template after all. A name with a '/' or '.' in it is the path of a file that holds a
+ * template, which is read now: TERN_ERR_IO, TERN_ERR_TEMPLATE. TERN_ERR_NAME for another name.
+ * tern_model_params.chat_format does it for a model.
+ */
 TERN_MUST_CHECK tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name,
                                                            tern_error *err);
 

@@ -315,7 +315,7 @@ class Pipe(Chat):
 
     def test_names_of_templates(self):
         """Every name that the option takes is a format, and takes the place of the model's own."""
-        told = re.search(r"--chat-template NAME +(.*?)\n +--", tern_text("help", "inspect"), re.S)
+        told = re.search(r"--chat-template NAME\|FILE\s+(.*?)\n +--", tern_text("help", "inspect"), re.S)
         names = re.search(r": auto (.*) \[auto\]", " ".join(told[1].split()))[1].split()
         self.assertIn("chatml", names)
         for name in names:

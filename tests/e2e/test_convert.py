@@ -372,15 +372,16 @@ class Convert(ConvertTest):
         self.assertEqual((self.dir / "out.gguf").read_bytes(), expected)
 
     def test_a_head_of_its_own(self):
-        """BitNet's graph knows none: dropped where the folder says so, or where it is the same."""
+        """BitNet's graph knows none: dropped where it is the embedding, whatever the folder says of tying."""
         shape = {"hidden_size": 128, "intermediate_size": 256, "weights": "master"}
         model = Folder(self.dir / "own", "BitNetForCausalLM", tie_word_embeddings=False, **shape)
         self.refused(model, "lm_head.weight", "not the embedding", "bitnet-b1.58")
         model.tensors["lm_head.weight"] = model.tensors["model.embed_tokens.weight"]
         same = self.agree(model)[0].read_bytes()
         model.config["tie_word_embeddings"] = True
-        model.tensors["lm_head.weight"] = Stored(np.zeros((97, 128)))
         self.assertEqual(self.agree(model)[0].read_bytes(), same)
+        model.tensors["lm_head.weight"] = Stored(np.zeros((97, 128)))
+        self.refused(model, "lm_head.weight", "not the embedding", "bitnet-b1.58")
 
     def test_packed_codes(self):
         model = Folder(
@@ -452,10 +453,16 @@ class Convert(ConvertTest):
         self.assertIn(b"hell o", file["tokenizer.ggml.merges"][1])
 
     def test_what_gguf_cannot_say(self):
-        _, out, result = self.tokenizer(normalizer={"type": "NFC"})
+        """Composing characters is in no key: tokenizer.json lies in the file, and decides."""
+        folder, out, result = self.tokenizer(normalizer={"type": "NFC"})
         self.assertEqual(result.returncode, 0)
-        self.assertIn(b"composes characters", result.stderr)
+        self.assertIn(b"holds tokenizer.json", result.stderr)
         self.assertEqual(len(result.stderr.splitlines()), 1)
+        held = gguf_edit.read(out).text("tokenizer.huggingface.json")
+        self.assertEqual(json.loads(held), json.loads((folder / "tokenizer.json").read_text()))
+        self.assertNotIn("\n", held)
+        ids = [tern_text("tokenize", "-m", out, "-p", text) for text in ("e\u0301", "\u00e9")]
+        self.assertEqual(*ids)
         out.unlink()
         _, out, result = self.tokenizer(vocab_size=264)
         self.assert_one_line_error(result, contains=["tokenizer.json", "265 tokens", "264"])

@@ -102,7 +102,9 @@ class ConvertTokenizers(common.TernTest):
 
     def same_ids(self, document, texts=TEXTS):
         result = self.convert(document)
-        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        holds = "tokenizer.huggingface.json" in gguf_edit.read(self.out)
+        self.assertEqual(b"holds tokenizer.json" in result.stderr, holds)
         for text in texts:
             for options in ((), ("--add-special",), ("--special",)):
                 of = [("--tokenizer", self.json), ("-m", self.out)]
@@ -143,11 +145,13 @@ class ConvertTokenizers(common.TernTest):
         self.assertEqual([int(t) for t in seen], [vocabulary[t] for t in ("<bos>", "unable", f"{MARK}a")])
 
     def test_rules_without_keys(self):
-        self.assert_one_line_error(self.convert(words() | {"pre_tokenizer": {"type": "Whitespace"}}), contains=["no keys in GGUF"])
-        self.assertFalse(self.out.exists())
-        bad = pieces([{"type": "Whitespace"}]), pieces(normalizer={"type": "Lowercase"}), pieces(normalizer=None)
-        for document in bad:  # without the map tabs would stay
-            self.assert_one_line_error(self.convert(document), contains=["no keys in GGUF"])
+        """The file then holds the tokenizer.json alone, and says so to programs that do not read it."""
+        spaces = words() | {"pre_tokenizer": {"type": "Whitespace"}}
+        rest = pieces([{"type": "Whitespace"}]), pieces(normalizer={"type": "Lowercase"}), pieces(normalizer=None)
+        for document in (spaces, *rest):
+            file = self.same_ids(document, TEXTS[:2])
+            self.assertEqual(file.text("tokenizer.ggml.model"), "huggingface")
+            self.assertNotIn("tokenizer.ggml.scores", file)
         twins = {"[UNK]": 0, "a": 1, f"##{MARK}a": 2}
         document = words() | {"added_tokens": [], "post_processor": None}
         document["model"]["vocab"] = twins

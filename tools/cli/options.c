@@ -83,9 +83,9 @@ static bool parse_choice(const option_spec *spec, const char *text) {
     const char *list = spec->choices;
     char word[WORD_BYTES];
     while (word_next(&list, word))
-        if (strcmp(word, text) == 0)
+        if (spec->any_case ? strcasecmp(word, text) == 0 : strcmp(word, text) == 0)
             return true;
-    return false;
+    return spec->or_path && strpbrk(text, "./") != NULL;
 }
 
 /* Reads text as a value of the option; false if it is not one. */

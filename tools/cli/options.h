@@ -306,6 +306,8 @@ typedef struct option_spec {
     uint64_t min, max;     /* INTEGER */
     double low, high;      /* REAL */
     const char *choices;   /* CHOICE: words separated by spaces */
+    bool any_case;         /* CHOICE: in letters of either case */
+    bool or_path;          /* CHOICE: or a path, which has a '/' or '.' in it */
     const char *variables; /* older environment variables, separated by spaces; NULL: none */
     file_use file;         /* TEXT: the value names a file; FILE_NONE for folders */
     bool one_call;         /* belongs to one call: no TERN_ variable */

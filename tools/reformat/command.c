@@ -13,7 +13,8 @@
 
 /* Only lists of tensors have a name for int4. A plan is not written, so it may use int4 anyway. */
 static tern_status check_int4(const options *o, const char *type, tern_error *err) {
-    const bool wanted = (type != NULL && strcmp(type, "int4") == 0) || options_given(o, OPT_Q4_MAP);
+    const bool wanted =
+        (type != NULL && strcasecmp(type, "int4") == 0) || options_given(o, OPT_Q4_MAP);
     return !wanted || (convert_to_folder(o) && !convert_to_sidecar(o)) ||
                    options_switch(o, OPT_PLAN)
                ? TERN_OK

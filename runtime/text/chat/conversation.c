@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/in_file.h"
 #include "runtime/text/chat/formats.h"
 #include "runtime/text/template/template.h"
 #include "runtime/text/tokenizer/internal.h"
@@ -13,16 +14,45 @@ const char *tern_chat_format(const tern_tokenizer *t) {
     return tern_chat_name(tern_chat_of(t));
 }
 
+/* Reads a file with a template that can be run. */
+static tern_status read_template(const char *path, char **text, tern_error *err) {
+    size_t size;
+    const size_t limit = 1 << 24;
+    tern_status status = tern_in_file_read(path, limit, text, &size, err);
+    tern_error problem = {0};
+    if (status != TERN_OK)
+        return status;
+    status = tern_template_check((tern_span){*text, size}, &problem);
+    if (status == TERN_OK && strlen(*text) == size)
+        return TERN_OK;
+    free(*text);
+    return status != TERN_OK ? tern_fail(err, status, "%s: %s", path, problem.message)
+                             : tern_fail(err, TERN_ERR_TEMPLATE, "%s: has a byte 0", path);
+}
+
+static void set_chat(tern_tokenizer *t, tern_chat_format_id id, char *template) {
+    free(t->set_template);
+    t->chat_format = id;
+    t->set_template = template;
+}
+
 tern_status tern_tokenizer_set_chat_format(tern_tokenizer *t, const char *name, tern_error *err) {
     if (t == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_tokenizer_set_chat_format: NULL argument");
+    if (name != NULL && strpbrk(name, "./") != NULL) {
+        char *text;
+        const tern_status status = read_template(name, &text, err);
+        if (status == TERN_OK)
+            set_chat(t, TERN_CHAT_UNKNOWN, text);
+        return status;
+    }
     tern_chat_format_id id = TERN_CHAT_BITNET;
     while (name != NULL && id < TERN_CHAT_COUNT && strcmp(tern_chat_name(id), name) != 0)
         id++;
     if (name != NULL && id == TERN_CHAT_COUNT)
         return tern_fail(err, TERN_ERR_NAME, "%s: chat format '%.32s' is not one of: %s", t->file,
                          name, tern_chat_names());
-    t->chat_format = name != NULL ? id : TERN_CHAT_UNKNOWN;
+    set_chat(t, name != NULL ? id : TERN_CHAT_UNKNOWN, NULL);
     return TERN_OK;
 }
 
@@ -162,6 +192,13 @@ static tern_status run_built_in(const tern_tokenizer *t, tern_chat_format_id for
     return status;
 }
 
+/* The template for a conversation: a file's that was set, or the model's own. */
+static tern_span own_template(const tern_tokenizer *t, const tern_conversation *c) {
+    if (t->set_template != NULL)
+        return (tern_span){t->set_template, strlen(t->set_template)};
+    return c->tools != NULL && t->tool_template.size > 0 ? t->tool_template : t->chat_template;
+}
+
 /* Writes a conversation into *text, and its ids into e unless that is NULL. */
 static tern_status write(const tern_tokenizer *t, const tern_conversation *c, tern_encoder *e,
                          tern_marked_text *text, tern_error *err) {
@@ -174,7 +211,7 @@ static tern_status write(const tern_tokenizer *t, const tern_conversation *c, te
     if (format != TERN_CHAT_TEMPLATE)
         return run_built_in(t, format, c, e, text, err);
     const words w = named_tokens(t);
-    return run_template(t, t->chat_template, &w, c, e, text, err);
+    return run_template(t, own_template(t, c), &w, c, e, text, err);
 }
 
 /* Does the same after a check. The caller finishes e, unless it is NULL, and frees *text. */

@@ -32,6 +32,8 @@ static bool is_known_to_be_wrong(const tern_tokenizer *t) {
 }
 
 tern_chat_format_id tern_chat_of(const tern_tokenizer *t) {
+    if (t->set_template != NULL)
+        return TERN_CHAT_TEMPLATE;
     if (t->chat_format != TERN_CHAT_UNKNOWN)
         return (tern_chat_format_id)t->chat_format;
     const bool bitnet = t->chat_template.size == 0 ? t->bitnet : is_known_to_be_wrong(t);

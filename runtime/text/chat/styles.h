@@ -33,9 +33,9 @@ const char *tern_chat_name(tern_chat_format_id id);
 const char *tern_chat_names(void);
 
 /*
- * Returns the format that was set for the tokenizer, or else TERN_CHAT_TEMPLATE if it has a
- * template that is run. Without a template, or with one that is known to be wrong, returns the
- * format that is known to be right.
+ * Returns the format that was set for the tokenizer, TERN_CHAT_TEMPLATE for a file's, or else
+ * TERN_CHAT_TEMPLATE if it has a template that is run. Without a template, or with one that is
+ * known to be wrong, returns the format that is known to be right.
  */
 tern_chat_format_id tern_chat_of(const tern_tokenizer *t);
 

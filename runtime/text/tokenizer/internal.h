@@ -40,6 +40,8 @@ struct tern_tokenizer {
     int32_t bos, eos, unknown;
     char pre[TERN_TOKENIZER_NAME_BYTES]; /* "" when it has no name */
     tern_span chat_template;             /* size 0: none */
+    tern_span tool_template;             /* for chats with tools; size 0: chat_template */
+    char *set_template;                  /* of a file that was set, for all chats; NULL: none */
     unsigned chat_format;                /* tern_chat_format_id that was set; 0: none */
 
     size_t n_tokens;

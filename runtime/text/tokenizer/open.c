@@ -48,8 +48,10 @@ void tern_tokenizer_complete(tern_tokenizer *t, const tern_gguf *file, const cha
         (void)tern_gguf_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, NULL);
     if (!t->add_eos)
         (void)tern_gguf_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, NULL);
-    if (t->chat_template.size == 0)
-        (void)tern_gguf_string(file, "tokenizer.chat_template", &t->chat_template, NULL);
+    if (t->chat_template.size > 0)
+        return;
+    (void)tern_gguf_string(file, "tokenizer.chat_template", &t->chat_template, NULL);
+    (void)tern_gguf_string(file, "tokenizer.chat_template.tool_use", &t->tool_template, NULL);
 }
 
 static tern_status open_json(const char *path, const char *pre, tern_tokenizer **out,

@@ -32,16 +32,20 @@ static void *copy(const void *from, size_t size) {
     return to;
 }
 
-/* Copies the texts of tokens and the chat template into the tokenizer's own memory. */
+/* Copies the texts of tokens and the chat templates into the tokenizer's own memory. */
 static bool copy_texts(tern_tokenizer *t) {
-    size_t bytes = t->chat_template.size; /* no overflow: distinct parts of files in memory */
+    tern_span *const others[] = {&t->chat_template, &t->tool_template};
+    const size_t n_others = sizeof others / sizeof *others;
+    size_t bytes = 0; /* no overflow: distinct parts of files in memory */
+    for (size_t i = 0; i < n_others; i++)
+        bytes += others[i]->size;
     for (size_t i = 0; i < t->n_tokens; i++)
         bytes += t->tokens[i].size;
     char *at = t->text_bytes = malloc(bytes + 1);
     if (at == NULL)
         return false;
-    for (size_t i = 0; i <= t->n_tokens; i++) {
-        tern_span *text = i < t->n_tokens ? &t->tokens[i] : &t->chat_template;
+    for (size_t i = 0; i < t->n_tokens + n_others; i++) {
+        tern_span *text = i < t->n_tokens ? &t->tokens[i] : others[i - t->n_tokens];
         if (text->size > 0)
             memcpy(at, text->data, text->size);
         text->data = at;
@@ -50,16 +54,26 @@ static bool copy_texts(tern_tokenizer *t) {
     return true;
 }
 
+/* Two tokens with one text: the second one is never made of a text. */
+static tern_status index_text(tern_tokenizer *t, size_t i, bool may_repeat, tern_error *err) {
+    const size_t there = tern_span_index_add(&t->by_text, t->tokens, i);
+    return there == i || may_repeat
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: tokens %zu and %zu are the same",
+                           t->file, there, i);
+}
+
+/* Tokens that texts become have texts of their own. Others may repeat one, as paddings do. */
 static tern_status index_texts(tern_tokenizer *t, tern_error *err) {
-    for (size_t i = 0; i < t->n_tokens; i++) {
-        if (t->tokens[i].size == 0)
-            continue; /* padding that no text can reach */
-        const size_t there = tern_span_index_add(&t->by_text, t->tokens, i);
-        if (there != i)
-            return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: tokens %zu and %zu are the same",
-                             t->file, there, i);
-    }
-    return TERN_OK;
+    tern_status status = TERN_OK;
+    for (int beside = 0; beside < 2; beside++)
+        for (size_t i = 0; i < t->n_tokens && status == TERN_OK; i++) {
+            const bool never =
+                t->types[i] == TERN_TOKEN_CONTROL || t->types[i] == TERN_TOKEN_UNUSED;
+            if (t->tokens[i].size > 0 && never == (beside == 1))
+                status = index_text(t, i, never, err);
+        }
+    return status;
 }
 
 static tern_status set_tokens(tern_tokenizer *t, const tern_vocabulary *v, tern_error *err) {
@@ -284,6 +298,7 @@ static void copy_flags(tern_tokenizer *t, const tern_vocabulary *v) {
     t->eos = v->eos;
     t->unknown = v->unknown;
     t->chat_template = v->chat_template;
+    t->tool_template = tern_vocabulary_template(v, "tool_use");
     _Static_assert(sizeof t->pre == sizeof v->pre, "names are as long in both");
     memcpy(t->pre, v->pre, sizeof t->pre);
 }
@@ -350,6 +365,7 @@ void tern_tokenizer_free(tern_tokenizer **tokenizer) {
     free(t->ends);
     free(t->outside);
     free(t->text_bytes);
+    free(t->set_template);
     free(t->piece_bytes);
     free(t->special);
     free(t->scores);

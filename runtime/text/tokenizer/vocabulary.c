@@ -13,6 +13,9 @@ void tern_vocabulary_free(tern_vocabulary **vocabulary) {
     *vocabulary = NULL;
     tern_json_free(&v->json);
     tern_json_free(&v->config);
+    for (size_t i = 0; i < v->n_templates; i++)
+        free(v->templates[i].own);
+    free(v->own_template);
     free(v->file);
     free(v->tokens);
     free(v->types);
@@ -23,6 +26,13 @@ void tern_vocabulary_free(tern_vocabulary **vocabulary) {
     free(v->made);
     free(v->charsmap);
     free(v);
+}
+
+tern_span tern_vocabulary_template(const tern_vocabulary *v, const char *name) {
+    for (size_t i = 0; i < v->n_templates; i++)
+        if (tern_spans_equal(v->templates[i].name, (tern_span){name, strlen(name)}))
+            return v->templates[i].text;
+    return (tern_span){"", 0};
 }
 
 tern_status tern_vocabulary_rank_scores(const tern_vocabulary *v, float *scores, tern_error *err) {

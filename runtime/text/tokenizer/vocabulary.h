@@ -18,6 +18,8 @@
  *   tokenizer.ggml.*_token_id     bos, eos, unknown, padding; -1: no such key
  *   tokenizer.ggml.add_*          add_bos, add_eos, add_space_prefix
  *   tokenizer.chat_template       chat_template, size 0: none
+ *   tokenizer.chat_template.NAME  templates
+ *   tokenizer.huggingface.json    the tokenizer.json as it is, where the keys above cannot say it
  */
 
 #include "base/json.h"
@@ -49,9 +51,18 @@ enum {
     TERN_TOKENIZER_MAX_TOKENS = 1 << 24,
     TERN_TOKENIZER_MAX_STEPS = 32, /* real files have up to seven */
     TERN_TOKENIZER_MAX_ENDS = 64,
-    TERN_LONGEST_WORD = 100, /* default for WORDPIECE */
+    TERN_TOKENIZER_MAX_TEMPLATES = 16, /* besides the usual one; real files have up to three */
+    TERN_LONGEST_WORD = 100,           /* default for WORDPIECE */
     TERN_LONGEST_WORD_LIMIT = 1024
 };
+
+#define TERN_VOCABULARY_WHOLE_KEY "tokenizer.huggingface.json"
+
+/* All tokens that end a text. */
+#define TERN_VOCABULARY_ENDS_KEY "tokenizer.ggml.eos_token_ids"
+
+/* tokenizer.ggml.model where other keys cannot even nearly say how texts become tokens. */
+#define TERN_VOCABULARY_WHOLE_MODEL "huggingface"
 
 typedef struct tern_merge {
     tern_span left, right;
@@ -125,6 +136,12 @@ typedef struct tern_step {
     tern_span pattern, content;
 } tern_step;
 
+/* A chat template for chats of one kind, such as "tool_use" for those with tools. */
+typedef struct tern_named_template {
+    tern_span name, text;
+    char *own; /* memory of both, or NULL: it is the vocabulary's */
+} tern_named_template;
+
 typedef struct tern_vocabulary {
     char *file; /* name in messages */
     tern_vocabulary_kind kind;
@@ -169,6 +186,9 @@ typedef struct tern_vocabulary {
     int32_t ends[TERN_TOKENIZER_MAX_ENDS]; /* further tokens that end a text */
     size_t n_ends;
     tern_span chat_template;
+    char *own_template; /* memory of chat_template, or NULL */
+    tern_named_template templates[TERN_TOKENIZER_MAX_TEMPLATES];
+    size_t n_templates;
 
     /* The memory that the spans point into: a GGUF file that outlives it, or the members below. */
     bool borrowed;
@@ -179,9 +199,10 @@ typedef struct tern_vocabulary {
 
 /*
  * Reads a Hugging Face tokenizer.json or a plain JSON vocabulary (docs/tokenizers.md), and beside
- * it, where they exist, tokenizer_config.json (special tokens, chat template) and
- * generation_config.json (what ends a text). Everything that is not supported is refused with one
- * line that names it: TERN_ERR_TOKENIZER_MODEL, _PRE, _DATA; TERN_ERR_JSON, _IO, _NOMEM.
+ * it, where they exist, tokenizer_config.json (special tokens, chat templates), files of chat
+ * templates, which count in place of those, and generation_config.json (what ends a text).
+ * Everything that is not supported is refused with one line that names it:
+ * TERN_ERR_TOKENIZER_MODEL, _PRE, _DATA; TERN_ERR_JSON, _IO, _NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_vocabulary_open(const char *path, tern_vocabulary **out,
                                                  tern_error *err);
@@ -191,15 +212,19 @@ TERN_MUST_CHECK tern_status tern_vocabulary_parse(char *bytes, size_t size, cons
                                                   tern_vocabulary **out, tern_error *err);
 
 /*
- * Reads the keys tokenizer.* of a GGUF file; `file` must outlive the result. bitnet: a file that
- * names no pre-tokenizer may have Llama 3's vocabulary. pre overrides the pre-tokenizer unless
- * NULL.
+ * Reads the keys tokenizer.* of a GGUF file; `file` must outlive the result. A tokenizer.json in
+ * them says how texts become tokens, unless tern does not support a step of it and the other keys
+ * say it, too. bitnet: a file that names no pre-tokenizer may have Llama 3's vocabulary. pre,
+ * unless NULL, overrides the pre-tokenizer, and the tokenizer.json with it.
  */
 TERN_MUST_CHECK tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet,
                                                       const char *pre, tern_vocabulary **out,
                                                       tern_error *err);
 
 void tern_vocabulary_free(tern_vocabulary **v); /* NULL and *NULL are fine */
+
+/* The text of the chat template of that name; size 0: there is none. */
+tern_span tern_vocabulary_template(const tern_vocabulary *v, const char *name);
 
 /*
  * Computes scores under which joining by score does what the merges do: a token gets minus the rank

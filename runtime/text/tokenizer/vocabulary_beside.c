@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the files beside a tokenizer.json: special tokens by their meaning, and the chat
- * template. */
+/* Reads the files beside a tokenizer.json: special tokens by their meaning, and what
+ * ends a text. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +47,7 @@ void tern_json_guess_end(tern_vocabulary *v) {
 /* ---- files ------------------------------------------------------------------------------------
  */
 
-/* The path of `name` in the folder of `path`, from malloc. */
-static char *beside(const char *path, const char *name) {
+char *tern_json_beside(const char *path, const char *name) {
     const char *slash = strrchr(path, '/');
     const size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
     char *out = malloc(folder + strlen(name) + 1);
@@ -62,7 +61,7 @@ static char *beside(const char *path, const char *name) {
 /* Parses a file beside `path`; *json stays empty when there is none. */
 static tern_status read_file(const tern_vocabulary *v, const char *path, const char *name,
                              tern_json *json, tern_error *err) {
-    char *file = beside(path, name);
+    char *file = tern_json_beside(path, name);
     if (file == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a path", v->file);
     tern_status status = TERN_OK;
@@ -70,19 +69,6 @@ static tern_status read_file(const tern_vocabulary *v, const char *path, const c
         status = tern_json_read(file, MAX_CONFIG_BYTES, json, err);
     free(file);
     return status;
-}
-
-/* Reads a text, or a list of {name, template}, from which "default" is taken. */
-static void read_template(tern_vocabulary *v, const tern_json_value *x) {
-    if (x != NULL && x->type == TERN_JSON_ARRAY) {
-        const tern_json_value *list = x, *at = x + 1;
-        x = NULL;
-        for (uint32_t i = 0; i < list->count; i++, at += at->size)
-            if (tern_json_is_string(tern_json_get(at, "name"), "default"))
-                x = tern_json_get(at, "template");
-    }
-    if (x != NULL && x->type == TERN_JSON_STRING)
-        v->chat_template = x->text;
 }
 
 static tern_status read_tokenizer_config(tern_vocabulary *v, const char *path, tern_error *err) {
@@ -98,7 +84,7 @@ static tern_status read_tokenizer_config(tern_vocabulary *v, const char *path, t
         v->eos = ends;
     v->add_bos |= v->bos >= 0 && tern_json_is_true(tern_json_get(config, "add_bos_token"));
     v->add_eos |= v->eos >= 0 && tern_json_is_true(tern_json_get(config, "add_eos_token"));
-    read_template(v, tern_json_get(config, "chat_template"));
+    tern_json_read_templates(v, tern_json_get(config, "chat_template"));
     return TERN_OK;
 }
 
@@ -127,7 +113,7 @@ static tern_status read_generation_config(tern_vocabulary *v, const char *path, 
 /* Refuses GPT-2's old pair of files: its vocabulary alone looks like one without merges. */
 static tern_status refuse_merges_beside(const tern_vocabulary *v, const char *path,
                                         tern_error *err) {
-    char *file = beside(path, "merges.txt");
+    char *file = tern_json_beside(path, "merges.txt");
     if (file == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a path", v->file);
     const bool there = v->kind == TERN_VOCABULARY_GREEDY && access(file, F_OK) == 0;
@@ -143,5 +129,7 @@ tern_status tern_json_read_beside(tern_vocabulary *v, const char *path, tern_err
     tern_status status = refuse_merges_beside(v, path, err);
     if (status == TERN_OK)
         status = read_tokenizer_config(v, path, err);
+    if (status == TERN_OK)
+        status = tern_json_read_template_files(v, path, err);
     return status == TERN_OK ? read_generation_config(v, path, err) : status;
 }

@@ -122,11 +122,13 @@ static bool needs_scores(const tern_vocabulary *v) {
     return v->kind == TERN_VOCABULARY_SCORES || v->kind == TERN_VOCABULARY_UNIGRAM;
 }
 
-/* Checked for all kinds, kept for those that need them. */
+/* Other kinds of vocabularies have no use for scores, which some files fill with integers. */
 static tern_status load_scores(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
-    const tern_gguf_value *value;
-    const tern_status status =
-        find_parallel(v, file, "tokenizer.ggml.scores", TERN_GGUF_F32, &value, err);
+    static const char key[] = "tokenizer.ggml.scores";
+    const tern_gguf_value *value = tern_gguf_find(file, key);
+    const bool any = value != NULL && value->type == TERN_GGUF_ARRAY && !needs_scores(v);
+    const tern_gguf_type element = any ? value->element : TERN_GGUF_F32;
+    const tern_status status = find_parallel(v, file, key, element, &value, err);
     if (status != TERN_OK || !needs_scores(v))
         return status;
     if (value == NULL)
@@ -266,6 +268,30 @@ static const char *const end_keys[] = {
     "tokenizer.ggml.fim_sep_token_id",
 };
 
+static void add_end(tern_vocabulary *v, uint32_t id) {
+    if (v->n_ends < TERN_TOKENIZER_MAX_ENDS)
+        v->ends[v->n_ends++] = (int32_t)id;
+}
+
+/* Reads a list of tokens that end a text, of any type of integers. */
+static tern_status read_list_of_ends(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    static const char key[] = TERN_VOCABULARY_ENDS_KEY;
+    const tern_gguf_value *list = tern_gguf_find(file, key);
+    const uint64_t n = list != NULL && list->type == TERN_GGUF_ARRAY ? list->count : 0;
+    if (list != NULL && list->type != TERN_GGUF_ARRAY)
+        return tern_fail(err, TERN_ERR_TOKENIZER_DATA, "%s: key '%s' is not an array", v->file,
+                         key);
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t id;
+        if (!tern_gguf_element_u32(list, i, &id) || id >= v->n_tokens)
+            return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                             "%s: key '%s': element %llu is not the id of one of %zu tokens",
+                             v->file, key, (unsigned long long)i, v->n_tokens);
+        add_end(v, id);
+    }
+    return TERN_OK;
+}
+
 static tern_status read_ends(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
     for (size_t i = 0; i < sizeof end_keys / sizeof end_keys[0]; i++) {
         int32_t id = TERN_TOKEN_NONE;
@@ -273,9 +299,9 @@ static tern_status read_ends(tern_vocabulary *v, const tern_gguf *file, tern_err
         if (status != TERN_OK)
             return status;
         if (id >= 0)
-            v->ends[v->n_ends++] = id;
+            add_end(v, (uint32_t)id);
     }
-    return TERN_OK;
+    return read_list_of_ends(v, file, err);
 }
 
 static tern_status read_keys(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
@@ -295,6 +321,7 @@ static tern_status read_keys(tern_vocabulary *v, const tern_gguf *file, tern_err
                                            &v->add_space_prefix, err);
     if (status == TERN_OK)
         status = read_string(file, "tokenizer.chat_template", &v->chat_template, err);
+    tern_gguf_vocabulary_templates(v, file);
     return status;
 }
 
@@ -345,8 +372,76 @@ static tern_status read_all(tern_vocabulary *v, const tern_gguf *file, bool bitn
     return status == TERN_OK ? finish_kind(v, file, err) : status;
 }
 
-tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet, const char *pre,
-                                      tern_vocabulary **out, tern_error *err) {
+/* ---- a tokenizer.json as a key ----------------------------------------------------------------
+ */
+
+/*
+ * Compares the vocabulary of the tokenizer.json with the file's list of tokens, to which the rows
+ * of the embedding belong. Control tokens beyond the list vanish: no row is theirs.
+ */
+static tern_status fit_tokens(tern_vocabulary *v, const tern_gguf *file, tern_error *err) {
+    tern_span *tokens = NULL;
+    size_t n = 0, kept = 0;
+    if (tern_gguf_find(file, "tokenizer.ggml.tokens") == NULL)
+        return TERN_OK;
+    tern_status status = load_strings(v, file, "tokenizer.ggml.tokens", &tokens, &n, err);
+    for (size_t i = 0; status == TERN_OK && i < v->n_tokens; i++) {
+        const bool own = v->tokens[i].size > 0 && !(v->outside != NULL && v->outside[i]);
+        const bool same = i < n && (tern_spans_equal(v->tokens[i], tokens[i]) ||
+                                    v->kind == TERN_VOCABULARY_WORDPIECE);
+        if (own && !same)
+            status = tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                               "%s: token %zu is '%.*s' in %s, and not in the list of tokens",
+                               v->file, i, SPAN_ARG(v->tokens[i]), TERN_VOCABULARY_WHOLE_KEY);
+    }
+    free(tokens);
+    if (status != TERN_OK || n >= v->n_tokens)
+        return status;
+    for (size_t i = 0; i < v->n_added; i++)
+        if ((size_t)v->added[i].id < n)
+            v->added[kept++] = v->added[i];
+    v->n_added = kept;
+    v->n_tokens = n;
+    return TERN_OK;
+}
+
+/* Reads the tokenizer.json, and from other keys what a text begins and ends with, and templates. */
+static tern_status read_whole(const tern_gguf *file, tern_span json, tern_vocabulary **out,
+                              tern_error *err) {
+    tern_vocabulary *v = NULL;
+    char *bytes = malloc(json.size + 1);
+    if (bytes == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for the tokenizer",
+                         tern_gguf_name(file));
+    memcpy(bytes, json.data, json.size);
+    tern_status status = tern_vocabulary_parse(bytes, json.size, tern_gguf_name(file), &v, err);
+    if (status != TERN_OK)
+        return status;
+    const bool prefix = v->add_space_prefix; /* the key is for other programs */
+    status = fit_tokens(v, file, err);
+    if (status == TERN_OK)
+        status = read_keys(v, file, err);
+    if (status == TERN_OK)
+        status = read_ends(v, file, err);
+    v->add_space_prefix = prefix;
+    if (status != TERN_OK)
+        tern_vocabulary_free(&v);
+    *out = v;
+    return status;
+}
+
+/* True if keys other than a tokenizer.json say how texts become tokens. */
+static bool has_usual_keys(const tern_gguf *file) {
+    tern_span model = {"", 0};
+    (void)tern_gguf_string(file, "tokenizer.ggml.model", &model, NULL);
+    return model.size > 0 && !tern_spans_equal(model, text_span(TERN_VOCABULARY_WHOLE_MODEL));
+}
+
+/* ---- entry ------------------------------------------------------------------------------------
+ */
+
+static tern_status read_usual(const tern_gguf *file, bool bitnet, const char *pre,
+                              tern_vocabulary **out, tern_error *err) {
     tern_vocabulary *v = calloc(1, sizeof *v);
     if (v == NULL || (v->file = strdup(tern_gguf_name(file))) == NULL) {
         free(v);
@@ -363,4 +458,15 @@ tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet, const 
     }
     *out = v;
     return TERN_OK;
+}
+
+tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet, const char *pre,
+                                      tern_vocabulary **out, tern_error *err) {
+    tern_span json = {"", 0};
+    const tern_status status = read_string(file, TERN_VOCABULARY_WHOLE_KEY, &json, err);
+    if (status != TERN_OK || json.size == 0 || (pre != NULL && has_usual_keys(file)))
+        return status == TERN_OK ? read_usual(file, bitnet, pre, out, err) : status;
+    const tern_status read = read_whole(file, json, out, err);
+    const bool unsupported = read == TERN_ERR_TOKENIZER_MODEL || read == TERN_ERR_TOKENIZER_PRE;
+    return unsupported && has_usual_keys(file) ? read_usual(file, bitnet, pre, out, err) : read;
 }

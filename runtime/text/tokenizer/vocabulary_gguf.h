@@ -14,6 +14,9 @@ TERN_MUST_CHECK tern_status tern_gguf_vocabulary_bool(const tern_gguf *file, con
 TERN_MUST_CHECK tern_status tern_gguf_vocabulary_id(const tern_vocabulary *v, const tern_gguf *file,
                                                     const char *key, int32_t *out, tern_error *err);
 
+/* Reads the keys tokenizer.chat_template.NAME; those that are not strings are left out. */
+void tern_gguf_vocabulary_templates(tern_vocabulary *v, const tern_gguf *file);
+
 /* Refuses `pre`, unless it is NULL, for a model that has no pre-tokenizer. */
 TERN_MUST_CHECK tern_status tern_gguf_vocabulary_no_pre(const tern_vocabulary *v, const char *model,
                                                         const char *pre, tern_error *err);

@@ -58,6 +58,18 @@ TERN_MUST_CHECK tern_status tern_json_read_beside(tern_vocabulary *v, const char
                                                   tern_error *err);
 
 /*
+ * Read chat templates: from the value of a tokenizer_config.json, a text or a list of {name,
+ * template}; from chat_template.jinja and the files NAME.jinja of two folders beside `path`, which
+ * replace all others.
+ */
+void tern_json_read_templates(tern_vocabulary *v, const tern_json_value *x);
+TERN_MUST_CHECK tern_status tern_json_read_template_files(tern_vocabulary *v, const char *path,
+                                                          tern_error *err);
+
+/* The path of `name` in the folder of `path`, from malloc; NULL when memory is short. */
+char *tern_json_beside(const char *path, const char *name);
+
+/*
  * Reads which tokens begin a text, end it and stand for unknown text, from an object with the names
  * that tokenizer_config.json has for them. Tokens that it does not name stay.
  */
