@@ -88,10 +88,10 @@ bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask
                     refusal *r) {
     if ((kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)
         return true;
-    const tools_form form = kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
-                            : kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
-                                                  : TOOLS_OF_CHATS;
-    return tools_read(tools, form, body, rules->call_style, r);
+    const tools_dialect dialect = kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
+                                  : kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
+                                                        : TOOLS_OF_CHATS;
+    return tools_read(tools, dialect, body, rules->call_style, r);
 }
 
 /* ---- into an ask ----------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversations in the forms of three interfaces. */
+/* Conversations in the dialects of three interfaces. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "serve/interfaces/ask.h"
 #include "serve/interfaces/history.h"
 
-typedef struct talk_form {
+typedef struct talk_dialect {
     const char *field;    /* the field with the messages */
     const char *system;   /* the field with the system's text; NULL: there is none */
     const char *parts[3]; /* types of parts that are text */
@@ -18,24 +18,27 @@ typedef struct talk_form {
                              "message" */
     bool user_last;       /* the last message must not be the assistant's: answers are not
                              continued */
-} talk_form;
+} talk_dialect;
 
-static const talk_form chat_form = {.field = "messages", .parts = {"text"}, .system_role = true};
-static const talk_form message_form = {
+static const talk_dialect chat_dialect = {
+    .field = "messages", .parts = {"text"}, .system_role = true};
+static const talk_dialect message_dialect = {
     .field = "messages", .system = "system", .parts = {"text"}, .user_last = true};
-static const talk_form response_form = {.field = "input",
-                                        .system = "instructions",
-                                        .parts = {"input_text", "output_text", "text"},
-                                        .system_role = true,
-                                        .items = true};
+static const talk_dialect response_dialect = {.field = "input",
+                                              .system = "instructions",
+                                              .parts = {"input_text", "output_text", "text"},
+                                              .system_role = true,
+                                              .items = true};
 
-static const talk_form *form_of(ask_kind kind) {
-    return kind == ASK_MESSAGE ? &message_form : kind == ASK_RESPONSE ? &response_form : &chat_form;
+static const talk_dialect *dialect_of(ask_kind kind) {
+    return kind == ASK_MESSAGE    ? &message_dialect
+           : kind == ASK_RESPONSE ? &response_dialect
+                                  : &chat_dialect;
 }
 
 /* State while a body is read. */
 typedef struct talk {
-    const talk_form *form;
+    const talk_dialect *dialect;
     history history;
     refusal *r;
 } talk;
@@ -44,9 +47,9 @@ enum { PLACE_BYTES = 96 }; /* for the name of a place in a body */
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-static bool is_text_part(const talk_form *form, const char *type) {
-    for (size_t i = 0; i < 3 && type != NULL && form->parts[i] != NULL; i++)
-        if (strcmp(type, form->parts[i]) == 0)
+static bool is_text_part(const talk_dialect *dialect, const char *type) {
+    for (size_t i = 0; i < 3 && type != NULL && dialect->parts[i] != NULL; i++)
+        if (strcmp(type, dialect->parts[i]) == 0)
             return true;
     return false;
 }
@@ -65,14 +68,14 @@ static bool join_part(talk *t, tern_chat_message *m, const json_t *part, const c
                       size_t i) {
     text *out = &t->history.texts[m - t->history.list].content;
     const json_t *words = json_object_get(part, "text");
-    if (!is_text_part(t->form, type_of(part)) || !json_is_string(words))
-        return refuse(t->r, 400, t->form->field,
+    if (!is_text_part(t->dialect, type_of(part)) || !json_is_string(words))
+        return refuse(t->r, 400, t->dialect->field,
                       "%s[%zu]: only parts {\"type\": \"%s\", \"text\": ...} are understood", place,
-                      i, t->form->parts[0]);
+                      i, t->dialect->parts[0]);
     text_add(out, "\n", m->content != NULL);
     text_add(out, json_string_value(words), json_string_length(words));
     m->content = out->bytes;
-    return !out->failed || refuse(t->r, 503, t->form->field, "no memory for the messages");
+    return !out->failed || refuse(t->r, 503, t->dialect->field, "no memory for the messages");
 }
 
 /* Sets what a message says: a text or parts of text; `place` names it. */
@@ -84,7 +87,7 @@ static bool set_content(talk *t, tern_chat_message *m, const json_t *content, co
         return true;
     }
     if (!json_is_array(content))
-        return refuse(t->r, 400, t->form->field, "%s is neither a text nor an array of parts",
+        return refuse(t->r, 400, t->dialect->field, "%s is neither a text nor an array of parts",
                       place);
     for (size_t i = 0; i < json_array_size(content); i++)
         if (!join_part(t, m, json_array_get(content, i), place, i))
@@ -98,7 +101,7 @@ static const char *text_of(const talk *t, const json_t *object, const char *name
                            const char *place) {
     const char *given = json_string_value(json_object_get(object, name));
     if (given == NULL || given[0] == '\0') {
-        (void)refuse(t->r, 400, t->form->field, "%s.%s must be a text that is not empty", place,
+        (void)refuse(t->r, 400, t->dialect->field, "%s.%s must be a text that is not empty", place,
                      name);
         return NULL;
     }
@@ -120,31 +123,33 @@ static bool read_calls(talk *t, const json_t *calls, size_t i) {
     char place[PLACE_BYTES];
     for (size_t k = 0; k < json_array_size(calls); k++) {
         const json_t *call = json_array_get(calls, k);
-        (void)snprintf(place, sizeof place, "%s[%zu].tool_calls[%zu]", t->form->field, i, k);
+        (void)snprintf(place, sizeof place, "%s[%zu].tool_calls[%zu]", t->dialect->field, i, k);
         if (!is_type(call, "function"))
-            return refuse(t->r, 400, t->form->field, "%s.type is not \"function\"", place);
+            return refuse(t->r, 400, t->dialect->field, "%s.type is not \"function\"", place);
         const char *id = text_of(t, call, "id", place);
-        (void)snprintf(place, sizeof place, "%s[%zu].tool_calls[%zu].function", t->form->field, i,
-                       k);
+        (void)snprintf(place, sizeof place, "%s[%zu].tool_calls[%zu].function", t->dialect->field,
+                       i, k);
         if (!call_by_text(t, id, json_object_get(call, "function"), place))
             return false;
     }
-    return json_is_array(calls) || refuse(t->r, 400, t->form->field,
-                                          "%s[%zu].tool_calls is not an array", t->form->field, i);
+    return json_is_array(calls) ||
+           refuse(t->r, 400, t->dialect->field, "%s[%zu].tool_calls is not an array",
+                  t->dialect->field, i);
 }
 
 /* Returns the role under which a template gets a message; NULL after a refusal. */
 static const char *role_of(const talk *t, const json_t *message, size_t i) {
     static const char *const roles[] = {"user", "assistant", "system"};
     const char *role = json_string_value(json_object_get(message, "role"));
-    for (size_t k = 0; role != NULL && k < 2U + t->form->system_role; k++)
+    for (size_t k = 0; role != NULL && k < 2U + t->dialect->system_role; k++)
         if (strcmp(role, roles[k]) == 0)
             return roles[k];
-    if (role != NULL && t->form->system_role && strcmp(role, "developer") == 0)
+    if (role != NULL && t->dialect->system_role && strcmp(role, "developer") == 0)
         return roles[2];
-    (void)refuse(t->r, 400, t->form->field, "%s[%zu].role is not %suser%s assistant%s",
-                 t->form->field, i, t->form->system_role ? "system, developer, " : "",
-                 t->form == &chat_form ? "," : " or", t->form == &chat_form ? " or tool" : "");
+    (void)refuse(t->r, 400, t->dialect->field, "%s[%zu].role is not %suser%s assistant%s",
+                 t->dialect->field, i, t->dialect->system_role ? "system, developer, " : "",
+                 t->dialect == &chat_dialect ? "," : " or",
+                 t->dialect == &chat_dialect ? " or tool" : "");
     return NULL;
 }
 
@@ -155,10 +160,10 @@ static bool is_tool(const json_t *message) {
 
 static bool read_tool(talk *t, const json_t *message, size_t i) {
     char place[PLACE_BYTES];
-    (void)snprintf(place, sizeof place, "%s[%zu]", t->form->field, i);
+    (void)snprintf(place, sizeof place, "%s[%zu]", t->dialect->field, i);
     const char *id = text_of(t, message, "tool_call_id", place);
     tern_chat_message *m = id != NULL ? history_answer(&t->history, id, place) : NULL;
-    (void)snprintf(place, sizeof place, "%s[%zu].content", t->form->field, i);
+    (void)snprintf(place, sizeof place, "%s[%zu].content", t->dialect->field, i);
     return set_content(t, m, json_object_get(message, "content"), place);
 }
 
@@ -172,15 +177,15 @@ static bool read_said(talk *t, const json_t *message, size_t i) {
     const char *role = role_of(t, message, i);
     if (role == NULL)
         return false;
-    (void)snprintf(place, sizeof place, "%s[%zu]", t->form->field, i);
+    (void)snprintf(place, sizeof place, "%s[%zu]", t->dialect->field, i);
     tern_chat_message *m = history_add(&t->history, role, place);
-    (void)snprintf(place, sizeof place, "%s[%zu].content", t->form->field, i);
+    (void)snprintf(place, sizeof place, "%s[%zu].content", t->dialect->field, i);
     if (m == NULL || none)
         return set_content(t, m, content, place);
-    if (t->form != &chat_form || strcmp(role, "assistant") != 0)
-        return refuse(t->r, 400, t->form->field, "%s[%zu].tool_calls: only %s has calls",
-                      t->form->field, i,
-                      t->form == &chat_form ? "the assistant" : "an item of its own");
+    if (t->dialect != &chat_dialect || strcmp(role, "assistant") != 0)
+        return refuse(t->r, 400, t->dialect->field, "%s[%zu].tool_calls: only %s has calls",
+                      t->dialect->field, i,
+                      t->dialect == &chat_dialect ? "the assistant" : "an item of its own");
     const bool silent = content == NULL || json_is_null(content);
     return (silent || set_content(t, m, content, place)) && read_calls(t, calls, i);
 }
@@ -211,12 +216,12 @@ static bool read_use(talk *t, const json_t *part, const char *place) {
     if (name == NULL)
         return false;
     if (!json_is_object(input))
-        return refuse(t->r, 400, t->form->field, "%s.input is not an object", place);
+        return refuse(t->r, 400, t->dialect->field, "%s.input is not an object", place);
     char *arguments = json_dump(input, (json_style){0});
     const bool called =
         arguments != NULL
             ? history_call_tool(&t->history, id, name, arguments, strlen(arguments), place)
-            : refuse(t->r, 503, t->form->field, "no memory for the messages");
+            : refuse(t->r, 503, t->dialect->field, "no memory for the messages");
     free(arguments);
     return called;
 }
@@ -246,7 +251,7 @@ static bool read_message(talk *t, const json_t *message, size_t i) {
     tern_chat_message *m = NULL;
     if (role == NULL)
         return false;
-    (void)snprintf(place, sizeof place, "%s[%zu].content", t->form->field, i);
+    (void)snprintf(place, sizeof place, "%s[%zu].content", t->dialect->field, i);
     if (json_array_size(content) == 0)
         return set_content(t, history_add(&t->history, role, place), content, place);
     for (size_t k = 0; k < json_array_size(content); k++)
@@ -278,7 +283,7 @@ static bool read_output_item(talk *t, const json_t *item, const char *place) {
 static bool read_item(talk *t, const json_t *item, size_t i) {
     char place[PLACE_BYTES];
     const json_t *type = json_object_get(item, "type");
-    (void)snprintf(place, sizeof place, "%s[%zu]", t->form->field, i);
+    (void)snprintf(place, sizeof place, "%s[%zu]", t->dialect->field, i);
     if (is_type(item, "function_call"))
         return read_call_item(t, item, place);
     if (is_type(item, "function_call_output"))
@@ -296,23 +301,24 @@ static bool read_item(talk *t, const json_t *item, size_t i) {
 typedef bool read_one(talk *t, const json_t *message, size_t i);
 
 static bool read_talk(talk *t, const json_t *system, const json_t *messages) {
-    read_one *read = t->form == &chat_form       ? read_chat
-                     : t->form == &response_form ? read_item
-                                                 : read_message;
+    read_one *read = t->dialect == &chat_dialect       ? read_chat
+                     : t->dialect == &response_dialect ? read_item
+                                                       : read_message;
     history *h = &t->history;
     bool sound = true;
     if (system != NULL && !json_is_null(system)) {
-        const char *name = t->form->system;
+        const char *name = t->dialect->system;
         sound = set_content(t, history_add(h, "system", name), system, name);
         if (!sound && t->r->status == 400)
             (void)snprintf(t->r->param, sizeof t->r->param, "%s", name);
     }
-    if (t->form->items && json_is_string(messages))
-        return sound && set_content(t, history_add(h, "user", "input"), messages, t->form->field);
+    if (t->dialect->items && json_is_string(messages))
+        return sound &&
+               set_content(t, history_add(h, "user", "input"), messages, t->dialect->field);
     for (size_t i = 0; i < json_array_size(messages) && sound; i++)
         sound = read(t, json_array_get(messages, i), i);
-    if (sound && t->form->user_last && history_may_call(h) && h->n_open == 0)
-        return refuse(t->r, 400, t->form->field,
+    if (sound && t->dialect->user_last && history_may_call(h) && h->n_open == 0)
+        return refuse(t->r, 400, t->dialect->field,
                       "the last message must be the user's: an answer is not continued");
     return sound && history_close(h);
 }
@@ -335,9 +341,9 @@ static bool tokenize_chat(const ask_rules *rules, const talk *t, const char *too
     const tern_status status =
         tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
     if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
-        return ask_refuse_limits(rules, t->form->field, status, t->r);
+        return ask_refuse_limits(rules, t->dialect->field, status, t->r);
     if (status != TERN_OK)
-        return ask_refuse_text(t->r, t->form->field, &err);
+        return ask_refuse_text(t->r, t->dialect->field, &err);
     if (seen.unseen < c.n)
         (void)snprintf(out->unseen, sizeof out->unseen, "%s", c.messages[seen.unseen].role);
     out->n = seen.n;
@@ -350,23 +356,23 @@ static bool tokenize_chat(const ask_rules *rules, const talk *t, const char *too
 /* Refuses calls if the template would leave them out. */
 static bool check_calls(const talk *t, call_style style) {
     return style != CALL_NONE || !history_has_calls(&t->history) ||
-           refuse(t->r, 400, t->form->field,
+           refuse(t->r, 400, t->dialect->field,
                   "%s: the model's chat template writes no calls of tools in a form that is known "
                   "here",
-                  t->form->field);
+                  t->dialect->field);
 }
 
 bool ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body, const char *tools,
                        ask_prompt *out, refusal *r) {
-    const talk_form *form = form_of(kind);
-    const json_t *messages = json_object_get(body, form->field);
-    if (json_array_size(messages) == 0 && !(form->items && json_is_string(messages)))
-        return refuse(r, 400, form->field, "%s must be an array of at least one message",
-                      form->field);
-    talk read = {.form = form, .r = r};
+    const talk_dialect *dialect = dialect_of(kind);
+    const json_t *messages = json_object_get(body, dialect->field);
+    if (json_array_size(messages) == 0 && !(dialect->items && json_is_string(messages)))
+        return refuse(r, 400, dialect->field, "%s must be an array of at least one message",
+                      dialect->field);
+    talk read = {.dialect = dialect, .r = r};
     const bool sound =
-        history_open(&read.history, count_parts(messages), form->field, r) &&
-        read_talk(&read, form->system != NULL ? json_object_get(body, form->system) : NULL,
+        history_open(&read.history, count_parts(messages), dialect->field, r) &&
+        read_talk(&read, dialect->system != NULL ? json_object_get(body, dialect->system) : NULL,
                   messages) &&
         check_calls(&read, rules->call_style) && tokenize_chat(rules, &read, tools, out);
     history_free(&read.history);

@@ -21,7 +21,7 @@ static bool is_absent(const json_t *value) {
 /* State while tools are read. */
 typedef struct tools_reading {
     toolset *set;
-    tools_form form;
+    tools_dialect dialect;
     refusal *r;
 } tools_reading;
 
@@ -34,25 +34,25 @@ static bool is_name(const json_t *value) {
 }
 
 /* Returns the path to a tool's members, for messages. */
-static const char *prefix_of(tools_form form) {
-    return form == TOOLS_OF_CHATS ? "function." : "";
+static const char *prefix_of(tools_dialect dialect) {
+    return dialect == TOOLS_OF_CHATS ? "function." : "";
 }
 
-static const char *schema_name(tools_form form) {
-    return form == TOOLS_OF_MESSAGES ? "input_schema" : "parameters";
+static const char *schema_name(tools_dialect dialect) {
+    return dialect == TOOLS_OF_MESSAGES ? "input_schema" : "parameters";
 }
 
 static bool check_type(const tools_reading *in, const json_t *type, size_t i) {
-    const bool known = in->form == TOOLS_OF_MESSAGES ? is_absent(type) || is_word(type, "custom")
-                                                     : is_word(type, "function");
+    const bool known = in->dialect == TOOLS_OF_MESSAGES ? is_absent(type) || is_word(type, "custom")
+                                                        : is_word(type, "function");
     return known || refuse(in->r, 400, "tools",
                            "tools[%zu].type: only tools of the client, \"%s\", are supported by "
                            "this server",
-                           i, in->form == TOOLS_OF_MESSAGES ? "custom" : "function");
+                           i, in->dialect == TOOLS_OF_MESSAGES ? "custom" : "function");
 }
 
 static bool check_members(const tools_reading *in, const json_t *function, size_t i) {
-    const char *prefix = prefix_of(in->form), *schema = schema_name(in->form);
+    const char *prefix = prefix_of(in->dialect), *schema = schema_name(in->dialect);
     const json_t *described = json_object_get(function, "description");
     const json_t *strict = json_object_get(function, "strict");
     const json_t *given = json_object_get(function, schema);
@@ -64,7 +64,7 @@ static bool check_members(const tools_reading *in, const json_t *function, size_
         return refuse(in->r, 400, "tools", "tools[%zu].%sdescription must be a text", i, prefix);
     if (!is_absent(strict) && !json_is_boolean(strict))
         return refuse(in->r, 400, "tools", "tools[%zu].%sstrict must be true or false", i, prefix);
-    if (!json_is_object(given) && (!is_absent(given) || in->form == TOOLS_OF_MESSAGES))
+    if (!json_is_object(given) && (!is_absent(given) || in->dialect == TOOLS_OF_MESSAGES))
         return refuse(in->r, 400, "tools", "tools[%zu].%s%s must be a JSON Schema, an object", i,
                       prefix, schema);
     return true;
@@ -73,15 +73,15 @@ static bool check_members(const tools_reading *in, const json_t *function, size_
 static bool read_tool(const tools_reading *in, const json_t *given, size_t i) {
     toolset *set = in->set;
     tool *t = &set->list[i];
-    const bool inner = in->form == TOOLS_OF_CHATS;
+    const bool inner = in->dialect == TOOLS_OF_CHATS;
     const json_t *function = inner ? json_object_get(given, "function") : given;
     if (!check_type(in, json_object_get(given, "type"), i) || !check_members(in, function, i))
         return false;
     t->name = json_string_value(json_object_get(function, "name"));
-    t->schema = json_object_get(function, schema_name(in->form));
+    t->schema = json_object_get(function, schema_name(in->dialect));
     t->schema = json_is_object(t->schema) ? t->schema : NULL;
-    (void)snprintf(t->place, sizeof t->place, "tools[%zu].%s%s", i, prefix_of(in->form),
-                   schema_name(in->form));
+    (void)snprintf(t->place, sizeof t->place, "tools[%zu].%s%s", i, prefix_of(in->dialect),
+                   schema_name(in->dialect));
     for (size_t k = 0; k < i; k++)
         if (strcmp(set->list[k].name, t->name) == 0)
             return refuse(in->r, 400, "tools", "tools[%zu] has the name of tools[%zu]: '%s'", i, k,
@@ -115,7 +115,7 @@ static bool refuse_choice(const tools_reading *in) {
         [TOOLS_OF_MESSAGES] = "an object with \"type\": \"none\", \"auto\", \"any\", or \"tool\" "
                               "and \"name\"",
     };
-    return refuse(in->r, 400, "tool_choice", "tool_choice must be %s", words[in->form]);
+    return refuse(in->r, 400, "tool_choice", "tool_choice must be %s", words[in->dialect]);
 }
 
 /* Reads the name of a tool: it is the only one that may be called, and it must be. */
@@ -136,7 +136,7 @@ static bool keep_named(const tools_reading *in, const json_t *name) {
 }
 
 static bool read_word(const tools_reading *in, const json_t *word) {
-    const bool messages = in->form == TOOLS_OF_MESSAGES;
+    const bool messages = in->dialect == TOOLS_OF_MESSAGES;
     if (is_word(word, "none"))
         in->set->n = 0;
     else if (is_word(word, messages ? "any" : "required"))
@@ -149,7 +149,7 @@ static bool read_word(const tools_reading *in, const json_t *word) {
 static bool read_choice(const tools_reading *in, const json_t *choice) {
     const json_t *type = json_object_get(choice, "type");
     const json_t *single = json_object_get(choice, "disable_parallel_tool_use");
-    if (in->form == TOOLS_OF_MESSAGES) {
+    if (in->dialect == TOOLS_OF_MESSAGES) {
         if (!is_absent(single) && !json_is_boolean(single))
             return refuse_choice(in);
         in->set->single = json_is_true(single);
@@ -160,9 +160,10 @@ static bool read_choice(const tools_reading *in, const json_t *choice) {
         return read_word(in, choice);
     if (!is_word(type, "function"))
         return refuse_choice(in);
-    return keep_named(
-        in, json_object_get(
-                in->form == TOOLS_OF_CHATS ? json_object_get(choice, "function") : choice, "name"));
+    return keep_named(in, json_object_get(in->dialect == TOOLS_OF_CHATS
+                                              ? json_object_get(choice, "function")
+                                              : choice,
+                                          "name"));
 }
 
 static bool read_parallel(const tools_reading *in, const json_t *parallel) {
@@ -175,13 +176,13 @@ static bool read_parallel(const tools_reading *in, const json_t *parallel) {
 
 /* ---- what the model is told ------------------------------------------------------------------ */
 
-/* Returns a tool in the form of chats; NULL: no memory. */
-static json_t *as_in_chats(const json_t *given, tools_form form) {
-    if (form == TOOLS_OF_CHATS)
+/* Returns a tool in the dialect of chats; NULL: no memory. */
+static json_t *as_in_chats(const json_t *given, tools_dialect dialect) {
+    if (dialect == TOOLS_OF_CHATS)
         return json_deep_copy(given);
     json_t *function = json_object();
     const char *const names[][2] = {
-        {"name", "name"}, {"description", "description"}, {"parameters", schema_name(form)}};
+        {"name", "name"}, {"description", "description"}, {"parameters", schema_name(dialect)}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         json_t *value = json_object_get(given, names[i][1]);
         if (!is_absent(value))
@@ -195,7 +196,7 @@ static bool tell(const tools_reading *in, const json_t *tools) {
     const bool before = json_remember(false);
     json_t *told = json_array();
     for (size_t i = 0; i < json_array_size(tools); i++)
-        (void)json_array_append_new(told, as_in_chats(json_array_get(tools, i), in->form));
+        (void)json_array_append_new(told, as_in_chats(json_array_get(tools, i), in->dialect));
     in->set->told = json_dump(told, (json_style){0});
     json_decref(told);
     if (json_remember(before)) {
@@ -205,8 +206,9 @@ static bool tell(const tools_reading *in, const json_t *tools) {
     return in->set->told != NULL || refuse(in->r, 503, "tools", "no memory for the tools");
 }
 
-bool tools_read(toolset *set, tools_form form, const json_t *body, call_style style, refusal *r) {
-    const tools_reading in = {set, form, r};
+bool tools_read(toolset *set, tools_dialect dialect, const json_t *body, call_style style,
+                refusal *r) {
+    const tools_reading in = {set, dialect, r};
     const json_t *tools = json_object_get(body, "tools");
     const json_t *choice = json_object_get(body, "tool_choice");
     const json_t *parallel = json_object_get(body, "parallel_tool_calls");
@@ -215,7 +217,7 @@ bool tools_read(toolset *set, tools_form form, const json_t *body, call_style st
         return false;
     if (!is_absent(choice) && !read_choice(&in, choice))
         return false;
-    if (form != TOOLS_OF_MESSAGES && !is_absent(parallel) && !read_parallel(&in, parallel))
+    if (dialect != TOOLS_OF_MESSAGES && !is_absent(parallel) && !read_parallel(&in, parallel))
         return false;
     if (set->n == 0 && set->required)
         return refuse(r, 400, "tool_choice", "tool_choice asks for a call, and there are no tools");

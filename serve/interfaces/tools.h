@@ -15,12 +15,12 @@ typedef struct tool {
     char place[64];       /* place of the schema in the request, for messages */
 } tool;
 
-/* The form in which an interface writes tools. */
-typedef enum tools_form {
+/* The dialect in which an interface writes tools. */
+typedef enum tools_dialect {
     TOOLS_OF_CHATS,     /* {"type": "function", "function": {"name", "parameters", ...}} */
     TOOLS_OF_RESPONSES, /* {"type": "function", "name", "parameters", ...} */
     TOOLS_OF_MESSAGES   /* {"name", "input_schema", ...} */
-} tools_form;
+} tools_dialect;
 
 enum { MOST_TOOLS = 128 };
 
@@ -31,7 +31,7 @@ typedef struct toolset {
     bool required;    /* the answer must be a call */
     bool single;      /* the answer has at most one call */
     call_style style; /* style of calls in the answer; CALL_NONE: there are none */
-    char *told;       /* text for the template: a JSON array in OpenAI's form; NULL: nothing */
+    char *told;       /* text for the template: a JSON array in OpenAI's dialect; NULL: nothing */
 } toolset;
 
 /*
@@ -39,7 +39,8 @@ typedef struct toolset {
  * template: with CALL_NONE, tools that may be called are refused. False after a refusal. Call
  * tools_free in any case.
  */
-bool tools_read(toolset *set, tools_form form, const json_t *body, call_style style, refusal *r);
+bool tools_read(toolset *set, tools_dialect dialect, const json_t *body, call_style style,
+                refusal *r);
 void tools_free(toolset *set);
 
 /* Finds how the tokenizer's template writes calls: the first style in which a test call is found

@@ -8,29 +8,29 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 #include "serve/work/job_text.h"
 
 enum { MOST_REPLY_BYTES = 16 << 20 }; /* for a reply that is not a stream */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static const form *form_of(ask_kind kind) {
+static const dialect *form_of(ask_kind kind) {
     switch (kind) {
     case ASK_COMPLETION:
-        return &form_completion;
+        return &dialect_completion;
     case ASK_RESPONSE:
-        return &form_response;
+        return &dialect_response;
     case ASK_MESSAGE:
-        return &form_message;
+        return &dialect_message;
     case ASK_NATIVE:
-        return &form_native;
+        return &dialect_native;
     case ASK_EMBEDDING:
-        return &form_embedding;
+        return &dialect_embedding;
     case ASK_NATIVE_EMBEDDING:
-        return &form_native_embedding;
+        return &dialect_native_embedding;
     default:
-        return &form_chat;
+        return &dialect_chat;
     }
 }
 
@@ -38,11 +38,11 @@ static void name_it(job *j) {
     uint64_t random[2] = {0};
     (void)getrandom(random, sizeof random, 0);
     (void)getrandom(j->private_name, sizeof j->private_name, 0);
-    (void)snprintf(j->id, sizeof j->id, "%s%016" PRIx64 "%08" PRIx32, j->form->id, random[0],
+    (void)snprintf(j->id, sizeof j->id, "%s%016" PRIx64 "%08" PRIx32, j->dialect->id, random[0],
                    (uint32_t)random[1]);
     j->created = time(NULL);
-    if (j->form->open != NULL)
-        j->form->open(j);
+    if (j->dialect->open != NULL)
+        j->dialect->open(j);
 }
 
 static void free_states(job *j) {
@@ -90,7 +90,7 @@ job *job_new(const job_place *place, http_exchange *x, account *v, ask *a) {
     account_keep(v);
     j->x = x;
     http_keep(x);
-    j->form = form_of(j->ask.kind);
+    j->dialect = form_of(j->ask.kind);
     for (size_t i = 0; i < j->n_choices; i++)
         j->choices[i].reader.style = j->ask.tools.style;
     name_it(j);
@@ -147,7 +147,7 @@ tern_request job_request(const job *j, size_t i) {
                           .draft = replay ? TERN_DRAFT_NEVER : j->place.draft,
                           .stop_texts = a->stops,
                           .n_stop_texts = a->n_stops,
-                          .drop_space = j->form->trims,
+                          .drop_space = j->dialect->trims,
                           .logprobs = a->logprobs,
                           .n_logprobs = a->n_logprobs,
                           .prompt_logprobs = j->notes != NULL,
@@ -179,7 +179,7 @@ bool job_is_done(const job *j) {
 
 void job_refuse(job *j, const refusal *r) {
     if (!j->over && j->ask.stream && http_status(j->x) != 0) {
-        j->form->fail(j, r);
+        j->dialect->fail(j, r);
         (void)job_send(j);
         http_stream_end(j->x);
     } else if (!j->over) {
@@ -191,7 +191,7 @@ void job_refuse(job *j, const refusal *r) {
 void job_begin(job *j) {
     if (j->ask.stream) {
         http_stream_open(j->x);
-        j->form->begin(j);
+        j->dialect->begin(j);
         (void)job_send(j);
     }
 }
@@ -202,7 +202,7 @@ static void finish(job *j) {
         return;
     j->over = true;
     if (j->ask.stream) {
-        j->form->finish(j);
+        j->dialect->finish(j);
         (void)job_send(j);
         http_stream_end(j->x);
         return;
@@ -210,7 +210,7 @@ static void finish(job *j) {
     size_t size;
     if (j->n_choices == 1)
         http_reply_header(j->x, "X-Tern-Digest", j->choices[0].digest);
-    j->form->whole(j);
+    j->dialect->whole(j);
     char *bytes = text_take(&j->out, &size);
     http_reply(j->x, 200, "application/json", bytes, size);
 }
@@ -321,7 +321,7 @@ static bool make_receipt(job *j) {
 
 static bool tell_end(job *j, size_t i) {
     if (j->ask.stream) {
-        j->form->last(j, i);
+        j->dialect->last(j, i);
         return job_send(j);
     }
     return true;
@@ -336,7 +336,7 @@ static bool conclude(job *j) {
 }
 
 static void note_logs(job *j, size_t i, const tern_event *e) {
-    j->form->note(j, i, e);
+    j->dialect->note(j, i, e);
     for (size_t k = 0; k < JOB_LOG_PARTS; k++)
         j->out.failed = j->out.failed || j->choices[i].logs[k].failed;
 }
@@ -356,7 +356,7 @@ static bool end(job *j, size_t i, const tern_event *e) {
         account_leave(j->account);
     if (fails(j, i, e) || j->over)
         return false;
-    if (j->ask.logprobs && j->form->notes_end &&
+    if (j->ask.logprobs && j->dialect->notes_end &&
         (e->end == TERN_END_OF_TEXT || e->end == TERN_END_STOP_TOKEN))
         note_logs(j, i, e);
     const bool wanted = job_give(j, i, e->text, e->size) && job_give(j, i, NULL, 0) &&
@@ -384,7 +384,7 @@ static void note(job *j, size_t i, const tern_event *e) {
     c->n_tokens++;
     if ((j->ask.receipt || j->place.audits) && i == 0)
         keep_token(&j->replay.answered, e);
-    if (j->form->has_ids)
+    if (j->dialect->has_ids)
         text_print(&c->ids, "%s%d", c->ids.size > 0 ? "," : "", (int)e->token);
     if (j->ask.logprobs)
         note_logs(j, i, e);
@@ -400,7 +400,7 @@ bool job_take(job *j, size_t i, const tern_event *e) {
     if (j->over)
         return false;
     if (e->kind == TERN_EVENT_PROMPT) {
-        j->form->note_prompt(j, i, e);
+        j->dialect->note_prompt(j, i, e);
         return true;
     }
     note(j, at, e);

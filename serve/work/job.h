@@ -3,7 +3,7 @@
 #define TERN_SERVE_WORK_JOB_H
 
 /*
- * A request for text while it is answered: the request, the answers so far, and the form of the
+ * A request for text while it is answered: the request, the answers so far, and the dialect of the
  * reply. Only one thread at a time may use a job.
  */
 
@@ -33,13 +33,13 @@ enum { JOB_LOG_PARTS = 4 };
 /* A call of a tool in an answer. */
 typedef struct tool_call {
     char name[CALL_NAME_BYTES];
-    text arguments; /* so far; in streams only if the form keeps texts */
+    text arguments; /* so far; in streams only if the dialect keeps texts */
     size_t at;      /* bytes of the content before the call */
     bool ended;
 } tool_call;
 
 typedef struct choice {
-    text content;       /* so far; in streams only if the form keeps texts */
+    text content;       /* so far; in streams only if the dialect keeps texts */
     text vector;        /* floats of an embedding, when it has ended */
     call_reader reader; /* reads its text if there may be calls */
     tool_call *calls;   /* [n_calls] */
@@ -47,7 +47,7 @@ typedef struct choice {
     size_t n_parts;           /* in streams that number texts and calls: how many have ended */
     bool in_text;             /* in such streams: a part with text has begun */
     size_t from;              /* in such streams: where that text begins in the content */
-    text ids;                 /* tokens not sent yet, as "1,2,3": in llama.cpp's form */
+    text ids;                 /* tokens not sent yet, as "1,2,3": in llama.cpp's dialect */
     size_t n_tokens;          /* generated so far */
     bool new_line;            /* its text has a line feed */
     text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens. Chats: `content`;
@@ -55,7 +55,7 @@ typedef struct choice {
     size_t offset;            /* completions: characters before the next token; responses: bytes of
                                  logs that were sent */
     double told_seconds;      /* time from submitting to its latest token; 0: there is none */
-    bool began;               /* logs have a token; if the form trims, one with text */
+    bool began;               /* logs have a token; if the dialect trims, one with text */
     bool echoed;              /* the prompt was written with its logprobs */
     bool ended;
     tern_end end;
@@ -77,11 +77,11 @@ typedef struct job_replay {
     char *receipt;           /* from malloc; NULL: not made yet */
 } job_replay;
 
-typedef struct form form;
+typedef struct dialect dialect;
 
 typedef struct job {
     ask ask;
-    const form *form; /* form of its reply */
+    const dialect *dialect; /* how its reply is written */
     char id[48];      /* id of its reply */
     time_t created;
     unsigned n_events;                      /* events so far, in streams that number them */
@@ -90,7 +90,7 @@ typedef struct job {
     http_exchange *x;                       /* kept */
     job_place place;
     account *account;            /* kept */
-    text head;                   /* beginning of all documents, if the form has one */
+    text head;                   /* beginning of all documents, if the dialect has one */
     text out;                    /* the document that is being written */
     tern_grammar_state **states; /* [n_requests] for answers in a form; NULL: any text */
     uint64_t *ids;               /* [n_requests] the engine's ids; 0: not submitted */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 
 bool job_send(job *j) {
     const bool sent = !j->out.failed && http_stream_write(j->x, j->out.bytes, j->out.size);
@@ -41,7 +41,7 @@ static void begin_call(void *user, const char *name) {
     *call = (tool_call){.at = c->content.size};
     memcpy(call->name, name, strlen(name) + 1);
     if (at->j->ask.stream)
-        at->j->form->call(at->j, at->i);
+        at->j->dialect->call(at->j, at->i);
 }
 
 static void take_arguments(void *user, const char *bytes, size_t size) {
@@ -50,10 +50,10 @@ static void take_arguments(void *user, const char *bytes, size_t size) {
     choice *c = &j->choices[at->i];
     if (j->out.failed)
         return;
-    if (!j->ask.stream || j->form->keeps_text)
+    if (!j->ask.stream || j->dialect->keeps_text)
         text_add(&c->calls[c->n_calls - 1].arguments, bytes, size);
     if (j->ask.stream)
-        j->form->arguments(j, at->i, bytes, size);
+        j->dialect->arguments(j, at->i, bytes, size);
 }
 
 static void end_call(void *user) {
@@ -63,7 +63,7 @@ static void end_call(void *user) {
         return;
     c->calls[c->n_calls - 1].ended = true;
     if (at->j->ask.stream)
-        at->j->form->call_end(at->j, at->i);
+        at->j->dialect->call_end(at->j, at->i);
 }
 
 bool job_calls(const choice *c) {
@@ -86,20 +86,20 @@ static void read_text(spot *at, const char *bytes, size_t size) {
 
 /* Adds text of an answer that belongs to no call. */
 static void tell_text(job *j, size_t i, const char *bytes, size_t size) {
-    if (!j->ask.stream || j->form->keeps_text)
+    if (!j->ask.stream || j->dialect->keeps_text)
         text_add(&j->choices[i].content, bytes, size);
     if (j->ask.stream && size > 0)
-        j->form->piece(j, i, bytes, size);
+        j->dialect->piece(j, i, bytes, size);
 }
 
 /* Sends the events that were written, and one for logprobs of tokens that had no text. */
 static bool pass_on(job *j, size_t i) {
     const choice *c = &j->choices[i];
-    const size_t told = j->form->keeps_text ? c->offset : 0;
+    const size_t told = j->dialect->keeps_text ? c->offset : 0;
     if (!j->ask.stream)
         return true;
     if (c->logs[0].size != told)
-        j->form->piece(j, i, "", 0);
+        j->dialect->piece(j, i, "", 0);
     return (j->out.size == 0 && !j->out.failed) || job_send(j);
 }
 

@@ -29,7 +29,7 @@ void worker_cancel(worker *w);
 unsigned worker_jobs(worker *w); /* number of jobs that have not ended */
 
 /* Appends the answers in work, at most `most`, as elements of a JSON array: slots in llama.cpp's
- * form, without texts. Returns their number. */
+ * dialect, without texts. Returns their number. */
 size_t worker_write_slots(worker *w, size_t most, text *out);
 
 answer_metrics worker_metrics(worker *w); /* the counts so far */

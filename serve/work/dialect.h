@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_SERVE_WORK_FORM_H
-#define TERN_SERVE_WORK_FORM_H
+#ifndef TERN_SERVE_WORK_DIALECT_H
+#define TERN_SERVE_WORK_DIALECT_H
 
 /*
- * Forms of replies, one for each interface. They write a job as a whole reply or as the events of a
- * stream. Everything is appended to the job's `out`, unless a member says otherwise.
+ * Dialects of replies, one for each interface. They write a job as a whole reply or as the events
+ * of a stream. Everything is appended to the job's `out`, unless a member says otherwise.
  */
 
 #include "serve/work/job.h"
 
-struct form {
+struct dialect {
     const char *id;  /* beginning of the ids of replies */
     bool trims;      /* a blank at the beginning of an answer is dropped */
     bool keeps_text; /* streams repeat their text at the end */
@@ -31,53 +31,56 @@ struct form {
                                                                    NULL: prompts are not repeated */
 };
 
-extern const form form_chat, form_completion, form_native, form_message, form_response;
-extern const form form_embedding, form_native_embedding; /* embeddings, which are never streams */
+extern const dialect dialect_chat, dialect_completion, dialect_native, dialect_message,
+    dialect_response;
+extern const dialect dialect_embedding,
+    dialect_native_embedding; /* embeddings, which are never streams */
 
-/* ---- form.c: what several of them write ------------------------------------------------------ */
+/* ---- dialect.c: what several of them write ------------------------------------------------------
+ */
 
-void form_add(text *t, const char *words);
+void dialect_add(text *t, const char *words);
 
 /* Begin and end an event of a stream. The first writes its name (NULL: none) and the words before
  * its document. */
-void form_open_event(job *j, const char *name);
-void form_close_event(job *j);
+void dialect_open_event(job *j, const char *name);
+void dialect_close_event(job *j);
 
 /* Numbers of tokens: of prompts, of these found in the cache, and of answers. */
-typedef struct form_usage {
+typedef struct dialect_usage {
     size_t n_prompt, n_shared, n_generated;
-} form_usage;
+} dialect_usage;
 
-form_usage form_count(const job *j);
+dialect_usage dialect_count(const job *j);
 
 /* Writes `,"tern":{...}` about n choices from `first` on. */
-void form_write_tern(job *j, size_t first, size_t n);
+void dialect_write_tern(job *j, size_t first, size_t n);
 
-/* Writes a token into logs[0] in the form of chats, with the likeliest tokens. If the form trims,
- * the first token with text is written without the blank that its text lacks, and so are the
+/* Writes a token into logs[0] in the dialect of chats, with the likeliest tokens. If the dialect
+ * trims, the first token with text is written without the blank that its text lacks, and so are the
  * likeliest tokens there. */
-void form_note_token(job *j, size_t i, const tern_event *e);
+void dialect_note_token(job *j, size_t i, const tern_event *e);
 
 /* Writes a unique id for call k of choice i, beginning with `words`; or nine letters and digits, if
  * the chat template may demand that. */
-void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k);
+void dialect_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k);
 
 /* A part of a choice, a text or a call, in the order of the answer. */
-typedef struct form_part {
+typedef struct dialect_part {
     const tool_call *call; /* NULL: the part is a text */
     size_t k;              /* number of the call */
     const char *bytes;     /* [size] the text, or the call's arguments */
     size_t size;
-} form_part;
+} dialect_part;
 
 /* Gets part n of a choice whose texts are kept; false after the last one. Without calls there is
  * exactly one text, which may be empty; otherwise no text is empty. */
-bool form_part_at(const choice *c, size_t n, form_part *part);
+bool dialect_part_at(const choice *c, size_t n, dialect_part *part);
 
 /* Writes the prompt of a choice: the given text, or the text of the given ids. */
-void form_write_prompt(const job *j, size_t i, text *t);
+void dialect_write_prompt(const job *j, size_t i, text *t);
 
 /* Writes `,"NAME":true` or `,"NAME":false`. */
-void form_write_truth(text *t, const char *name, bool value);
+void dialect_write_truth(text *t, const char *name, bool value);
 
 #endif

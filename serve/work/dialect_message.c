@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages, in the form of Anthropic. */
+/* Messages, in the dialect of Anthropic. */
 
 #include <string.h>
 
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 
 static const char *stop_reason(const choice *c) {
     if (job_calls(c))
@@ -21,7 +21,7 @@ static const char *stop_reason(const choice *c) {
 
 /* Writes the usage. Tokens of the prompt that were found in the cache are counted separately. */
 static void write_usage(job *j) {
-    const form_usage u = form_count(j);
+    const dialect_usage u = dialect_count(j);
     text_print(&j->out,
                ",\"usage\":{\"input_tokens\":%zu,\"cache_creation_input_tokens\":0,"
                "\"cache_read_input_tokens\":%zu,\"output_tokens\":%zu}",
@@ -34,42 +34,42 @@ static void write_stop(job *j, const choice *c) {
     if (c->ended)
         text_print(out, "\"%s\"", stop_reason(c));
     else
-        form_add(out, "null");
+        dialect_add(out, "null");
     text_name(out, "stop_sequence");
     if (c->ended && c->end == TERN_END_STOP_TEXT && !job_calls(c))
         text_quote(out, j->ask.stops[c->stop], strlen(j->ask.stops[c->stop]));
     else
-        form_add(out, "null");
+        dialect_add(out, "null");
 }
 
 static void open_use(job *j, size_t k, const char *name) {
-    form_add(&j->out, "{\"type\":\"tool_use\",\"id\":");
-    form_write_call_id(j, &j->out, "toolu", 0, k);
-    form_add(&j->out, ",\"name\":");
+    dialect_add(&j->out, "{\"type\":\"tool_use\",\"id\":");
+    dialect_write_call_id(j, &j->out, "toolu", 0, k);
+    dialect_add(&j->out, ",\"name\":");
     text_quote(&j->out, name, strlen(name));
-    form_add(&j->out, ",\"input\":");
+    dialect_add(&j->out, ",\"input\":");
 }
 
 /* Writes texts and calls. A call that did not end is left out, because its arguments are not an
  * object. */
 static void write_parts(job *j) {
     const choice *c = &j->choices[0];
-    form_part part;
+    dialect_part part;
     bool any = false;
-    for (size_t n = 0; form_part_at(c, n, &part); n++) {
+    for (size_t n = 0; dialect_part_at(c, n, &part); n++) {
         if (part.call != NULL && !part.call->ended)
             continue;
-        form_add(&j->out, any ? "," : "");
+        dialect_add(&j->out, any ? "," : "");
         any = true;
         if (part.call != NULL) {
             open_use(j, part.k, part.call->name);
             text_add(&j->out, part.bytes, part.size);
             j->out.failed = j->out.failed || part.call->arguments.failed;
         } else {
-            form_add(&j->out, "{\"type\":\"text\",\"text\":");
+            dialect_add(&j->out, "{\"type\":\"text\",\"text\":");
             text_quote(&j->out, part.bytes, part.size);
         }
-        form_add(&j->out, "}");
+        dialect_add(&j->out, "}");
     }
     j->out.failed = j->out.failed || c->content.failed;
 }
@@ -79,25 +79,25 @@ static void open_message(job *j, bool whole) {
     const choice *c = &j->choices[0];
     text_print(&j->out, "{\"id\":\"%s\",\"type\":\"message\",\"role\":\"assistant\"", j->id);
     text_string(&j->out, "model", j->place.model);
-    form_add(&j->out, ",\"content\":[");
+    dialect_add(&j->out, ",\"content\":[");
     if (whole)
         write_parts(j);
-    form_add(&j->out, "]");
+    dialect_add(&j->out, "]");
     write_stop(j, c);
     write_usage(j);
 }
 
 static void write_whole(job *j) {
     open_message(j, true);
-    form_write_tern(j, 0, 1);
-    form_add(&j->out, "}");
+    dialect_write_tern(j, 0, 1);
+    dialect_add(&j->out, "}");
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
 /* Begins the first event of a part, up to the part itself. */
 static void open_start(job *j) {
-    form_open_event(j, "content_block_start");
+    dialect_open_event(j, "content_block_start");
     text_print(&j->out,
                "{\"type\":\"content_block_start\",\"index\":%zu,"
                "\"content_block\":",
@@ -106,50 +106,50 @@ static void open_start(job *j) {
 
 static void begin_text(job *j) {
     open_start(j);
-    form_add(&j->out, "{\"type\":\"text\",\"text\":\"\"}}");
-    form_close_event(j);
+    dialect_add(&j->out, "{\"type\":\"text\",\"text\":\"\"}}");
+    dialect_close_event(j);
     j->choices[0].in_text = true;
 }
 
 static void end_part(job *j) {
     choice *c = &j->choices[0];
-    form_open_event(j, "content_block_stop");
+    dialect_open_event(j, "content_block_stop");
     text_print(&j->out, "{\"type\":\"content_block_stop\",\"index\":%zu}", c->n_parts++);
-    form_close_event(j);
+    dialect_close_event(j);
     c->in_text = false;
 }
 
 static void open_delta(job *j) {
-    form_open_event(j, "content_block_delta");
+    dialect_open_event(j, "content_block_delta");
     text_print(&j->out,
                "{\"type\":\"content_block_delta\",\"index\":%zu,\"delta\":", j->choices[0].n_parts);
 }
 
 static void close_delta(job *j, const char *bytes, size_t size) {
     text_quote(&j->out, bytes, size);
-    form_add(&j->out, "}}");
-    form_close_event(j);
+    dialect_add(&j->out, "}}");
+    dialect_close_event(j);
 }
 
 /* Writes the first events. If calls may come, a text part begins only when there is text. */
 static void begin(job *j) {
-    form_open_event(j, "message_start");
-    form_add(&j->out, "{\"type\":\"message_start\",\"message\":");
+    dialect_open_event(j, "message_start");
+    dialect_add(&j->out, "{\"type\":\"message_start\",\"message\":");
     open_message(j, false);
-    form_add(&j->out, "}}");
-    form_close_event(j);
+    dialect_add(&j->out, "}}");
+    dialect_close_event(j);
     if (j->ask.tools.style == CALL_NONE)
         begin_text(j);
-    form_open_event(j, "ping");
-    form_add(&j->out, "{\"type\":\"ping\"}");
-    form_close_event(j);
+    dialect_open_event(j, "ping");
+    dialect_add(&j->out, "{\"type\":\"ping\"}");
+    dialect_close_event(j);
 }
 
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
     if (!j->choices[i].in_text)
         begin_text(j);
     open_delta(j);
-    form_add(&j->out, "{\"type\":\"text_delta\",\"text\":");
+    dialect_add(&j->out, "{\"type\":\"text_delta\",\"text\":");
     close_delta(j, bytes, size);
 }
 
@@ -159,14 +159,14 @@ static void begin_call(job *j, size_t i) {
         end_part(j);
     open_start(j);
     open_use(j, c->n_calls - 1, c->calls[c->n_calls - 1].name);
-    form_add(&j->out, "{}}}");
-    form_close_event(j);
+    dialect_add(&j->out, "{}}}");
+    dialect_close_event(j);
 }
 
 static void write_arguments(job *j, size_t i, const char *bytes, size_t size) {
     (void)i;
     open_delta(j);
-    form_add(&j->out, "{\"type\":\"input_json_delta\",\"partial_json\":");
+    dialect_add(&j->out, "{\"type\":\"input_json_delta\",\"partial_json\":");
     close_delta(j, bytes, size);
 }
 
@@ -179,37 +179,37 @@ static void write_last(job *j, size_t i) {
     const choice *c = &j->choices[i];
     if (c->in_text || (c->n_calls > 0 && !c->calls[c->n_calls - 1].ended))
         end_part(j);
-    form_open_event(j, "message_delta");
-    form_add(&j->out, "{\"type\":\"message_delta\",\"delta\":{");
+    dialect_open_event(j, "message_delta");
+    dialect_add(&j->out, "{\"type\":\"message_delta\",\"delta\":{");
     write_stop(j, &j->choices[i]);
-    form_add(&j->out, "}");
+    dialect_add(&j->out, "}");
     write_usage(j);
-    form_write_tern(j, 0, 1);
-    form_add(&j->out, "}");
-    form_close_event(j);
+    dialect_write_tern(j, 0, 1);
+    dialect_add(&j->out, "}");
+    dialect_close_event(j);
 }
 
 static void finish(job *j) {
-    form_open_event(j, "message_stop");
-    form_add(&j->out, "{\"type\":\"message_stop\"}");
-    form_close_event(j);
+    dialect_open_event(j, "message_stop");
+    dialect_add(&j->out, "{\"type\":\"message_stop\"}");
+    dialect_close_event(j);
 }
 
 static void fail(job *j, const refusal *r) {
-    form_open_event(j, "error");
+    dialect_open_event(j, "error");
     refusal_write_message(r, &j->out);
-    form_close_event(j);
+    dialect_close_event(j);
 }
 
-const form form_message = {.id = "msg_",
-                           .trims = true,
-                           .begin = begin,
-                           .piece = write_piece,
-                           .call = begin_call,
-                           .arguments = write_arguments,
-                           .call_end = end_call,
-                           .last = write_last,
-                           .finish = finish,
-                           .fail = fail,
-                           .whole = write_whole,
-                           .note = form_note_token};
+const dialect dialect_message = {.id = "msg_",
+                                 .trims = true,
+                                 .begin = begin,
+                                 .piece = write_piece,
+                                 .call = begin_call,
+                                 .arguments = write_arguments,
+                                 .call_end = end_call,
+                                 .last = write_last,
+                                 .finish = finish,
+                                 .fail = fail,
+                                 .whole = write_whole,
+                                 .note = dialect_note_token};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completions, in the form of llama.cpp's own interface. */
+/* Completions, in the dialect of llama.cpp's own interface. */
 
 #include <string.h>
 
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 
 static const char *stop_type(tern_end end) {
     switch (end) {
@@ -21,7 +21,7 @@ static const char *stop_type(tern_end end) {
 
 static void write_settings(job *j) {
     text *out = &j->out;
-    form_add(out, ",\"generation_settings\":");
+    dialect_add(out, ",\"generation_settings\":");
     ask_write_native(&j->ask, out);
 }
 
@@ -39,17 +39,17 @@ static void write_timings(text *out, const tern_branch_figures *f) {
     const double prompt = f->n_generated > 0 ? f->first_token_seconds : f->seconds;
     text_print(out, ",\"timings\":{\"cache_n\":%zu,", f->n_shared);
     write_pace(out, "prompt", f->n_prompt - f->n_shared, 1e3 * (prompt - f->queued_seconds));
-    form_add(out, ",");
+    dialect_add(out, ",");
     write_pace(out, "predicted", f->n_generated, 1e3 * (f->seconds - prompt));
-    form_add(out, "}");
+    dialect_add(out, "}");
 }
 
 /* Writes the logprobs noted since the last event, if they were asked for. */
 static void write_probabilities(job *j, choice *c) {
     if (j->ask.logprobs) {
-        form_add(&j->out, ",\"completion_probabilities\":[");
+        dialect_add(&j->out, ",\"completion_probabilities\":[");
         text_add(&j->out, c->logs[0].bytes, c->logs[0].size);
-        form_add(&j->out, "]");
+        dialect_add(&j->out, "]");
         text_clear(&c->logs[0]);
     }
 }
@@ -61,7 +61,7 @@ static void open_document(job *j, size_t i, const char *bytes, size_t size, bool
     const bool ids = j->ask.stream || j->ask.return_tokens;
     text_print(&j->out, "{\"index\":%zu,\"content\":", i);
     text_quote(&j->out, bytes, size);
-    form_add(&j->out, ",\"tokens\":[");
+    dialect_add(&j->out, ",\"tokens\":[");
     text_add(&j->out, c->ids.bytes, ids ? c->ids.size : 0);
     text_clear(&c->ids);
     text_print(&j->out, "],\"id_slot\":-1,\"stop\":%s,\"tokens_predicted\":%zu",
@@ -74,21 +74,21 @@ static void close_last(job *j, size_t i) {
     choice *c = &j->choices[i];
     text prompt = {0};
     text *out = &j->out;
-    form_write_prompt(j, i, &prompt);
+    dialect_write_prompt(j, i, &prompt);
     text_string(out, "model", j->place.model);
-    form_add(out, ",\"prompt\":");
+    dialect_add(out, ",\"prompt\":");
     text_quote(out, prompt.bytes, prompt.size);
     out->failed = out->failed || prompt.failed;
     text_free(&prompt);
     write_settings(j);
-    form_write_truth(out, "has_new_line", c->new_line);
-    form_write_truth(out, "truncated", false);
+    dialect_write_truth(out, "has_new_line", c->new_line);
+    dialect_write_truth(out, "truncated", false);
     text_string(out, "stop_type", stop_type(c->end));
     text_string(out, "stopping_word", c->end == TERN_END_STOP_TEXT ? j->ask.stops[c->stop] : "");
     text_print(out, ",\"tokens_cached\":%zu", c->figures.n_shared);
     write_timings(out, &c->figures);
-    form_write_tern(j, i, 1);
-    form_add(out, "}");
+    dialect_write_tern(j, i, 1);
+    dialect_add(out, "}");
 }
 
 /* ---- streams and whole replies ------------------------------------------------------------------
@@ -99,17 +99,17 @@ static void begin(job *j) {
 }
 
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
-    form_open_event(j, NULL);
+    dialect_open_event(j, NULL);
     open_document(j, i, bytes, size, false);
-    form_add(&j->out, "}");
-    form_close_event(j);
+    dialect_add(&j->out, "}");
+    dialect_close_event(j);
 }
 
 static void write_last(job *j, size_t i) {
-    form_open_event(j, NULL);
+    dialect_open_event(j, NULL);
     open_document(j, i, "", 0, true);
     close_last(j, i);
-    form_close_event(j);
+    dialect_close_event(j);
 }
 
 static void finish(job *j) {
@@ -117,29 +117,29 @@ static void finish(job *j) {
 }
 
 static void fail(job *j, const refusal *r) {
-    form_open_event(j, NULL);
+    dialect_open_event(j, NULL);
     refusal_write(r, &j->out);
-    form_close_event(j);
+    dialect_close_event(j);
 }
 
 static void write_whole(job *j) {
-    form_add(&j->out, j->n_choices > 1 ? "[" : "");
+    dialect_add(&j->out, j->n_choices > 1 ? "[" : "");
     for (size_t i = 0; i < j->n_choices; i++) {
         const text *content = &j->choices[i].content;
-        form_add(&j->out, i > 0 ? "," : "");
+        dialect_add(&j->out, i > 0 ? "," : "");
         open_document(j, i, content->bytes, content->size, true);
         close_last(j, i);
         j->out.failed = j->out.failed || content->failed;
     }
-    form_add(&j->out, j->n_choices > 1 ? "]" : "");
+    dialect_add(&j->out, j->n_choices > 1 ? "]" : "");
 }
 
-const form form_native = {.id = "cmpl-",
-                          .has_ids = true,
-                          .begin = begin,
-                          .piece = write_piece,
-                          .last = write_last,
-                          .finish = finish,
-                          .fail = fail,
-                          .whole = write_whole,
-                          .note = form_note_token};
+const dialect dialect_native = {.id = "cmpl-",
+                                .has_ids = true,
+                                .begin = begin,
+                                .piece = write_piece,
+                                .last = write_last,
+                                .finish = finish,
+                                .fail = fail,
+                                .whole = write_whole,
+                                .note = dialect_note_token};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embeddings, in the forms of OpenAI and llama.cpp. */
+/* Embeddings, in the dialects of OpenAI and llama.cpp. */
 
 #include "base/base64.h"
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 
 static void write_numbers(const float *x, size_t n, text *out) {
     for (size_t i = 0; i < n; i++) {
@@ -43,34 +43,34 @@ static void write_vector(job *j, size_t i) {
 
 static void write_tern(job *j) {
     text *out = &j->out;
-    form_add(out, ",\"tern\":{");
+    dialect_add(out, ",\"tern\":{");
     text_string(out, "system_fingerprint", j->place.fingerprint);
-    form_add(out, ",\"digest\":[");
+    dialect_add(out, ",\"digest\":[");
     for (size_t i = 0; i < j->n_choices; i++)
         text_print(out, "%s\"%s\"", i > 0 ? "," : "", j->choices[i].digest);
-    form_add(out, "],\"effective\":{");
+    dialect_add(out, "],\"effective\":{");
     text_string(out, "pooling", tern_pooling_name(j->place.pooling));
     text_print(out, ",\"dimensions\":%u},\"ignored\":[", (unsigned)j->ask.dimensions);
     text_add(out, j->ask.ignored.bytes, j->ask.ignored.size);
-    form_add(out, "]}");
+    dialect_add(out, "]}");
 }
 
 static void write_whole(job *j) {
     text *out = &j->out;
-    const form_usage usage = form_count(j);
-    form_add(out, "{\"object\":\"list\",\"data\":[");
+    const dialect_usage usage = dialect_count(j);
+    dialect_add(out, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < j->n_choices; i++) {
         text_print(out,
                    "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i > 0 ? "," : "", i);
         write_vector(j, i);
-        form_add(out, "}");
+        dialect_add(out, "}");
     }
-    form_add(out, "]");
+    dialect_add(out, "]");
     text_string(out, "model", j->place.model);
     text_print(out, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}", usage.n_prompt,
                usage.n_prompt);
     write_tern(j);
-    form_add(out, "}");
+    dialect_add(out, "}");
 }
 
 /* Writes a list of vectors for each text. The list has one vector. */
@@ -78,10 +78,10 @@ static void write_native(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         text_print(&j->out, "%s{\"index\":%zu,\"embedding\":[", i > 0 ? "," : "[", i);
         write_vector(j, i);
-        form_add(&j->out, "]}");
+        dialect_add(&j->out, "]}");
     }
-    form_add(&j->out, "]");
+    dialect_add(&j->out, "]");
 }
 
-const form form_embedding = {.id = "embd-", .whole = write_whole};
-const form form_native_embedding = {.id = "embd-", .whole = write_native};
+const dialect dialect_embedding = {.id = "embd-", .whole = write_whole};
+const dialect dialect_native_embedding = {.id = "embd-", .whole = write_native};

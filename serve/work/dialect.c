@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 
 #include <string.h>
 
-void form_add(text *t, const char *words) {
+void dialect_add(text *t, const char *words) {
     text_add(t, words, strlen(words));
 }
 
-void form_open_event(job *j, const char *name) {
+void dialect_open_event(job *j, const char *name) {
     if (name != NULL)
         text_print(&j->out, "event: %s\n", name);
-    form_add(&j->out, "data: ");
+    dialect_add(&j->out, "data: ");
 }
 
-void form_close_event(job *j) {
-    form_add(&j->out, "\n\n");
+void dialect_close_event(job *j) {
+    dialect_add(&j->out, "\n\n");
 }
 
-form_usage form_count(const job *j) {
-    form_usage u = {0};
+dialect_usage dialect_count(const job *j) {
+    dialect_usage u = {0};
     for (size_t i = 0; i < j->n_choices; i++) {
         const tern_branch_figures *f = &j->choices[i].figures;
         u.n_generated += f->n_generated;
@@ -30,24 +30,24 @@ form_usage form_count(const job *j) {
     return u;
 }
 
-void form_write_tern(job *j, size_t first, size_t n) {
-    form_add(&j->out, ",\"tern\":{");
+void dialect_write_tern(job *j, size_t first, size_t n) {
+    dialect_add(&j->out, ",\"tern\":{");
     text_string(&j->out, "system_fingerprint", j->place.fingerprint);
-    form_add(&j->out, ",\"digest\":[");
+    dialect_add(&j->out, ",\"digest\":[");
     for (size_t i = first; i < first + n; i++)
         text_print(&j->out, "%s\"%s\"", i > first ? "," : "", j->choices[i].digest);
-    form_add(&j->out, "],\"effective\":");
+    dialect_add(&j->out, "],\"effective\":");
     ask_write_effective(&j->ask, &j->out);
-    form_add(&j->out, ",\"ignored\":[");
+    dialect_add(&j->out, ",\"ignored\":[");
     text_add(&j->out, j->ask.ignored.bytes, j->ask.ignored.size);
-    form_add(&j->out, "]");
+    dialect_add(&j->out, "]");
     if (j->ask.prompts[0].unseen[0] != '\0')
         text_string(&j->out, "unseen", j->ask.prompts[0].unseen);
     if (j->replay.receipt != NULL) {
-        form_add(&j->out, ",\"receipt\":");
-        form_add(&j->out, j->replay.receipt);
+        dialect_add(&j->out, ",\"receipt\":");
+        dialect_add(&j->out, j->replay.receipt);
     }
-    form_add(&j->out, "}");
+    dialect_add(&j->out, "}");
 }
 
 /* Writes {"token": ..., "logprob": ..., "bytes": [...], and leaves the object open. */
@@ -57,35 +57,35 @@ static void open_token(const job *j, text *t, int32_t token, float logprob, bool
     const size_t dropped = trimmed && size > 0 && bytes[0] == ' ';
     bytes += dropped;
     size -= dropped;
-    form_add(t, "{\"token\":");
+    dialect_add(t, "{\"token\":");
     text_quote(t, bytes, size);
     text_print(t, ",\"id\":%d", (int)token);
     text_real(t, "logprob", logprob);
-    form_add(t, ",\"bytes\":[");
+    dialect_add(t, ",\"bytes\":[");
     for (size_t i = 0; i < size; i++)
         text_print(t, "%s%u", i > 0 ? "," : "", (unsigned)(unsigned char)bytes[i]);
-    form_add(t, "]");
+    dialect_add(t, "]");
 }
 
-void form_note_token(job *j, size_t i, const tern_event *e) {
+void dialect_note_token(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     text *t = &c->logs[0];
     size_t shown;
-    const bool trimmed = j->form->trims && !c->began;
+    const bool trimmed = j->dialect->trims && !c->began;
     text_add(t, ",", t->size > 0);
     open_token(j, t, e->token, (float)e->logprob, trimmed);
-    form_add(t, ",\"top_logprobs\":[");
+    dialect_add(t, ",\"top_logprobs\":[");
     for (size_t k = 0; k < e->n_likeliest; k++) {
         text_add(t, ",", k > 0);
         open_token(j, t, e->likeliest[k].token, e->likeliest[k].logprob, trimmed);
-        form_add(t, "}");
+        dialect_add(t, "}");
     }
-    form_add(t, "]}");
+    dialect_add(t, "]}");
     (void)tern_token_bytes(j->place.tokenizer, e->token, false, &shown);
     c->began = c->began || shown > 0;
 }
 
-void form_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k) {
+void dialect_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k) {
     const char *unique = j->id + strcspn(j->id, "_-") + 1;
     const call_style style = j->ask.tools.style;
     if (style == CALL_LISTED || style == CALL_NAMED) /* Mistral's templates demand nine letters or
@@ -95,29 +95,29 @@ void form_write_call_id(const job *j, text *t, const char *words, size_t i, size
         text_print(t, "\"%s_%s%02zx%02zx\"", words, unique, i, k);
 }
 
-bool form_part_at(const choice *c, size_t n, form_part *part) {
+bool dialect_part_at(const choice *c, size_t n, dialect_part *part) {
     const char *bytes = c->content.bytes != NULL ? c->content.bytes : "";
     size_t at = 0, passed = 0;
     for (size_t k = 0; k <= c->n_calls; k++) {
         const size_t end = k < c->n_calls ? c->calls[k].at : c->content.size;
         if ((end > at || c->n_calls == 0) && passed++ == n) {
-            *part = (form_part){.bytes = bytes + at, .size = end - at};
+            *part = (dialect_part){.bytes = bytes + at, .size = end - at};
             return true;
         }
         at = end;
         if (k < c->n_calls && passed++ == n) {
             const text *arguments = &c->calls[k].arguments;
-            *part = (form_part){&c->calls[k], k, arguments->bytes, arguments->size};
+            *part = (dialect_part){&c->calls[k], k, arguments->bytes, arguments->size};
             return true;
         }
     }
     return false;
 }
 
-void form_write_prompt(const job *j, size_t i, text *t) {
+void dialect_write_prompt(const job *j, size_t i, text *t) {
     const ask_prompt *p = &j->ask.prompts[i / j->ask.n];
     if (p->given != NULL) {
-        form_add(t, p->given);
+        dialect_add(t, p->given);
         return;
     }
     for (size_t k = 0; k < p->n; k++) {
@@ -127,7 +127,7 @@ void form_write_prompt(const job *j, size_t i, text *t) {
     }
 }
 
-void form_write_truth(text *t, const char *name, bool value) {
+void dialect_write_truth(text *t, const char *name, bool value) {
     text_name(t, name);
-    form_add(t, value ? "true" : "false");
+    dialect_add(t, value ? "true" : "false");
 }

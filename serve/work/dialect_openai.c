@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chats and completions, in the form of OpenAI. */
+/* Chats and completions, in the dialect of OpenAI. */
 
 #include <string.h>
 
 #include "base/utf8.h"
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 
 static bool is_chat(const job *j) {
     return j->ask.kind == ASK_CHAT;
@@ -30,7 +30,7 @@ static void write_head(job *j) {
 }
 
 static void write_usage(job *j) {
-    const form_usage u = form_count(j);
+    const dialect_usage u = dialect_count(j);
     text_print(&j->out,
                ",\"usage\":{\"prompt_tokens\":%zu,\"completion_tokens\":%zu,\"total_tokens\":%zu,"
                "\"prompt_tokens_details\":{\"cached_tokens\":%zu}}",
@@ -64,7 +64,7 @@ static bool has_said(const text *t, const said_name *said, size_t n, said_name n
 static void write_likeliest(job *j, text *t, const tern_event *e) {
     said_name said[TERN_MOST_LOGPROBS];
     size_t n_said = 0;
-    form_add(t, "{");
+    dialect_add(t, "{");
     for (size_t i = 0; i < e->n_likeliest; i++) {
         const size_t before = t->size;
         size_t n;
@@ -78,10 +78,10 @@ static void write_likeliest(job *j, text *t, const tern_event *e) {
             continue;
         }
         said[n_said++] = name;
-        form_add(t, ":");
+        dialect_add(t, ":");
         text_float(t, e->likeliest[i].logprob);
     }
-    form_add(t, "}");
+    dialect_add(t, "}");
 }
 
 /* Adds a token to logs. `e` is NULL for the first token of a prompt. `shown`: its text is part of
@@ -97,8 +97,8 @@ static void note_token(job *j, text *logs, size_t *offset, int32_t token, const 
         text_float(&logs[1], (float)e->logprob);
         write_likeliest(j, &logs[2], e);
     } else {
-        form_add(&logs[1], "null");
-        form_add(&logs[2], "null");
+        dialect_add(&logs[1], "null");
+        dialect_add(&logs[2], "null");
     }
     text_print(&logs[3], "%zu", *offset);
     *offset += shown ? count_characters(bytes, size) : 0;
@@ -132,7 +132,7 @@ static void note_completion(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     if (j->notes != NULL && !c->began) { /* offsets continue where the prompt ends */
         text prompt = {0};
-        form_write_prompt(j, i, &prompt);
+        dialect_write_prompt(j, i, &prompt);
         c->offset = count_characters(prompt.bytes, prompt.size);
         text_free(&prompt);
     }
@@ -149,7 +149,7 @@ static bool owes_prompt(const job *j, const choice *c) {
 static void write_text(job *j, size_t i, const char *bytes, size_t size, bool prompt) {
     text whole = {0};
     if (prompt)
-        form_write_prompt(j, i, &whole);
+        dialect_write_prompt(j, i, &whole);
     text_add(&whole, bytes, size);
     text_quote(&j->out, whole.bytes, whole.size);
     j->out.failed = j->out.failed || whole.failed;
@@ -176,20 +176,20 @@ static void write_logprobs(job *j, size_t i) {
                                                      "text_offset"};
     text *out = &j->out;
     if (!j->ask.logprobs) {
-        form_add(out, ",\"logprobs\":null");
+        dialect_add(out, ",\"logprobs\":null");
     } else if (is_chat(j)) {
-        form_add(out, ",\"logprobs\":{\"content\":[");
+        dialect_add(out, ",\"logprobs\":{\"content\":[");
         text_add(out, c->logs[0].bytes, c->logs[0].size);
-        form_add(out, "],\"refusal\":null}");
+        dialect_add(out, "],\"refusal\":null}");
     } else {
-        form_add(out, ",\"logprobs\":{");
+        dialect_add(out, ",\"logprobs\":{");
         for (size_t k = 0; k < JOB_LOG_PARTS; k++) {
             text_name(out, parts[k]);
-            form_add(out, "[");
+            dialect_add(out, "[");
             write_part(j, i, k);
-            form_add(out, "]");
+            dialect_add(out, "]");
         }
-        form_add(out, "}");
+        dialect_add(out, "}");
     }
     for (size_t k = 0; k < JOB_LOG_PARTS; k++)
         text_clear(&c->logs[k]);
@@ -200,32 +200,32 @@ static void write_reason(job *j, const choice *c, bool ended) {
     if (ended)
         text_print(&j->out, ",\"finish_reason\":\"%s\"", finish_reason(c));
     else
-        form_add(&j->out, ",\"finish_reason\":null");
+        dialect_add(&j->out, ",\"finish_reason\":null");
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
 static void open_choice(job *j, size_t i) {
-    form_open_event(j, NULL);
+    dialect_open_event(j, NULL);
     write_head(j);
     text_print(&j->out, ",\"choices\":[{\"index\":%zu,", i);
 }
 
 static void close_choice(job *j, bool final) {
-    form_add(&j->out, "}]");
+    dialect_add(&j->out, "}]");
     if (j->ask.include_usage)
-        form_add(&j->out, ",\"usage\":null");
+        dialect_add(&j->out, ",\"usage\":null");
     else if (final)
-        form_write_tern(j, 0, j->n_choices);
-    form_add(&j->out, "}");
-    form_close_event(j);
+        dialect_write_tern(j, 0, j->n_choices);
+    dialect_add(&j->out, "}");
+    dialect_close_event(j);
 }
 
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
     open_choice(j, i);
-    form_add(&j->out, is_chat(j) ? "\"delta\":{\"content\":" : "\"text\":");
+    dialect_add(&j->out, is_chat(j) ? "\"delta\":{\"content\":" : "\"text\":");
     write_text(j, i, bytes, size, owes_prompt(j, &j->choices[i]));
-    form_add(&j->out, is_chat(j) ? "}" : "");
+    dialect_add(&j->out, is_chat(j) ? "}" : "");
     write_logprobs(j, i);
     write_reason(j, &j->choices[i], false);
     close_choice(j, false);
@@ -238,7 +238,7 @@ static void open_call(job *j, size_t i) {
 }
 
 static void close_call(job *j, size_t i) {
-    form_add(&j->out, "}}]}");
+    dialect_add(&j->out, "}}]}");
     write_logprobs(j, i);
     write_reason(j, &j->choices[i], false);
     close_choice(j, false);
@@ -247,17 +247,17 @@ static void close_call(job *j, size_t i) {
 static void begin_call(job *j, size_t i) {
     const choice *c = &j->choices[i];
     open_call(j, i);
-    form_add(&j->out, ",\"id\":");
-    form_write_call_id(j, &j->out, "call", i, c->n_calls - 1);
-    form_add(&j->out, ",\"type\":\"function\",\"function\":{\"name\":");
+    dialect_add(&j->out, ",\"id\":");
+    dialect_write_call_id(j, &j->out, "call", i, c->n_calls - 1);
+    dialect_add(&j->out, ",\"type\":\"function\",\"function\":{\"name\":");
     text_quote(&j->out, c->calls[c->n_calls - 1].name, strlen(c->calls[c->n_calls - 1].name));
-    form_add(&j->out, ",\"arguments\":\"\"");
+    dialect_add(&j->out, ",\"arguments\":\"\"");
     close_call(j, i);
 }
 
 static void write_arguments(job *j, size_t i, const char *bytes, size_t size) {
     open_call(j, i);
-    form_add(&j->out, ",\"function\":{\"arguments\":");
+    dialect_add(&j->out, ",\"function\":{\"arguments\":");
     text_quote(&j->out, bytes, size);
     close_call(j, i);
 }
@@ -270,9 +270,9 @@ static void end_call(job *j, size_t i) {
 static void write_last(job *j, size_t i) {
     open_choice(j, i);
     if (is_chat(j)) {
-        form_add(&j->out, "\"delta\":{}");
+        dialect_add(&j->out, "\"delta\":{}");
     } else {
-        form_add(&j->out, "\"text\":");
+        dialect_add(&j->out, "\"text\":");
         write_text(j, i, "", 0, owes_prompt(j, &j->choices[i]));
     }
     write_logprobs(j, i);
@@ -284,8 +284,8 @@ static void write_last(job *j, size_t i) {
 static void begin_chat(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         open_choice(j, i);
-        form_add(&j->out, "\"delta\":{\"role\":\"assistant\",\"content\":null},"
-                          "\"logprobs\":null,\"finish_reason\":null");
+        dialect_add(&j->out, "\"delta\":{\"role\":\"assistant\",\"content\":null},"
+                             "\"logprobs\":null,\"finish_reason\":null");
         close_choice(j, false);
     }
 }
@@ -295,7 +295,7 @@ static void begin_chat(job *j) {
 static void begin_completion(job *j) {
     for (size_t i = 0; i < j->n_choices && j->ask.echo && j->notes == NULL; i++) {
         open_choice(j, i);
-        form_add(&j->out, "\"text\":");
+        dialect_add(&j->out, "\"text\":");
         write_text(j, i, "", 0, true);
         write_logprobs(j, i);
         write_reason(j, &j->choices[i], false);
@@ -305,21 +305,21 @@ static void begin_completion(job *j) {
 
 static void finish(job *j) {
     if (j->ask.include_usage) {
-        form_open_event(j, NULL);
+        dialect_open_event(j, NULL);
         write_head(j);
-        form_add(&j->out, ",\"choices\":[]");
+        dialect_add(&j->out, ",\"choices\":[]");
         write_usage(j);
-        form_write_tern(j, 0, j->n_choices);
-        form_add(&j->out, "}");
-        form_close_event(j);
+        dialect_write_tern(j, 0, j->n_choices);
+        dialect_add(&j->out, "}");
+        dialect_close_event(j);
     }
-    form_add(&j->out, "data: [DONE]\n\n");
+    dialect_add(&j->out, "data: [DONE]\n\n");
 }
 
 static void fail(job *j, const refusal *r) {
-    form_open_event(j, NULL);
+    dialect_open_event(j, NULL);
     refusal_write(r, &j->out);
-    form_close_event(j);
+    dialect_close_event(j);
 }
 
 /* ---- whole replies --------------------------------------------------------------------------- */
@@ -328,13 +328,13 @@ static void write_calls(job *j, size_t i) {
     const choice *c = &j->choices[i];
     for (size_t k = 0; k < c->n_calls; k++) {
         const text *arguments = &c->calls[k].arguments;
-        form_add(&j->out, k > 0 ? ",{\"id\":" : ",\"tool_calls\":[{\"id\":");
-        form_write_call_id(j, &j->out, "call", i, k);
-        form_add(&j->out, ",\"type\":\"function\",\"function\":{\"name\":");
+        dialect_add(&j->out, k > 0 ? ",{\"id\":" : ",\"tool_calls\":[{\"id\":");
+        dialect_write_call_id(j, &j->out, "call", i, k);
+        dialect_add(&j->out, ",\"type\":\"function\",\"function\":{\"name\":");
         text_quote(&j->out, c->calls[k].name, strlen(c->calls[k].name));
-        form_add(&j->out, ",\"arguments\":");
+        dialect_add(&j->out, ",\"arguments\":");
         text_quote(&j->out, arguments->bytes, arguments->size);
-        form_add(&j->out, k + 1 < c->n_calls ? "}}" : "}}]");
+        dialect_add(&j->out, k + 1 < c->n_calls ? "}}" : "}}]");
         j->out.failed = j->out.failed || arguments->failed;
     }
 }
@@ -342,54 +342,54 @@ static void write_calls(job *j, size_t i) {
 static void write_message(job *j, size_t i) {
     choice *c = &j->choices[i];
     const bool chat = is_chat(j);
-    form_add(&j->out, chat ? "\"message\":{\"role\":\"assistant\",\"content\":" : "\"text\":");
+    dialect_add(&j->out, chat ? "\"message\":{\"role\":\"assistant\",\"content\":" : "\"text\":");
     if (c->n_calls > 0 && c->content.size == 0)
-        form_add(&j->out, "null");
+        dialect_add(&j->out, "null");
     else
         write_text(j, i, c->content.bytes, c->content.size, j->ask.echo);
-    form_add(&j->out, chat ? ",\"refusal\":null" : "");
+    dialect_add(&j->out, chat ? ",\"refusal\":null" : "");
     write_calls(j, i);
-    form_add(&j->out, chat ? "}" : "");
+    dialect_add(&j->out, chat ? "}" : "");
     j->out.failed = j->out.failed || c->content.failed;
 }
 
 static void write_whole(job *j) {
     write_head(j);
-    form_add(&j->out, ",\"choices\":[");
+    dialect_add(&j->out, ",\"choices\":[");
     for (size_t i = 0; i < j->n_choices; i++) {
         text_print(&j->out, "%s{\"index\":%zu,", i > 0 ? "," : "", i);
         write_message(j, i);
         write_logprobs(j, i);
         write_reason(j, &j->choices[i], true);
-        form_add(&j->out, "}");
+        dialect_add(&j->out, "}");
     }
-    form_add(&j->out, "]");
+    dialect_add(&j->out, "]");
     write_usage(j);
-    form_write_tern(j, 0, j->n_choices);
-    form_add(&j->out, "}");
+    dialect_write_tern(j, 0, j->n_choices);
+    dialect_add(&j->out, "}");
 }
 
-const form form_chat = {.id = "chatcmpl-",
-                        .trims = true,
-                        .open = open_head,
-                        .begin = begin_chat,
-                        .piece = write_piece,
-                        .call = begin_call,
-                        .arguments = write_arguments,
-                        .call_end = end_call,
-                        .last = write_last,
-                        .finish = finish,
-                        .fail = fail,
-                        .whole = write_whole,
-                        .note = form_note_token};
-const form form_completion = {.id = "cmpl-",
-                              .notes_end = true,
-                              .open = open_completion,
-                              .begin = begin_completion,
+const dialect dialect_chat = {.id = "chatcmpl-",
+                              .trims = true,
+                              .open = open_head,
+                              .begin = begin_chat,
                               .piece = write_piece,
+                              .call = begin_call,
+                              .arguments = write_arguments,
+                              .call_end = end_call,
                               .last = write_last,
                               .finish = finish,
                               .fail = fail,
                               .whole = write_whole,
-                              .note = note_completion,
-                              .note_prompt = note_prompt};
+                              .note = dialect_note_token};
+const dialect dialect_completion = {.id = "cmpl-",
+                                    .notes_end = true,
+                                    .open = open_completion,
+                                    .begin = begin_completion,
+                                    .piece = write_piece,
+                                    .last = write_last,
+                                    .finish = finish,
+                                    .fail = fail,
+                                    .whole = write_whole,
+                                    .note = note_completion,
+                                    .note_prompt = note_prompt};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses, in the form of OpenAI. The server does not store them. */
+/* Responses, in the dialect of OpenAI. The server does not store them. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_tree/write.h"
-#include "serve/work/form.h"
+#include "serve/work/dialect.h"
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
@@ -23,33 +23,33 @@ static void write_given(job *j, const char *name, const char *none) {
     const bool given = value != NULL && !json_is_null(value);
     char *words = given ? json_dump(value, (json_style){0}) : NULL;
     text_name(&j->out, name);
-    form_add(&j->out, words != NULL ? words : none);
+    dialect_add(&j->out, words != NULL ? words : none);
     j->out.failed = j->out.failed || (given && words == NULL);
     free(words);
 }
 
 /* Writes the id of an item, made of the response's id and the item's number. */
-static void write_item_id(job *j, const char *name, const form_part *part, size_t number) {
+static void write_item_id(job *j, const char *name, const dialect_part *part, size_t number) {
     text_print(&j->out, ",\"%s\":\"%s%s", name, part->call != NULL ? "fc" : "msg",
                strchr(j->id, '_'));
     if (number > 0 || part->call != NULL)
         text_print(&j->out, "%02zx", number);
-    form_add(&j->out, "\"");
+    dialect_add(&j->out, "\"");
 }
 
 /* Writes a part with text. Logprobs are only in the first item. */
-static void write_part(job *j, const form_part *part, size_t number, bool whole) {
+static void write_part(job *j, const dialect_part *part, size_t number, bool whole) {
     choice *c = &j->choices[0];
-    form_add(&j->out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[");
+    dialect_add(&j->out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[");
     text_add(&j->out, c->logs[0].bytes, whole && number == 0 ? c->logs[0].size : 0);
-    form_add(&j->out, "],\"text\":");
+    dialect_add(&j->out, "],\"text\":");
     text_quote(&j->out, part->bytes, whole ? part->size : 0);
-    form_add(&j->out, "}");
+    dialect_add(&j->out, "}");
     j->out.failed = j->out.failed || c->content.failed;
 }
 
 /* Returns the status of an item. The last item of an answer that was cut off is incomplete. */
-static const char *status_of_item(const choice *c, const form_part *part, bool whole) {
+static const char *status_of_item(const choice *c, const dialect_part *part, bool whole) {
     if (!whole)
         return "in_progress";
     /* An empty text is the only part, and its bytes may be elsewhere. */
@@ -60,36 +60,36 @@ static const char *status_of_item(const choice *c, const form_part *part, bool w
     return c->ended && is_cut(c) && last ? "incomplete" : "completed";
 }
 
-static void write_call_item(job *j, const form_part *part, bool whole) {
-    form_add(&j->out, ",\"call_id\":");
-    form_write_call_id(j, &j->out, "call", 0, part->k);
+static void write_call_item(job *j, const dialect_part *part, bool whole) {
+    dialect_add(&j->out, ",\"call_id\":");
+    dialect_write_call_id(j, &j->out, "call", 0, part->k);
     text_string(&j->out, "name", part->call->name);
-    form_add(&j->out, ",\"arguments\":");
+    dialect_add(&j->out, ",\"arguments\":");
     text_quote(&j->out, part->bytes, whole ? part->size : 0);
-    form_add(&j->out, "}");
+    dialect_add(&j->out, "}");
     j->out.failed = j->out.failed || part->call->arguments.failed;
 }
 
-static void write_item(job *j, const form_part *part, size_t number, bool whole) {
+static void write_item(job *j, const dialect_part *part, size_t number, bool whole) {
     const bool call = part->call != NULL;
-    form_add(&j->out,
-             call ? "{\"type\":\"function_call\"" : "{\"type\":\"message\",\"role\":\"assistant\"");
+    dialect_add(&j->out, call ? "{\"type\":\"function_call\""
+                              : "{\"type\":\"message\",\"role\":\"assistant\"");
     write_item_id(j, "id", part, number);
     text_string(&j->out, "status", status_of_item(&j->choices[0], part, whole));
     if (call) {
         write_call_item(j, part, whole);
         return;
     }
-    form_add(&j->out, ",\"content\":[");
+    dialect_add(&j->out, ",\"content\":[");
     if (whole)
         write_part(j, part, number, true);
-    form_add(&j->out, "]}");
+    dialect_add(&j->out, "]}");
 }
 
 static void write_usage(job *j) {
-    const form_usage u = form_count(j);
+    const dialect_usage u = dialect_count(j);
     if (!j->choices[0].ended) {
-        form_add(&j->out, ",\"usage\":null");
+        dialect_add(&j->out, ",\"usage\":null");
         return;
     }
     text_print(&j->out,
@@ -108,11 +108,11 @@ static void write_echo(job *j) {
     text_real(out, "temperature", j->ask.sampling.temperature);
     text_real(out, "top_p", j->ask.sampling.top_p);
     text_print(out, ",\"top_logprobs\":%u", j->ask.n_logprobs);
-    form_write_truth(out, "parallel_tool_calls", !j->ask.tools.single && j->ask.tools.n > 0);
+    dialect_write_truth(out, "parallel_tool_calls", !j->ask.tools.single && j->ask.tools.n > 0);
     write_given(j, "tool_choice", j->ask.tools.n > 0 ? "\"auto\"" : "\"none\"");
     write_given(j, "tools", "[]");
-    form_add(out, ",\"previous_response_id\":null,\"store\":false,\"background\":false,"
-                  "\"truncation\":\"disabled\"");
+    dialect_add(out, ",\"previous_response_id\":null,\"store\":false,\"background\":false,"
+                     "\"truncation\":\"disabled\"");
     write_given(j, "text", "{\"format\":{\"type\":\"text\"}}");
 }
 
@@ -122,43 +122,43 @@ static void write_response(job *j) {
     text_print(out, "{\"id\":\"%s\",\"object\":\"response\",\"created_at\":%lld", j->id,
                (long long)j->created);
     text_string(out, "status", status_of(c));
-    form_add(out, ",\"error\":null,\"incomplete_details\":");
-    form_add(out, c->ended && is_cut(c) ? "{\"reason\":\"max_output_tokens\"}" : "null");
+    dialect_add(out, ",\"error\":null,\"incomplete_details\":");
+    dialect_add(out, c->ended && is_cut(c) ? "{\"reason\":\"max_output_tokens\"}" : "null");
     text_string(out, "model", j->place.model);
-    form_add(out, ",\"output\":[");
-    form_part part;
-    for (size_t n = 0; c->ended && form_part_at(c, n, &part); n++) {
-        form_add(out, n > 0 ? "," : "");
+    dialect_add(out, ",\"output\":[");
+    dialect_part part;
+    for (size_t n = 0; c->ended && dialect_part_at(c, n, &part); n++) {
+        dialect_add(out, n > 0 ? "," : "");
         write_item(j, &part, n, true);
     }
-    form_add(out, "]");
+    dialect_add(out, "]");
     write_echo(j);
     write_usage(j);
     if (c->ended)
-        form_write_tern(j, 0, 1);
-    form_add(out, "}");
+        dialect_write_tern(j, 0, 1);
+    dialect_add(out, "}");
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
 static void open_event(job *j, const char *name) {
-    form_open_event(j, name);
+    dialect_open_event(j, name);
     text_print(&j->out, "{\"type\":\"%s\",\"sequence_number\":%u", name, j->n_events++);
 }
 
 static void close_event(job *j) {
-    form_add(&j->out, "}");
-    form_close_event(j);
+    dialect_add(&j->out, "}");
+    dialect_close_event(j);
 }
 
 static void write_response_event(job *j, const char *name) {
     open_event(j, name);
-    form_add(&j->out, ",\"response\":");
+    dialect_add(&j->out, ",\"response\":");
     write_response(j);
     close_event(j);
 }
 
-static void write_item_event(job *j, const char *name, const form_part *part, bool whole) {
+static void write_item_event(job *j, const char *name, const dialect_part *part, bool whole) {
     const size_t number = j->choices[0].n_parts;
     open_event(j, name);
     text_print(&j->out, ",\"output_index\":%zu,\"item\":", number);
@@ -167,29 +167,29 @@ static void write_item_event(job *j, const char *name, const form_part *part, bo
 }
 
 /* Writes an event about the current item, and leaves the object open. */
-static void open_item_event(job *j, const char *name, const form_part *part) {
+static void open_item_event(job *j, const char *name, const dialect_part *part) {
     const size_t number = j->choices[0].n_parts;
     open_event(j, name);
     write_item_id(j, "item_id", part, number);
     text_print(&j->out, ",\"output_index\":%zu", number);
 }
 
-static void write_part_event(job *j, const char *name, const form_part *part, bool whole) {
+static void write_part_event(job *j, const char *name, const dialect_part *part, bool whole) {
     open_item_event(j, name, part);
-    form_add(&j->out, ",\"content_index\":0,\"part\":");
+    dialect_add(&j->out, ",\"content_index\":0,\"part\":");
     write_part(j, part, j->choices[0].n_parts, whole);
     close_event(j);
 }
 
 /* Returns the current text, so far. */
-static form_part text_part(const choice *c) {
+static dialect_part text_part(const choice *c) {
     const char *bytes = c->content.bytes != NULL ? c->content.bytes : "";
-    return (form_part){.bytes = bytes + c->from, .size = c->content.size - c->from};
+    return (dialect_part){.bytes = bytes + c->from, .size = c->content.size - c->from};
 }
 
-static form_part call_part(const choice *c) {
+static dialect_part call_part(const choice *c) {
     const tool_call *call = &c->calls[c->n_calls - 1];
-    return (form_part){call, c->n_calls - 1, call->arguments.bytes, call->arguments.size};
+    return (dialect_part){call, c->n_calls - 1, call->arguments.bytes, call->arguments.size};
 }
 
 /* Begins a text of which `size` bytes are in the content already. */
@@ -197,7 +197,7 @@ static void begin_text(job *j, size_t size) {
     choice *c = &j->choices[0];
     c->in_text = true;
     c->from = c->content.size - size;
-    const form_part part = text_part(c);
+    const dialect_part part = text_part(c);
     write_item_event(j, "response.output_item.added", &part, false);
     write_part_event(j, "response.content_part.added", &part, false);
 }
@@ -212,10 +212,10 @@ static void begin(job *j) {
 
 static void write_logprobs(job *j, size_t from) {
     const text *logs = &j->choices[0].logs[0];
-    form_add(&j->out, ",\"logprobs\":[");
+    dialect_add(&j->out, ",\"logprobs\":[");
     from += from > 0 && from < logs->size; /* skip the comma */
     text_add(&j->out, logs->bytes != NULL ? logs->bytes + from : "", logs->size - from);
-    form_add(&j->out, "]");
+    dialect_add(&j->out, "]");
 }
 
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
@@ -224,9 +224,9 @@ static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
         return;
     if (!c->in_text)
         begin_text(j, size);
-    const form_part part = text_part(c);
+    const dialect_part part = text_part(c);
     open_item_event(j, "response.output_text.delta", &part);
-    form_add(&j->out, ",\"content_index\":0,\"delta\":");
+    dialect_add(&j->out, ",\"content_index\":0,\"delta\":");
     text_quote(&j->out, bytes, size);
     write_logprobs(j, c->offset);
     c->offset = c->logs[0].size;
@@ -235,9 +235,9 @@ static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
 
 static void end_text(job *j) {
     choice *c = &j->choices[0];
-    const form_part part = text_part(c);
+    const dialect_part part = text_part(c);
     open_item_event(j, "response.output_text.done", &part);
-    form_add(&j->out, ",\"content_index\":0,\"text\":");
+    dialect_add(&j->out, ",\"content_index\":0,\"text\":");
     text_quote(&j->out, part.bytes, part.size);
     write_logprobs(j, c->n_parts == 0 ? 0 : c->logs[0].size);
     close_event(j);
@@ -250,24 +250,24 @@ static void end_text(job *j) {
 static void begin_call(job *j, size_t i) {
     if (j->choices[i].in_text)
         end_text(j);
-    const form_part part = call_part(&j->choices[i]);
+    const dialect_part part = call_part(&j->choices[i]);
     write_item_event(j, "response.output_item.added", &part, false);
 }
 
 static void write_arguments(job *j, size_t i, const char *bytes, size_t size) {
-    const form_part part = call_part(&j->choices[i]);
+    const dialect_part part = call_part(&j->choices[i]);
     open_item_event(j, "response.function_call_arguments.delta", &part);
-    form_add(&j->out, ",\"delta\":");
+    dialect_add(&j->out, ",\"delta\":");
     text_quote(&j->out, bytes, size);
     close_event(j);
 }
 
 static void end_call(job *j, size_t i) {
     choice *c = &j->choices[i];
-    const form_part part = call_part(c);
+    const dialect_part part = call_part(c);
     open_item_event(j, "response.function_call_arguments.done", &part);
     text_string(&j->out, "name", part.call->name);
-    form_add(&j->out, ",\"arguments\":");
+    dialect_add(&j->out, ",\"arguments\":");
     text_quote(&j->out, part.bytes, part.size);
     close_event(j);
     write_item_event(j, "response.output_item.done", &part, true);
@@ -290,23 +290,23 @@ static void finish(job *j) {
 /* Writes an error. Some clients look for its members in the event, others in "error". */
 static void fail(job *j, const refusal *r) {
     open_event(j, "error");
-    form_add(&j->out, ",");
+    dialect_add(&j->out, ",");
     refusal_write_reason(r, &j->out);
-    form_add(&j->out, ",");
+    dialect_add(&j->out, ",");
     refusal_write_error(r, &j->out);
     close_event(j);
 }
 
-const form form_response = {.id = "resp_",
-                            .trims = true,
-                            .keeps_text = true,
-                            .begin = begin,
-                            .piece = write_piece,
-                            .call = begin_call,
-                            .arguments = write_arguments,
-                            .call_end = end_call,
-                            .last = write_last,
-                            .finish = finish,
-                            .fail = fail,
-                            .whole = write_response,
-                            .note = form_note_token};
+const dialect dialect_response = {.id = "resp_",
+                                  .trims = true,
+                                  .keeps_text = true,
+                                  .begin = begin,
+                                  .piece = write_piece,
+                                  .call = begin_call,
+                                  .arguments = write_arguments,
+                                  .call_end = end_call,
+                                  .last = write_last,
+                                  .finish = finish,
+                                  .fail = fail,
+                                  .whole = write_response,
+                                  .note = dialect_note_token};
