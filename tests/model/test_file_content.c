@@ -39,7 +39,7 @@ static void test_swapped_weights(void **state) {
     tiny_file_free(&model);
 }
 
-/* What is said of a tensor is content, too: its name, its type and its shape. */
+/* A tensor's name, type and shape are content, too. */
 static void test_described_weights(void **state) {
     enum { F16 = 1, BF16 = 30 }; /* types of GGUF */
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What expressions of chat templates write: a few of each kind, as Jinja writes them.
+/* Expressions of chat templates: a few of each kind write what Jinja writes.
  * tests/templates compares many more with Jinja itself. */
 #include <stdio.h>
 #include <string.h>
