@@ -62,6 +62,7 @@ static const receipt_field fields[] = {
     MUST("output.stop_tokens[]", COUNT),
     MUST("output.stop_texts", LIST),
     MUST("output.stop_texts[]", TEXT),
+    MAY("output.drop_space", BOOL),
     MAY("output.text_sha256", HASH),
     MUST("output.ids_sha256", HASH),
     MUST("output.ids", LIST),

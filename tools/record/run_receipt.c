@@ -101,6 +101,7 @@ static json_t *output_json(const receipt_run *run) {
     set(root, "ignore_end", json_boolean(run->request->ignore_end));
     set(root, "stop_tokens", facts_ids(run->request->stop_tokens, run->request->n_stop_tokens));
     set(root, "stop_texts", texts);
+    set(root, "drop_space", json_boolean(run->request->drop_space));
     if (run->l->tokenizer != NULL) {
         set(root, "text_sha256",
             receipt_hash_text(run->l->tokenizer, run->answer->latest.tokens,

@@ -87,9 +87,9 @@ static tern_status open_form(const receipt_run *run, tern_grammar_state **state,
                              tern_error *err) {
     if (run->form == NULL || run->form->grammar == NULL)
         return TERN_OK;
-    plan->mask = tern_grammar_mask;
+    plan->ask.mask = tern_grammar_mask;
     const tern_status status = tern_grammar_state_new(run->form->grammar, 1, state, err);
-    plan->mask_user = *state;
+    plan->ask.user = *state;
     return status;
 }
 
@@ -97,9 +97,12 @@ static tern_status open_form(const receipt_run *run, tern_grammar_state **state,
 static bool repeat(const tests *t, repetition *r) {
     const receipt_run *run = t->run;
     tern_grammar_state *state = NULL;
-    rerun_plan plan = {.prompt = run->prompt->ids,
-                       .n_prompt = run->prompt->n,
-                       .sampling = *run->request->sampling,
+    rerun_plan plan = {.ask = {.tokens = run->prompt->ids,
+                               .n_tokens = run->prompt->n,
+                               .sampling = run->request->sampling,
+                               .max_tokens = t->n_tokens,
+                               .prompt_only = t->n_tokens == 0,
+                               .ignore_end = run->request->ignore_end},
                        .tokens = run->answer->latest.tokens,
                        .n_tokens = t->n_tokens,
                        .points = run->watch->points,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fingerprint.h"
 #include "base/metrics.h"
 #include "receipts/accuracy.h"
 #include "receipts/facts.h"
@@ -17,7 +18,6 @@
 #include "tools/record/run_facts.h"
 #include "tools/replay/locate.h"
 #include "tools/replay/recorded_form.h"
-#include "tools/replay/replay_answer.h"
 
 /* The state of a replay; everything is owned. */
 typedef struct replay {
@@ -32,6 +32,10 @@ typedef struct replay {
     int32_t *prompt, *tokens;
     receipt_point *points;
     tern_logit_bias *bias;
+    int32_t *stop_tokens;
+    const char **stop_texts;
+    tern_sampler_params sampling;
+    recorded_form form;
     rerun_plan plan;
 } replay;
 
@@ -211,7 +215,7 @@ static tern_format cache_format(const replay *p) {
 static tern_status open_session(replay *p, tern_error *err) {
     tern_session_params params = tern_session_params_default();
     const int64_t context = rule_count(p->receipt, "run.context");
-    const int64_t more = (int64_t)(p->plan.n_prompt + p->plan.n_tokens) + 1; /* that ended it */
+    const int64_t more = (int64_t)(p->plan.ask.n_tokens + p->plan.n_tokens) + 1; /* that ended it */
     params.n_ctx = (uint32_t)(more < context ? more : context);
     params.n_batch = (uint32_t)options_integer(p->o, OPT_BATCH);
     params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
@@ -252,16 +256,40 @@ static bool read_bias(replay *p) {
         p->bias[i] = (tern_logit_bias){.token = (int32_t)rule_count(bias, "token"),
                                        .bias = (float)rule_number(bias, "bias")};
     }
-    p->plan.sampling.bias = p->bias;
-    p->plan.sampling.n_bias = n;
+    p->sampling.bias = p->bias;
+    p->sampling.n_bias = n;
     return p->bias != NULL;
+}
+
+/* Reads what ended the answer, and what might have ended it. */
+static bool read_end(replay *p) {
+    const json_t *r = p->receipt, *texts = receipt_at(r, "output.stop_texts");
+    const char *stop = rule_text(r, "output.stop");
+    const bool interrupted = strcmp(stop, "interrupted") == 0;
+    const bool full = strcmp(stop, "context") == 0 && p->plan.n_tokens > 0;
+    tern_request *ask = &p->plan.ask;
+    const size_t most = interrupted ? p->plan.n_tokens : (size_t)rule_count(r, "output.max_tokens");
+    ask->max_tokens = full ? 0 : most;
+    ask->prompt_only = most == 0;
+    ask->ignore_end = rule_flag(r, "output.ignore_end");
+    /* Receipts of runs say it since they record it; it was so for chats. */
+    ask->drop_space = receipt_at(r, "output.drop_space") != NULL ? rule_flag(r, "output.drop_space")
+                                                                 : rule_flag(r, "run.chat");
+    p->plan.end = interrupted ? NULL : stop;
+    p->plan.digest = json_string_value(receipt_at(r, "output.hidden_sha256"));
+    ask->stop_tokens = p->stop_tokens = read_ids(r, "output.stop_tokens", &ask->n_stop_tokens);
+    ask->n_stop_texts = json_array_size(texts);
+    ask->stop_texts = p->stop_texts = calloc(ask->n_stop_texts + 1, sizeof *p->stop_texts);
+    for (size_t i = 0; p->stop_texts != NULL && i < ask->n_stop_texts; i++)
+        p->stop_texts[i] = json_string_value(json_array_get(texts, i));
+    return p->stop_tokens != NULL && p->stop_texts != NULL;
 }
 
 static bool read_plan(replay *p) {
     const json_t *r = p->receipt;
-    p->plan.prompt = p->prompt = read_ids(r, "prompt.ids", &p->plan.n_prompt);
+    p->plan.ask.tokens = p->prompt = read_ids(r, "prompt.ids", &p->plan.ask.n_tokens);
     p->plan.tokens = p->tokens = read_ids(r, "output.ids", &p->plan.n_tokens);
-    p->plan.sampling = (tern_sampler_params){
+    p->sampling = (tern_sampler_params){
         .temperature = (float)rule_number(r, "sampler.temperature"),
         .top_k = (uint32_t)rule_count(r, "sampler.top_k"),
         .top_p = (float)rule_number(r, "sampler.top_p"),
@@ -271,39 +299,11 @@ static bool read_plan(replay *p) {
         .frequency_penalty = (float)rule_number(r, "sampler.frequency_penalty"),
         .repeat_last_n = (uint32_t)rule_count(r, "sampler.repeat_last_n"),
         .seed = strtoull(rule_text(r, "sampler.seed"), NULL, 10)};
-    return p->prompt != NULL && p->tokens != NULL && read_points(p) && read_bias(p);
+    p->plan.ask.sampling = &p->sampling;
+    return p->prompt != NULL && p->tokens != NULL && read_points(p) && read_bias(p) && read_end(p);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
-
-/* Checks that generation would have stopped at the token that comes next, as the receipt says. */
-static void check_stop(const replay *p, const tern_tokenizer *tokenizer, int32_t next) {
-    const char *stop = rule_text(p->receipt, "output.stop");
-    const json_t *ids = receipt_at(p->receipt, "output.stop_tokens");
-    bool ends = tokenizer != NULL && tern_token_ends_text(tokenizer, next);
-    if (strcmp(stop, "stop") == 0) {
-        ends = json_array_size(receipt_at(p->receipt, "output.stop_texts")) > 0;
-        for (size_t i = 0; i < json_array_size(ids); i++)
-            ends = ends || json_integer_value(json_array_get(ids, i)) == next;
-    } else if (strcmp(stop, "end") != 0) {
-        ends = true; /* by a limit, which the rules compare */
-    }
-    if (!rule_flag(p->receipt, "output.ignore_end") && tokenizer != NULL) {
-        for (size_t i = 0; i < p->plan.n_tokens; i++) {
-            if (tern_token_ends_text(tokenizer, p->tokens[i])) {
-                receipt_find(p->found,
-                             "output.ignore_end: is false, but the text went on after "
-                             "its end, output.ids[%zu]",
-                             i);
-                break;
-            }
-        }
-    }
-    if (!ends) {
-        receipt_find(p->found, "output.stop: is \"%s\", but the model goes on with token %d", stop,
-                     next);
-    }
-}
 
 /* Checks that the receipt is right about whether the digest of the prompt's text is that of the
  * text of the ids. */
@@ -315,7 +315,7 @@ static void check_prompt_text(const replay *p, const tern_tokenizer *tokenizer) 
             receipt_find(p->found, "prompt.text_sha256: there is no text without a tokenizer");
         return;
     }
-    json_t *hash = receipt_hash_text(tokenizer, p->prompt, p->plan.n_prompt);
+    json_t *hash = receipt_hash_text(tokenizer, p->prompt, p->plan.ask.n_tokens);
     const char *of_ids = json_string_value(hash);
     const bool same = of_ids != NULL && strcmp(of_ids, recorded) == 0;
     if (from_ids != NULL && same != json_is_true(from_ids)) {
@@ -334,15 +334,14 @@ static void check_pre_tokenizer(const replay *p, const tern_tokenizer *tokenizer
     }
 }
 
-/* Checks the consequences of equal tokens: where the text ended, and the text itself. */
-static void check_text(const replay *p, const rerun_result *result) {
+/* Checks the consequences of equal tokens: the texts. */
+static void check_text(const replay *p) {
     const tern_tokenizer *tokenizer = NULL;
     const char *recorded = json_string_value(receipt_at(p->receipt, "output.text_sha256"));
     if (tern_model_tokenizer(p->model, &tokenizer, NULL) != TERN_OK)
         tokenizer = NULL;
     check_pre_tokenizer(p, tokenizer);
     check_prompt_text(p, tokenizer);
-    check_stop(p, tokenizer, result->next);
     if (tokenizer == NULL || recorded == NULL) {
         if ((tokenizer == NULL) != (recorded == NULL))
             receipt_find(p->found, "output.text_sha256: must be there for models with a tokenizer");
@@ -360,21 +359,15 @@ static void report_kernels(const replay *p, replay_report *report) {
     report->tokens = p->plan.n_tokens;
 }
 
-/* Repeats the answer of a server, which must end in the same way. */
-static tern_status run_answer(replay *p, replay_report *report, tern_error *err) {
-    const answer_plan plan = {.model = p->model,
-                              .receipt = p->receipt,
-                              .prompt = p->prompt,
-                              .n_prompt = p->plan.n_prompt,
-                              .tokens = p->tokens,
-                              .n_tokens = p->plan.n_tokens,
-                              .sampling = &p->plan.sampling,
-                              .kv = cache_format(p),
-                              .threads = (uint32_t)options_integer(p->o, OPT_THREADS),
-                              .batch = (uint32_t)options_integer(p->o, OPT_BATCH)};
-    report_kernels(p, report);
-    report->digests = 1;
-    return replay_answer(&plan, p->found, &report->threads, err);
+/* Checks the fingerprint, which is made of the model, the cache's precision and the arithmetic. */
+static void check_fingerprint(const replay *p) {
+    char fingerprint[TERN_FINGERPRINT];
+    const char *recorded = json_string_value(receipt_at(p->receipt, "system_fingerprint"));
+    tern_fingerprint(tern_model_identity(p->model), tern_format_describe(cache_format(p))->name,
+                     fingerprint);
+    if (recorded != NULL && strcmp(fingerprint, recorded) != 0)
+        receipt_find(p->found, "system_fingerprint: is \"%.40s\", the model's is \"%s\"", recorded,
+                     fingerprint);
 }
 
 /* True if an operation runs for the same weights on every instruction set, in every layout and
@@ -395,8 +388,8 @@ enum { KERNELS = 64 }; /* in a session */
  */
 static void check_kernels(const replay *p) {
     const tern_kernel_row *ran[KERNELS];
-    const json_t *names = receipt_at(p->receipt, "kernels");
-    const size_t n = tern_session_kernels(p->session, ran, KERNELS);
+    const json_t *names = receipt_at(p->receipt, "kernels"); /* not in receipts of answers */
+    const size_t n = names != NULL ? tern_session_kernels(p->session, ran, KERNELS) : 0;
     bool known[KERNELS] = {false};
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
@@ -419,27 +412,26 @@ static void check_kernels(const replay *p) {
 static tern_status run(replay *p, replay_report *report, tern_error *err) {
     rerun_result result;
     char text[160];
-    recorded_form form = {0};
-    tern_status status = recorded_form_open(p->model, p->receipt, &form, err);
-    if (form.state != NULL) {
-        p->plan.mask = tern_grammar_mask;
-        p->plan.mask_user = form.state;
+    tern_status status = recorded_form_open(p->model, p->receipt, &p->form, err);
+    if (p->form.state != NULL) {
+        p->plan.ask.mask = tern_grammar_mask;
+        p->plan.ask.user = p->form.state;
     }
     if (status == TERN_OK)
         status = receipt_rerun(p->session, &p->plan, &result, err);
-    recorded_form_close(&form);
     if (status != TERN_OK)
         return status;
     if (result.part == RERUN_SAME) {
-        check_text(p, &result);
+        check_text(p);
         check_kernels(p);
     } else {
-        rerun_describe(&result, text, sizeof text);
+        rerun_describe(&p->plan, &result, text, sizeof text);
         receipt_find(p->found, "%s", text);
     }
+    check_fingerprint(p);
     report_kernels(p, report);
     report->threads = tern_session_threads(p->session);
-    report->digests = p->plan.n_points;
+    report->digests = p->plan.digest != NULL ? 1 : p->plan.n_points;
     return TERN_OK;
 }
 
@@ -478,11 +470,10 @@ static int replay_all(replay *p, replay_report *report) {
         check_weights(p);
         done = check_accuracy(p, &err);
     }
-    const bool answer = receipt_at(p->receipt, "output.hidden_sha256") != NULL;
-    if (done == TERN_OK && !answer)
+    if (done == TERN_OK)
         done = open_session(p, &err);
     if (done == TERN_OK)
-        done = answer ? run_answer(p, report, &err) : run(p, report, &err);
+        done = run(p, report, &err);
     return done == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
@@ -499,5 +490,8 @@ int receipt_replay(const json_t *receipt, const char *path, const options *o, re
     free(p.tokens);
     free(p.points);
     free(p.bias);
+    free(p.stop_tokens);
+    free(p.stop_texts);
+    recorded_form_close(&p.form);
     return status;
 }
