@@ -55,7 +55,7 @@ const document_type *receipt_check(const json_t *receipt, receipt_findings *f);
 /* The same in two halves, without digest and signature: first the fields and their types, then the
  * rules between them (only for a document whose fields are right). */
 bool receipt_check_fields(const json_t *receipt, const document_type *type, receipt_findings *f);
-void receipt_check_rules(const json_t *receipt, receipt_findings *f); /* of a run */
+void receipt_check_rules(const json_t *receipt, receipt_findings *f);
 
 /* True for a document of figures: a benchmark, a comparison, perplexities. These are written and
  * sealed like receipts, and checked by lab/verify-figures. */

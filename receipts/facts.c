@@ -130,6 +130,29 @@ json_t *facts_ids(const int32_t *ids, size_t n) {
     return list;
 }
 
+json_t *facts_tokens(const int32_t *ids, size_t n) {
+    char hex[RECEIPT_HEX];
+    facts_hash_ids(ids, n, hex);
+    return json_pack("{s:I, s:s, s:o}", "tokens", (json_int_t)n, "ids_sha256", hex, "ids",
+                     facts_ids(ids, n));
+}
+
+json_t *facts_output(const facts_answer *a) {
+    json_t *root = facts_tokens(a->tokens, a->n_tokens);
+    json_t *texts = json_array();
+    for (size_t i = 0; i < a->n_stop_texts; i++)
+        json_array_append_new(texts, json_string(a->stop_texts[i]));
+    json_object_set_new(root, "stop", json_string(a->stop));
+    json_object_set_new(root, "max_tokens", json_integer((json_int_t)a->max_tokens));
+    json_object_set_new(root, "ignore_end", json_boolean(a->ignore_end));
+    json_object_set_new(root, "stop_texts", texts);
+    json_object_set_new(root, "drop_space", json_boolean(a->drop_space));
+    if (a->tokenizer != NULL)
+        json_object_set_new(root, "text_sha256",
+                            receipt_hash_text(a->tokenizer, a->tokens, a->n_tokens));
+    return root;
+}
+
 /* Every setting must have a member here: a new one changes the size below and must be added. */
 json_t *facts_sampler(const tern_sampler_params *s, uint64_t seed) {
     _Static_assert(sizeof *s == 64, "receipts record every setting of the sampler");

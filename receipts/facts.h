@@ -35,6 +35,22 @@ json_t *facts_now(void);
 /* Ids as an array. */
 json_t *facts_ids(const int32_t *ids, size_t n);
 
+/* The number, digest and list of ids: the members of "prompt" and "output" of every receipt. */
+json_t *facts_tokens(const int32_t *ids, size_t n);
+
+/* "output": an answer, how it was asked for and how it ended. Everything is borrowed. */
+typedef struct facts_answer {
+    const int32_t *tokens; /* [n_tokens] */
+    size_t n_tokens;
+    const char *stop; /* how it ended */
+    size_t max_tokens;
+    bool ignore_end, drop_space;
+    const char *const *stop_texts; /* [n_stop_texts] */
+    size_t n_stop_texts;
+    const tern_tokenizer *tokenizer; /* NULL: there is no text */
+} facts_answer;
+json_t *facts_output(const facts_answer *a);
+
 /* SHA-256 of ids as little-endian 32-bit integers. */
 void facts_hash_ids(const int32_t *ids, size_t n, char hex[RECEIPT_HEX]);
 void facts_hash(const void *bytes, size_t size, char hex[RECEIPT_HEX]);

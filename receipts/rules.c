@@ -103,7 +103,7 @@ static bool is_time(const char *text) {
            minute <= 59 && second <= 60;
 }
 
-void rules_header(const json_t *r, receipt_findings *f) {
+static void check_header(const json_t *r, receipt_findings *f) {
     if (!is_time(rule_text(r, "timestamp"))) {
         receipt_find(f, "timestamp: is \"%.40s\", must be a time of RFC 3339 in UTC",
                      rule_text(r, "timestamp"));
@@ -112,10 +112,6 @@ void rules_header(const json_t *r, receipt_findings *f) {
         receipt_find(f, "compute_path: is \"%.40s\", must be \"real\"",
                      rule_text(r, "compute_path"));
     }
-}
-
-static void check_header(const json_t *r, receipt_findings *f) {
-    rules_header(r, f);
     if (strcmp(rule_text(r, "backend"), "cpu") != 0) {
         receipt_find(f, "backend: is \"%s\", but every kernel of a receipt runs on the cpu",
                      rule_text(r, "backend"));
@@ -144,8 +140,6 @@ static void check_environment(const json_t *r, receipt_findings *f) {
         receipt_find(f, "environment.RAYON_NUM_THREADS: is \"%.20s\", but run.threads is %s",
                      rule_text(r, "environment.RAYON_NUM_THREADS"), threads);
     }
-    rule_positive(r, f, "run.threads");
-    rule_positive(r, f, "machine.cores");
 }
 
 /* ---- model ----------------------------------------------------------------------------------- */
@@ -189,7 +183,7 @@ static void check_formats(const json_t *r, receipt_findings *f) {
     }
 }
 
-void rules_model(const json_t *r, receipt_findings *f) {
+static void check_model(const json_t *r, receipt_findings *f) {
     static const char *const sizes[] = {"file_bytes",          "layers",     "experts",
                                         "hidden_size",         "ffn_size",   "num_attention_heads",
                                         "num_key_value_heads", "head_dim",   "vocab_size",
@@ -338,20 +332,12 @@ static void check_chat(const json_t *r, receipt_findings *f) {
     }
 }
 
-void rules_tokens(const json_t *r, receipt_findings *f) {
+static void check_tokens(const json_t *r, receipt_findings *f) {
     rule_positive(r, f, "prompt.tokens");
     check_ids(r, f, "prompt");
     check_ids(r, f, "output");
     check_stop(r, f);
     check_sampler(r, f);
-}
-
-static void check_run(const json_t *r, receipt_findings *f) {
-    rules_tokens(r, f);
-    rules_form(r, f);
-    rule_positive(r, f, "run.batch");
-    check_points(r, f);
-    check_chat(r, f);
 }
 
 /* ---- everything else ------------------------------------------------------------------------- */
@@ -365,24 +351,43 @@ static void check_cross_validation(const json_t *r, receipt_findings *f) {
     }
 }
 
-void receipt_check_rules(const json_t *receipt, receipt_findings *f) {
-    check_header(receipt, f);
-    rules_kernels(receipt, f);
-    check_environment(receipt, f);
-    rules_places(receipt, f);
-    rules_model(receipt, f);
-    check_run(receipt, f);
-    rules_tests(receipt, f);
-    rules_performance(receipt, f);
-    check_cross_validation(receipt, f);
-    rules_benchmark(receipt, f);
+/* Of an answer without tests of its own: it was repeated before its receipt was made. */
+static void check_repetition(const json_t *r, receipt_findings *f) {
+    if (!rule_flag(r, "test_results.determinism_tests.identical_sequences")) {
+        receipt_find(f, "test_results.determinism_tests.identical_sequences: is false, a request "
+                        "has one answer");
+    }
+    rule_equal_counts(r, f, "test_results.determinism_tests.runs", 2,
+                      "the answer and its repetition");
 }
 
-static void check_rules_of(const json_t *receipt, const document_type *type, receipt_findings *f) {
-    if (type == &document_answer)
-        rules_answer(receipt, f);
+/* Beside its answer a run tells what ran, tests and figures. */
+static void check_run(const json_t *r, receipt_findings *f) {
+    rules_kernels(r, f);
+    check_environment(r, f);
+    rule_positive(r, f, "run.batch");
+    check_points(r, f);
+    check_chat(r, f);
+    rules_tests(r, f);
+    rules_performance(r, f);
+    check_cross_validation(r, f);
+    rules_benchmark(r, f);
+}
+
+void receipt_check_rules(const json_t *r, receipt_findings *f) {
+    check_header(r, f);
+    check_model(r, f);
+    rules_places(r, f);
+    rules_machine(r, f);
+    check_tokens(r, f);
+    rules_form(r, f);
+    rules_accuracy(r, f);
+    rule_positive(r, f, "run.threads");
+    rule_positive(r, f, "machine.cores");
+    if (rule_known(r, "kernels"))
+        check_run(r, f);
     else
-        receipt_check_rules(receipt, f);
+        check_repetition(r, f);
 }
 
 /* Checks that the document's digest is that of its content. */
@@ -412,7 +417,7 @@ const document_type *receipt_check(const json_t *receipt, receipt_findings *f) {
         return type; /* the fields of other versions are unknown */
     }
     if (receipt_check_fields(receipt, type, f))
-        check_rules_of(receipt, type, f);
+        receipt_check_rules(receipt, f);
     check_digest(receipt, f);
     return type;
 }

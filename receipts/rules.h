@@ -25,20 +25,14 @@ bool rule_is_near(double a, double b);
 /* Adds a finding unless the number is above 0. */
 void rule_positive(const json_t *r, receipt_findings *f, const char *path);
 
-void rules_answer(const json_t *r, receipt_findings *f); /* receipts of answers */
-
-/* Rules of the parts that receipts of runs and of answers share. */
-void rules_header(const json_t *r, receipt_findings *f);   /* rules.c: time, compute path */
-void rules_model(const json_t *r, receipt_findings *f);    /* rules.c: sizes and files */
-void rules_tokens(const json_t *r, receipt_findings *f);   /* rules.c: prompt, output, sampler */
-void rules_form(const json_t *r, receipt_findings *f);     /* rules_answer.c */
+void rules_form(const json_t *r, receipt_findings *f);     /* rules_form.c */
 void rules_accuracy(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_machine(const json_t *r, receipt_findings *f);  /* rules_kernels.c */
+void rules_places(const json_t *r, receipt_findings *f);   /* rules_places.c */
 void rules_nodes(const json_t *r, receipt_findings *f);    /* rules_places.c */
 
 /* Rules of receipts of runs. */
 void rules_kernels(const json_t *r, receipt_findings *f);     /* rules_kernels.c */
-void rules_places(const json_t *r, receipt_findings *f);      /* rules_places.c */
 void rules_tests(const json_t *r, receipt_findings *f);       /* rules_figures.c */
 void rules_performance(const json_t *r, receipt_findings *f); /* rules_figures.c */
 void rules_benchmark(const json_t *r, receipt_findings *f);   /* rules_benchmark.c */

@@ -213,7 +213,6 @@ static void check_names(const json_t *r, const named *k, receipt_findings *f) {
     for (size_t i = 0; i < k->n; i++)
         check_name(r, k, i, f);
     check_layout(r, k, f);
-    rules_machine(r, f);
 }
 
 void rules_kernels(const json_t *r, receipt_findings *f) {

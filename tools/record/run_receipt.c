@@ -32,12 +32,6 @@ static json_t *count(uint64_t n) {
     return json_integer((json_int_t)n);
 }
 
-static json_t *hash_of_ids(const int32_t *ids, size_t n) {
-    char hex[RECEIPT_HEX];
-    facts_hash_ids(ids, n, hex);
-    return json_string(hex);
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 static json_t *settings(const receipt_run *run) {
@@ -62,19 +56,16 @@ static json_t *settings(const receipt_run *run) {
 }
 
 static json_t *prompt_json(const prompt *p, const tern_tokenizer *tokenizer) {
-    json_t *root = json_object();
+    json_t *root = facts_tokens(p->ids, p->n);
     char hex[RECEIPT_HEX];
-    set(root, "tokens", count(p->n));
-    if (p->text != NULL) {
-        facts_hash(p->text, p->size, hex);
-        json_t *hash = receipt_hash_text(tokenizer, p->ids, p->n);
-        const char *of_ids = json_string_value(hash);
-        set(root, "text_sha256", json_string(hex));
-        set(root, "text_from_ids", json_boolean(of_ids != NULL && strcmp(of_ids, hex) == 0));
-        json_decref(hash);
-    }
-    set(root, "ids_sha256", hash_of_ids(p->ids, p->n));
-    set(root, "ids", facts_ids(p->ids, p->n));
+    if (p->text == NULL)
+        return root;
+    facts_hash(p->text, p->size, hex);
+    json_t *hash = receipt_hash_text(tokenizer, p->ids, p->n);
+    const char *of_ids = json_string_value(hash);
+    set(root, "text_sha256", json_string(hex));
+    set(root, "text_from_ids", json_boolean(of_ids != NULL && strcmp(of_ids, hex) == 0));
+    json_decref(hash);
     return root;
 }
 
@@ -83,32 +74,24 @@ static json_t *form_json(const form *f) {
 }
 
 static json_t *output_json(const receipt_run *run) {
-    json_t *root = json_object();
+    const together_answer *a = &run->answer->latest;
+    const tern_request *asked = run->request;
     json_t *points = json_array();
-    json_t *texts = json_array();
-    for (size_t i = 0; i < run->request->n_stop_texts; i++) {
-        const char *text = run->request->stop_texts[i];
-        json_array_append_new(texts, json_text(text, strlen(text)));
-    }
+    json_t *root = facts_output(&(const facts_answer){.tokens = a->tokens,
+                                                      .n_tokens = a->n_tokens,
+                                                      .stop = answer_end_name(a->end),
+                                                      .max_tokens = asked->max_tokens,
+                                                      .ignore_end = asked->ignore_end,
+                                                      .drop_space = asked->drop_space,
+                                                      .stop_texts = asked->stop_texts,
+                                                      .n_stop_texts = asked->n_stop_texts,
+                                                      .tokenizer = run->l->tokenizer});
     for (size_t i = 0; i < run->watch->n; i++) {
         json_array_append_new(points, json_pack("{s:I, s:s}", "after",
                                                 (json_int_t)run->watch->points[i].after, "sha256",
                                                 run->watch->points[i].sha256));
     }
-    set(root, "tokens", count(run->answer->latest.n_tokens));
-    set(root, "stop", json_string(answer_end_name(run->answer->latest.end)));
-    set(root, "max_tokens", count(run->request->max_tokens));
-    set(root, "ignore_end", json_boolean(run->request->ignore_end));
-    set(root, "stop_tokens", facts_ids(run->request->stop_tokens, run->request->n_stop_tokens));
-    set(root, "stop_texts", texts);
-    set(root, "drop_space", json_boolean(run->request->drop_space));
-    if (run->l->tokenizer != NULL) {
-        set(root, "text_sha256",
-            receipt_hash_text(run->l->tokenizer, run->answer->latest.tokens,
-                              run->answer->latest.n_tokens));
-    }
-    set(root, "ids_sha256", hash_of_ids(run->answer->latest.tokens, run->answer->latest.n_tokens));
-    set(root, "ids", facts_ids(run->answer->latest.tokens, run->answer->latest.n_tokens));
+    set(root, "stop_tokens", facts_ids(asked->stop_tokens, asked->n_stop_tokens));
     set(root, "logits", points);
     return root;
 }

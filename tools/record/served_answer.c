@@ -20,10 +20,6 @@ static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);
 }
 
-static json_t *count(uint64_t n) {
-    return json_integer((json_int_t)n);
-}
-
 /* ---- facts of all receipts ------------------------------------------------------------------- */
 
 /* Collects the facts that all receipts share; NULL after a complaint. */
@@ -72,24 +68,16 @@ static json_t *run_json(const answer_receipts *a, const receipt_answer *answer) 
     return root;
 }
 
-static json_t *tokens_json(const int32_t *ids, size_t n) {
-    char hex[RECEIPT_HEX];
-    facts_hash_ids(ids, n, hex);
-    return json_pack("{s:I, s:s, s:o}", "tokens", (json_int_t)n, "ids_sha256", hex, "ids",
-                     facts_ids(ids, n));
-}
-
 static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
-    json_t *root = tokens_json(a->tokens, a->n_tokens);
-    json_t *stops = json_array();
-    for (size_t i = 0; i < a->n_stops; i++)
-        json_array_append_new(stops, json_string(a->stops[i]));
-    set(root, "stop", json_string(tern_end_name(a->end)));
-    set(root, "max_tokens", count(a->max_tokens));
-    set(root, "ignore_end", json_boolean(a->ignore_end));
-    set(root, "stop_texts", stops);
-    set(root, "drop_space", json_boolean(a->drop_space));
-    set(root, "text_sha256", receipt_hash_text(r->l->tokenizer, a->tokens, a->n_tokens));
+    json_t *root = facts_output(&(const facts_answer){.tokens = a->tokens,
+                                                      .n_tokens = a->n_tokens,
+                                                      .stop = tern_end_name(a->end),
+                                                      .max_tokens = a->max_tokens,
+                                                      .ignore_end = a->ignore_end,
+                                                      .drop_space = a->drop_space,
+                                                      .stop_texts = a->stops,
+                                                      .n_stop_texts = a->n_stops,
+                                                      .tokenizer = r->l->tokenizer});
     set(root, "hidden_sha256", json_string(a->digest));
     return root;
 }
@@ -118,7 +106,7 @@ json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer) 
     set(receipt, "sampler", facts_sampler(answer->sampling, answer->sampling->seed));
     if (answer->form != NULL)
         set(receipt, "form", json_deep_copy(answer->form));
-    set(receipt, "prompt", tokens_json(answer->prompt, answer->n_prompt));
+    set(receipt, "prompt", facts_tokens(answer->prompt, answer->n_prompt));
     set(receipt, "output", output_json(a, answer));
     return receipt;
 }

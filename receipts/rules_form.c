@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules between the fields of an answer's receipt. */
+/* Rules of the form of an answer. */
 
 #include <string.h>
 
@@ -23,22 +23,4 @@ void rules_form(const json_t *r, receipt_findings *f) {
         receipt_find(f, "form.calls.tags: has no call");
     if (rule_flag(r, "output.ignore_end"))
         receipt_find(f, "output.ignore_end: must be false for an answer in a form");
-}
-
-void rules_answer(const json_t *r, receipt_findings *f) {
-    rules_header(r, f);
-    rules_model(r, f);
-    rules_places(r, f);
-    rules_machine(r, f);
-    rules_tokens(r, f);
-    rules_accuracy(r, f);
-    rules_form(r, f);
-    rule_positive(r, f, "run.threads");
-    rule_positive(r, f, "machine.cores");
-    if (!rule_flag(r, "test_results.determinism_tests.identical_sequences")) {
-        receipt_find(f, "test_results.determinism_tests.identical_sequences: is false, a request "
-                        "has one answer");
-    }
-    rule_equal_counts(r, f, "test_results.determinism_tests.runs", 2,
-                      "the answer and its repetition");
 }
