@@ -146,7 +146,6 @@ json_t *facts_output(const facts_answer *a) {
     json_object_set_new(root, "max_tokens", json_integer((json_int_t)a->max_tokens));
     json_object_set_new(root, "ignore_end", json_boolean(a->ignore_end));
     json_object_set_new(root, "stop_texts", texts);
-    json_object_set_new(root, "drop_space", json_boolean(a->drop_space));
     if (a->tokenizer != NULL)
         json_object_set_new(root, "text_sha256",
                             receipt_hash_text(a->tokenizer, a->tokens, a->n_tokens));

@@ -44,7 +44,7 @@ typedef struct facts_answer {
     size_t n_tokens;
     const char *stop; /* how it ended */
     size_t max_tokens;
-    bool ignore_end, drop_space;
+    bool ignore_end;
     const char *const *stop_texts; /* [n_stop_texts] */
     size_t n_stop_texts;
     const tern_tokenizer *tokenizer; /* NULL: there is no text */

@@ -37,7 +37,7 @@ static const receipt_field *find(const check *c, const char *path, const receipt
     for (const receipt_field *f = parent != NULL ? parent + 1 : c->type->fields; f < end; f++) {
         if (n > 0 && strncmp(f->path, parent->path, n) != 0)
             return NULL;
-        if (strcmp(f->path + n, path + n) == 0)
+        if (strcmp(f->path + n, path + n) == 0 && document_has(c->type, f))
             return f;
     }
     return NULL;
@@ -149,7 +149,8 @@ static void check_missing(const check *c, const json_t *object, const place *at)
     const size_t n = strlen(at->path);
     for (size_t i = 0; i < c->type->n; i++) {
         const receipt_field *f = &c->type->fields[i];
-        if (n > 0 && (strncmp(f->path, at->path, n) != 0 || f->path[n] != '.'))
+        if (!document_has(c->type, f) ||
+            (n > 0 && (strncmp(f->path, at->path, n) != 0 || f->path[n] != '.')))
             continue;
         const char *key = f->path + n + (n > 0);
         const bool direct = strpbrk(key, ".*[") == NULL;

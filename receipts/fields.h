@@ -3,8 +3,9 @@
 #define TERN_RECEIPTS_FIELDS_H
 
 /*
- * The kinds of receipts, each with the table of its fields (fields_run.c, fields_answer.c).
- * fields.c checks receipts against the tables, schema.c writes them as JSON Schemas.
+ * The kinds of receipts, and the table of their fields (fields_table.c). A run has all that an
+ * answer has, and tells what ran, tests and figures. fields.c checks receipts against the tables,
+ * schema.c writes them as JSON Schemas.
  */
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ typedef struct receipt_field {
     field_type type;
     bool optional;
     const char *words; /* TEXT: the allowed values, separated by spaces */
+    unsigned kinds;    /* bits 1 << document_kind of the kinds that have it; 0: all */
 } receipt_field;
 
 typedef enum document_kind {
@@ -43,11 +45,17 @@ typedef struct document_type {
     const char *name;   /* "receipt", "answer" */
     const char *schema; /* the value of "$schema" */
     const char *title;  /* a few words */
-    const receipt_field *fields;
+    document_kind kind;
+    const receipt_field *fields; /* [n] of all kinds */
     size_t n;
 } document_type;
 
 extern const document_type document_run, document_answer;
+
+/* True if documents of the type have the field. The fields below it are as theirs. */
+static inline bool document_has(const document_type *type, const receipt_field *f) {
+    return f->kinds == 0 || (f->kinds >> type->kind & 1) != 0;
+}
 
 /* The description of a kind. Static storage. */
 const document_type *document_describe(document_kind kind);

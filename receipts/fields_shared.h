@@ -5,13 +5,17 @@
 /* Rows that several tables of fields share (fields.h). Rows below a row follow it. */
 
 #define MUST(path, type)                                                                           \
-    { path, FIELD_##type, false, NULL }
+    { path, FIELD_##type, false, NULL, 0 }
 #define MAY(path, type)                                                                            \
-    { path, FIELD_##type, true, NULL }
+    { path, FIELD_##type, true, NULL, 0 }
 #define CHOICE(path, words)                                                                        \
-    { path, FIELD_TEXT, false, words }
+    { path, FIELD_TEXT, false, words, 0 }
 #define MAY_CHOICE(path, words)                                                                    \
-    { path, FIELD_TEXT, true, words }
+    { path, FIELD_TEXT, true, words, 0 }
+
+/* Of one kind only. */
+#define OF(kind, path, type)                                                                       \
+    { path, FIELD_##type, false, NULL, 1u << DOCUMENT_##kind }
 
 /* clang-format off: one row a line */
 
@@ -93,15 +97,16 @@
 
 /* Further rows of a receipt of tern bench. */
 #define FIGURE_ROWS                                                                                \
-    MAY("benchmark", OBJECT), POINT_ROWS, MUST("benchmark.repeat", COUNT),                         \
-        MUST("benchmark.rss_mib", NUMBER), MAY("benchmark.attention_bytes", COUNT),                \
-        MAY("benchmark.feed_forward_bytes", COUNT), MAY("benchmark.head_bytes", COUNT),            \
-        MAY("benchmark.mb_per_token", NUMBER), MAY("benchmark.bytes_touched", NUMBER),             \
-        MAY("benchmark.coverage", NUMBER), MAY("benchmark.read_low_gbs", NUMBER),                  \
-        MAY("benchmark.read_high_gbs", NUMBER), MAY("benchmark.prefill_gweights", NUMBER),         \
-        MAY("benchmark.decode_gweights", NUMBER), MAY("benchmark.operations_per_byte", NUMBER),    \
-        MAY("benchmark.peak_gmacs", NUMBER), MAY("benchmark.peak_isa", TEXT),                      \
-        MAY("benchmark.peak_unit", TEXT), MAY("benchmark.prefill_peak_fraction", NUMBER),          \
+    {"benchmark", FIELD_OBJECT, true, NULL, 1u << DOCUMENT_RUN}, POINT_ROWS,                       \
+        MUST("benchmark.repeat", COUNT), MUST("benchmark.rss_mib", NUMBER),                        \
+        MAY("benchmark.attention_bytes", COUNT), MAY("benchmark.feed_forward_bytes", COUNT),       \
+        MAY("benchmark.head_bytes", COUNT), MAY("benchmark.mb_per_token", NUMBER),                 \
+        MAY("benchmark.bytes_touched", NUMBER), MAY("benchmark.coverage", NUMBER),                 \
+        MAY("benchmark.read_low_gbs", NUMBER), MAY("benchmark.read_high_gbs", NUMBER),             \
+        MAY("benchmark.prefill_gweights", NUMBER), MAY("benchmark.decode_gweights", NUMBER),       \
+        MAY("benchmark.operations_per_byte", NUMBER), MAY("benchmark.peak_gmacs", NUMBER),         \
+        MAY("benchmark.peak_isa", TEXT), MAY("benchmark.peak_unit", TEXT),                         \
+        MAY("benchmark.prefill_peak_fraction", NUMBER),                                            \
         MAY("benchmark.decode_peak_fraction", NUMBER), MAY("benchmark.load_ms", NUMBER),           \
         MAY("benchmark.first_token_with_load_ms", NUMBER), MAY("benchmark.kv_bytes", COUNT)
 

@@ -453,7 +453,7 @@ class Replay(WithReceipt):
         """An end or a stop that the model did not come to."""
         early = tools.put(self.receipt, ("output", "stop"), "end")
         early["output"]["ignore_end"] = False
-        line = 'output.stop: is "end", but the model goes on'
+        line = 'output.stop: recorded "end", this run ends by'
         self.assertEqual(self.verify(tools.seal(early))[0], 0)
         self.assert_refused(tools.seal(early), line, options=["--replay"])
         path = self.folder / "stopped.json"
@@ -463,7 +463,7 @@ class Replay(WithReceipt):
         self.assertEqual(stopped["output"]["stop"], "stop")
         self.assertEqual(self.verify(stopped, "--replay")[0], 0)
         stopped["output"]["stop_tokens"] = [255 - ninth]
-        line = 'output.stop: is "stop", but the model goes on'
+        line = f"output.ids: {len(stopped['output']['ids'])} were recorded, this run picks {ninth} after them"
         self.assert_refused(tools.seal(stopped), line, options=["--replay"])
 
     def test_settings_matter(self):

@@ -27,11 +27,12 @@ static void line(const schema *s, const char *format, ...) {
     va_end(args);
 }
 
-/* The name of a member ("*" for any) of the object at path `object`; NULL if `path` is not a member
- * of it. */
-static const char *member_of(const char *path, const char *object) {
+/* The name of a member ("*" for any) of the object at path `object`; NULL if the field is not a
+ * member of it. */
+static const char *member_of(const schema *s, const receipt_field *f, const char *object) {
+    const char *path = f->path;
     const size_t n = strlen(object);
-    if (strncmp(path, object, n) != 0 || (n > 0 && path[n] != '.'))
+    if (!document_has(s->type, f) || strncmp(path, object, n) != 0 || (n > 0 && path[n] != '.'))
         return NULL;
     const char *key = path + n + (n > 0);
     return key[0] != '\0' && strpbrk(key, ".[") == NULL ? key : NULL;
@@ -70,7 +71,7 @@ static void print_properties(schema *s, const char *object) {
     const char *comma = "";
     s->depth++;
     for (size_t i = 0; i < s->type->n; i++) {
-        const char *key = member_of(s->type->fields[i].path, object);
+        const char *key = member_of(s, &s->type->fields[i], object);
         if (key != NULL && strcmp(key, "*") != 0) {
             fputs(comma, s->out);
             line(s, "\"%s\": ", key);
@@ -84,7 +85,7 @@ static void print_properties(schema *s, const char *object) {
 static void print_required(const schema *s, const char *object) {
     const char *comma = "";
     for (size_t i = 0; i < s->type->n; i++) {
-        const char *key = member_of(s->type->fields[i].path, object);
+        const char *key = member_of(s, &s->type->fields[i], object);
         if (key != NULL && strcmp(key, "*") != 0 && !s->type->fields[i].optional) {
             fprintf(s->out, "%s\"%s\"", comma, key);
             comma = ", ";

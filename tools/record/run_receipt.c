@@ -82,7 +82,6 @@ static json_t *output_json(const receipt_run *run) {
                                                       .stop = answer_end_name(a->end),
                                                       .max_tokens = asked->max_tokens,
                                                       .ignore_end = asked->ignore_end,
-                                                      .drop_space = asked->drop_space,
                                                       .stop_texts = asked->stop_texts,
                                                       .n_stop_texts = asked->n_stop_texts,
                                                       .tokenizer = run->l->tokenizer});
@@ -91,6 +90,8 @@ static json_t *output_json(const receipt_run *run) {
                                                 (json_int_t)run->watch->points[i].after, "sha256",
                                                 run->watch->points[i].sha256));
     }
+    if (asked->drop_space != options_switch(run->o, OPT_CHAT)) /* not said, it is so for chats */
+        set(root, "drop_space", json_boolean(asked->drop_space));
     set(root, "stop_tokens", facts_ids(asked->stop_tokens, asked->n_stop_tokens));
     set(root, "logits", points);
     return root;

@@ -74,10 +74,10 @@ static json_t *output_json(const answer_receipts *r, const receipt_answer *a) {
                                                       .stop = tern_end_name(a->end),
                                                       .max_tokens = a->max_tokens,
                                                       .ignore_end = a->ignore_end,
-                                                      .drop_space = a->drop_space,
                                                       .stop_texts = a->stops,
                                                       .n_stop_texts = a->n_stops,
                                                       .tokenizer = r->l->tokenizer});
+    set(root, "drop_space", json_boolean(a->drop_space));
     set(root, "hidden_sha256", json_string(a->digest));
     return root;
 }

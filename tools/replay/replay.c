@@ -272,7 +272,7 @@ static bool read_end(replay *p) {
     ask->max_tokens = full ? 0 : most;
     ask->prompt_only = most == 0;
     ask->ignore_end = rule_flag(r, "output.ignore_end");
-    /* Receipts of runs say it since they record it; it was so for chats. */
+    /* Receipts of runs say it only where it is not so for a chat, or so for another prompt. */
     ask->drop_space = receipt_at(r, "output.drop_space") != NULL ? rule_flag(r, "output.drop_space")
                                                                  : rule_flag(r, "run.chat");
     p->plan.end = interrupted ? NULL : stop;
