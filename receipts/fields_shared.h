@@ -13,7 +13,7 @@
 #define MAY_CHOICE(path, words)                                                                    \
     { path, FIELD_TEXT, true, words, 0 }
 
-/* Of one kind only. */
+/* Rows that only one kind has. */
 #define OF(kind, path, type)                                                                       \
     { path, FIELD_##type, false, NULL, 1u << DOCUMENT_##kind }
 

@@ -351,7 +351,7 @@ static void check_cross_validation(const json_t *r, receipt_findings *f) {
     }
 }
 
-/* Of an answer without tests of its own: it was repeated before its receipt was made. */
+/* An answer without tests of its own was repeated before its receipt was made. */
 static void check_repetition(const json_t *r, receipt_findings *f) {
     if (!rule_flag(r, "test_results.determinism_tests.identical_sequences")) {
         receipt_find(f, "test_results.determinism_tests.identical_sequences: is false, a request "
