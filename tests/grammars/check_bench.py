@@ -10,7 +10,7 @@ are too many, once more beginning with that of the file. Masks are not compared 
 bounds, which the two read in ways of their own, nor where properties of several places are those of one object: they
 come in another order.
 
-    check_bench.py --tool build/tests/grammar_tool --folder FOLDER [--every N] [--texts 1] [--prefix NAME]
+    check_bench.py --tool build/tests/grammar_tool --folder FOLDER [--every N] [--texts 1] [--prefix NAME] [--record FILE]
 """
 
 import argparse
@@ -162,6 +162,21 @@ def show(check):
     print(f"{len(check.other)} instances judged in another way, {len(check.wrong)} texts not valid, {len(check.unequal)} schemas with other masks")
 
 
+def record(check, path):
+    """The figures of docs/structured-output.md, as a document of docs/report/counts."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+    import counts
+
+    c = check.counts
+    right, wrong = (c[f"{kind} instances that are texts"] + c[f"{kind} instances that are none"] for kind in ("right", "wrong"))
+    counts.write(path, "schemas of JSONSchemaBench, their instances, and masks beside those of llguidance", figures={
+        "schemas": c["schemas"], "supported": c["supported"], "wrong_instances": wrong,
+        "wrong_that_are_texts": c["wrong instances that are texts"], "right_instances": right,
+        "right_in_some_order": c["right instances that are texts"], "drawn_texts": c["texts validated"],
+        "drawn_that_are_wrong": len(check.wrong), "mask_schemas": c["of these compared with llguidance"],
+        "masks": c["masks compared"], "other_masks": len(check.unequal)})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", required=True)
@@ -171,6 +186,7 @@ def main():
     parser.add_argument("--texts", type=int, default=1)
     parser.add_argument("--prefix", default="")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", metavar="FILE", help="writes what was counted for docs/structured-output.md")
     arguments = parser.parse_args()
     paths = sorted(arguments.folder.glob(f"{arguments.prefix}*.json"))[arguments.start::arguments.every]
     with tempfile.TemporaryDirectory() as folder:
@@ -181,6 +197,8 @@ def main():
             check.file(path)
         check.tern.close()
     show(check)
+    if arguments.record:
+        record(check, arguments.record)
     return 1 if check.wrong or check.unequal or check.other or not paths else 0
 
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares tern's tokenizers with the reference ones on generated texts.
 
-    parity.py --tool build/tests/tokenize_tool [-n 100000] [--seed 1] [--folder FOLDER] [WORD ...]
+    parity.py --tool build/tests/tokenize_tool [-n 100000] [--seed 1] [--folder FOLDER] [--record FILE] [WORD ...]
 
 Vocabularies: that of the small model, some of Unigram and WordPiece that are trained here, those
 that scripts/get-model fetches out of Python packages, and every tokenizer.json (.json, .json.xz) and
 Unigram model of SentencePiece (.model) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those whose
-names contain one. Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
+names contain one. --record writes the table of docs/tokenizers.md (docs/report/counts). Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
 single text has other ids, does not come back although the reference gives it back, or is decoded to
 another text, or when nothing was compared.
 """
@@ -47,7 +47,7 @@ def run_tool(tool, path, texts):
 
 
 def compare(tool, case, count, seed, note=print):
-    """Texts that differ, that tern alone does not give back, that were skipped."""
+    """Of a vocabulary: how many texts were compared, had other ids, were decoded otherwise, come back."""
     from vocabularies import ALPHABET
 
     raw = Texts(seed, case.specials).make(count)
@@ -71,7 +71,22 @@ def compare(tool, case, count, seed, note=print):
                 note(f"  {text!a} is decoded to {back!a}, by the reference to {decoded!a}")
     note(f"{case.name}: {len(texts)} texts, {wrong} with other ids, {lost} decoded otherwise; "
          f"{given_back} come back whole, {count - len(texts)} skipped")  # fmt: skip
-    return wrong, lost, count - len(texts)
+    return len(texts), wrong, lost, given_back
+
+
+def record(path, rows):
+    """The document that lab/pages reads."""
+    counts = load_counts()
+    columns = ["vocabulary", "texts", "other ids", "decoded otherwise", "come back"]
+    counts.write(path, "texts whose ids and decoded forms were compared with the reference tokenizers",
+                 columns=columns, rows=[[name, *map(str, numbers)] for name, *numbers in rows])  # fmt: skip
+
+
+def load_counts():
+    sys.path.insert(0, str(ROOT / "lab"))
+    import counts
+
+    return counts
 
 
 def fetch(name):
@@ -141,17 +156,19 @@ def main():
     parser.add_argument("-n", type=int, default=100000, help="texts for each vocabulary")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", default=os.environ.get("TERN_TEST_TOKENIZERS"))
+    parser.add_argument("--record", metavar="FILE", help="writes what was counted for docs/tokenizers.md")
     parser.add_argument("words", nargs="*", metavar="WORD")
     args = parser.parse_args()
-    bad = total = 0
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         for make in all_cases(folder, args.folder, FETCHED):
             case = make()
             if args.words and not any(w.lower() in case.name.lower() for w in args.words):
                 continue
-            wrong, lost, skipped = compare(args.tool, case, args.n, args.seed, lambda text: print(text, flush=True))
-            bad += wrong + lost
-            total += args.n - skipped
+            rows.append((case.name, *compare(args.tool, case, args.n, args.seed, lambda text: print(text, flush=True))))
+    total, bad = sum(row[1] for row in rows), sum(row[2] + row[3] for row in rows)
+    if args.record:
+        record(args.record, rows)
     print(f"{total} texts, {bad} differences")
     return 1 if bad or total == 0 else 0
 
