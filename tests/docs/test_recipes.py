@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carries out the recipes of the documents on a copy of the tree, builds it and tests it.
 
-A recipe is a block of code below a comment that says where it goes:
-    <!-- recipe: FILE -->                     a new file
-    <!-- recipe: FILE before "LINE" -->       before the first line that begins like that
-    <!-- recipe: FILE instead of "LINE" -->   in place of the first line that begins like that
+A recipe is a block of code below a line that says where it goes, to readers and to this test:
+    **`FILE`**, a new file:
+    **`FILE`**, before the line `LINE`:        the first one that begins like that
+    **`FILE`**, in place of the line `LINE`:   likewise
 
     tests/docs/test_recipes.py --generator-python PYTHON
 """
@@ -27,7 +27,7 @@ import suite
 ROOT = documents.ROOT
 PAGES = [ROOT / "docs" / name for name in ("first-change.md", "adding-a-kernel.md", "adding-an-architecture.md")]
 RECIPE = re.compile(
-    r'<!-- recipe: (\S+)(?: (before|instead of) "([^\n]+)")? -->\n```\w+\n(.*?)```\n', re.S
+    r"\*\*`(\S+)`\*\*, (?:a new file|(before|in place of) the line `([^\n]+)`):\n```\w+\n(.*?)```\n", re.S
 )
 NOT_COPIED = shutil.ignore_patterns("build", "build-*", ".git", ".venv", "out", "gen", "__pycache__")
 TESTS = (
@@ -57,7 +57,7 @@ def apply(recipe: re.Match, tree: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     places = [n for n, one in enumerate(lines) if one.startswith(line)]
     assert places, f"{name} has no line that begins with {line!r}"
-    lines[places[0] : places[0] + (how == "instead of")] = [text]
+    lines[places[0] : places[0] + (how == "in place of")] = [text]
     path.write_text("".join(lines), encoding="utf-8")
 
 
