@@ -360,12 +360,19 @@ static bool is_beside_encoder(const char *name) {
            strcmp(name, "pooler.dense.weight") == 0 || strcmp(name, "pooler.dense.bias") == 0;
 }
 
+/* True for a bias of zeros, which changes nothing: some folders have them for every matrix. */
+static bool is_zero_bias(const safetensors_tensor *t) {
+    const uint8_t *bytes = t->data;
+    return text_ends_with(t->name, "_proj.bias") && t->bytes > 0 && bytes[0] == 0 &&
+           memcmp(bytes, bytes + 1, (size_t)t->bytes - 1) == 0;
+}
+
 /* Checks the tensors that nothing has used: tables that repeat the configuration are fine. */
 static tern_status check_rest(const adding *a, void (*skipped)(const safetensors_tensor *t)) {
     for (size_t i = 0; i < a->files->n; i++) {
         const safetensors_tensor *t = a->files->tensors[i];
         if (a->files->used[i] || text_ends_with(t->name, ".rotary_emb.inv_freq") ||
-            (a->c->arch->encodes && is_beside_encoder(t->name)))
+            is_zero_bias(t) || (a->c->arch->encodes && is_beside_encoder(t->name)))
             continue;
         if (is_float(t->type) || t->type == SAFETENSORS_F64) {
             return tern_fail(a->err, TERN_ERR_ARCH, "%s: tensor %s has no place in architecture %s",

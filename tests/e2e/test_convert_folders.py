@@ -128,6 +128,16 @@ class ConvertFolders(ConvertTest):
         result = tern("convert", model.path, self.dir / "out.gguf", "--force", "--type", "Q8_X")
         self.assert_one_line_error(result, 2, ["--type", "Q8_X"])
 
+    def test_biases_without_a_place(self):
+        """Zeros are left out; anything else is refused by its name."""
+        model = Folder(self.dir / "biased", attention_bias=True)
+        expected = self.bytes_of(model)
+        name = "model.layers.1.self_attn.o_proj.bias"
+        model.tensors[name] = Stored(np.zeros(64))
+        self.assertEqual(self.bytes_of(model), expected)
+        model.tensors[name] = Stored(np.eye(1, 64, 63)[0])
+        self.refused(model, name, "no place")
+
     # ---- the tokenizer ----
 
     def texts(self, document, vocab_size=None, **files):
