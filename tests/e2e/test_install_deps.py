@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/install-deps beside a system of the test's own: what is installed, and who may install."""
+"""scripts/install-deps beside a system of the test's own: what is installed, and who may install; scripts/get-model
+where pip is not installed."""
 
+import importlib.machinery
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
 
 import common
 
@@ -69,6 +76,36 @@ class InstallDeps(common.FolderTest):
             for package in wanted:
                 self.assertTrue(any(line.startswith(f"{package} ") for line in pinned), f"{name}.txt lacks {package}")
         self.assertIn("--require-hashes -r", SCRIPT.read_text())
+
+
+class GetModel(unittest.TestCase):
+    """scripts/get-model on a system that has no pip."""
+
+    def setUp(self):
+        loader = importlib.machinery.SourceFileLoader("get_model", str(common.ROOT / "scripts" / "get-model"))
+        self.script = importlib.util.module_from_spec(importlib.util.spec_from_loader("get_model", loader))
+        sys.dont_write_bytecode = True
+        loader.exec_module(self.script)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.run = folder.name, subprocess.run
+
+    def without_pip(self, command, **options):
+        if command[-1] == "--version":
+            raise FileNotFoundError(command[0])
+        return self.run(command, **options)
+
+    def test_a_pip_of_its_own(self):
+        with mock.patch.object(self.script.subprocess, "run", self.without_pip):
+            command = self.script.pip_command(self.folder)
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+        self.assertIn(self.folder, said)
+
+    def test_neither(self):
+        refuses = mock.Mock(side_effect=subprocess.CalledProcessError(1, "ensurepip"))
+        with mock.patch.object(self.script.subprocess, "run", self.without_pip), mock.patch("venv.create", refuses):
+            with self.assertRaisesRegex(self.script.Failure, "python3-pip, or python3-venv"):
+                self.script.pip_command(self.folder)
 
 
 if __name__ == "__main__":
