@@ -112,7 +112,7 @@ def compare(a: list[float], b: list[float]) -> Estimate:
 
 
 def geometric_mean(estimates: list[Estimate]) -> Estimate:
-    """Of independent ratios: the mean of their logarithms."""
+    """Combines independent ratios by the mean of their logarithms."""
     n = len(estimates)
     parts = [(e.variance / (n * n), e.freedom) for e in estimates]
     return Estimate(math.fsum(e.log for e in estimates) / n, *satterthwaite(parts))

@@ -47,12 +47,12 @@ class Layout:
 
     @property
     def is_ternary(self) -> bool:
-        """Of those that ternary matrices can be packed in."""
+        """True if ternary matrices can be packed in it."""
         return self.input == "token" and self.is_packed
 
     @property
     def bits(self) -> int:
-        """Of a code of plain blocks; 0 for other codes."""
+        """Bits of a code of plain blocks; 0 for other codes."""
         return {"nibbles": 4, "fives": 5, "bytes": 8}.get(self.codes, 0)
 
 

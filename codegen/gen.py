@@ -268,7 +268,7 @@ def outputs(spec: table.Spec) -> dict[str, str]:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether this program wrote a file: nothing else is ever removed, whatever --out says."""
+    """True if this program wrote a file: nothing else is ever removed, whatever --out says."""
     with path.open("rb") as file:
         head = file.read(256).decode("utf-8", "replace")
     of_row = "Generated from row" in head and "of kernels/kernels.toml" in head

@@ -68,7 +68,7 @@ class Place:
             self.find(f"{name}: is {value:.9g}, must be {expected:.9g}: {why}")
 
     def equal(self, path: str, expected: int, why: str) -> None:
-        """Of counts, which nothing rounds."""
+        """Adds a finding unless a count is exactly this: nothing rounds counts."""
         value = self.at(path)
         if value is not None and value != expected:
             self.find(f"{path}: is {value}, must be {expected}: {why}")
@@ -110,7 +110,7 @@ def nulls(value, path: str = ""):
 
 
 def check_fields(doc: Place, kind: str) -> bool:
-    """Whether all are there and of their types; null are those alone that the document lists."""
+    """True if all are there and of their types; null are those alone that the document lists."""
     before = len(doc.found)
     doc.found += (line.removeprefix("$.") for line in json_schema.problems(doc.value, schema(kind)))
     if len(doc.found) > before:
@@ -223,7 +223,7 @@ def check_machine(doc: Place) -> None:
 
 
 def may_be_gone(name: str, sets) -> bool:
-    """Whether a kernel of an earlier table may have had the name: one of an operation, for a set that the machine
+    """True if a kernel of an earlier table may have had the name: one of an operation, for a set that the machine
     has. Measurements are not repeated, so that it is gone does not matter to them."""
     isa = name.rpartition("_")[2]
     has_set = isa in sets if sets is not None else isa in table()[0].isas

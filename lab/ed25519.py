@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an Ed25519 signature is good (RFC 8032, section 5.1.7). Nothing here is secret, so nothing hides its time."""
+"""Verifies Ed25519 signatures (RFC 8032, section 5.1.7). Nothing here is secret, so nothing hides its time."""
 
 import hashlib
 
@@ -44,7 +44,7 @@ BASE = point_of((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
 
 
 def verifies(key, message, signature):
-    """Of bytes; ValueError for a key or signature that is none."""
+    """True if the signature of these bytes is good; ValueError for a malformed key or signature."""
     if len(key) != 32 or len(signature) != 64:
         raise ValueError("a key has 32 bytes, a signature 64")
     at, s = point_of(key), int.from_bytes(signature[32:], "little")

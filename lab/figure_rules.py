@@ -281,13 +281,13 @@ def check_side(doc: Place, which: str) -> None:
 
 
 def pairs(a: list[float], b: list[float]):
-    """Of runs that went in turns: value i of both sides was measured one right after the other."""
+    """Ratios of runs that went in turns: value i of both sides was measured one right after the other."""
     of_pairs = median([y / x for x, y in zip(a, b)])
     return stats.compare_pairs(a, b), of_pairs, "the geometric mean of b / a", "Student", "the median of b / a"
 
 
 def independent(a: list[float], b: list[float]):
-    """Of sides that were measured each by itself: nothing belongs together, and one may have more."""
+    """Ratios of sides that were measured one after the other: nothing belongs together, and one may have more."""
     why = "the geometric mean of b over that of a"
     return stats.compare(a, b), median(b) / median(a), why, "Welch", "the median of b over that of a"
 

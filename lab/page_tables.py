@@ -153,7 +153,7 @@ def bandwidth_of(b: dict) -> list[str]:
 
 
 def after_its_prompt(b: dict) -> bool:
-    """Whether decoding began where the prompt ended: what a reader of "decode" expects."""
+    """True if decoding began where the prompt ended: what a reader of "decode" expects."""
     return b["depth"] == b["prompt_tokens"]
 
 

@@ -52,7 +52,7 @@ def functions(output: str) -> dict[str, Outcome]:
 
 
 def outcomes(case: xml.Element) -> list[Outcome]:
-    """Of the functions of a program, or of the program."""
+    """Results of a program's functions, or of the program itself."""
     name, output = case.get("name", ""), case.findtext("system-out") or ""
     result = of_program(case)
     parts = list(functions(output).values())

@@ -178,7 +178,7 @@ def changed_at(text, at):
 
 
 def seen(path, text, entry):
-    """Whether a check of this file fails with the page as `text`."""
+    """True if a check of this file fails with the page as `text`."""
     if page_figures.marked(text, value) != text:
         return True
     new, gone = differences(path, text, entry)

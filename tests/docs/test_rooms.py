@@ -44,7 +44,7 @@ def includes_outside(name: str, text: str, rooms: set[str]) -> list[str]:
 
 
 def one_by_one(numbers):
-    """As `sum` of floats was before."""
+    """Adds floats as `sum` did before."""
     total = 0.0
     for number in numbers:
         total += number

@@ -59,7 +59,7 @@ class ConvertFolders(ConvertTest):
         return file.to_bytes()
 
     def pair(self, kind, first, second, **both):
-        """Whether folders with two configurations, and the same weights, become the same file."""
+        """True if folders with two configurations and the same weights become the same file."""
         models = [Folder(self.dir / "pair", kind, **{"tie_word_embeddings": False, **both}) for _ in range(2)]
         for model, change in zip(models, (first, second), strict=True):
             model.config |= change

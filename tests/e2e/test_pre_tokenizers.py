@@ -106,7 +106,7 @@ class PreTokenizers(common.TernTest):
 
 
 def name_of_whole(names):
-    """Whether a rule takes pieces that are tokens whole."""
+    """True if a rule takes pieces that are tokens whole."""
     return names.split()[0] in ("llama-bpe", "youtu", "tekken", "minicpm5")
 
 

@@ -109,7 +109,7 @@ ATTACKS = {
 
 
 class Framing:
-    """Of one kind of connection."""
+    """Sends requests over one kind of connection."""
 
     def replies(self, request):
         """Statuses and bodies of all replies, until the server ends the connection."""
@@ -154,7 +154,7 @@ class Framing:
                 self.assertEqual(found, [200, 400])
 
     def test_refusals_are_counted(self):
-        """As requests that have no route."""
+        """They count like requests that have no route."""
         def refused():
             return self.server.metrics().get('tern_http_replies_total{code="400"}', 0.0)
 

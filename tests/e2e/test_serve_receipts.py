@@ -169,7 +169,7 @@ LEAST = 19  # of priorities
 
 
 def niceness(pid):
-    """Of each thread of a process that is there."""
+    """The niceness of each thread of a process."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:

@@ -224,7 +224,7 @@ class Sparse(common.FolderTest):
                 self.assertTrue(any("_bsr_" in name for name in kernels(folder, isa)))
 
     def test_limits_are_the_measured_ones(self):
-        """Of each machine that was measured the lower one: no slower on any of them."""
+        """The lower limit of each measured machine: no slower on any of them."""
         least, receipts = {}, sorted((common.ROOT / "docs" / "report").glob("sparse-blocks*.json"))
         self.assertGreaterEqual(len(receipts), 2)
         for receipt in map(json.loads, (path.read_text() for path in receipts)):

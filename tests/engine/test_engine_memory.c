@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of an engine give back the memory that they took, however they end. So does the engine. */
+/* Answers of an engine give back the memory that they took, and so does the engine. */
 #include "tests/engine/engine_case.h"
 #include "tests/support/check.h"
 #include "tests/support/failing_malloc.h"

@@ -299,7 +299,7 @@ def spoken(text):
 
 
 def complaints(text, most):
-    """Whether these are lines of the program, from one to so many."""
+    """True if these are lines of the program, from one to so many."""
     lines = own_lines(text)
     return 1 <= len(lines) <= most and all(line.startswith("tern: ") for line in lines) and text.endswith("\n")
 

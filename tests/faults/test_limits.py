@@ -61,7 +61,7 @@ class Limits(unittest.TestCase):
         return False
 
     def starts(self, limits):
-        """Whether the dynamic linker can start the program at all."""
+        """True if the dynamic linker can start the program at all."""
         return tern("--version", limits=limits).returncode == 0
 
     def run_under(self, *limits):

@@ -98,7 +98,7 @@ def processor_seconds(program, path):
 
 
 def was_paused(program, text):
-    """Whether an input seemed to take too long only because the machine did something else meanwhile."""
+    """True if an input seemed to take too long only because the machine did something else meanwhile."""
     written = re.findall(r"Test unit written to (\S*-timeout-\S+)", text)
     paused = bool(written) and processor_seconds(program, written[-1]) < PROCESSOR_SECONDS
     if paused:

@@ -51,7 +51,7 @@ def names_in(schema):
 
 
 def joins(schema):
-    """Whether an object somewhere has properties of several places."""
+    """True if an object somewhere has properties of several places."""
     parts = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else []
     here = isinstance(schema, dict) and ("allOf" in schema or ("properties" in schema and JOINING & schema.keys()))
     return here or any(joins(v) for v in parts)
@@ -103,7 +103,7 @@ class Bench(check_llguidance.Check):
         return self.tern.reads(plain)[1] or (any_order and any(self.found(value, order) for order in self.orders))
 
     def found(self, value, order):
-        """Whether the value is a text in some order of its members, where `order` says which are tried first."""
+        """True if the value is a text in some order of its members, where `order` says which are tried first."""
         self.order = order
         return any(self.tern.reads(text)[1] for text in self.written(value, b"", [MOST_TRIES]))
 

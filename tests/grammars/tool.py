@@ -53,7 +53,7 @@ class Tool:
         return "" if answer == "ok" else answer.removeprefix("no ")
 
     def reads(self, text: bytes) -> tuple[bool, bool]:
-        """Whether the text begins one of the form, and whether it is whole; the vocabulary is that of bytes."""
+        """Says if the text begins one of the form, and if it is whole; the vocabulary is that of bytes."""
         try:
             return True, self.mask(text)[1]
         except ValueError as error:

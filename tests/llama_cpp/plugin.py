@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of pytest: llama.cpp's tests with a server that brings its model along. With ANY_WORDS in the environment, what they
+"""A plugin of pytest: llama.cpp's tests with a server that brings its model along. With ANY_WORDS in the environment, what they
 say of the words of their own model is true of every text."""
 
 import os

@@ -21,7 +21,7 @@ SECONDS = 40
 
 
 def check(address, name):
-    """Whether the server was there for others all the time."""
+    """True if the server was there for others all the time."""
     options, path = PLACES[name]
     command = ["slowhttptest", "-c", "300", "-r", "100", "-l", str(SECONDS), "-p", "5", "-u", address + path, *options]
     out = subprocess.run(command, capture_output=True, text=True, timeout=10 * SECONDS).stdout

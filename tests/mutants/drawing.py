@@ -47,7 +47,7 @@ class Drawn:
 
 
 def room_of(file):
-    """Of a tracked file; None where nothing is drawn."""
+    """The room of a tracked file; None where nothing is drawn."""
     name = str(file)
     if name.startswith(LEFT_OUT):
         return None

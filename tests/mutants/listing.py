@@ -67,7 +67,7 @@ def parts(shown):
 
 
 def rows(text):
-    """Of docs/requirements.md: {"M1": what its last cell names}."""
+    """The rows of docs/requirements.md: {"M1": what its last cell names}."""
     shown = {}
     for line in text.split("\n"):
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]

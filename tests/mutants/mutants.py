@@ -89,7 +89,7 @@ class Baseline:
 
 
 def key_of(mutant, site, tests, work):
-    """Of what a result depends on as far as it is looked at."""
+    """A hash of what a result depends on, as far as it is looked at."""
     digest = hashlib.sha256(json.dumps([asdict(mutant), site.around, tests]).encode())
     for name in tests:
         source = work.tests[name].source(work)
@@ -199,7 +199,7 @@ def summary(results):
 
 
 def check(mutants, options):
-    """Whether each is where it says it is, without building anything."""
+    """Checks that each is where it says it is, without building anything."""
     files, bad = tree.tracked(options.root), 0
     shown = listing.rows((options.root / options.requirements).read_text(encoding="utf-8"))
     everything = {name for tests in shown.values() for name in tests}

@@ -33,7 +33,7 @@ class Place:
         return self.text[self.tokens[first].start : self.tokens[last].end]
 
     def is_value(self, i):
-        """Whether an operator behind token i has a left side."""
+        """True if an operator behind token i has a left side."""
         token = self.tokens[i] if i >= 0 else None
         if token is None or token.kind == "wall":
             return token is not None and token.text.startswith("{{")
@@ -86,7 +86,7 @@ def arithmetic(place):
 
 
 def negated(place):
-    """Of if and while; arms of ?: trade places."""
+    """Negates conditions of if and while; arms of ?: trade places."""
     for i, token in enumerate(place.tokens):
         if token.text in ("if", "while") and not place.python and token.kind == "word":
             end = cut.closing(place.tokens, i + 1) if i + 1 < len(place.tokens) else None
@@ -173,7 +173,7 @@ def deleted(place):
 
 
 def _is_head(tokens, i):
-    """Whether the bracket at i ends `if (...)`, `for (...)` or `while (...)`."""
+    """True if the bracket at i ends `if (...)`, `for (...)` or `while (...)`."""
     depth = 0
     for j in range(i, -1, -1):
         depth += (tokens[j].text == ")") - (tokens[j].text == "(")
@@ -242,7 +242,7 @@ def swapped(place):
 
 
 def _tells_equality(place, i):
-    """Whether the result of the call at token i is only compared with 0, or a truth value."""
+    """True if the result of the call at token i is only compared with 0, or a truth value."""
     end = cut.closing(place.tokens, i + 1)
     after = place.tokens[end + 1].text if end and end + 1 < len(place.tokens) else ""
     return place.tokens[i - 1].text == "!" or after in ("==", "!=")

@@ -34,7 +34,7 @@ def is_python(path, text):
 
 
 def python_spans(text, name):
-    """Of functions, classes and assignments of that name."""
+    """Spans of functions, classes and assignments of that name."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -66,7 +66,7 @@ def c_end(text, start):
 
 
 def c_spans(text, name):
-    """Of functions, tables, enumerations and macros of that name, which begin in the first column."""
+    """Spans of functions, tables, enumerations and macros of that name, which begin in the first column."""
     escaped = re.escape(name)
     for found in re.finditer(rf"^[A-Za-z][^\n;{{}}#]*\b{escaped}\b *(?:\(|\[|=|{{)", text, re.M):
         end = c_end(text, found.start())

@@ -96,7 +96,7 @@ def matches(name, words):
 
 
 def failed_functions(output):
-    """Of cmocka and of unittest."""
+    """Names of failed functions, from the output of cmocka or unittest."""
     names = re.findall(r"^\[  FAILED  \] (?!\d+ test)(.+?)(?:, listed below:)?$", output, re.M)
     names += re.findall(r"^(?:FAIL|ERROR): \w+ \((.+?)\)", output, re.M)
     return list(dict.fromkeys(name for name in names if not re.search(r"test\(s\)$", name)))

@@ -129,7 +129,7 @@ static tern_device_rows head_rows(const pass *p, const heads *h) {
 
 /* Norms the heads, each for itself or all of a row together, if the block does that, then rotates
  * them by the positions of their rows, as layers of this kind do. */
-static void turn(pass *p, const heads *h, const float *each, const float *all) {
+static void rotate(pass *p, const heads *h, const float *each, const float *all) {
     const tern_config *c = p->config;
     const size_t half = c->n_rot / 2;
     const size_t angles = p->weights->layers[p->layer].kind * p->batch->n + h->rows.begin;
@@ -193,10 +193,10 @@ static void rotate_and_store(pass *p) {
     const heads k = {p->s->k, c->n_head_kv, all}, v = {p->s->v, c->n_head_kv, all};
     if (count_of(p->rows) > 0) {
         const tern_device_rows x = head_rows(p, &q);
-        turn(p, &q, l->q_norm, l->q_wide);
+        rotate(p, &q, l->q_norm, l->q_wide);
         watch_below(p, &x, q.count, p->rows.begin, INFINITY, TERN_OVERFLOW_QUERY);
     }
-    turn(p, &k, l->k_norm, l->k_wide);
+    rotate(p, &k, l->k_norm, l->k_wide);
     store(p, &k, false);
     store(p, &v, true);
 }

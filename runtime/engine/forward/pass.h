@@ -146,7 +146,7 @@ static inline wanted wanted_of(const pass *p, size_t layer, tern_block_input inp
 }
 
 /* Transforms norm[T][width] as the next matrices need it: H(signs * x). */
-static inline void turn_rows(pass *p, const wanted *next, const tern_device_rows *x) {
+static inline void rotate_rows(pass *p, const wanted *next, const tern_device_rows *x) {
     if (next->turned.block == 0)
         return;
     if (next->kept) {
@@ -186,7 +186,7 @@ static inline void quantize(pass *p, size_t width, wanted next) {
                                          .d = in->bx_d + first * s->blocks,
                                          .block_sum = in->bx_sum + first * s->blocks,
                                          .d_stride = s->blocks};
-    turn_rows(p, &next, &x);
+    rotate_rows(p, &next, &x);
     make_forms(p, next.forms, &x, &token, &block);
 }
 

@@ -332,8 +332,8 @@ static tern_status read_names(reader *r) {
 /* ---- the model ----------------------------------------------------------------------------- */
 
 /* Sets how rows of that width are turned; `who` is the tensor that reads them. */
-static tern_status turn_width(const reader *r, size_t columns, const char *who,
-                              tern_hadamard *out) {
+static tern_status rotate_width(const reader *r, size_t columns, const char *who,
+                                tern_hadamard *out) {
     const tern_hadamards *h = r->out;
     size_t i = 0;
     if (columns % h->block != 0)
@@ -363,7 +363,7 @@ static size_t columns_of(const tern_config *c, tern_block_input input) {
 }
 
 /* Sets how an input of a block is turned: all matrices that read it must be listed, or none. */
-static tern_status turn_input(const reader *r, uint32_t layer, tern_block_input input) {
+static tern_status rotate_input(const reader *r, uint32_t layer, tern_block_input input) {
     char name[NAME_BYTES], missing[NAME_BYTES] = "", listed[NAME_BYTES] = "";
     size_t n = 0;
     for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
@@ -386,12 +386,12 @@ static tern_status turn_input(const reader *r, uint32_t layer, tern_block_input 
                          "weight_names has %s, but tern turns no rows for experts",
                          tern_gguf_name(r->file), listed);
     r->out->matrices += n;
-    return turn_width(r, columns_of(r->c, input), listed, &r->out->blocks[layer][input]);
+    return rotate_width(r, columns_of(r->c, input), listed, &r->out->blocks[layer][input]);
 }
 
 /* Sets how the embedding and the head are turned. A head that is the embedding reads turned rows if
  * the embedding is turned. */
-static tern_status turn_ends(const reader *r) {
+static tern_status rotate_ends(const reader *r) {
     tern_hadamards *h = r->out;
     const bool tied =
         r->c->arch->embedding_head || tern_gguf_find_tensor(r->file, "output.weight") == NULL;
@@ -402,11 +402,11 @@ static tern_status turn_ends(const reader *r) {
                          tied ? "inverse_weight_names does not have" : "is not the head");
     tern_status status = TERN_OK;
     if (r->embedding_back)
-        status = turn_width(r, r->c->n_embd, "token_embd.weight", &h->embedding);
+        status = rotate_width(r, r->c->n_embd, "token_embd.weight", &h->embedding);
     if (status != TERN_OK || !(tied ? r->embedding_back : r->head))
         return status;
     h->matrices++;
-    return turn_width(r, r->c->n_embd, tied ? "token_embd.weight" : "output.weight", &h->head);
+    return rotate_width(r, r->c->n_embd, tied ? "token_embd.weight" : "output.weight", &h->head);
 }
 
 static tern_status read_all(reader *r) {
@@ -415,9 +415,9 @@ static tern_status read_all(reader *r) {
         return s;
     for (uint32_t layer = 0; layer < r->c->n_layer; layer++)
         for (int input = 0; input < TERN_BLOCK_INPUTS; input++)
-            if ((s = turn_input(r, layer, (tern_block_input)input)))
+            if ((s = rotate_input(r, layer, (tern_block_input)input)))
                 return s;
-    return turn_ends(r);
+    return rotate_ends(r);
 }
 
 tern_status tern_hadamards_read(const tern_gguf *file, const tern_config *c, tern_hadamards *out,
