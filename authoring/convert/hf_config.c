@@ -14,6 +14,9 @@
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 
+/* What to do about weights that another program quantized. */
+#define ELSEWHERE "convert the model that was not quantized, or pull a GGUF file of it"
+
 /* A config.json while it is read; *err keeps the first error. */
 typedef struct reading {
     const char *path;
@@ -439,9 +442,14 @@ static void read_quantization(reading *r, hf_config *c) {
         return;
     }
     const tern_json_value *method = tern_json_get(q, "quant_method");
+    if (method == NULL) {
+        fail_key(r, TERN_ERR_CONFIG, "quantization_config",
+                 "names no method, as of weights that were quantized for MLX: " ELSEWHERE);
+        return;
+    }
     if (!tern_json_is_string(method, "bitnet")) {
-        refuse_value(r, TERN_ERR_CONFIG, "quant_method", method != NULL ? method : q,
-                     "only bitnet is supported");
+        refuse_value(r, TERN_ERR_CONFIG, "quant_method", method,
+                     "only bitnet is supported: " ELSEWHERE);
         return;
     }
     const tern_json_value *layers = tern_json_get(q, "linear_class");

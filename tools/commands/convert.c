@@ -4,9 +4,11 @@
  */
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "authoring/convert/gguf_source.h"
 #include "authoring/convert/hf_metadata.h"
@@ -14,6 +16,7 @@
 #include "tools/answer/recommended.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
+#include "tools/hub/hub_cache.h"
 #include "tools/reformat/command.h"
 
 typedef struct conversion {
@@ -43,17 +46,44 @@ static void drop_source(const convert_tensor *t, void *user) {
     hf_source_drop(t->context);
 }
 
-/* Copies the last part of the folder's path. */
-static void folder_name(const char *path, char *name, size_t size) {
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    size_t begin = end;
+/* Copies size bytes, as far as they fit. */
+static void copy_name(const char *begin, size_t n, char *name, size_t size) {
+    n = n < size ? n : size - 1;
+    memcpy(name, begin, n);
+    name[n] = '\0';
+}
+
+/* Where the last part of path[*end] begins; *end becomes the end without slashes. */
+static size_t last_part(const char *path, size_t *end) {
+    while (*end > 1 && path[*end - 1] == '/')
+        (*end)--;
+    size_t begin = *end;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    const size_t n = end - begin < size ? end - begin : size - 1;
-    memcpy(name, path + begin, n);
-    name[n] = '\0';
+    return begin;
+}
+
+/*
+ * Copies the model's name: the last part of the folder's path, or of a snapshot of the Hub
+ * (models--OWNER--NAME/snapshots/COMMIT) the name of the repository.
+ */
+static void folder_name(const char *path, char *name, size_t size) {
+    size_t end = strlen(path);
+    const size_t begin = last_part(path, &end);
+    copy_name(path + begin, end - begin, name, size);
+    if (!hub_is_commit(name))
+        return;
+    size_t above = begin;
+    const size_t snapshots = last_part(path, &above);
+    size_t top = snapshots;
+    const size_t repository = last_part(path, &top);
+    static const char mark[] = "models--";
+    if (top - repository <= strlen(mark) || memcmp(path + repository, mark, strlen(mark)) != 0)
+        return;
+    size_t own = top;
+    while (own > repository && !(path[own - 1] == '-' && path[own - 2] == '-'))
+        own--;
+    copy_name(path + own, top - own, name, size);
 }
 
 static tern_status read_folder(conversion *c, const options *o, tern_error *err) {
@@ -132,7 +162,13 @@ static tern_status convert(conversion *c, const options *o, tern_error *err) {
 /* True if the source can be converted; for a file a complaint says which command to use. */
 static bool check_source(const char *path, bool to_folder) {
     struct stat info;
-    if (stat(path, &info) != 0) {
+    hub_name hub;
+    if (stat(path, &info) != 0 && hub_name_read(path, &hub)) {
+        complain(
+            "%s: neither a folder nor fetched; `tern pull %s` fetches it from the Hugging Face "
+            "Hub",
+            path, hub.repo);
+    } else if (stat(path, &info) != 0) {
         complain("%s: %s", path, strerror(errno));
     } else if (!S_ISDIR(info.st_mode) && !to_folder) {
         complain("%s: is a file; convert takes the folder of a Hugging Face model, and `tern "
@@ -144,9 +180,7 @@ static bool check_source(const char *path, bool to_folder) {
     return false;
 }
 
-int cmd_convert(const options *o) {
-    if (!convert_has_target(o, "convert"))
-        return EXIT_USAGE;
+static int convert_source(const options *o) {
     if (options_given(o, OPT_DENSE))
         return convert_dense(o);
     if (!check_source(o->operands[0], convert_to_folder(o) || options_switch(o, OPT_PLAN)))
@@ -167,4 +201,16 @@ int cmd_convert(const options *o) {
     hf_tensors_free(&c.tensors);
     hf_files_close(&c.files);
     return done;
+}
+
+int cmd_convert(const options *o) {
+    static char folder[PATH_MAX];
+    hub_name hub;
+    options found = *o;
+    if (!convert_has_target(o, "convert"))
+        return EXIT_USAGE;
+    if (access(o->operands[0], F_OK) != 0 && hub_name_read(o->operands[0], &hub) &&
+        hub_cache_find_folder(&hub, folder))
+        found.operands[0] = folder;
+    return convert_source(&found);
 }

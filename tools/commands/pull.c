@@ -9,8 +9,10 @@
 int cmd_pull(const options *o) {
     hub_name name;
     if (!hub_name_read(o->operands[0], &name)) {
-        complain("pull wants OWNER/NAME, OWNER/NAME:FILE or OWNER/NAME@REVISION:FILE, not '%.100s'",
-                 o->operands[0]);
+        complain(
+            "pull wants OWNER/NAME, OWNER/NAME:FILE, OWNER/NAME@REVISION:FILE or an address of the "
+            "Hub, not '%.100s'",
+            o->operands[0]);
         return EXIT_USAGE;
     }
     return fetch_model(o, &name);

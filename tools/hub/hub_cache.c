@@ -12,6 +12,7 @@
 #include "base/folders.h"
 #include "base/in_file.h"
 #include "base/out_file.h"
+#include "base/word_list.h"
 
 enum { DEEPEST = 8 /* nested folders of a file in a repository */ };
 
@@ -253,6 +254,26 @@ tern_status hub_cache_find(const hub_name *name, char path[PATH_MAX], tern_error
         return TERN_ERR_NAME;
     return meant == 1 ? TERN_OK
                       : tern_fail(err, TERN_ERR_IO, "%s: no such model was fetched", name->repo);
+}
+
+bool hub_cache_find_folder(const hub_name *name, char path[PATH_MAX]) {
+    char commit[41];
+    hub_list list = {0};
+    bool described = false, weights = false;
+    if (!find_commit(name, commit) || hub_cache_list(name->repo, &list, NULL) != TERN_OK)
+        return false;
+    for (size_t i = 0; i < list.n; i++) {
+        const hub_entry *e = &list.entries[i];
+        if (strcmp(e->commit, commit) != 0 || strchr(e->file, '/') != NULL)
+            continue;
+        weights = weights || text_ends_with(e->file, ".safetensors");
+        if (strcmp(e->file, "config.json") != 0)
+            continue;
+        described = true;
+        (void)snprintf(path, PATH_MAX, "%.*s", (int)(strrchr(e->path, '/') - e->path), e->path);
+    }
+    hub_list_free(&list);
+    return described && weights;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */

@@ -56,6 +56,10 @@ void hub_list_free(hub_list *list);
 TERN_MUST_CHECK tern_status hub_cache_find(const hub_name *name, char path[PATH_MAX],
                                            tern_error *err);
 
+/* The folder of a name's snapshot if it holds a model that `tern convert` reads (config.json and
+ * weights in safetensors); false: it was not fetched. */
+bool hub_cache_find_folder(const hub_name *name, char path[PATH_MAX]);
+
 /* Makes snapshots/COMMIT/FILE, a link to the blob, and refs/REVISION. */
 TERN_MUST_CHECK tern_status hub_cache_link(const char *repository, const char *commit,
                                            const char *file, const char *etag, tern_error *err);

@@ -15,8 +15,20 @@ typedef struct hub_name {
     char file[HUB_FILE_BYTES];         /* a file, or a part of its name; "": none was given */
 } hub_name;
 
-/* False: the text is not such a name. No part of a valid name leads out of a folder. */
+/*
+ * Reads a name, or an address of the Hub's pages and files: https://huggingface.co/OWNER/NAME,
+ * also with /tree/REVISION, /blob/REVISION/FILE or /resolve/REVISION/FILE, and the short
+ * hf.co/OWNER/NAME:FILE. False: the text is neither. No part of a valid name leads out of a folder.
+ */
 bool hub_name_read(const char *text, hub_name *out);
+
+enum { HUB_WHOLE_BYTES = HUB_REPO_BYTES + HUB_REVISION_BYTES + HUB_FILE_BYTES + 2 };
+
+/* Writes a name as hub_name_read takes it. */
+void hub_name_write(const hub_name *name, char out[HUB_WHOLE_BYTES]);
+
+/* The part of OWNER/NAME after the slash. */
+const char *hub_short_name(const hub_name *name);
 
 /* True if a file's name in a repository is a path below it: no "..", no control characters. */
 bool hub_file_is_sound(const char *file);
@@ -24,7 +36,8 @@ bool hub_file_is_sound(const char *file);
 /* True if a text is 40 lower-case hexadecimal digits. */
 bool hub_is_commit(const char *text);
 
-/* True for a GGUF model; of a split model only for the first part. */
+/* True for a GGUF model; of a split model only for the first part. Not for what lies beside models:
+ * projectors of images (mmproj) and tables of importance (imatrix). */
 bool hub_is_model(const char *file);
 
 /* For a first part "...-00001-of-0000N.gguf": hub_parts returns N, and hub_part writes the name of

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tools/cli/output.h"
-#include "tools/hub/hub_name.h"
+#include "tools/hub/hub_cache.h"
 
 enum { HINT_BYTES = 400, BEGINNING = 64 };
 
@@ -42,6 +42,20 @@ static const char *fetched_name(const char *path) {
     return NULL;
 }
 
+/* A model of the Hub: it has to be fetched, or what was fetched has to be converted. */
+static void hint_hub(const hub_name *name, char *hint) {
+    char whole[HUB_WHOLE_BYTES], folder[PATH_MAX];
+    hub_name_write(name, whole);
+    if (name->file[0] == '\0' && hub_cache_find_folder(name, folder))
+        (void)snprintf(hint, HINT_BYTES,
+                       "its weights in safetensors were fetched; `tern convert %.150s %.100s.gguf` "
+                       "makes a model of them",
+                       whole, hub_short_name(name));
+    else
+        (void)snprintf(hint, HINT_BYTES, "`tern pull %.300s` fetches it from the Hugging Face Hub",
+                       whole);
+}
+
 static void hint_missing(const char *path, bool may_be_prompt, char *hint) {
     char longer[PATH_MAX];
     const int n = snprintf(longer, sizeof longer, "%s.gguf", path);
@@ -53,8 +67,7 @@ static void hint_missing(const char *path, bool may_be_prompt, char *hint) {
         (void)snprintf(hint, HINT_BYTES, "`%s %s` fetches it and prints the path of its file",
                        get_model(), name);
     } else if (hub_name_read(path, &hub) && (hub.file[0] != '\0' || !ends_in(path, ".gguf"))) {
-        (void)snprintf(hint, HINT_BYTES, "`tern pull %.300s` fetches it from the Hugging Face Hub",
-                       path);
+        hint_hub(&hub, hint);
     } else if (may_be_prompt && !ends_in(path, ".gguf")) {
         (void)snprintf(hint, HINT_BYTES,
                        "the first argument is the model's file, and a prompt alone needs -p");

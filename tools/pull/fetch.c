@@ -16,6 +16,7 @@
 #include "base/in_file.h"
 #include "base/json_tree/read.h"
 #include "base/json_tree/write.h"
+#include "base/word_list.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/hub/hub_cache.h"
@@ -383,7 +384,17 @@ static int fetch_parts(const hub *h, const char *file) {
     return status;
 }
 
-/* True for weights and the files that `tern convert` reads with them. */
+/* True for a folder's file that `tern convert` reads: how vectors are pooled, further templates. */
+static bool belongs_in_folder(const char *file) {
+    static const char templates[] = "chat_templates/";
+    const char *base = file_base_name(file);
+    return (file[0] >= '0' && file[0] <= '9' && strcmp(base, "config.json") == 0 &&
+            strchr(file, '/') + 1 == base) ||
+           (strncmp(file, templates, strlen(templates)) == 0 && text_ends_with(file, ".jinja"));
+}
+
+/* True for weights and the files that `tern convert` reads with them. Other folders hold other
+ * forms of the same model. */
 static bool belongs_to_weights(const char *file) {
     static const char *const endings[] = {".safetensors",
                                           ".safetensors.index.json",
@@ -394,32 +405,78 @@ static bool belongs_to_weights(const char *file) {
                                           "special_tokens_map.json",
                                           "added_tokens.json",
                                           "vocab.json",
-                                          "merges.txt"};
-    const size_t size = strlen(file);
+                                          "merges.txt",
+                                          "modules.json",
+                                          ".jinja"};
     if (strchr(file, '/') != NULL)
-        return false; /* folders hold other forms of the same model */
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t n = strlen(endings[i]);
-        if (size >= n && strcmp(file + size - n, endings[i]) == 0)
+        return belongs_in_folder(file);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (text_ends_with(file, endings[i]))
             return true;
-    }
     return false;
 }
 
-static int fetch_weights(const hub *h) {
-    int status = EXIT_DONE;
-    size_t found = 0;
-    for (size_t i = 0; i < h->n_files; i++)
-        found += strstr(h->files[i], ".safetensors") != NULL && belongs_to_weights(h->files[i]);
-    if (found == 0) {
+/* What a repository without GGUF files holds. */
+typedef struct holdings {
+    size_t weights;    /* files of weights of the model */
+    bool adapter;      /* changes to another model's weights */
+    bool consolidated; /* the weights once more, as their makers' own program wants them */
+} holdings;
+
+static bool is_consolidated(const char *file) {
+    return strncmp(file, "consolidated", strlen("consolidated")) == 0;
+}
+
+static bool is_adapter(const char *file) {
+    return strncmp(file, "adapter_", strlen("adapter_")) == 0;
+}
+
+static holdings look(const hub *h) {
+    holdings found = {0};
+    for (size_t i = 0; i < h->n_files; i++) {
+        const char *file = h->files[i];
+        const bool weights = strchr(file, '/') == NULL && text_ends_with(file, ".safetensors");
+        found.adapter = found.adapter || (weights && is_adapter(file));
+        found.consolidated = found.consolidated || (weights && is_consolidated(file));
+        found.weights += weights && !is_adapter(file) && !is_consolidated(file);
+    }
+    return found;
+}
+
+/* Says why a repository cannot be used. */
+static int refuse_repository(const hub *h, const holdings *found) {
+    if (found->adapter)
+        complain("%s: is an adapter (LoRA), which changes another model: merge it into that model "
+                 "with peft, and `tern convert` the folder that comes out",
+                 h->name->repo);
+    else
         complain("%s: it has no model that tern reads, neither *.gguf nor *.safetensors",
                  h->name->repo);
-        return EXIT_FAILED;
+    return EXIT_FAILED;
+}
+
+static int fetch_weights(const hub *h) {
+    const holdings found = look(h);
+    int status = EXIT_DONE;
+    if (found.weights == 0 && !found.consolidated)
+        return refuse_repository(h, &found);
+    for (size_t i = 0; i < h->n_files && status == EXIT_DONE; i++) {
+        const char *file = h->files[i];
+        const bool beside = is_adapter(file) || (is_consolidated(file) && found.weights > 0);
+        if (belongs_to_weights(file) && !beside)
+            status = fetch_file(h, file);
     }
-    for (size_t i = 0; i < h->n_files && status == EXIT_DONE; i++)
-        if (belongs_to_weights(h->files[i]))
-            status = fetch_file(h, h->files[i]);
     return status;
+}
+
+/* Says what to do with what was fetched. */
+static void tell_next(const hub *h, bool weights) {
+    char whole[HUB_WHOLE_BYTES];
+    hub_name_write(h->name, whole);
+    if (weights)
+        remark("next: tern convert %s %s.gguf\n", whole, hub_short_name(h->name));
+    else
+        remark("next: tern run -m %s -p TEXT\n", whole);
 }
 
 static int fetch_chosen(const hub *h) {
@@ -442,8 +499,7 @@ static int fetch_chosen(const hub *h) {
     if (status == EXIT_DONE) {
         out_print("%s/snapshots/%s%s%s\n", h->repository, h->commit, weights ? "" : "/",
                   weights ? "" : h->files[found]);
-        if (weights && wants_remarks(options_switch(h->o, OPT_VERBOSE)))
-            remark("tern convert makes a model of this folder\n");
+        tell_next(h, weights);
     }
     return status;
 }

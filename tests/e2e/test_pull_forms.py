@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern pull, convert and run beside a Hub with repositories in the forms that people publish: each runs, or one line says what
+it is and what to do."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import common
+import gguf_edit
+import suite
+from common import tern, tern_json, tern_text
+from hub_server import COMMIT, Hub
+
+suite.need("numpy", "gguf")
+
+from hf_folder import Folder, byte_tokenizer  # noqa: E402
+
+TOKENIZER = byte_tokenizer([("h", "e")], {"<|end|>": True})
+POOLING = "sentence_transformers.sentence_transformer.modules.pooling.Pooling"
+MODULES = [
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": POOLING},
+    {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.base.modules.normalize.Normalize"},
+]
+QUANTIZED = {"gptq": {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}},
+             "awq": {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}},
+             "mlx": {"quantization": {"group_size": 64, "bits": 4}, "quantization_config": {"group_size": 64, "bits": 4}}}
+
+
+class PullForms(common.TernTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = Path(folder.name)
+        self.gguf = Path(common.small_model()).read_bytes()
+        self.hub = Hub({})
+        self.addCleanup(self.hub.stop)
+        self.env = {"HF_ENDPOINT": self.hub.url, "HF_HUB_CACHE": str(self.dir / "hub"), "HOME": folder.name, "HF_TOKEN": "",
+                    "HF_HOME": "", "HF_TOKEN_PATH": str(self.dir / "token"), "HF_HUB_OFFLINE": "", "no_proxy": "*", "NO_PROXY": "*"}
+        if "made without libcurl" in self.pull("a/b").stderr.decode():
+            self.skipTest("built without libcurl")
+
+    def pull(self, name):
+        return tern("pull", name, env=self.env)
+
+    def folder(self, kind="LlamaForCausalLM", files=1, **config):
+        """The files of a folder as transformers writes it."""
+        model = Folder(self.dir / "folder", kind, vocab_size=300, tie_word_embeddings=True, **config)
+        if kind.endswith("Model"):
+            model.tensors = {n.removeprefix("model."): t for n, t in model.tensors.items()}
+        held = {path.name: path.read_bytes() for path in model.write(files).iterdir()}
+        return held | {"tokenizer.json": json.dumps(TOKENIZER).encode(), "README.md": b"# a model"}
+
+    def next_command(self, name):
+        """Pulls what the repository has; the words of the command that tern ends with."""
+        result = self.pull(name)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        last = result.stderr.decode().splitlines()[-1]
+        self.assertTrue(last.startswith("next: tern "), last)
+        return last.removeprefix("next: tern ").split(), Path(result.stdout.decode().strip())
+
+    def runs(self, name):
+        words, path = self.next_command(name)
+        self.assertEqual((words[0], words[-2:]), ("run", ["-p", "TEXT"]))
+        return tern_text(*words[:-1], "Once upon", "-n", 4, env=self.env), path
+
+    def converts(self, name):
+        """Follows what pull and run say; the model's path."""
+        words, path = self.next_command(name)
+        missing = tern("run", "-m", name, "-p", "x", env=self.env)
+        self.assert_one_line_error(missing, 1, ["`tern " + " ".join(words) + "` makes a model"])
+        result = tern(*words, cwd=self.dir, env=self.env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        out = self.dir / words[-1]
+        self.assertEqual(gguf_edit.read(out).text("general.name"), name.split("/")[1])
+        return out, path
+
+    def says(self, name, *words):
+        """The repository is refused in one line, before its weights are fetched."""
+        self.assert_one_line_error(self.pull(name), 1, [name, *words])
+        self.assertEqual(self.hub.stored, [])
+
+    def test_safetensors_in_parts(self):
+        self.hub.files["one/sharded"] = self.folder(files=3)
+        out, path = self.converts("one/sharded")
+        self.assertEqual(path.name, COMMIT)
+        self.assertEqual(len(tern_json("run", "-m", out, "-p", "he", "-n", 3)["tokens"]), 3)
+
+    def test_consolidated_weights_are_not_fetched_twice(self):
+        held = self.folder(files=2)
+        self.hub.files["one/mistral"] = held | {"consolidated.safetensors": b"x" * 1000, "params.json": b"{}"}
+        _, path = self.converts("one/mistral")
+        self.assertFalse((path / "consolidated.safetensors").exists())
+
+    def test_templates_of_their_own(self):
+        jinja = {"chat_template.jinja": b"{{ messages[0].content }}", "chat_templates/tool_use.jinja": b"{{ tools }}", "notes/x.jinja": b""}
+        self.hub.files["one/chat"] = self.folder() | jinja
+        _, path = self.converts("one/chat")
+        self.assertEqual((path / "chat_template.jinja").read_bytes(), jinja["chat_template.jinja"])
+        self.assertTrue((path / "chat_templates" / "tool_use.jinja").exists())
+        self.assertFalse((path / "notes").exists())
+
+    def test_embedding_models(self):
+        held = self.folder("Qwen3Model")
+        held |= {"modules.json": json.dumps(MODULES).encode(), "1_Pooling/config.json": b'{"pooling_mode": "lasttoken"}',
+                 "onnx/model.safetensors": b"other"}
+        self.hub.files["one/vectors"] = held
+        out, path = self.converts("one/vectors")
+        self.assertFalse((path / "onnx").exists())
+        said = json.loads(tern_text("embed", "-m", out, "-p", "hello"))
+        self.assertEqual(len(said["embedding"]), 64)
+
+    def test_several_quants(self):
+        self.hub.files["one/quants"] = {"x-Q8_0.gguf": self.gguf, "x-Q4_K_M.gguf": self.gguf + b" ", "README.md": b""}
+        result = self.pull("one/quants")
+        self.assertEqual((result.returncode, b"which one" in result.stderr), (2, True))
+        self.assertIn("x-Q8_0.gguf", str(self.runs("one/quants:Q8_0")[1]))
+
+    def test_what_lies_beside_models_is_not_one(self):
+        beside = {"mmproj-model-f16.gguf": b"GGUF", "x.imatrix.gguf": b"GGUF", "imatrix.dat": b"x", "x-mmproj.gguf": b"GGUF"}
+        self.hub.files["one/vision"] = {"x-Q8_0.gguf": self.gguf} | beside
+        self.assertEqual(self.runs("one/vision")[1].name, "x-Q8_0.gguf")
+        self.hub.files["one/eyes"] = beside
+        self.hub.stored.clear()
+        self.says("one/eyes", "no model")
+
+    def test_adapters(self):
+        self.hub.files["one/lora"] = {"adapter_config.json": b'{"peft_type": "LORA"}', "adapter_model.safetensors": b"x" * 100,
+                                      "tokenizer.json": b"{}"}
+        self.says("one/lora", "adapter (LoRA)", "merge")
+        self.hub.files["one/merged"] = self.folder() | {"adapter_model.safetensors": b"x"}
+        _, path = self.converts("one/merged")
+        self.assertFalse((path / "adapter_model.safetensors").exists())
+
+    def test_other_quantizations(self):
+        for kind, config in QUANTIZED.items():
+            with self.subTest(kind=kind):
+                held = self.folder(**config)
+                self.hub.files[f"one/{kind}"] = held
+                words, _ = self.next_command(f"one/{kind}")
+                self.assert_one_line_error(tern(*words, cwd=self.dir, env=self.env), 1, ["quant", "convert the model that was not quantized"])
+
+    def test_weights_of_pytorch(self):
+        self.hub.files["one/old"] = {"config.json": b"{}", "pytorch_model.bin": b"PK"}
+        self.says("one/old", "neither *.gguf nor *.safetensors")
+
+    def test_gated(self):
+        self.hub.files["one/gated"] = {"x.gguf": self.gguf}
+        self.hub.token = "hf_secret"
+        self.says("one/gated", "401", "HF_TOKEN")
+        self.env["HF_TOKEN"] = "hf_secret"
+        self.runs("one/gated")
+
+    def test_addresses(self):
+        self.hub.files["one/quants"] = {"x-Q8_0.gguf": self.gguf, "sub/x-Q4_0.gguf": self.gguf}
+        expected, _ = self.runs("one/quants:x-Q8_0.gguf")
+        for address in ("https://huggingface.co/one/quants/blob/main/x-Q8_0.gguf", "hf.co/one/quants:Q8_0",
+                        "https://huggingface.co/one/quants/resolve/main/x-Q8_0.gguf?download=true",
+                        f"huggingface.co/one/quants/tree/{COMMIT}:Q8_0", "https://hf.co/one/quants/tree/main/sub/"):
+            with self.subTest(address=address):
+                self.assertEqual(self.runs(address)[0], expected)
+                self.assertEqual(tern_text("run", "-m", address, "-p", "Once upon", "-n", 4, env=self.env), expected)
+        for address in ("https://huggingface.co/one", "https://huggingface.co/", "https://example.org/one/quants", "hf.co/one/x/commits/main",
+                        "https://huggingface.co/one/quants/blob/main/../../x", "hf.co/one/x/tree/"):
+            with self.subTest(address=address):
+                self.assert_one_line_error(self.pull(address), 2, ["OWNER/NAME"])
+
+    def test_nothing_was_fetched(self):
+        self.assert_one_line_error(tern("convert", "one/none", self.dir / "x.gguf", env=self.env), 1, ["`tern pull one/none` fetches it"])
+
+
+if __name__ == "__main__":
+    common.main()
