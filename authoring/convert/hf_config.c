@@ -14,7 +14,7 @@
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
 
-/* What to do about weights that another program quantized. */
+/* Advice about weights that another program quantized. */
 #define ELSEWHERE "convert the model that was not quantized, or pull a GGUF file of it"
 
 /* A config.json while it is read; *err keeps the first error. */

@@ -53,7 +53,7 @@ static void copy_name(const char *begin, size_t n, char *name, size_t size) {
     name[n] = '\0';
 }
 
-/* Where the last part of path[*end] begins; *end becomes the end without slashes. */
+/* Returns where the last part of path[*end] begins; *end becomes the end without slashes. */
 static size_t last_part(const char *path, size_t *end) {
     while (*end > 1 && path[*end - 1] == '/')
         (*end)--;

@@ -83,7 +83,7 @@ static bool read_name(const char *text, hub_name *out) {
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* What follows the Hub's host in an address; NULL: the text is not one. */
+/* Returns what follows the Hub's host in an address; NULL: the text is not one. */
 static const char *path_of(const char *text) {
     static const char *const schemes[] = {"https://", "http://"};
     static const char *const hosts[] = {"huggingface.co/", "www.huggingface.co/", "hf.co/"};

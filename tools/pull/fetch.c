@@ -416,7 +416,7 @@ static bool belongs_to_weights(const char *file) {
     return false;
 }
 
-/* What a repository without GGUF files holds. */
+/* The files of a repository without GGUF files, counted. */
 typedef struct holdings {
     size_t weights;    /* files of weights of the model */
     bool adapter;      /* changes to another model's weights */
