@@ -108,7 +108,7 @@ def format_facts(fmt: Format, layout: Layout) -> dict[str, object]:
     """Members of tern_format_facts, kernels/facts.h."""
     halves = fmt.halves
     none = enum("FORMAT", "none")
-    bits = 4 if fmt.levels else layout.bits
+    bits = layout.bits
     plain = initializer({
         "bits": bits,
         "bias": layout.excess,
@@ -161,7 +161,7 @@ def outputs(found: Formats, on_devices: set[str], wrapped) -> dict[str, str]:
         for x in found.layouts.values()
     ]
     packed = [f"TERN_PACKED({x.name})" for x in found.layouts.values() if x.is_packed]
-    plain = [plain_shape(f, found.layouts[f.layout]) for f in found.formats.values() if f.plain and not f.levels]
+    plain = [plain_shape(f, found.layouts[f.layout]) for f in found.formats.values() if f.plain and f.layout == f"{f.name}r16"]
     quantizers = [
         wrapped(f"[TERN_FORMAT_{f.name.upper()}] = {{{initializer(f.quantize)}}},")
         for f in found.formats.values()

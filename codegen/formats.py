@@ -53,7 +53,7 @@ class Layout:
     @property
     def bits(self) -> int:
         """Bits of a code of plain blocks; 0 for other codes."""
-        return {"nibbles": 4, "fives": 5, "bytes": 8}.get(self.codes, 0)
+        return {"nibbles": 4, "levels": 4, "fives": 5, "bytes": 8}.get(self.codes, 0)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Format:
     @property
     def of_rows(self) -> bool:
         """Floats can become it, and its rows can be read one by one: embeddings may have it."""
-        return (bool(self.quantize) or (self.plain and not self.levels)) and self.embed is not None
+        return (bool(self.quantize) or self.plain) and self.embed is not None
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,7 @@ def load_format(name: str, entry: dict, layouts: dict[str, Layout], template_dir
     found = Format(name=name, **facts)
     if found.plain:
         check_plain(where, found, layouts[found.layout])
+    check_levels(where, found, layouts[found.layout])
     return found
 
 
@@ -178,10 +179,7 @@ def load_int8(where: str, entry: dict) -> tuple[int, int]:
 def check_plain(where: str, fmt: Format, layout: Layout) -> None:
     """What the generic code of plain blocks takes for granted."""
     fields = len(fmt.halves)
-    if fmt.levels:
-        check_levels(where, fmt, layout)
-        return
-    if layout.name != f"{fmt.name}r16":
+    if layout.name != f"{fmt.name}r16" and not fmt.levels:
         raise SpecError(f"{where}: a plain format has a layout of its own, '{fmt.name}r16'")
     if not layout.bits or layout.scales != ("half", "minimum")[fields - 1] or fmt.block != BLOCK:
         raise SpecError(f"{where}: plain blocks have 32 nibbles, fives or bytes, and the f16 fields of their layout")
@@ -193,12 +191,12 @@ def check_plain(where: str, fmt: Format, layout: Layout) -> None:
 
 
 def check_levels(where: str, fmt: Format, layout: Layout) -> None:
-    """Nibbles that stand for signed bytes, which a layout of bytes can hold."""
+    """Formats whose nibbles stand for signed bytes have a layout for such nibbles."""
     bytes_of = all(type(level) is int and -128 <= level < 128 for level in fmt.levels)
-    if len(fmt.levels) != 16 or len(set(fmt.levels)) != 16 or not bytes_of:
-        raise SpecError(f"{where}: key 'levels' must be sixteen different signed bytes")
-    if (layout.codes, layout.scales) != ("bytes", "half") or (fmt.block, fmt.bytes) != (BLOCK, 18):
-        raise SpecError(f"{where}: levels are of blocks of 32 in 18 bytes, in a layout of bytes with one scale")
+    if fmt.levels and (len(fmt.levels) != 16 or not bytes_of):
+        raise SpecError(f"{where}: key 'levels' must be sixteen signed bytes")
+    if bool(fmt.levels) != (layout.codes == "levels"):
+        raise SpecError(f"{where}: key 'levels' belongs to formats in layouts whose codes are levels, and they need it")
 
 
 def load_foreign(name: str, entry: dict) -> Foreign:

@@ -31,6 +31,7 @@ class Op:
     type: str  # of its function: tern_<type>_fn
     parts: tuple[str, ...] = ()  # of several functions: <row>_<part>, tern_<type>_<part>_fn
     devices: bool = False  # no processor has rows of it
+    of_weights: bool = False  # its formats are those of kernels/formats.toml
 
 
 TILES = {"rows": (1, 2, 4, 8, 16, 32, 64), "tokens": (1, 2, 4, 8, 12, 16, 32)}
@@ -148,7 +149,8 @@ def load_op(
     check_test(where, name, entry["test"], template_dir.parent / "tests")
     tiled = entry.get("tiled", False)
     parts = tuple(as_list(where, "parts", entry["parts"])) if "parts" in entry else ()
-    return Op(name, templates, tiled, entry["test"], entry.get("type", name), parts, devices)
+    by_table = named == "template_by"
+    return Op(name, templates, tiled, entry["test"], entry.get("type", name), parts, devices, by_table)
 
 
 def check_test(where: str, op: str, name: str, folder: Path) -> None:
@@ -172,7 +174,7 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
     op = spec.ops.get(entry["op"])
     if op is None:
         raise SpecError(f"{where}: unknown op '{entry['op']}'")
-    formats = list_formats(where, entry, spec) if "format" in entry else [None]
+    formats = list_formats(where, entry, op, spec) if "format" in entry else [None]
     isas = list_isas(where, entry, spec)
     ahead_of = load_ahead_of(where, entry, spec)
     rows, tokens = load_tile(where, entry, op)
@@ -198,14 +200,14 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
     return found
 
 
-def list_formats(where: str, entry: dict, spec: Spec) -> list[str]:
-    """Key 'format', each with the formats that are like it."""
+def list_formats(where: str, entry: dict, op: Op, spec: Spec) -> list[str]:
+    """Key 'format', in operations on weights each with the formats that are like it."""
     known = spec.weights.formats
     formats: list[str] = []
     for name in as_list(where, "format", entry["format"]):
         if name not in known:
             raise SpecError(f"{where}: unknown format '{name}'")
-        formats += [name, *(fmt.name for fmt in known.values() if fmt.like == name)]
+        formats += [name, *(fmt.name for fmt in known.values() if op.of_weights and fmt.like == name)]
     return as_list(where, "format", formats)
 
 

@@ -24,6 +24,14 @@ static inline void tern_fives(const uint8_t *high, int bias, int8_t codes[32]) {
     }
 }
 
+/* The 32 codes of a block of nibbles that stand for levels. */
+static inline void tern_levels(const uint8_t *nibbles, const int8_t levels[16], int8_t codes[32]) {
+    for (int j = 0; j < 16; j++) {
+        codes[j] = levels[nibbles[j] & 15];
+        codes[j + 16] = levels[nibbles[j] >> 4];
+    }
+}
+
 /* ---- groups of 64 to 256 columns with one scale: blocks s of 32 in them ------------------------
  */
 

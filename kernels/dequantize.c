@@ -18,14 +18,14 @@ static void plain_codes(const tern_plain *p, const uint8_t *block, int8_t codes[
 
     if (p->bits == 5)
         tern_fives(bytes - 4, p->bias, codes);
-    for (int j = 0; p->bits == 4 && j < 16; j++) {
+    if (p->levels != NULL)
+        tern_levels(bytes, p->levels, codes);
+    for (int j = 0; p->bits == 4 && p->levels == NULL && j < 16; j++) {
         codes[j] = (int8_t)((bytes[j] & 15) - p->bias);
         codes[j + 16] = (int8_t)((bytes[j] >> 4) - p->bias);
     }
     if (p->bits == 8)
         memcpy(codes, bytes, TERN_BLOCK);
-    for (int j = 0; p->levels != NULL && j < TERN_BLOCK; j++)
-        codes[j] = p->levels[codes[j]];
 }
 
 static void dequantize_plain(const tern_plain *p, const uint8_t *block, float *y) {

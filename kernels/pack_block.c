@@ -11,10 +11,7 @@
 #include "kernels/packer.h"
 #include "kernels/ternary.h"
 
-enum {
-    SCALES_BYTES = 2 * TERN_ROW_GROUP, /* one f16 for each row of a group */
-    LEVELS_BYTES = 2 + TERN_BLOCK      /* of a block of signed bytes with one scale */
-};
+enum { SCALES_BYTES = 2 * TERN_ROW_GROUP }; /* one f16 for each row of a group */
 
 /* How a block format becomes its R16 layout. */
 typedef struct block_shape {
@@ -95,41 +92,6 @@ static void unpack_block(const block_shape *shape, const uint8_t *packed, size_t
         memcpy(dst + 4 * c, codes + c * TERN_CHUNK_BYTES, 4);
 }
 
-/* A block whose nibbles stand for levels, as one of signed bytes, and back. */
-static void spell_levels(const tern_plain *p, const uint8_t *src, uint8_t *out) {
-    memcpy(out, src, p->codes_at);
-    for (size_t j = 0; j < TERN_BLOCK; j++) {
-        const unsigned nibble = src[p->codes_at + j % 16] >> j / 16 * 4 & 15u;
-        out[p->codes_at + j] = (uint8_t)p->levels[nibble];
-    }
-}
-
-static void find_levels(const tern_plain *p, const uint8_t *src, uint8_t *out) {
-    memcpy(out, src, p->codes_at);
-    memset(out + p->codes_at, 0, 16);
-    for (size_t j = 0; j < TERN_BLOCK; j++) {
-        unsigned nibble = 0;
-        while (nibble < 15 && p->levels[nibble] != (int8_t)src[p->codes_at + j])
-            nibble++;
-        out[p->codes_at + j % 16] = (uint8_t)(out[p->codes_at + j % 16] | nibble << j / 16 * 4);
-    }
-}
-
-/* Levels in the layout of a format of signed bytes: the bytes of its blocks are made first. */
-static void pack_levels(const tern_pack_job *job, const block_shape *shape, size_t row0,
-                        uint8_t *out) {
-    const tern_plain *p = &tern_format_facts_of(job->format)->plain;
-    const size_t bytes = tern_format_describe(job->format)->block_bytes;
-    const size_t blocks = job->cols / TERN_BLOCK;
-
-    for (size_t b = 0; b < blocks; b++, out += packed_block_bytes(shape))
-        for (size_t r = 0; r < tern_pack_group_rows(job, row0); r++) {
-            uint8_t block[LEVELS_BYTES];
-            spell_levels(p, job->file + ((row0 + r) * blocks + b) * bytes, block);
-            pack_block(shape, block, r, out);
-        }
-}
-
 static tern_status pack_group(const tern_pack_job *job, const block_shape *shape, size_t row0,
                               uint8_t *out, tern_error *err) {
     const size_t blocks = job->cols / TERN_BLOCK;
@@ -139,10 +101,6 @@ static tern_status pack_group(const tern_pack_job *job, const block_shape *shape
         return tern_pack_tq(job, row0, out, err);
     if (n < TERN_ROW_GROUP)
         memset(out, 0, job->group_bytes);
-    if (tern_format_facts_of(job->format)->plain.levels != NULL) {
-        pack_levels(job, shape, row0, out);
-        return TERN_OK;
-    }
     for (size_t b = 0; b < blocks; b++, out += packed_block_bytes(shape))
         for (size_t r = 0; r < n; r++)
             pack_block(shape, job->file + ((row0 + r) * blocks + b) * shape->file_bytes, r, out);
@@ -157,17 +115,10 @@ static void unpack_matrix(const tern_pack_job *job, const block_shape *shape, co
         tern_unpack_tq(job, packed, file);
         return;
     }
-    const tern_plain *p = &tern_format_facts_of(job->format)->plain;
-    const size_t bytes = tern_format_describe(job->format)->block_bytes;
     for (size_t row = 0; row < job->rows; row++) {
         const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
-        for (size_t b = 0; b < blocks; b++, file += bytes) {
-            uint8_t spelled[LEVELS_BYTES];
-            unpack_block(shape, group + b * packed_block_bytes(shape), row % TERN_ROW_GROUP,
-                         p->levels != NULL ? spelled : file);
-            if (p->levels != NULL)
-                find_levels(p, spelled, file);
-        }
+        for (size_t b = 0; b < blocks; b++, file += shape->file_bytes)
+            unpack_block(shape, group + b * packed_block_bytes(shape), row % TERN_ROW_GROUP, file);
     }
 }
 

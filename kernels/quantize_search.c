@@ -27,11 +27,25 @@ static double inverse(double scale) {
     return scale != 0.0 ? 1.0 / scale : 0.0;
 }
 
+unsigned tern_nearest_level(const int8_t list[16], float v) {
+    unsigned best = 0;
+    for (unsigned code = 1; code < 16; code++)
+        if (fabsf((float)list[code] - v) < fabsf((float)list[best] - v))
+            best = code;
+    return best;
+}
+
 /* The value of the next code, in scales. */
 static double level_of(const tern_search_run *run, size_t j, double id, int zero) {
+    if (run->list != NULL)
+        return run->list[tern_nearest_level(run->list, (float)((double)run->x[j] * id))];
     const double code = (double)run->x[j] * id + zero + 0.5;
     const double most = run->levels - 1;
     return (code < 0.0 ? 0 : code > most ? most : (int)code) - zero;
+}
+
+static double weight_of(const tern_search_run *run, size_t j) {
+    return run->w != NULL ? (double)run->w[j] : 1.0;
 }
 
 /* The scale of least squares for the codes that another one gives; 0 where they are all zero. */
@@ -39,7 +53,7 @@ static double refit(const tern_search_run *run, int zero, double scale, double *
     const double id = inverse(scale);
     double xc = 0.0, cc = 0.0;
     for (size_t j = 0; j < run->n; j++) {
-        const double c = level_of(run, j, id, zero), wc = (double)run->w[j] * c;
+        const double c = level_of(run, j, id, zero), wc = weight_of(run, j) * c;
         xc += (double)run->x[j] * wc;
         cc += c * wc;
     }
@@ -59,7 +73,7 @@ static double error_of(const tern_search_run *run, int zero, double scale) {
     double error = 0.0;
     for (size_t j = 0; j < run->n; j++) {
         const double off = scale * level_of(run, j, id, zero) - (double)run->x[j];
-        error += (double)run->w[j] * off * off;
+        error += weight_of(run, j) * off * off;
     }
     return error;
 }
@@ -83,15 +97,39 @@ static float store(const tern_search_run *run, const choice *best, uint8_t half[
     return tern_f16_load(half);
 }
 
-float tern_search_scale(const tern_search_run *run, int zero, uint8_t half[2]) {
-    choice best = {.gain = 0.0, .zero = zero};
-    double farthest = 0.0, narrowed = WIDEST;
+static double farthest_of(const tern_search_run *run) {
+    double farthest = 0.0;
     for (size_t j = 0; j < run->n; j++)
         if (fabs((double)run->x[j]) > fabs(farthest))
             farthest = (double)run->x[j];
-    consider(run, zero, farthest / -zero, &best);
+    return farthest;
+}
+
+/* The scale that makes the farthest value the level `end`, and guesses around it. */
+static void consider_end(const tern_search_run *run, int zero, int end, choice *best) {
+    const double whole = farthest_of(run) / end;
+    double narrowed = WIDEST;
+    consider(run, zero, whole, best);
     for (int g = 0; g < GUESSES; g++, narrowed *= NARROWER)
-        consider(run, zero, narrowed * farthest / -zero, &best);
+        consider(run, zero, narrowed * whole, best);
+}
+
+float tern_search_scale(const tern_search_run *run, int zero, uint8_t half[2]) {
+    choice best = {.gain = 0.0, .zero = zero};
+    consider_end(run, zero, -zero, &best);
+    return store(run, &best, half);
+}
+
+float tern_search_levels(const tern_search_run *run, uint8_t half[2]) {
+    choice best = {.gain = 0.0};
+    int least = 0, greatest = 0;
+    for (int code = 0; code < 16; code++) {
+        least = run->list[code] < least ? run->list[code] : least;
+        greatest = run->list[code] > greatest ? run->list[code] : greatest;
+    }
+    consider_end(run, 0, least, &best);
+    if (greatest != -least) /* then the other sign has other levels */
+        consider_end(run, 0, greatest, &best);
     return store(run, &best, half);
 }
 

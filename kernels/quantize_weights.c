@@ -154,8 +154,21 @@ static float encode_int8(const float *x, size_t n, int8_t *codes) {
     return scale;
 }
 
+/* Nibbles by the list of levels that they stand for; w as in weigh_block, or NULL. */
+static void encode_levels(const tern_plain *p, const float *x, const float *w, uint8_t *out) {
+    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .list = p->levels};
+    const float id = inverse(tern_search_levels(&run, out));
+    uint8_t *nibbles = out + p->codes_at;
+
+    for (int j = 0; j < TERN_BLOCK / 2; j++)
+        nibbles[j] = (uint8_t)(tern_nearest_level(p->levels, x[j] * id) |
+                               tern_nearest_level(p->levels, x[j + TERN_BLOCK / 2] * id) << 4);
+}
+
 static void encode_plain(const tern_plain *p, const float *x, uint8_t *out) {
-    if (p->bits == 8)
+    if (p->levels != NULL)
+        encode_levels(p, x, NULL, out);
+    else if (p->bits == 8)
         tern_f16_store(out, encode_int8(x, TERN_BLOCK, (int8_t *)out + p->codes_at));
     else if (p->minimum)
         encode_with_minimum(p, x, out);
@@ -336,9 +349,9 @@ static const tern_plain *plain_of(tern_format format) {
     return &tern_format_facts_of(format)->plain;
 }
 
-/* Plain blocks whose codes have a bias: a search can choose their scale by importance. */
+/* Plain blocks whose codes have a bias or levels: a search can choose their scale by importance. */
 static bool weighs_plain(tern_format format) {
-    return plain_of(format)->bias > 0;
+    return plain_of(format)->bias > 0 || plain_of(format)->levels != NULL;
 }
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {
@@ -351,7 +364,7 @@ static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_e
 
 static bool by_blocks(tern_format format) {
     return quantizers[format].block != NULL || quantizers[format].weighed != NULL ||
-           (plain_of(format)->bits > 0 && plain_of(format)->levels == NULL);
+           plain_of(format)->bits > 0;
 }
 
 static void encode_block(tern_format format, const float *x, uint8_t *out) {
@@ -366,7 +379,9 @@ static void encode_block(tern_format format, const float *x, uint8_t *out) {
 }
 
 static void weigh_block(tern_format format, const float *x, const float *w, uint8_t *out) {
-    if (weighs_plain(format))
+    if (plain_of(format)->levels != NULL)
+        encode_levels(plain_of(format), x, w, out);
+    else if (weighs_plain(format))
         weigh_biased(plain_of(format), x, w, out);
     else
         quantizers[format].weighed(x, w, out);

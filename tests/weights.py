@@ -9,7 +9,7 @@ TABLE = tomllib.loads((KERNELS / "formats.toml").read_text(encoding="utf-8"))
 SETS = tomllib.loads((KERNELS / "kernels.toml").read_text(encoding="utf-8"))["isa"]
 
 # Formats in blocks of 32 that the table describes in full, and that floats can become.
-PLAIN = [name for name, entry in TABLE["format"].items() if entry.get("plain") and "levels" not in entry]
+PLAIN = [name for name, entry in TABLE["format"].items() if entry.get("plain")]
 
 # That a ternary matrix can be packed in; the first is the usual one.
 TERNARY_LAYOUTS = [

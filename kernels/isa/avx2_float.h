@@ -252,6 +252,11 @@ static inline vb vb_splat4(const void *p) {
     return _mm256_set1_epi32(four);
 }
 
+static inline vb vb_lookup16(const int8_t *table, vb index) {
+    const __m128i entries = _mm_loadu_si128((const __m128i *)table);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), index);
+}
+
 /* A shuffle sees four bits; the fifth, moved to the top of its byte, chooses between two. */
 static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const __m128i below = _mm_loadu_si128((const __m128i *)table);

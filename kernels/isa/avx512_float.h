@@ -384,6 +384,11 @@ static inline vb vb_join2(vb codes, vb bits, int plane) {
     return _mm512_or_si512(codes, _mm512_and_si512(moved, _mm512_set1_epi8(0x30)));
 }
 
+static inline vb vb_lookup16(const int8_t *table, vb index) {
+    const __m128i entries = _mm_loadu_si128((const __m128i *)table);
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), index);
+}
+
 /* A shuffle sees four bits; the fifth chooses between two. */
 static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const __m512i below = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));

@@ -234,6 +234,26 @@ TERN_VERB int32_t vi_dot_fives(uint32_t codes, uint32_t high, uint2 x) {
     return __dp4a((int32_t)top, (int32_t)x.y, __dp4a((int32_t)low, (int32_t)x.x, 0));
 }
 
+/* What the nibbles of two bytes stand for, each byte's low one first: entries of a table of sixteen bytes. */
+TERN_VERB uint32_t vi_levels4(uint4 table, uint32_t codes) {
+    const uint32_t below = __byte_perm(table.x, table.y, codes & 0x7777u);
+    const uint32_t above = __byte_perm(table.z, table.w, codes & 0x7777u);
+    return __byte_perm(below, above, 0x3210u | (codes & 0x8888u) >> 1); /* bit 3 of a nibble chooses */
+}
+
+/* Like vi_dot_nibbles, of nibbles that stand for the signed bytes of a table. */
+TERN_VERB int32_t vi_dot_levels(uint4 table, uint32_t codes, uint2 x) {
+    const uint32_t first = vi_levels4(table, codes), last = vi_levels4(table, codes >> 16);
+    const int32_t low = __dp4a((int32_t)__byte_perm(first, last, 0x6420), (int32_t)x.x, 0);
+    return __dp4a((int32_t)__byte_perm(first, last, 0x7531), (int32_t)x.y, low);
+}
+
+/* The signed byte that a nibble stands for. */
+TERN_VERB int32_t vi_level(uint4 table, uint32_t nibble) {
+    const uint32_t word = nibble < 8 ? nibble < 4 ? table.x : table.y : nibble < 12 ? table.z : table.w;
+    return (int8_t)(word >> 8 * (nibble & 3));
+}
+
 /* Four signed bytes each. */
 TERN_VERB int32_t vi_dot_bytes(uint32_t codes, uint32_t x) {
     return __dp4a((int32_t)codes, (int32_t)x, 0);

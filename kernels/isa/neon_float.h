@@ -365,6 +365,10 @@ static inline vb vb_join2(vb codes, vb bits, int plane) {
     return vreinterpretq_s8_u8(vsliq_n_u8(vreinterpretq_u8_s8(codes), two, 4));
 }
 
+static inline vb vb_lookup16(const int8_t *table, vb index) {
+    return vqtbl1q_s8(vld1q_s8(table), vreinterpretq_u8_s8(index));
+}
+
 static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const uint8x16x2_t entries = {{vld1q_u8(table), vld1q_u8(table + 16)}};
     return vreinterpretq_s8_u8(vqtbl2q_u8(entries, vreinterpretq_u8_s8(index)));

@@ -274,6 +274,12 @@ static inline vb vb_lookup32(const uint8_t *table, vb index) {
         found |= (vb)table[index >> i & 31] << i;
     return found;
 }
+static inline vb vb_lookup16(const int8_t *table, vb index) {
+    vb found = 0;
+    for (int i = 0; i < 32; i += 8)
+        found |= (vb)(uint8_t)table[index >> i & 15] << i;
+    return found;
+}
 static inline vb vb_set1(int x) {
     return (uint32_t)x * 0x01010101u;
 }

@@ -305,6 +305,10 @@ static inline vb vb_splat4(const void *p) {
     return _mm_shuffle_epi32(load_four(p), 0);
 }
 
+static inline vb vb_lookup16(const int8_t *table, vb index) {
+    return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)table), index);
+}
+
 /* The same as in isa/avx2_float.h. */
 static inline vb vb_lookup32(const uint8_t *table, vb index) {
     const __m128i below = _mm_loadu_si128((const __m128i *)table);

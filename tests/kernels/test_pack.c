@@ -28,13 +28,6 @@ static const plain plains[] = {
 };
 enum { PLAINS = sizeof plains / sizeof *plains };
 
-static const plain *plain_format(tern_format format) {
-    for (size_t i = 0; i < PLAINS; i++)
-        if (plains[i].format == format)
-            return &plains[i];
-    return NULL;
-}
-
 static const plain *plain_layout(tern_layout layout) {
     for (size_t i = 0; i < PLAINS; i++)
         if (plains[i].layout == layout)
@@ -118,11 +111,7 @@ static int file_code(const matmul_case *c, size_t element) {
         return file[element / 128 * 32 + j] >> (6 - 2 * (element % 128 / 32)) & 3;
     if (is_tq(c->format))
         return tq_code(c->format, file + element / 256 * info->block_bytes, element % 256);
-    const int8_t *levels = tern_format_facts_of(c->format)->plain.levels;
-    const uint8_t *nibbles = file + element / 32 * info->block_bytes + 2;
-    if (levels != NULL)
-        return levels[j < 16 ? nibbles[j] & 15 : nibbles[j - 16] >> 4];
-    const plain *p = plain_format(c->format);
+    const plain *p = plain_layout(tern_format_layout(c->format));
     const uint8_t *block = file + element / 32 * p->file_bytes;
     const uint8_t *fifths = block + 2 * p->fields;
     const uint8_t *codes = fifths + 4 * p->fifth;

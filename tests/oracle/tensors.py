@@ -21,6 +21,7 @@ class Format(NamedTuple):
 
 F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 7, 8, 30, 34, 35, 36
 Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
+IQ4_NL = 20
 Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0 = 41, 42, 142, 143, 43
 
 FORMATS = {
@@ -32,6 +33,7 @@ FORMATS = {
     Q5_0: Format("q5_0", 32, 22),
     Q5_1: Format("q5_1", 32, 24),
     Q8_0: Format("q8_0", 32, 34),
+    IQ4_NL: Format("iq4_nl", 32, 18),
     TQ1_0: Format("tq1_0", 256, 54),
     TQ2_0: Format("tq2_0", 256, 66),
     Q4_K: Format("q4_k", 256, 144),
@@ -49,7 +51,7 @@ FORMATS = {
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
 BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
-BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
+BLOCK_FORMATS += (IQ4_NL, Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -108,6 +110,15 @@ def _q5_1(raw, rows, cols):
     high = np.unpackbits(blocks[:, 4:8], axis=1, bitorder="little").astype(np.float64)
     codes = _nibbles(blocks[:, 8:]) + 16 * high
     return (codes * _half(blocks[:, :2]) + _half(blocks[:, 2:4])).reshape(rows, cols)
+
+
+_IQ4_LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float64)
+
+
+def _iq4_nl(raw, rows, cols):
+    blocks = raw.reshape(-1, 18)
+    levels = _IQ4_LEVELS[_nibbles(blocks[:, 2:]).astype(int)]
+    return (levels * _half(blocks[:, :2])).reshape(rows, cols)
 
 
 def _q8_0(raw, rows, cols):
@@ -313,6 +324,7 @@ _DECODERS = {
     Q5_0: _q5_0,
     Q5_1: _q5_1,
     Q8_0: _q8_0,
+    IQ4_NL: _iq4_nl,
     TQ1_0: _tq(TQ1_0),
     TQ2_0: _tq(TQ2_0),
     Q4_K: _q4_k,
