@@ -232,6 +232,40 @@ static void make_q5_k(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block + TERN_Q5_K_HIGH, 160);
 }
 
+/* Codes -4 .. 3 have deviation 2.345; scales of magnitude 16 .. 31, of either sign, 23.95. */
+static void make_q3_k(tern_synth_stream *s, uint8_t *block) {
+    random_bytes(s, block, TERN_Q3_K_SCALES);
+    uint64_t r[2] = {next(s->state), next(s->state)};
+    memset(block + TERN_Q3_K_SCALES, 0, 12);
+    for (size_t i = 0; i < 16; i++, r[i / 8] >>= 8) {
+        const int magnitude = 16 | (int)(r[i / 8] & 15);
+        tern_q3_k_put_scale(block, i, (r[i / 8] & 128) != 0 ? -magnitude : magnitude);
+    }
+    tern_f16_store(block + TERN_Q3_K_D, s->sd / (2.345f * 23.95f) * variation(next(s->state)));
+}
+
+/* Codes 0 .. 3 have deviation 1.118 and mean 1.5; scales 8 .. 15, of 11.73, are the minima too. */
+static void make_q2_k(tern_synth_stream *s, uint8_t *block) {
+    random_bytes(s, block, TERN_Q2_K_D);
+    for (size_t r = 0; r < 16; r++)
+        block[r] = (uint8_t)((8 | (block[r] & 7)) * 0x11);
+    const float d = s->sd / (1.118f * 11.73f) * variation(next(s->state));
+    tern_f16_store(block + TERN_Q2_K_D, d);
+    tern_f16_store(block + TERN_Q2_K_D + 2, 1.5f * d);
+}
+
+/* Levels have deviation 68.4 about their mean; signs of scales make it 0. */
+static void make_iq4_xs(tern_synth_stream *s, uint8_t *block) {
+    random_bytes(s, block, 136);
+    uint64_t r = next(s->state);
+    memset(block, 0, TERN_IQ4_XS_NIBBLES);
+    for (size_t i = 0; i < 8; i++, r >>= 8) {
+        const int magnitude = 16 | (int)(r & 15);
+        tern_iq4_xs_put_scale(block, i, (r & 128) != 0 ? -magnitude : magnitude);
+    }
+    tern_f16_store(block, s->sd / (68.4f * 23.95f) * variation(next(s->state)));
+}
+
 /* Codes -32..31 have deviation 18.5; scales of either sign and magnitude 64..127 have 97.3. */
 static void make_q6_k(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block, TERN_Q6_K_D);
@@ -285,6 +319,8 @@ static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
         [TERN_FORMAT_IQ2_S] = make_iq2_s,   [TERN_FORMAT_Q1_0] = make_q1_0,
         [TERN_FORMAT_Q2_0] = make_q2_0,     [TERN_FORMAT_PQ2_0] = make_q2_0,
         [TERN_FORMAT_PTQ1_0] = make_ptq1_0, [TERN_FORMAT_STQ1_0] = make_stq1_0,
+        [TERN_FORMAT_Q2_K] = make_q2_k,     [TERN_FORMAT_Q3_K] = make_q3_k,
+        [TERN_FORMAT_IQ4_XS] = make_iq4_xs,
     };
     const tern_format_info *info = tern_format_describe(s->format);
     for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes)

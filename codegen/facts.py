@@ -104,6 +104,11 @@ def enum(kind: str, name: str | None) -> str | None:
     return name and f"TERN_{kind}_{name.upper()}"
 
 
+def levels_of(fmt: Format) -> str | None:
+    """An array of C."""
+    return fmt.levels and "(const int8_t[16]){" + ", ".join(map(str, fmt.levels)) + "}"
+
+
 def format_facts(fmt: Format, layout: Layout) -> dict[str, object]:
     """Members of tern_format_facts, kernels/facts.h."""
     halves = fmt.halves
@@ -114,7 +119,7 @@ def format_facts(fmt: Format, layout: Layout) -> dict[str, object]:
         "bias": layout.excess,
         "minimum": "true" if layout.scales == "minimum" else None,
         "codes_at": fmt.bytes - (32 if bits == 8 else 16),
-        "levels": fmt.levels and "(const int8_t[16]){" + ", ".join(map(str, fmt.levels)) + "}",
+        "levels": levels_of(fmt),
     })  # fmt: skip
     return {
         "layout": enum("LAYOUT", fmt.layout),
@@ -128,6 +133,7 @@ def format_facts(fmt: Format, layout: Layout) -> dict[str, object]:
         "int8_from": fmt.int8[0],
         "int8_to": fmt.int8[1],
         "plain": fmt.plain and "{" + plain + ("," if plain.endswith("}") else "") + "}",
+        "levels": not fmt.plain and levels_of(fmt),
     }
 
 

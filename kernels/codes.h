@@ -144,6 +144,78 @@ static inline void tern_k_put_scales(const uint8_t scale[8], const uint8_t min[8
     }
 }
 
+/* ---- IQ4_XS: f16 d, upper bits of scales, lower ones, then 16 bytes of nibbles a sub-block ----- */
+
+enum { TERN_IQ4_XS_UPPER = 2, TERN_IQ4_XS_LOWER = 4, TERN_IQ4_XS_NIBBLES = 8 };
+
+static inline int tern_iq4_xs_scale(const uint8_t *block, size_t s) {
+    const int low = block[TERN_IQ4_XS_LOWER + s / 2] >> 4 * (s % 2) & 15;
+    return (low | (block[TERN_IQ4_XS_UPPER + s / 4] >> 2 * (s % 4) & 3) << 4) - 32;
+}
+
+/* The inverse, where the bits are 0; -32 .. 31. */
+static inline void tern_iq4_xs_put_scale(uint8_t *block, size_t s, int scale) {
+    uint8_t *low = block + TERN_IQ4_XS_LOWER + s / 2, *high = block + TERN_IQ4_XS_UPPER + s / 4;
+    const unsigned six = (unsigned)(scale + 32);
+    *low = (uint8_t)(*low | (six & 15u) << 4 * (s % 2));
+    *high = (uint8_t)(*high | six >> 4 << 2 * (s % 4));
+}
+
+/* ---- Q3_K and Q2_K: sixteen runs r of 16 columns ------------------------------------------------ */
+
+enum {
+    TERN_Q3_K_HIGH = 0, /* bit s of byte l: third bit of column l of sub-block s */
+    TERN_Q3_K_TWOS = 32,
+    TERN_Q3_K_SCALES = 96, /* 12 bytes: 16 low nibbles, then 16 fields of two bits */
+    TERN_Q3_K_D = 108,
+    TERN_Q2_K_TWOS = 16, /* a byte a run precedes: scale low, minimum high */
+    TERN_Q2_K_D = 80
+};
+
+static inline int tern_q3_k_scale(const uint8_t *block, size_t r) {
+    const uint8_t *scales = block + TERN_Q3_K_SCALES;
+    const int low = scales[r % 8] >> 4 * (r / 8) & 15;
+    return (low | (scales[8 + r % 4] >> 2 * (r / 4) & 3) << 4) - 32;
+}
+
+/* The inverse, where the bits are 0; -32 .. 31. */
+static inline void tern_q3_k_put_scale(uint8_t *block, size_t r, int scale) {
+    uint8_t *low = block + TERN_Q3_K_SCALES + r % 8, *high = block + TERN_Q3_K_SCALES + 8 + r % 4;
+    const unsigned six = (unsigned)(scale + 32);
+    *low = (uint8_t)(*low | (six & 15u) << 4 * (r / 8));
+    *high = (uint8_t)(*high | six >> 4 << 2 * (r / 4));
+}
+
+static inline int tern_q2_k_scale(const uint8_t *block, size_t r) {
+    return block[r] & 15;
+}
+
+static inline int tern_q2_k_min(const uint8_t *block, size_t r) {
+    return block[r] >> 4;
+}
+
+/* Four sub-blocks share 32 bytes, each with two bits of them. */
+static inline void tern_k_twos(const uint8_t *twos, size_t s, int8_t codes[32]) {
+    for (int l = 0; l < 32; l++)
+        codes[l] = (int8_t)(twos[32 * (s / 4) + (size_t)l] >> 2 * (s % 4) & 3);
+}
+
+static inline void tern_q2_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    tern_k_twos(block + TERN_Q2_K_TWOS, s, codes);
+}
+
+/* Signed. */
+static inline void tern_q3_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+    tern_k_twos(block + TERN_Q3_K_TWOS, s, codes);
+    for (int l = 0; l < 32; l++)
+        codes[l] = (int8_t)((codes[l] | (block[TERN_Q3_K_HIGH + l] >> s & 1) << 2) - 4);
+}
+
+/* Signed. */
+static inline int tern_q6_k_scale(const uint8_t *block, size_t r) {
+    return (int8_t)block[TERN_Q6_K_SCALES + r];
+}
+
 static inline void tern_q4_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     const uint8_t *nibbles = block + TERN_Q4_K_NIBBLES + 32 * (s / 2);
 

@@ -49,28 +49,67 @@ static void dequantize_minima(const uint8_t *block, size_t s, const int8_t *code
         y[j] = (float)codes[j] * d - m;
 }
 
-static void dequantize_q6_k(const uint8_t *block, size_t s, const int8_t *codes, float *y) {
-    const int8_t *scales = (const int8_t *)block + TERN_Q6_K_SCALES + 2 * s;
-    const float d = tern_f16_load(block + TERN_Q6_K_D);
-
-    for (size_t j = 0; j < TERN_BLOCK; j++)
-        y[j] = (float)codes[j] * (d * (float)scales[j / 16]);
-}
-
-static void dequantize_super(tern_format format, const uint8_t *block, float *y) {
+/* Runs of 16 columns with signed scales: Q6_K and Q3_K. */
+static void dequantize_runs(tern_format format, const uint8_t *block, size_t s, float *y) {
+    const bool six = format == TERN_FORMAT_Q6_K;
+    const float d = tern_f16_load(block + (six ? TERN_Q6_K_D : TERN_Q3_K_D));
     int8_t codes[TERN_BLOCK];
 
-    for (size_t s = 0; s < TERN_SUPER / TERN_BLOCK; s++, y += TERN_BLOCK) {
-        if (format == TERN_FORMAT_Q6_K) {
-            tern_q6_k_codes(block, s, codes);
-            dequantize_q6_k(block, s, codes, y);
-            continue;
-        }
-        if (format == TERN_FORMAT_Q4_K)
-            tern_q4_k_codes(block, s, codes);
-        else
-            tern_q5_k_codes(block, s, codes);
+    if (six)
+        tern_q6_k_codes(block, s, codes);
+    else
+        tern_q3_k_codes(block, s, codes);
+    for (size_t j = 0; j < TERN_BLOCK; j++) {
+        const size_t run = 2 * s + j / 16;
+        const int scale = six ? tern_q6_k_scale(block, run) : tern_q3_k_scale(block, run);
+        y[j] = (float)codes[j] * (d * (float)scale);
+    }
+}
+
+static void dequantize_q2_k(const uint8_t *block, size_t s, float *y) {
+    const float d = tern_f16_load(block + TERN_Q2_K_D);
+    const float dmin = tern_f16_load(block + TERN_Q2_K_D + 2);
+    int8_t codes[TERN_BLOCK];
+
+    tern_q2_k_codes(block, s, codes);
+    for (size_t j = 0; j < TERN_BLOCK; j++) {
+        const float scale = d * (float)tern_q2_k_scale(block, 2 * s + j / 16);
+        y[j] = (float)codes[j] * scale - dmin * (float)tern_q2_k_min(block, 2 * s + j / 16);
+    }
+}
+
+static void dequantize_iq4_xs(const uint8_t *block, size_t s, float *y) {
+    const int8_t *levels = tern_format_facts_of(TERN_FORMAT_IQ4_XS)->levels;
+    const float d = tern_f16_load(block) * (float)tern_iq4_xs_scale(block, s);
+    int8_t codes[TERN_BLOCK];
+
+    tern_levels(block + TERN_IQ4_XS_NIBBLES + TERN_BLOCK / 2 * s, levels, codes);
+    for (size_t j = 0; j < TERN_BLOCK; j++)
+        y[j] = (float)codes[j] * d;
+}
+
+/* Sub-block s of a format with super-blocks. */
+static void dequantize_sub(tern_format format, const uint8_t *block, size_t s, float *y) {
+    int8_t codes[TERN_BLOCK];
+
+    switch (format) {
+    case TERN_FORMAT_IQ4_XS:
+        dequantize_iq4_xs(block, s, y);
+        break;
+    case TERN_FORMAT_Q2_K:
+        dequantize_q2_k(block, s, y);
+        break;
+    case TERN_FORMAT_Q4_K:
+        tern_q4_k_codes(block, s, codes);
         dequantize_minima(block, s, codes, y);
+        break;
+    case TERN_FORMAT_Q5_K:
+        tern_q5_k_codes(block, s, codes);
+        dequantize_minima(block, s, codes, y);
+        break;
+    default:
+        dequantize_runs(format, block, s, y);
+        break;
     }
 }
 
@@ -156,10 +195,14 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
     case TERN_FORMAT_INT4:
         dequantize_int4(block, y);
         break;
+    case TERN_FORMAT_Q2_K:
+    case TERN_FORMAT_Q3_K:
     case TERN_FORMAT_Q4_K:
     case TERN_FORMAT_Q5_K:
     case TERN_FORMAT_Q6_K:
-        dequantize_super(format, block, y);
+    case TERN_FORMAT_IQ4_XS:
+        for (size_t s = 0; s < TERN_SUPER / TERN_BLOCK; s++)
+            dequantize_sub(format, block, s, y + s * TERN_BLOCK);
         break;
     case TERN_FORMAT_Q1_0:
     case TERN_FORMAT_Q2_0:

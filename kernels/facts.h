@@ -31,6 +31,7 @@ typedef struct tern_format_facts {
     uint8_t int8_from;        /* the bytes of a block that are signed */
     uint8_t int8_to;
     tern_plain plain;
+    const int8_t *levels; /* [16] of other formats: what codes stand for; NULL: they are numbers */
 } tern_format_facts;
 
 typedef struct tern_layout_facts {

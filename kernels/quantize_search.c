@@ -8,6 +8,7 @@
 #include "kernels/quantize_search.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/half.h"
@@ -27,18 +28,38 @@ static double inverse(double scale) {
     return scale != 0.0 ? 1.0 / scale : 0.0;
 }
 
-unsigned tern_nearest_level(const int8_t list[16], float v) {
-    unsigned best = 0;
-    for (unsigned code = 1; code < 16; code++)
-        if (fabsf((float)list[code] - v) < fabsf((float)list[best] - v))
-            best = code;
-    return best;
+/* ---- levels -------------------------------------------------------------------------------- */
+
+tern_level_list tern_sort_levels(const int8_t levels[16]) {
+    tern_level_list list;
+    for (int code = 0; code < 16; code++) {
+        int place = code;
+        for (; place > 0 && list.level[place - 1] > levels[code]; place--) {
+            list.level[place] = list.level[place - 1];
+            list.code[place] = list.code[place - 1];
+        }
+        const bool again = place > 0 && list.level[place - 1] == levels[code];
+        list.level[place] = levels[code];
+        list.code[place] = again ? list.code[place - 1] : (uint8_t)code;
+    }
+    for (int i = 0; i < 15; i++)
+        list.middle[i] = 0.5f * (float)(list.level[i] + list.level[i + 1]);
+    return list;
 }
+
+size_t tern_nearest_level(const tern_level_list *list, float v) {
+    size_t place = 0;
+    for (int i = 0; i < 15; i++)
+        place += v > list->middle[i];
+    return place;
+}
+
+/* ---- search -------------------------------------------------------------------------------- */
 
 /* The value of the next code, in scales. */
 static double level_of(const tern_search_run *run, size_t j, double id, int zero) {
     if (run->list != NULL)
-        return run->list[tern_nearest_level(run->list, (float)((double)run->x[j] * id))];
+        return run->list->level[tern_nearest_level(run->list, (float)((double)run->x[j] * id))];
     const double code = (double)run->x[j] * id + zero + 0.5;
     const double most = run->levels - 1;
     return (code < 0.0 ? 0 : code > most ? most : (int)code) - zero;
@@ -120,17 +141,34 @@ float tern_search_scale(const tern_search_run *run, int zero, uint8_t half[2]) {
     return store(run, &best, half);
 }
 
-float tern_search_levels(const tern_search_run *run, uint8_t half[2]) {
+static choice search_levels(const tern_search_run *run) {
+    const int least = run->list->level[0], greatest = run->list->level[15];
     choice best = {.gain = 0.0};
-    int least = 0, greatest = 0;
-    for (int code = 0; code < 16; code++) {
-        least = run->list[code] < least ? run->list[code] : least;
-        greatest = run->list[code] > greatest ? run->list[code] : greatest;
-    }
     consider_end(run, 0, least, &best);
     if (greatest != -least) /* then the other sign has other levels */
         consider_end(run, 0, greatest, &best);
+    return best;
+}
+
+float tern_search_levels(const tern_search_run *run, uint8_t half[2]) {
+    const choice best = search_levels(run);
     return store(run, &best, half);
+}
+
+double tern_search_step(const tern_search_run *run) {
+    return search_levels(run).scale;
+}
+
+void tern_put_levels(const tern_level_list *list, const float *x, double id, uint8_t nibbles[16]) {
+    for (int j = 0; j < 16; j++) {
+        const size_t low = tern_nearest_level(list, (float)((double)x[j] * id));
+        const size_t high = tern_nearest_level(list, (float)((double)x[j + 16] * id));
+        nibbles[j] = (uint8_t)(list->code[low] | list->code[high] << 4);
+    }
+}
+
+double tern_levels_error(const tern_search_run *run, double scale) {
+    return error_of(run, 0, scale);
 }
 
 float tern_search_affine(const tern_search_run *run, int *zero, uint8_t half[2]) {

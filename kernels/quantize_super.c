@@ -13,12 +13,16 @@
 #include <string.h>
 
 #include "kernels/codes.h"
+#include "kernels/facts.h"
 #include "kernels/half.h"
+#include "kernels/quantize_search.h"
 #include "tern/kernels.h"
 
 enum {
     SUBS = TERN_SUPER / TERN_BLOCK,
-    RUN = 16,    /* columns that share a scale in Q6_K */
+    RUNS = 2 * SUBS, /* of 16 columns that share a scale in Q6_K, Q3_K and Q2_K */
+    RUN = 16,
+    UNITS = 3,   /* of d and of dmin of Q2_K that are tried */
     GUESSES = 17 /* steps that are tried: the range in levels - 1 to levels + 1, by eighths */
 };
 
@@ -40,49 +44,58 @@ static double put_half(double value, uint8_t *out) {
     return (double)tern_f16_load(out);
 }
 
+/* Columns that share a scale. */
+typedef struct span {
+    const float *x;
+    const float *w; /* how much the error of each counts, or NULL */
+    int n;
+    int least, top; /* codes */
+} span;
+
 /* How much the error of column j counts. */
-static double weight_of(const float *w, int j) {
-    return w != NULL ? (double)w[j] : 1.0;
+static double weight_of(const span *at, int j) {
+    return at->w != NULL ? (double)at->w[j] : 1.0;
 }
 
-/* Those from column `first` on. */
-static const float *weights_from(const float *w, int first) {
-    return w != NULL ? w + first : NULL;
+/* Span i of a super-block that has `like`'s. */
+static span span_of(const float *x, const float *w, span like, int i) {
+    like.x = x + i * like.n;
+    like.w = w != NULL ? w + i * like.n : NULL;
+    return like;
 }
 
-/* ---- Q4_K and Q5_K: step * code - min ------------------------------------------------------- */
+/* ---- Q4_K, Q5_K and Q2_K: step * code - min ------------------------------------------------- */
 
 typedef struct line {
     double step, min; /* neither is negative */
 } line;
 
-/* The best codes 0..top of a sub-block under a line, and their squared error. */
-static double encode_line(const float *x, const float *w, line at, int top,
-                          uint8_t codes[TERN_BLOCK]) {
+/* The best codes of a span under a line, and their squared error. */
+static double encode_line(const span *s, line at, uint8_t *codes) {
     const double id = inverse(at.step);
     double error = 0.0;
 
-    for (int j = 0; j < TERN_BLOCK; j++) {
-        const int code = nearest(((double)x[j] + at.min) * id, 0, top);
-        const double off = at.step * code - at.min - (double)x[j];
+    for (int j = 0; j < s->n; j++) {
+        const int code = nearest(((double)s->x[j] + at.min) * id, 0, s->top);
+        const double off = at.step * code - at.min - (double)s->x[j];
         codes[j] = (uint8_t)code;
-        error += weight_of(w, j) * off * off;
+        error += weight_of(s, j) * off * off;
     }
     return error;
 }
 
 /* The line of least squares through given codes; its minimum is 0 where it would be negative. */
-static line fit_line(const float *x, const float *w, const uint8_t codes[TERN_BLOCK]) {
+static line fit_line(const span *s, const uint8_t *codes) {
     double n = 0.0, c1 = 0.0, c2 = 0.0, x1 = 0.0, xc = 0.0;
     line fit = {0.0, 0.0};
 
-    for (int j = 0; j < TERN_BLOCK; j++) {
-        const double weight = weight_of(w, j);
+    for (int j = 0; j < s->n; j++) {
+        const double weight = weight_of(s, j);
         n += weight;
         c1 += weight * codes[j];
         c2 += weight * (codes[j] * codes[j]);
-        x1 += weight * (double)x[j];
-        xc += weight * (double)x[j] * codes[j];
+        x1 += weight * (double)s->x[j];
+        xc += weight * (double)s->x[j] * codes[j];
     }
     /* 0 when all codes are equal; with weights nearly so, and then the line's error tells */
     const double spread = n * c2 - c1 * c1;
@@ -95,23 +108,23 @@ static line fit_line(const float *x, const float *w, const uint8_t codes[TERN_BL
     return fit;
 }
 
-/* The line of a sub-block alone: for each guess of the step codes, the line through them. */
-static line search_line(const float *x, const float *w, int top) {
+/* The line of a span alone: for each guess of the step codes, the line through them. */
+static line search_line(const span *s) {
     uint8_t codes[TERN_BLOCK];
     double least = 0.0; /* a minimum cannot lift weights: 0 has a code always */
-    double greatest = (double)x[0];
+    double greatest = (double)s->x[0];
 
-    for (int j = 0; j < TERN_BLOCK; j++) {
-        least = (double)x[j] < least ? (double)x[j] : least;
-        greatest = (double)x[j] > greatest ? (double)x[j] : greatest;
+    for (int j = 0; j < s->n; j++) {
+        least = (double)s->x[j] < least ? (double)s->x[j] : least;
+        greatest = (double)s->x[j] > greatest ? (double)s->x[j] : greatest;
     }
-    line best = {(greatest - least) / top, -least};
-    double best_error = encode_line(x, w, best, top, codes);
+    line best = {(greatest - least) / s->top, -least};
+    double best_error = encode_line(s, best, codes);
     for (int g = 0; g < GUESSES && best_error > 0.0; g++) {
-        const line guess = {(greatest - least) / (top - 1 + g / 8.0), -least};
-        encode_line(x, w, guess, top, codes);
-        const line fit = fit_line(x, w, codes);
-        const double error = encode_line(x, w, fit, top, codes);
+        const line guess = {(greatest - least) / (s->top - 1 + g / 8.0), -least};
+        encode_line(s, guess, codes);
+        const line fit = fit_line(s, codes);
+        const double error = encode_line(s, fit, codes);
         if (error < best_error) {
             best_error = error;
             best = fit;
@@ -120,44 +133,54 @@ static line search_line(const float *x, const float *w, int top) {
     return best;
 }
 
-/* Integers for a line under the stored d and dmin: of the nine next to it those with least error.
- */
-static void round_line(const float *x, const float *w, line at, line unit, int top, uint8_t *scale,
-                       uint8_t *min) {
+/* Integers of a line under the stored d and dmin. */
+typedef struct rounded {
+    uint8_t scale, min;
+    double error;
+} rounded;
+
+/* Of the nine next to it, up to `most`, those with least error. */
+static rounded round_line(const span *s, line at, line unit, int most) {
     const double steps = at.step * inverse(unit.step);
     const double mins = at.min * inverse(unit.min);
     uint8_t codes[TERN_BLOCK];
-    double best = INFINITY;
+    rounded best = {0, 0, INFINITY};
 
-    *scale = *min = 0;
     for (int i = 0; i < 9; i++) {
-        const int s = nearest(steps + i / 3 - 1, 0, 63);
-        const int m = nearest(mins + i % 3 - 1, 0, 63);
-        const line rounded = {unit.step * s, unit.min * m};
-        const double error = encode_line(x, w, rounded, top, codes);
-        if (error < best) {
-            best = error;
-            *scale = (uint8_t)s;
-            *min = (uint8_t)m;
-        }
+        const int scale = nearest(steps + i / 3 - 1, 0, most);
+        const int min = nearest(mins + i % 3 - 1, 0, most);
+        const double error = encode_line(s, (line){unit.step * scale, unit.min * min}, codes);
+        if (error < best.error)
+            best = (rounded){(uint8_t)scale, (uint8_t)min, error};
     }
+    return best;
+}
+
+/* The lines of `count` spans alone, and the largest step and minimum of them. */
+static line search_lines(const float *x, const float *w, span like, int count, line *lines) {
+    line largest = {0.0, 0.0};
+
+    for (int i = 0; i < count; i++) {
+        const span s = span_of(x, w, like, i);
+        lines[i] = search_line(&s);
+        largest.step = fmax(largest.step, lines[i].step);
+        largest.min = fmax(largest.min, lines[i].min);
+    }
+    return largest;
 }
 
 /* d, dmin and the packed scales of a super-block; lines[] are the sub-blocks' as stored. */
-static void put_lines(const float *x, const float *w, int top, uint8_t *block, line lines[SUBS]) {
-    line largest = {0.0, 0.0};
+static void put_lines(const float *x, const float *w, span like, uint8_t *block, line lines[SUBS]) {
+    const line largest = search_lines(x, w, like, SUBS, lines);
     uint8_t scale[SUBS], min[SUBS];
 
-    for (int s = 0; s < SUBS; s++) {
-        lines[s] = search_line(x + s * TERN_BLOCK, weights_from(w, s * TERN_BLOCK), top);
-        largest.step = fmax(largest.step, lines[s].step);
-        largest.min = fmax(largest.min, lines[s].min);
-    }
     const line unit = {put_half(largest.step / 63, block), put_half(largest.min / 63, block + 2)};
-    for (int s = 0; s < SUBS; s++) {
-        round_line(x + s * TERN_BLOCK, weights_from(w, s * TERN_BLOCK), lines[s], unit, top,
-                   scale + s, min + s);
-        lines[s] = (line){unit.step * scale[s], unit.min * min[s]};
+    for (int i = 0; i < SUBS; i++) {
+        const span s = span_of(x, w, like, i);
+        const rounded to = round_line(&s, lines[i], unit, 63);
+        scale[i] = to.scale;
+        min[i] = to.min;
+        lines[i] = (line){unit.step * to.scale, unit.min * to.min};
     }
     tern_k_put_scales(scale, min, block + TERN_K_SCALES);
 }
@@ -168,68 +191,139 @@ static void put_nibbles(const uint8_t codes[TERN_BLOCK], int shift, uint8_t *out
 }
 
 void tern_encode_q4_k(const float *x, const float *w, uint8_t *block) {
+    const span like = {.n = TERN_BLOCK, .top = 15};
     uint8_t codes[TERN_BLOCK];
     line lines[SUBS];
 
     memset(block, 0, 144);
-    put_lines(x, w, 15, block, lines);
-    for (int s = 0; s < SUBS; s++) {
-        encode_line(x + s * TERN_BLOCK, NULL, lines[s], 15, codes);
-        put_nibbles(codes, 4 * (s % 2), block + TERN_Q4_K_NIBBLES + s / 2 * 32);
+    put_lines(x, w, like, block, lines);
+    for (int i = 0; i < SUBS; i++) {
+        const span s = span_of(x, NULL, like, i);
+        encode_line(&s, lines[i], codes);
+        put_nibbles(codes, 4 * (i % 2), block + TERN_Q4_K_NIBBLES + i / 2 * 32);
     }
 }
 
 void tern_encode_q5_k(const float *x, const float *w, uint8_t *block) {
+    const span like = {.n = TERN_BLOCK, .top = 31};
     uint8_t codes[TERN_BLOCK];
     uint8_t *high = block + TERN_Q5_K_HIGH;
     line lines[SUBS];
 
     memset(block, 0, 176);
-    put_lines(x, w, 31, block, lines);
-    for (int s = 0; s < SUBS; s++) {
-        encode_line(x + s * TERN_BLOCK, NULL, lines[s], 31, codes);
-        put_nibbles(codes, 4 * (s % 2), block + TERN_Q5_K_NIBBLES + s / 2 * 32);
+    put_lines(x, w, like, block, lines);
+    for (int i = 0; i < SUBS; i++) {
+        const span s = span_of(x, NULL, like, i);
+        encode_line(&s, lines[i], codes);
+        put_nibbles(codes, 4 * (i % 2), block + TERN_Q5_K_NIBBLES + i / 2 * 32);
         for (int l = 0; l < TERN_BLOCK; l++)
-            high[l] = (uint8_t)(high[l] | codes[l] >> 4 << s);
+            high[l] = (uint8_t)(high[l] | codes[l] >> 4 << i);
     }
 }
 
-/* ---- Q6_K: step * code, code -32..31 --------------------------------------------------------- */
+/* ---- Q2_K ------------------------------------------------------------------------------------ */
 
-/* The best codes of a run of 16 under a step of either sign, as code + 32, and their error. */
-static double encode_run(const float *x, const float *w, double step, uint8_t codes[RUN]) {
+/* Two bits of a run of 16 in their place of 64 bytes; r counts runs. */
+static void put_twos(const uint8_t codes[RUN], int r, uint8_t *twos) {
+    uint8_t *at = twos + r / 8 * 32 + r % 2 * RUN;
+
+    for (int l = 0; l < RUN; l++)
+        at[l] = (uint8_t)(at[l] | (codes[l] & 3) << r / 2 % 4 * 2);
+}
+
+/* The integers of all runs under units that are stored in a block, and the sum of their errors. */
+static double round_runs(const float *x, const float *w, const line lines[RUNS], line unit,
+                         uint8_t *block) {
+    const span like = {.n = RUN, .top = 3};
+    double error = 0.0;
+
+    unit = (line){put_half(unit.step, block + TERN_Q2_K_D),
+                  put_half(unit.min, block + TERN_Q2_K_D + 2)};
+    for (int r = 0; r < RUNS; r++) {
+        const span s = span_of(x, w, like, r);
+        const rounded to = round_line(&s, lines[r], unit, 15);
+        block[r] = (uint8_t)(to.scale | to.min << 4);
+        error += to.error;
+    }
+    return error;
+}
+
+/* Integers of four bits are coarse: smaller units than those that reach the largest are tried. */
+static void choose_units(const float *x, const float *w, const line lines[RUNS], line largest,
+                         uint8_t *block) {
+    uint8_t tried[TERN_Q2_K_D + 4];
+    double best = INFINITY;
+
+    for (int i = 0; i < UNITS * UNITS; i++) {
+        const line unit = {largest.step / (15 + i / UNITS), largest.min / (15 + i % UNITS)};
+        const double error = round_runs(x, w, lines, unit, tried);
+        if (i == 0 || error < best) { /* a unit that is infinite is stored, and refused */
+            best = error;
+            memcpy(block, tried, RUNS);
+            memcpy(block + TERN_Q2_K_D, tried + TERN_Q2_K_D, 4);
+        }
+    }
+}
+
+void tern_encode_q2_k(const float *x, const float *w, uint8_t *block) {
+    const span like = {.n = RUN, .top = 3};
+    line lines[RUNS];
+    uint8_t codes[TERN_BLOCK];
+
+    memset(block, 0, 84);
+    const line largest = search_lines(x, w, like, RUNS, lines);
+    choose_units(x, w, lines, largest, block);
+    const double d = (double)tern_f16_load(block + TERN_Q2_K_D);
+    const double dmin = (double)tern_f16_load(block + TERN_Q2_K_D + 2);
+    for (int r = 0; r < RUNS; r++) {
+        const span s = span_of(x, NULL, like, r);
+        encode_line(&s, (line){d * (block[r] & 15), dmin * (block[r] >> 4)}, codes);
+        put_twos(codes, r, block + TERN_Q2_K_TWOS);
+    }
+}
+
+/* ---- Q6_K and Q3_K: step * code, codes of either sign ---------------------------------------- */
+
+/* The best codes of a run under a step of either sign, less the least, and their error. */
+static double encode_run(const span *s, double step, uint8_t codes[RUN]) {
     const double id = inverse(step);
     double error = 0.0;
 
-    for (int j = 0; j < RUN; j++) {
-        const int code = nearest((double)x[j] * id, -32, 31);
-        const double off = step * code - (double)x[j];
-        codes[j] = (uint8_t)(code + 32);
-        error += weight_of(w, j) * off * off;
+    for (int j = 0; j < s->n; j++) {
+        const int code = nearest((double)s->x[j] * id, s->least, s->top);
+        const double off = step * code - (double)s->x[j];
+        codes[j] = (uint8_t)(code - s->least);
+        error += weight_of(s, j) * off * off;
     }
     return error;
+}
+
+static double largest_of(const span *s) {
+    double largest = 0.0;
+
+    for (int j = 0; j < s->n; j++)
+        if (fabs((double)s->x[j]) > fabs(largest))
+            largest = (double)s->x[j];
+    return largest;
 }
 
 /*
  * The step of a run alone. With the step of least squares, Σxc / Σcc, codes c leave an error of
  * Σxx - (Σxc)^2 / Σcc: the last term is to be large.
  */
-static double search_run(const float *x, const float *w) {
+static double search_run(const span *s) {
+    const double largest = largest_of(s);
     uint8_t codes[RUN];
     double best_gain = 0.0;
     double best = 0.0;
-    double largest = 0.0;
 
-    for (int j = 0; j < RUN; j++)
-        if (fabs((double)x[j]) > fabs(largest))
-            largest = (double)x[j];
     for (int g = 0; g < GUESSES; g++) {
         double xc = 0.0, c2 = 0.0;
-        encode_run(x, w, largest / -(31 + g / 8.0), codes);
+        encode_run(s, largest / (s->least + 1 - g / 8.0), codes);
         for (int j = 0; j < RUN; j++) {
-            const int code = codes[j] - 32;
-            xc += weight_of(w, j) * (double)x[j] * code;
-            c2 += weight_of(w, j) * (code * code);
+            const int code = codes[j] + s->least;
+            xc += weight_of(s, j) * (double)s->x[j] * code;
+            c2 += weight_of(s, j) * (code * code);
         }
         if (xc * xc > best_gain * c2) {
             best_gain = xc * xc / c2;
@@ -239,21 +333,36 @@ static double search_run(const float *x, const float *w) {
     return best;
 }
 
-/* The integer scale of a run under the stored d: of the three next to its step the best. */
-static int round_run(const float *x, const float *w, double step, double d) {
+/* The integer scale of a run under the stored d, from -limit on: of the three next to its step the
+ * best. */
+static int round_run(const span *s, double step, double d, int limit) {
     uint8_t codes[RUN];
     double best = INFINITY;
     int scale = 0;
 
     for (int i = -1; i <= 1; i++) {
-        const int s = nearest(step * inverse(d) + i, -128, 127);
-        const double error = encode_run(x, w, d * s, codes);
+        const int next = nearest(step * inverse(d) + i, -limit, limit - 1);
+        const double error = encode_run(s, d * next, codes);
         if (error < best) {
             best = error;
-            scale = s;
+            scale = next;
         }
     }
     return scale;
+}
+
+/* Steps of all runs alone; the largest becomes -limit. Returns the d that is stored at `half`. */
+static double search_runs(const float *x, const float *w, span like, int limit, uint8_t *half,
+                          double steps[RUNS]) {
+    double largest = 0.0;
+
+    for (int r = 0; r < RUNS; r++) {
+        const span s = span_of(x, w, like, r);
+        steps[r] = search_run(&s);
+        if (fabs(steps[r]) > fabs(largest))
+            largest = steps[r];
+    }
+    return put_half(largest / -limit, half);
 }
 
 /* The codes of a run, half of sub-block s. */
@@ -268,21 +377,79 @@ static void put_run(const uint8_t codes[RUN], int s, int half, uint8_t *block) {
 }
 
 void tern_encode_q6_k(const float *x, const float *w, uint8_t *block) {
-    double steps[2 * SUBS];
-    double largest = 0.0;
+    const span like = {.n = RUN, .least = -32, .top = 31};
+    double steps[RUNS];
     uint8_t codes[RUN];
 
     memset(block, 0, 210);
-    for (int r = 0; r < 2 * SUBS; r++) {
-        steps[r] = search_run(x + r * RUN, weights_from(w, r * RUN));
-        if (fabs(steps[r]) > fabs(largest))
-            largest = steps[r];
-    }
-    const double d = put_half(largest / -128, block + TERN_Q6_K_D); /* int8 reaches -128 */
-    for (int r = 0; r < 2 * SUBS; r++) {
-        const int scale = round_run(x + r * RUN, weights_from(w, r * RUN), steps[r], d);
+    const double d = search_runs(x, w, like, 128, block + TERN_Q6_K_D, steps);
+    for (int r = 0; r < RUNS; r++) {
+        const span weighed = span_of(x, w, like, r), alike = span_of(x, NULL, like, r);
+        const int scale = round_run(&weighed, steps[r], d, 128);
         block[TERN_Q6_K_SCALES + r] = (uint8_t)scale;
-        encode_run(x + r * RUN, NULL, d * scale, codes);
+        encode_run(&alike, d * scale, codes);
         put_run(codes, r / 2, r % 2, block);
+    }
+}
+
+void tern_encode_q3_k(const float *x, const float *w, uint8_t *block) {
+    const span like = {.n = RUN, .least = -4, .top = 3};
+    double steps[RUNS];
+    uint8_t codes[RUN];
+
+    memset(block, 0, 110);
+    const double d = search_runs(x, w, like, 32, block + TERN_Q3_K_D, steps);
+    for (int r = 0; r < RUNS; r++) {
+        const span weighed = span_of(x, w, like, r), alike = span_of(x, NULL, like, r);
+        const int scale = round_run(&weighed, steps[r], d, 32);
+        uint8_t *high = block + TERN_Q3_K_HIGH + r % 2 * RUN;
+        tern_q3_k_put_scale(block, (size_t)r, scale);
+        encode_run(&alike, d * scale, codes);
+        put_twos(codes, r, block + TERN_Q3_K_TWOS);
+        for (int l = 0; l < RUN; l++)
+            high[l] = (uint8_t)(high[l] | codes[l] >> 2 << r / 2);
+    }
+}
+
+/* ---- IQ4_XS: step * level -------------------------------------------------------------------- */
+
+/* The integer scale of a sub-block under the stored d: of the three next to its step the best. */
+static int round_levels(const tern_search_run *run, double step, double d) {
+    double best = INFINITY;
+    int scale = 0;
+
+    for (int i = -1; i <= 1; i++) {
+        const int next = nearest(step * inverse(d) + i, -32, 31);
+        const double error = tern_levels_error(run, d * next);
+        if (error < best) {
+            best = error;
+            scale = next;
+        }
+    }
+    return scale;
+}
+
+void tern_encode_iq4_xs(const float *x, const float *w, uint8_t *block) {
+    const tern_level_list list =
+        tern_sort_levels(tern_format_facts_of(TERN_FORMAT_IQ4_XS)->levels);
+    tern_search_run run = {.n = TERN_BLOCK, .list = &list};
+    double steps[SUBS], largest = 0.0;
+
+    memset(block, 0, 136);
+    for (int s = 0; s < SUBS; s++) {
+        run.x = x + s * TERN_BLOCK;
+        run.w = w != NULL ? w + s * TERN_BLOCK : NULL;
+        steps[s] = tern_search_step(&run);
+        if (fabs(steps[s]) > fabs(largest))
+            largest = steps[s];
+    }
+    const double d = put_half(largest / -32, block);
+    for (int s = 0; s < SUBS; s++) {
+        run.x = x + s * TERN_BLOCK;
+        run.w = w != NULL ? w + s * TERN_BLOCK : NULL;
+        const int scale = round_levels(&run, steps[s], d);
+        tern_iq4_xs_put_scale(block, (size_t)s, scale);
+        tern_put_levels(&list, run.x, inverse(d * scale),
+                        block + TERN_IQ4_XS_NIBBLES + s * TERN_BLOCK / 2);
     }
 }

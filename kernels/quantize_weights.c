@@ -156,13 +156,11 @@ static float encode_int8(const float *x, size_t n, int8_t *codes) {
 
 /* Nibbles by the list of levels that they stand for; w as in weigh_block, or NULL. */
 static void encode_levels(const tern_plain *p, const float *x, const float *w, uint8_t *out) {
-    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .list = p->levels};
+    const tern_level_list list = tern_sort_levels(p->levels);
+    const tern_search_run run = {.x = x, .w = w, .n = TERN_BLOCK, .list = &list};
     const float id = inverse(tern_search_levels(&run, out));
-    uint8_t *nibbles = out + p->codes_at;
 
-    for (int j = 0; j < TERN_BLOCK / 2; j++)
-        nibbles[j] = (uint8_t)(tern_nearest_level(p->levels, x[j] * id) |
-                               tern_nearest_level(p->levels, x[j + TERN_BLOCK / 2] * id) << 4);
+    tern_put_levels(&list, x, (double)id, out + p->codes_at);
 }
 
 static void encode_plain(const tern_plain *p, const float *x, uint8_t *out) {

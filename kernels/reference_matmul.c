@@ -93,9 +93,12 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     case TERN_FORMAT_INT8:
     case TERN_FORMAT_INT4:
         return tern_ref_int_value(format, file, index);
+    case TERN_FORMAT_Q2_K:
+    case TERN_FORMAT_Q3_K:
     case TERN_FORMAT_Q4_K:
     case TERN_FORMAT_Q5_K:
     case TERN_FORMAT_Q6_K:
+    case TERN_FORMAT_IQ4_XS:
         return tern_ref_super_value(format, file, index);
     case TERN_FORMAT_Q1_0:
     case TERN_FORMAT_Q2_0:
@@ -189,7 +192,8 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
         return dot_blocks(w, row, x, t);
     if (f == TERN_FORMAT_IQ2_S || f == TERN_FORMAT_INT8 || f == TERN_FORMAT_INT4)
         return tern_ref_int_dot(w, row, x, t);
-    if (f == TERN_FORMAT_Q4_K || f == TERN_FORMAT_Q5_K || f == TERN_FORMAT_Q6_K)
+    if (f == TERN_FORMAT_Q2_K || f == TERN_FORMAT_Q3_K || f == TERN_FORMAT_Q4_K ||
+        f == TERN_FORMAT_Q5_K || f == TERN_FORMAT_Q6_K || f == TERN_FORMAT_IQ4_XS)
         return tern_ref_super_dot(w, row, x, t);
     if (f == TERN_FORMAT_Q1_0 || f == TERN_FORMAT_Q2_0 || f == TERN_FORMAT_PQ2_0 ||
         f == TERN_FORMAT_PTQ1_0 || f == TERN_FORMAT_STQ1_0)

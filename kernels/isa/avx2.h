@@ -46,12 +46,16 @@ static inline vp vp_spread4(vp s) {
     return _mm256_add_epi16(s, _mm256_shuffle_epi32(s, 0xb1));
 }
 
-/* Each scale twice, for the two partial sums of its row. */
-static inline vp vp_load_i8(const int8_t *p) {
+/* Each factor twice, for the two partial sums of its row. */
+static inline vp vp_factors(vi v) {
     const __m256i lower_words = _mm256_set1_epi64x(0x0504050401000100);
     const __m256i upper_words = _mm256_set1_epi64x(0x0d0c0d0c09080908);
     const __m256i twice = _mm256_blend_epi32(lower_words, upper_words, 0xcc);
-    return _mm256_shuffle_epi8(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)), twice);
+    return _mm256_shuffle_epi8(v, twice);
+}
+
+static inline vp vp_load_i8(const int8_t *p) {
+    return vp_factors(vi_load_i8(p));
 }
 
 /* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */

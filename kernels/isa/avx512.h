@@ -25,10 +25,13 @@ static inline vp vp_sub(vp a, vp b) {
     return _mm512_sub_epi16(a, b);
 }
 
-/* Each scale twice, for the two partial sums of its row. */
+/* Each factor twice, for the two partial sums of its row. */
+static inline vp vp_factors(vi v) {
+    return _mm512_mask_blend_epi16(0xaaaaaaaa, v, _mm512_slli_epi32(v, 16));
+}
+
 static inline vp vp_load_i8(const int8_t *p) {
-    const __m512i wide = vi_load_i8(p);
-    return _mm512_mask_blend_epi16(0xaaaaaaaa, wide, _mm512_slli_epi32(wide, 16));
+    return vp_factors(vi_load_i8(p));
 }
 
 /* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */

@@ -376,6 +376,11 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return _mm512_mask_add_epi8(codes, set, codes, _mm512_set1_epi8(16));
 }
 
+static inline vb vb_join3(vb codes, vb bits, int i) {
+    const __m512i moved = i < 2 ? _mm512_slli_epi16(bits, 2 - i) : _mm512_srli_epi16(bits, i - 2);
+    return _mm512_or_si512(codes, _mm512_and_si512(moved, _mm512_set1_epi8(4)));
+}
+
 static inline vb vb_join2(vb codes, vb bits, int plane) {
     const __m512i moved = plane == 0   ? _mm512_slli_epi16(bits, 4)
                           : plane == 1 ? _mm512_slli_epi16(bits, 2)

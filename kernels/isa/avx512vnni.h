@@ -36,6 +36,10 @@ static inline vp vp_sub(vp a, vp b) {
     return a - b;
 }
 
+static inline vp vp_factors(vi v) {
+    return (vp)v;
+}
+
 static inline vp vp_load_i8(const int8_t *p) {
     return (vp)vi_load_i8(p);
 }

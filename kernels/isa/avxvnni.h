@@ -45,6 +45,10 @@ static inline vp vp_spread4(vp s) {
     return s + (vp)_mm256_shuffle_epi32((__m256i)s, 0xb1);
 }
 
+static inline vp vp_factors(vi v) {
+    return (vp)v;
+}
+
 static inline vp vp_load_i8(const int8_t *p) {
     return (vp)vi_load_i8(p);
 }

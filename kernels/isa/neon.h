@@ -57,10 +57,14 @@ static inline vp vp_sub(vp a, vp b) {
     return vsubq_s16(a, b);
 }
 
-/* Each scale twice, for the two partial sums of its row. */
+/* Each factor twice, for the two partial sums of its row. */
+static inline vp vp_factors(vi v) {
+    const int16x8_t factors = vreinterpretq_s16_s32(v);
+    return vtrn1q_s16(factors, factors);
+}
+
 static inline vp vp_load_i8(const int8_t *p) {
-    const int16x8_t scales = vreinterpretq_s16_s32(vi_load_i8(p));
-    return vtrn1q_s16(scales, scales);
+    return vp_factors(vi_load_i8(p));
 }
 
 /* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */

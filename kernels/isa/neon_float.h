@@ -360,6 +360,11 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return vbslq_s8(vdupq_n_u8(16), vreinterpretq_s8_u8(set), codes);
 }
 
+static inline vb vb_join3(vb codes, vb bits, int i) {
+    const uint8x16_t set = vtstq_u8(vreinterpretq_u8_s8(bits), vdupq_n_u8((uint8_t)(1 << i)));
+    return vbslq_s8(vdupq_n_u8(4), vreinterpretq_s8_u8(set), codes);
+}
+
 static inline vb vb_join2(vb codes, vb bits, int plane) {
     const uint8x16_t two = vreinterpretq_u8_s8(vb_plane2(bits, plane));
     return vreinterpretq_s8_u8(vsliq_n_u8(vreinterpretq_u8_s8(codes), two, 4));

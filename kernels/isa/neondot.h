@@ -34,6 +34,10 @@ static inline vp vp_sub(vp a, vp b) {
     return vsubq_s32(a, b);
 }
 
+static inline vp vp_factors(vi v) {
+    return v;
+}
+
 static inline vp vp_load_i8(const int8_t *p) {
     return vi_load_i8(p);
 }

@@ -265,6 +265,10 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return codes | (bits >> i & 0x01010101u) << 4;
 }
 
+static inline vb vb_join3(vb codes, vb bits, int i) {
+    return codes | (bits >> i & 0x01010101u) << 2;
+}
+
 static inline vb vb_join2(vb codes, vb bits, int plane) {
     return codes | vb_plane2(bits, plane) << 4;
 }
@@ -306,6 +310,9 @@ static inline vp vp_mac(vp sum, vb codes, vb x) {
 
 static inline vp vp_sub(vp a, vp b) {
     return a - b;
+}
+static inline vp vp_factors(vi v) {
+    return v;
 }
 static inline vp vp_load_i8(const int8_t *p) {
     return *p;

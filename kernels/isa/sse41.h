@@ -336,10 +336,14 @@ static inline vp vp_sub(vp a, vp b) {
     return _mm_sub_epi16(a, b);
 }
 
-/* Each scale twice, for the two partial sums of its row. */
-static inline vp vp_load_i8(const int8_t *p) {
+/* Each factor twice, for the two partial sums of its row. */
+static inline vp vp_factors(vi v) {
     const __m128i twice = _mm_setr_epi8(0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13);
-    return _mm_shuffle_epi8(vi_load_i8(p), twice);
+    return _mm_shuffle_epi8(v, twice);
+}
+
+static inline vp vp_load_i8(const int8_t *p) {
+    return vp_factors(vi_load_i8(p));
 }
 
 /* Products of a partial sum, as a 16-bit number, and an int8: two of at most 2^15 * 2^7. */

@@ -52,6 +52,11 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return X86_BITS(or)(codes, X86_BITS(and)(moved, X86(set1_epi8)(16)));
 }
 
+static inline vb vb_join3(vb codes, vb bits, int i) {
+    const vb moved = i < 2 ? X86(slli_epi16)(bits, 2 - i) : X86(srli_epi16)(bits, i - 2);
+    return X86_BITS(or)(codes, X86_BITS(and)(moved, X86(set1_epi8)(4)));
+}
+
 static inline vb vb_join2(vb codes, vb bits, int plane) {
     const int left = 4 - 2 * plane;
     const vb moved = left >= 0 ? X86(slli_epi16)(bits, left) : X86(srli_epi16)(bits, -left);

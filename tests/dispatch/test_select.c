@@ -73,7 +73,7 @@ typedef struct pair {
 #define PAIR(op, format) {TERN_OP_##op, TERN_FORMAT_##format}
 #define FILE_FORMATS(op)                                                                           \
     PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), \
-    PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0), \
+    PAIR(op, Q2_K), PAIR(op, Q3_K), PAIR(op, IQ4_XS), PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0), \
     PAIR(op, STQ1_0)
 
 static const pair pairs[] = {
@@ -174,6 +174,8 @@ static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
 /* neoni8mm has kernels for gemm only, and not for all formats. */
 static const char *for_pair(const char *isa, const pair *wanted) {
     const bool has_pairs = wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
+                           wanted->format != TERN_FORMAT_Q2_K &&
+                           wanted->format != TERN_FORMAT_Q3_K &&
                            wanted->format != TERN_FORMAT_Q6_K &&
                            wanted->format != TERN_FORMAT_STQ1_0 &&
                            wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
@@ -186,10 +188,10 @@ static bool pairs_of_codes(const processor *p, const pair *wanted) {
            strstr(p->block, "vnni") != NULL;
 }
 
-/* Tiles are for integer products of many tokens, except for codes of one or two bits in groups. */
+/* Tiles are for integer products of many tokens, except for codes of one or two bits. */
 static bool has_tiles(const processor *p, const pair *wanted) {
     const bool group = wanted->format >= TERN_FORMAT_Q1_0 && wanted->format <= TERN_FORMAT_STQ1_0;
-    return !group && is_built("amx") && (p->features & M(AMXINT8)) != 0 &&
+    return !group && wanted->format != TERN_FORMAT_Q2_K && is_built("amx") && (p->features & M(AMXINT8)) != 0 &&
            wanted->op == TERN_OP_GEMM && wanted->format > TERN_FORMAT_BF16;
 }
 

@@ -16,12 +16,16 @@ typedef struct super_case {
     size_t file_bytes;
     size_t head_bytes; /* f16 fields of 16 rows */
     size_t sub_bytes;  /* scales and codes of 32 columns of 16 rows */
+    size_t scales;     /* bytes of them a row */
 } super_case;
 
 static const super_case cases[] = {
-    {TERN_FORMAT_Q4_K, TERN_LAYOUT_Q4_KR16, 144, 64, 32 + 4 * 64},
-    {TERN_FORMAT_Q5_K, TERN_LAYOUT_Q5_KR16, 176, 64, 32 + 5 * 64},
-    {TERN_FORMAT_Q6_K, TERN_LAYOUT_Q6_KR16, 210, 32, 32 + 6 * 64},
+    {TERN_FORMAT_Q4_K, TERN_LAYOUT_Q4_KR16, 144, 64, 32 + 4 * 64, 2},
+    {TERN_FORMAT_Q5_K, TERN_LAYOUT_Q5_KR16, 176, 64, 32 + 5 * 64, 2},
+    {TERN_FORMAT_Q6_K, TERN_LAYOUT_Q6_KR16, 210, 32, 32 + 6 * 64, 2},
+    {TERN_FORMAT_Q3_K, TERN_LAYOUT_Q3_KR16, 110, 32, 32 + 3 * 64, 2},
+    {TERN_FORMAT_Q2_K, TERN_LAYOUT_Q2_KR16, 84, 64, 32 + 2 * 64, 2},
+    {TERN_FORMAT_IQ4_XS, TERN_LAYOUT_IQ4_XSR16, 136, 32, 16 + 4 * 64, 1},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
@@ -30,6 +34,13 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 /* The bits of column e of a block, as an unsigned code. */
 static int file_code(const super_case *k, const uint8_t *block, size_t e) {
+    const size_t twos = e / 128 * 32 + e % 32, place = e % 128 / 32 * 2;
+    if (k->format == TERN_FORMAT_Q2_K)
+        return block[16 + twos] >> place & 3;
+    if (k->format == TERN_FORMAT_Q3_K)
+        return (block[32 + twos] >> place & 3) | (block[e % 32] >> e / 32 & 1) << 2;
+    if (k->format == TERN_FORMAT_IQ4_XS)
+        return block[8 + e / 32 * 16 + e % 16] >> e % 32 / 16 * 4 & 15;
     if (k->format == TERN_FORMAT_Q6_K) {
         const size_t half = e / 128, quarter = e % 128 / 32, l = e % 32;
         const int low = block[64 * half + 32 * (quarter % 2) + l] >> 4 * (quarter / 2) & 15;
@@ -43,8 +54,20 @@ static int file_code(const super_case *k, const uint8_t *block, size_t e) {
 /* The byte that the layout keeps for sub-block s: its scale (if `which` is 0), or its minimum or
  * second scale. */
 static int file_scale(const super_case *k, const uint8_t *block, size_t s, size_t which) {
+    const size_t run = 2 * s + which;
     if (k->format == TERN_FORMAT_Q6_K)
-        return block[192 + 2 * s + which];
+        return block[192 + run];
+    if (k->format == TERN_FORMAT_Q2_K)
+        return block[run];
+    if (k->format == TERN_FORMAT_Q3_K) {
+        const int six = (block[96 + run % 8] >> run / 8 * 4 & 15) |
+                        (block[104 + run % 4] >> run / 4 * 2 & 3) << 4;
+        return (uint8_t)(six - 32);
+    }
+    if (k->format == TERN_FORMAT_IQ4_XS) {
+        const int upper = (block[2] | block[3] << 8) >> 2 * s & 3;
+        return (uint8_t)(((block[4 + s / 2] >> s % 2 * 4 & 15) | upper << 4) - 32);
+    }
     const uint8_t *packed = block + 4;
     if (s < 4)
         return packed[s + 4 * which] & 63;
@@ -52,7 +75,9 @@ static int file_scale(const super_case *k, const uint8_t *block, size_t s, size_
 }
 
 static int file_half(const super_case *k, const uint8_t *block, size_t field) {
-    const uint8_t *at = block + (k->format == TERN_FORMAT_Q6_K ? 208 : 2 * field);
+    const bool first = k->format == TERN_FORMAT_Q4_K || k->format == TERN_FORMAT_Q5_K ||
+                       k->format == TERN_FORMAT_IQ4_XS;
+    const uint8_t *at = block + (first ? 0 : k->file_bytes - k->head_bytes / 16) + 2 * field;
     return at[0] | at[1] << 8;
 }
 
@@ -66,8 +91,13 @@ static const uint8_t *packed_super(const super_case *k, const tern_matrix *w, si
 }
 
 static int packed_code(const super_case *k, const uint8_t *super, size_t r, size_t e) {
-    const uint8_t *codes = super + k->head_bytes + e / 32 * k->sub_bytes + 32;
+    const uint8_t *codes = super + k->head_bytes + e / 32 * k->sub_bytes + 16 * k->scales;
     const size_t col = e % 32, byte = 4 * r + col % 4;
+    const int two = codes[col / 16 * 64 + byte] >> col % 16 / 4 * 2 & 3;
+    if (k->format == TERN_FORMAT_Q2_K)
+        return two;
+    if (k->format == TERN_FORMAT_Q3_K)
+        return two | (codes[128 + byte] >> col / 4 & 1) << 2;
     const int nibble = codes[col / 8 * 64 + byte] >> col % 8 / 4 * 4 & 15;
 
     if (k->format == TERN_FORMAT_Q5_K)
@@ -85,7 +115,7 @@ static void check_super(const super_case *k, const uint8_t *super, size_t r, con
         assert_int_equal(half[0] | half[1] << 8, block != NULL ? file_half(k, block, f) : 0);
     }
     for (size_t s = 0; s < 8; s++)
-        for (size_t which = 0; which < 2; which++)
+        for (size_t which = 0; which < k->scales; which++)
             assert_int_equal(super[k->head_bytes + s * k->sub_bytes + 16 * which + r],
                              block != NULL ? file_scale(k, block, s, which) : 0);
     for (size_t e = 0; e < 256; e++)
@@ -199,6 +229,68 @@ static void test_worked_q6_k(void **state) {
     assert_memory_equal(sub + 32 + 320 + 4, "\x00\x00\x0c\x00", 4); /* plane 1 of columns 16.. */
 }
 
+/* d = 1; sub-block 5 is field 1 of the second half: scales -31 and 3, codes 6 and 1 of columns 1 and 22. */
+static void test_worked_q3_k(void **state) {
+    _Alignas(64) uint8_t packed[32 + 8 * 224];
+    uint8_t block[110] = {0};
+
+    (void)state;
+    block[1] = 0x20;           /* column 1: third bit of sub-block 5 */
+    block[32 + 32 + 1] = 0x08; /* column 1: 2, so 6 */
+    block[32 + 32 + 22] = 0x04;
+    block[96 + 2] = 0x10; /* run 10: 1 */
+    block[96 + 3] = 0x30; /* run 11: 3, and 2 above it */
+    block[104 + 3] = 0x20;
+    block[109] = 0x3c;
+    pack_second(&cases[3], block, packed);
+    assert_memory_equal(packed + 2, "\x00\x3c", 2);
+    const uint8_t *sub = packed + 32 + 5 * 224;
+    assert_int_equal((int8_t)sub[1], 1 - 32);
+    assert_int_equal((int8_t)sub[16 + 1], 3 + 32 - 32);
+    assert_memory_equal(sub + 32 + 4, "\x00\x02\x00\x00", 4);
+    assert_memory_equal(sub + 32 + 64 + 4, "\x00\x00\x04\x00", 4); /* plane 1 of columns 16 .. */
+    assert_memory_equal(sub + 32 + 128 + 4, "\x00\x01\x00\x00", 4);
+}
+
+/* d = 1, dmin = -0.5; scales 5 and minima 3 of run 10, 15 and 1 of run 11, code 2 of column 22. */
+static void test_worked_q2_k(void **state) {
+    _Alignas(64) uint8_t packed[64 + 8 * 160];
+    uint8_t block[84] = {0};
+
+    (void)state;
+    block[10] = 0x35;
+    block[11] = 0x1f;
+    block[16 + 32 + 22] = 0x08;
+    block[81] = 0x3c;
+    block[83] = 0xb8;
+    pack_second(&cases[4], block, packed);
+    assert_memory_equal(packed + 2, "\x00\x3c", 2);
+    assert_memory_equal(packed + 34, "\x00\xb8", 2);
+    const uint8_t *sub = packed + 64 + 5 * 160;
+    assert_int_equal(sub[1], 0x35);
+    assert_int_equal(sub[16 + 1], 0x1f);
+    assert_memory_equal(sub + 32 + 64 + 4, "\x00\x00\x08\x00", 4);
+}
+
+/* d = 1; scale 5 of sub-block 5 has 4 below and 2 above, less 32; columns 1 and 22. */
+static void test_worked_iq4_xs(void **state) {
+    _Alignas(64) uint8_t packed[32 + 8 * 272];
+    uint8_t block[136] = {0};
+
+    (void)state;
+    block[1] = 0x3c;
+    block[3] = 0x08; /* bits 11:10 */
+    block[4 + 2] = 0x40;
+    block[8 + 5 * 16 + 1] = 0x07;
+    block[8 + 5 * 16 + 6] = 0x90;
+    pack_second(&cases[5], block, packed);
+    assert_memory_equal(packed + 2, "\x00\x3c", 2);
+    const uint8_t *sub = packed + 32 + 5 * 272;
+    assert_int_equal(sub[1], 4);
+    assert_memory_equal(sub + 16 + 4, "\x00\x07\x00\x00", 4);
+    assert_memory_equal(sub + 16 + 2 * 64 + 4, "\x00\x00\x90\x00", 4);
+}
+
 /* ---- parts of codes.h ------------------------------------------------------------------------ */
 
 /* Any eight scales and minima survive the 12 bytes. */
@@ -237,7 +329,8 @@ static void test_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pictures),    cmocka_unit_test(test_worked_minima),
-        cmocka_unit_test(test_worked_q6_k), cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_worked_q6_k), cmocka_unit_test(test_worked_q3_k),
+        cmocka_unit_test(test_worked_q2_k), cmocka_unit_test(test_worked_iq4_xs), cmocka_unit_test(test_scales),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("K-quants, packed", tests, NULL, NULL);

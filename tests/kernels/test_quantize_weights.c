@@ -19,9 +19,11 @@ static const tern_format by_rows[] = {
 #include "gen/plain.inc"
     TERN_FORMAT_F32,  TERN_FORMAT_F16,   TERN_FORMAT_BF16,   TERN_FORMAT_Q4_K,
     TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K,  TERN_FORMAT_INT4,   TERN_FORMAT_Q1_0,
-    TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0};
+    TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0,
+    TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K,  TERN_FORMAT_IQ4_XS};
 #undef TERN_PLAIN
-static const tern_format supers[] = {TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
+static const tern_format supers[] = {TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K, TERN_FORMAT_IQ4_XS,
+                                     TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
 
 static bool quantize(tern_format format, const float *x, size_t rows, size_t cols, void *file) {
     bool lossless = false;
@@ -226,7 +228,8 @@ static void test_worked_int(void **state) {
     assert_int_equal(tern_quantize_int8(x, 1, 32, true, NULL, scales, &err), TERN_ERR_NULL);
 }
 
-/* No weight is further from its float than half a step (with a bias, one step at one end). */
+/* No weight is further from its float than half a step (with a bias, one step at one end; with
+ * levels, the widest step between two). */
 static void check_distances(tern_format format, const float *x, size_t n, const uint8_t *file) {
     const size_t bytes = tern_format_describe(format)->block_bytes;
     float back[256];
@@ -235,7 +238,8 @@ static void check_distances(tern_format format, const float *x, size_t n, const 
     for (size_t i = 0; i < n; i++) {
         const float step = fabsf(tern_f16_load(file + i / 32 * bytes));
         const bool one_sided = tern_format_facts_of(format)->plain.bias > 0;
-        const float share = one_sided ? 1.0f : 0.5f;
+        const bool levels = tern_format_facts_of(format)->plain.levels != NULL;
+        const float share = levels ? 24.0f : one_sided ? 1.0f : 0.5f;
         if (!(fabsf(back[i] - x[i]) <= step * share + 2e-3f * fabsf(x[i]) + 2e-3f))
             check_fail("element %zu: %g became %g, step %g", i, (double)x[i], (double)back[i],
                        (double)step);
@@ -358,6 +362,39 @@ static void test_ternary_rounds(void **state) {
 
 /* ---- K-quants ------------------------------------------------------------------------------ */
 
+/* The same for Q3_K and IQ4_XS: the first code of each run is the least, the last scale -32. */
+static void make_signed_range(tern_format format, check_rng *rng, uint8_t *block) {
+    const bool runs = format == TERN_FORMAT_Q3_K;
+    const size_t d_at = runs ? TERN_Q3_K_D : 0, scales = runs ? 16 : 8;
+
+    for (size_t i = 0; i < TERN_Q3_K_SCALES && runs; i += 16)
+        block[i] = 0;
+    for (size_t i = TERN_IQ4_XS_NIBBLES; i < 136 && !runs; i += 16)
+        block[i] = 0;
+    memset(block + (runs ? TERN_Q3_K_SCALES : 0), 0, runs ? 12 : TERN_IQ4_XS_NIBBLES);
+    memcpy(block + d_at, "\x00\x28", 2); /* 1/32 */
+    for (size_t i = 0; i < scales; i++) {
+        const int scale = i + 1 == scales ? -32 : 1 + (int)check_below(rng, 31);
+        if (runs)
+            tern_q3_k_put_scale(block, i, scale);
+        else
+            tern_iq4_xs_put_scale(block, i, i % 2 != 0 || i + 1 == scales ? scale : -scale);
+    }
+}
+
+/* Of Q2_K: codes 0 and 3, scales 1 .. 15. */
+static void make_twos_range(check_rng *rng, uint8_t *block) {
+    for (size_t r = 0; r < 16; r++) {
+        const unsigned scale = r == 3 ? 15 : 1 + (unsigned)check_below(rng, 15);
+        block[r] = (uint8_t)(scale | (r == 9 ? 15 : (unsigned)check_below(rng, 16)) << 4);
+    }
+    for (size_t i = TERN_Q2_K_TWOS; i < TERN_Q2_K_D; i += 16) {
+        block[i] = 0;
+        block[i + 1] = 0xff;
+    }
+    memcpy(block + TERN_Q2_K_D, "\x00\x28\x00\x24", 4);
+}
+
 /* Codes that reach both ends in each run of 16, and scales that reach the largest magnitude. */
 static void make_full_range(tern_format format, check_rng *rng, uint8_t *block) {
     const size_t bytes = tern_format_describe(format)->block_bytes;
@@ -365,6 +402,14 @@ static void make_full_range(tern_format format, check_rng *rng, uint8_t *block) 
 
     for (size_t i = 0; i < bytes; i++)
         block[i] = (uint8_t)check_below(rng, 256);
+    if (format == TERN_FORMAT_Q2_K) {
+        make_twos_range(rng, block);
+        return;
+    }
+    if (format == TERN_FORMAT_Q3_K || format == TERN_FORMAT_IQ4_XS) {
+        make_signed_range(format, rng, block);
+        return;
+    }
     for (size_t s = 0; s < 8; s++) {
         scale[s] = (uint8_t)(s == 2 ? 63 : 1 + check_below(rng, 63));
         min[s] = (uint8_t)(s == 5 ? 63 : check_below(rng, 64));
@@ -424,7 +469,7 @@ static double error_of(tern_format format) {
 /*
  * A range cut into equal steps has an error proportional to steps^-2. Q4_1 does that with 15 steps,
  * for the same 32 columns. The search must gain a tenth over it. Q6_K has no minimum, half the
- * columns, and 64 levels from -max to max.
+ * columns, and 64 levels from -max to max; Q3_K has 8. IQ4_XS and IQ4_NL have levels that suit such weights.
  */
 static void test_supers_gain(void **state) {
     const double range = error_of(TERN_FORMAT_Q4_1);
@@ -432,7 +477,14 @@ static void test_supers_gain(void **state) {
     (void)state;
     print_message("Q4_1 %.3g, Q4_K %.3g, Q5_K %.3g, Q6_K %.3g\n", range, error_of(TERN_FORMAT_Q4_K),
                   error_of(TERN_FORMAT_Q5_K), error_of(TERN_FORMAT_Q6_K));
+    print_message("Q2_K %.4g, Q3_K %.4g, IQ4_XS %.4g, IQ4_NL %.4g\n", error_of(TERN_FORMAT_Q2_K),
+                  error_of(TERN_FORMAT_Q3_K), error_of(TERN_FORMAT_IQ4_XS),
+                  error_of(TERN_FORMAT_IQ4_NL));
     assert_true(error_of(TERN_FORMAT_Q4_K) < 0.9 * range);
+    assert_true(error_of(TERN_FORMAT_Q3_K) < 0.9 * range * 15 * 15 / (7 * 7));
+    assert_true(error_of(TERN_FORMAT_Q2_K) < 0.9 * range * 15 * 15 / (3 * 3));
+    assert_true(error_of(TERN_FORMAT_IQ4_NL) < 0.9 * range);
+    assert_true(error_of(TERN_FORMAT_IQ4_XS) < 0.9 * range);
     assert_true(error_of(TERN_FORMAT_Q5_K) < 0.9 * range * 15 * 15 / (31 * 31));
     assert_true(error_of(TERN_FORMAT_Q6_K) < 0.9 * range * 15 * 15 / (63 * 63));
 }
@@ -458,7 +510,8 @@ static void test_constant_supers(void **state) {
     (void)state;
     for (size_t f = 0; f < sizeof supers / sizeof *supers; f++)
         for (size_t v = 0; v < sizeof values / sizeof *values; v++)
-            check_constant(supers[f], values[v]);
+            /* the four bits of a scale or minimum of Q2_K reach less far than f16 */
+            check_constant(supers[f], supers[f] == TERN_FORMAT_Q2_K ? 0.2f * values[v] : values[v]);
 }
 
 /* Super-blocks with one weight far above the others, and with weights whose scales are 0 in f16. */
@@ -475,6 +528,8 @@ static void test_hostile_supers(void **state) {
         for (int i = 0; i < TERN_SUPER; i++)
             assert_true(back[i] == 0.0f);
         x[100] = 1000.0f;
+        if (supers[f] == TERN_FORMAT_IQ4_XS) /* none of its levels is 0 */
+            continue;
         quantize(supers[f], x, 1, TERN_SUPER, file);
         tern_dequantize_row(supers[f], file, TERN_SUPER, 0, 1.0f, back);
         for (int i = 0; i < TERN_SUPER; i++)

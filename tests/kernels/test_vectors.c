@@ -34,11 +34,12 @@ static void activation_codes(int8_t *q, size_t n) {
 
 /* The places of a block's f16 fields; the same place twice if there is one. */
 static void half_places(tern_format format, size_t places[2]) {
-    const bool two =
-        format == TERN_FORMAT_Q4_1 || format == TERN_FORMAT_Q4_K || format == TERN_FORMAT_Q5_K;
-    const bool behind = tern_format_is_ternary(format) || format == TERN_FORMAT_Q6_K ||
+    const bool two = format == TERN_FORMAT_Q4_1 || format == TERN_FORMAT_Q2_K ||
+                     format == TERN_FORMAT_Q4_K || format == TERN_FORMAT_Q5_K;
+    const bool behind = tern_format_is_ternary(format) || format == TERN_FORMAT_Q2_K ||
+                        format == TERN_FORMAT_Q3_K || format == TERN_FORMAT_Q6_K ||
                         format == TERN_FORMAT_PTQ1_0 || format == TERN_FORMAT_STQ1_0;
-    places[0] = behind ? tern_format_describe(format)->block_bytes - 2u : 0;
+    places[0] = behind ? tern_format_describe(format)->block_bytes - (two ? 4u : 2u) : 0;
     places[1] = places[0] + (two ? 2 : 0);
 }
 
@@ -100,6 +101,10 @@ static void test_block_vectors(void **state) {
     check_blocks(TERN_FORMAT_STQ1_0, (const float[]){1, 1, 1}, "40e9150c24a8d159");
     check_blocks(TERN_FORMAT_TQ1_0, (const float[]){1, -1, 0}, "79d0e282b0a4fffd");
     check_blocks(TERN_FORMAT_TQ2_0, (const float[]){-1, -1, 0}, "a4ec5d25bbb2db84");
+    check_blocks(TERN_FORMAT_IQ4_NL, (const float[]){-35, 25, 113}, "63db8f2be7ae0b11");
+    check_blocks(TERN_FORMAT_IQ4_XS, (const float[]){-25, 35, -53}, "2ac7dfd325abb721");
+    check_blocks(TERN_FORMAT_Q2_K, (const float[]){-1, -13, -1}, "fb19b482aa8cab04");
+    check_blocks(TERN_FORMAT_Q3_K, (const float[]){80, 20, -40}, "7ff116cf423aa086");
     check_blocks(TERN_FORMAT_Q4_K, (const float[]){253, 346, 377}, "781a842aba8bceb4");
     check_blocks(TERN_FORMAT_Q5_K, (const float[]){625, 129, 842}, "00ab388e1b629349");
     check_blocks(TERN_FORMAT_Q6_K, (const float[]){-3024, -432, -2268}, "3f4e033b5e6ebe92");

@@ -21,7 +21,7 @@ class Format(NamedTuple):
 
 F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 7, 8, 30, 34, 35, 36
 Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
-IQ4_NL = 20
+Q2_K, Q3_K, IQ4_NL, IQ4_XS = 10, 11, 20, 23
 Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0 = 41, 42, 142, 143, 43
 
 FORMATS = {
@@ -36,6 +36,9 @@ FORMATS = {
     IQ4_NL: Format("iq4_nl", 32, 18),
     TQ1_0: Format("tq1_0", 256, 54),
     TQ2_0: Format("tq2_0", 256, 66),
+    IQ4_XS: Format("iq4_xs", 256, 136),
+    Q2_K: Format("q2_k", 256, 84),
+    Q3_K: Format("q3_k", 256, 110),
     Q4_K: Format("q4_k", 256, 144),
     Q5_K: Format("q5_k", 256, 176),
     Q6_K: Format("q6_k", 256, 210),
@@ -51,7 +54,8 @@ FORMATS = {
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
 BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
-BLOCK_FORMATS += (IQ4_NL, Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
+BLOCK_FORMATS += (Q2_K, Q3_K, IQ4_NL, IQ4_XS)
+BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -176,6 +180,43 @@ def _q6_k(raw, rows, cols):
     codes = (low + 16 * high.astype(np.float64) - 32).reshape(-1, 16, 16)
     scales = np.ascontiguousarray(blocks[:, 192:208]).view(np.int8).astype(np.float64)
     return (codes * (scales * _half(blocks[:, 208:]))[:, :, None]).reshape(rows, cols)
+
+
+def _twos(packed):
+    """uint8[blocks, 64] -> codes[blocks, 16, 16]: four sub-blocks of 32 columns share 32 bytes."""
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8).reshape(1, 1, 4, 1)
+    return ((packed.reshape(-1, 2, 1, 32) >> shifts) & 3).reshape(-1, 16, 16).astype(np.float64)
+
+
+def _q2_k(raw, rows, cols):
+    """A byte for each 16 columns, scale low and minimum high, codes, then d and dmin."""
+    blocks = raw.reshape(-1, 84)
+    d, dmin = _half(blocks[:, 80:82]), _half(blocks[:, 82:])
+    scales, minima = d * (blocks[:, :16] & 15), dmin * (blocks[:, :16] >> 4)
+    return (scales[:, :, None] * _twos(blocks[:, 16:80]) - minima[:, :, None]).reshape(rows, cols)
+
+
+def _q3_k(raw, rows, cols):
+    """Third bits, as Q5_K has its fifth, two bits, 12 bytes of scales, d."""
+    blocks = raw.reshape(-1, 110)
+    third = np.unpackbits(blocks[:, :32, None], axis=2, bitorder="little").transpose(0, 2, 1)
+    codes = _twos(blocks[:, 32:96]) + 4.0 * third.reshape(-1, 16, 16) - 4
+    low = np.concatenate([blocks[:, 96:104] & 15, blocks[:, 96:104] >> 4], axis=1)
+    shifts = np.array([0, 2, 4, 6], dtype=np.uint8).reshape(1, 4, 1)
+    upper = ((blocks[:, 104:108].reshape(-1, 1, 4) >> shifts) & 3).reshape(-1, 16)
+    scales = (low + 16.0 * upper - 32) * _half(blocks[:, 108:])
+    return (codes * scales[:, :, None]).reshape(rows, cols)
+
+
+def _iq4_xs(raw, rows, cols):
+    """Sub-blocks as blocks of IQ4_NL, each with six bits less 32: two of a 16-bit field, four of a nibble."""
+    blocks = raw.reshape(-1, 136)
+    fields = blocks[:, 2].astype(int) + 256 * blocks[:, 3].astype(int)
+    upper = fields[:, None] >> np.arange(0, 16, 2) & 3
+    low = np.stack([blocks[:, 4:8] & 15, blocks[:, 4:8] >> 4], axis=2).reshape(-1, 8)
+    scales = (low + 16.0 * upper - 32) * _half(blocks[:, :2])
+    levels = _IQ4_LEVELS[_nibbles(blocks[:, 8:].reshape(-1, 16)).astype(int)].reshape(-1, 8, 32)
+    return (levels * scales[:, :, None]).reshape(rows, cols)
 
 
 def _iq2_s_grid():
@@ -325,6 +366,9 @@ _DECODERS = {
     Q5_1: _q5_1,
     Q8_0: _q8_0,
     IQ4_NL: _iq4_nl,
+    IQ4_XS: _iq4_xs,
+    Q2_K: _q2_k,
+    Q3_K: _q3_k,
     TQ1_0: _tq(TQ1_0),
     TQ2_0: _tq(TQ2_0),
     Q4_K: _q4_k,
