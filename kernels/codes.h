@@ -144,7 +144,8 @@ static inline void tern_k_put_scales(const uint8_t scale[8], const uint8_t min[8
     }
 }
 
-/* ---- IQ4_XS: f16 d, upper bits of scales, lower ones, then 16 bytes of nibbles a sub-block ----- */
+/* ---- IQ4_XS: f16 d, upper bits of scales, lower ones, then 16 bytes of nibbles a sub-block -----
+ */
 
 enum { TERN_IQ4_XS_UPPER = 2, TERN_IQ4_XS_LOWER = 4, TERN_IQ4_XS_NIBBLES = 8 };
 
@@ -161,7 +162,8 @@ static inline void tern_iq4_xs_put_scale(uint8_t *block, size_t s, int scale) {
     *high = (uint8_t)(*high | six >> 4 << 2 * (s % 4));
 }
 
-/* ---- Q3_K and Q2_K: sixteen runs r of 16 columns ------------------------------------------------ */
+/* ---- Q3_K and Q2_K: sixteen runs r of 16 columns ------------------------------------------------
+ */
 
 enum {
     TERN_Q3_K_HIGH = 0, /* bit s of byte l: third bit of column l of sub-block s */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats with super-blocks of 256 columns (K-quants) to their R16 layouts and back: f16 fields,
- * then eight sub-blocks, each with one or two bytes of scales a row, chunks of nibbles or of codes of
- * two bits, and what codes have above them.
+ * then eight sub-blocks, each with one or two bytes of scales a row, chunks of nibbles or of codes
+ * of two bits, and what codes have above them.
  */
 
 #include "kernels/codes.h"
@@ -14,12 +14,13 @@ enum {
     FIELD_BYTES = 2 * TERN_ROW_GROUP /* one f16 for each row of a group */
 };
 
-typedef uint8_t bytes_of_subs[SUBS][2]; /* of a row: what the layout keeps of each sub-block's scales */
+typedef uint8_t bytes_of_subs[SUBS]
+                             [2]; /* of a row: what the layout keeps of each sub-block's scales */
 
 /*
  * How a format becomes its layout. Of what it has: f16 fields, next to each other; 128 bytes of
- * nibbles; 64 bytes of codes of two bits, or of two bits above the nibbles; 32 bytes with a bit above
- * both.
+ * nibbles; 64 bytes of codes of two bits, or of two bits above the nibbles; 32 bytes with a bit
+ * above both.
  */
 typedef struct super_shape {
     size_t file_bytes;
@@ -109,22 +110,15 @@ static const super_shape q6_k = {210,
                                  .nibbles = true,
                                  .twos = true,
                                  .twos_at = TERN_Q6_K_HIGH};
-static const super_shape q3_k = {110,
-                                 1,
-                                 TERN_Q3_K_D,
-                                 2,
-                                 read_q3_k,
-                                 write_q3_k,
-                                 .twos = true,
-                                 .twos_at = TERN_Q3_K_TWOS,
-                                 .ones = true,
-                                 .ones_at = TERN_Q3_K_HIGH};
-static const super_shape q2_k = {84,        2,         TERN_Q2_K_D,  2,
+static const super_shape q3_k = {110,          1,
+                                 TERN_Q3_K_D,  2,
+                                 read_q3_k,    write_q3_k,
+                                 .twos = true, .twos_at = TERN_Q3_K_TWOS,
+                                 .ones = true, .ones_at = TERN_Q3_K_HIGH};
+static const super_shape q2_k = {84,        2,          TERN_Q2_K_D,  2,
                                  read_q2_k, write_q2_k, .twos = true, .twos_at = TERN_Q2_K_TWOS};
-static const super_shape iq4_xs = {136,         1,
-                                   0,           1,
-                                   read_iq4_xs, write_iq4_xs,
-                                   .nibbles = true, .nibbles_at = TERN_IQ4_XS_NIBBLES};
+static const super_shape iq4_xs = {
+    136, 1, 0, 1, read_iq4_xs, write_iq4_xs, .nibbles = true, .nibbles_at = TERN_IQ4_XS_NIBBLES};
 
 static size_t scales_bytes(const super_shape *shape) {
     return shape->scales * TERN_ROW_GROUP;
@@ -167,9 +161,8 @@ static uint32_t load_nibbles(const super_shape *shape, const uint8_t *src, size_
 /* Four columns of the file at a time: low nibbles of a chunk are columns 8c .., high 8c + 4 .. */
 static void pack_nibbles(const super_shape *shape, const uint8_t *src, size_t s, uint8_t *out) {
     for (size_t c = 0; c < 4; c++)
-        tern_store32(out + c * TERN_CHUNK_BYTES,
-                     load_nibbles(shape, src, s, 2 * c) | load_nibbles(shape, src, s, 2 * c + 1)
-                                                              << 4);
+        tern_store32(out + c * TERN_CHUNK_BYTES, load_nibbles(shape, src, s, 2 * c) |
+                                                     load_nibbles(shape, src, s, 2 * c + 1) << 4);
 }
 
 static void or32(uint8_t *p, uint32_t bits) {
@@ -185,7 +178,8 @@ static void unpack_nibbles(const super_shape *shape, const uint8_t *packed, size
     }
 }
 
-/* Two bits: bits 2 (s % 4) .. of byte 32 (s / 4) + l in the file, packed plane i % 4 of chunk i / 4.
+/* Two bits: bits 2 (s % 4) .. of byte 32 (s / 4) + l in the file, packed plane i % 4 of chunk i
+ * / 4.
  */
 static size_t twos_place(const super_shape *shape, size_t s, size_t i) {
     return shape->twos_at + 32 * (s / 4) + 4 * i;

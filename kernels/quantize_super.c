@@ -430,8 +430,7 @@ static int round_levels(const tern_search_run *run, double step, double d) {
 }
 
 void tern_encode_iq4_xs(const float *x, const float *w, uint8_t *block) {
-    const tern_level_list list =
-        tern_sort_levels(tern_format_facts_of(TERN_FORMAT_IQ4_XS)->levels);
+    const tern_level_list list = tern_sort_levels(tern_format_facts_of(TERN_FORMAT_IQ4_XS)->levels);
     tern_search_run run = {.n = TERN_BLOCK, .list = &list};
     double steps[SUBS], largest = 0.0;
 

@@ -122,9 +122,8 @@ float tern_ref_super_value(tern_format format, const void *file, size_t index) {
     const float scale = half_at(fields) * (float)super_scale(format, block, e);
     const float product = (float)super_code(format, block, e) * scale;
 
-    return has_minima(format)
-               ? product - half_at(fields + 2) * (float)super_min(format, block, e)
-               : product;
+    return has_minima(format) ? product - half_at(fields + 2) * (float)super_min(format, block, e)
+                              : product;
 }
 
 /* ---- products ------------------------------------------------------------------------------ */

@@ -29,7 +29,8 @@ tern_status convert_formats_read(const char *body, const char *embedding, const 
                                  const char *tl_tiles, convert_formats *out, tern_error *err) {
     *out = (convert_formats){.body = find_format(body),
                              .embedding = find_format(embedding),
-                             .output = find_format(output)};
+                             .output = find_format(output),
+                             .mixture = convert_mixture_find(body)};
     if (body != NULL && (strcasecmp(body, "tl1") == 0 || strcasecmp(body, "tl2") == 0)) {
         out->tiled = strcasecmp(body, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
         out->body = TERN_FORMAT_I2_S;
@@ -50,15 +51,20 @@ static bool is_router(const char *name) {
     return text_ends_with(name, ".ffn_gate_inp.weight");
 }
 
-static tern_format wanted(const convert_formats *asked, const char *name, tern_format source) {
+static tern_format wanted(const convert_formats *asked, const char *name, tern_format source,
+                          size_t cols) {
     const bool embedding = strcmp(name, "token_embd.weight") == 0;
     const bool output = strcmp(name, "output.weight") == 0;
     if (is_router(name))
         return source;
-    if (!embedding && !output)
-        return asked->body;
-    const tern_format own = embedding ? asked->embedding : asked->output;
-    return own != TERN_FORMAT_NONE ? own : embedding_format(asked->body, source);
+    const tern_format own = embedding ? asked->embedding
+                            : output  ? asked->output
+                                      : TERN_FORMAT_NONE;
+    if (own != TERN_FORMAT_NONE)
+        return own;
+    if (asked->mixture != NULL)
+        return convert_mixture_format(asked->mixture, &asked->shape, name, cols);
+    return embedding || output ? embedding_format(asked->body, source) : asked->body;
 }
 
 tern_status convert_int4_choose(const convert_formats *asked, const char *name, bool vector,
@@ -124,6 +130,8 @@ uint32_t convert_file_type(const convert_formats *asked, tern_format most) {
     enum { FILE_TYPE_TL1 = 38, FILE_TYPE_TL2 = 39 };
     if (asked->tiled != 0 && most == TERN_FORMAT_I2_S)
         return asked->tiled == TERN_TL1 ? FILE_TYPE_TL1 : FILE_TYPE_TL2;
+    if (asked->mixture != NULL)
+        return convert_mixture_file_type(asked->mixture);
     return tern_gguf_file_type(most);
 }
 
@@ -131,7 +139,7 @@ tern_status convert_format_choose(const convert_formats *asked, const char *name
                                   tern_format source, size_t rows, size_t cols, bool vector,
                                   tern_format *out, tern_error *err) {
     uint64_t bytes;
-    const tern_format first = vector ? TERN_FORMAT_F32 : wanted(asked, name, source);
+    const tern_format first = vector ? TERN_FORMAT_F32 : wanted(asked, name, source, cols);
     tern_format format = first != TERN_FORMAT_NONE ? first : source;
     while (tern_format_bytes(format, rows, cols, &bytes) != TERN_OK) {
         const tern_format next = tern_format_facts_of(format)->stand_in;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "authoring/convert/mixture.h"
 #include "authoring/convert/q4_map.h"
 #include "authoring/importance.h"
 #include "runtime/files/gguf/reading.h"
@@ -17,6 +18,8 @@ typedef struct convert_formats {
     tern_format body;      /* of matrices; NONE: they keep their format */
     tern_format embedding; /* of token_embd.weight */
     tern_format output;    /* of output.weight */
+    const convert_mixture *mixture; /* which of several formats a matrix gets; NULL: the body's */
+    convert_shape shape;            /* of the model, for the mixture; convert_job_plan sets it */
     tern_tl_kind tiled;    /* tiles of the body, which is I2_S: TL1, TL2; 0: none */
     tern_reading reading;  /* holds the sizes of the tiles */
     tern_int4_rows int4;   /* rows of the body if it is INT4; group SIZE_MAX: a whole row */
@@ -25,9 +28,9 @@ typedef struct convert_formats {
 } convert_formats;
 
 /*
- * Reads the names of formats; each is NULL where it was not asked for. The body may also be "tl1"
- * or "tl2". Sizes of tiles have the form that tern_reading_init takes. TERN_ERR_ARG: they are not
- * sizes of tiles.
+ * Reads the names of formats; each is NULL where it was not asked for. The body may also be a
+ * mixture, "tl1" or "tl2". Sizes of tiles have the form that tern_reading_init takes. TERN_ERR_ARG:
+ * they are not sizes of tiles.
  */
 TERN_MUST_CHECK tern_status convert_formats_read(const char *body, const char *embedding,
                                                  const char *output, const char *tl_tiles,
@@ -68,12 +71,13 @@ uint32_t convert_file_type(const convert_formats *asked, tern_format most);
 
 /*
  * The format of a tensor that is `source` now. Vectors become f32. Matrices get the body's format.
- * If its blocks do not fit the columns they get the next larger one: iq2_s becomes q4_0, q4_k q5_0,
- * q5_k and q6_k q8_0, formats with blocks of 32 f16; ternary formats have no such substitute. The
- * embedding and the output head have at least 8 bits unless asked for otherwise: with a float body
- * they get its format; with another body they stay as they are if the body is ternary or they are
- * quantized already, and become q8_0 otherwise. Routers of experts stay as they are.
- * TERN_ERR_TENSOR_SHAPE: a ternary format does not fit, `err` says which would.
+ * If its blocks do not fit the columns they get the next larger one: iq2_s, q2_k and q3_k become
+ * q4_0, iq4_xs iq4_nl, q4_k q5_0, q5_k and q6_k q8_0, formats with blocks of 32 f16; ternary
+ * formats have no such substitute. The embedding and the output head have at least 8 bits unless
+ * asked for otherwise: with a float body they get its format; with another body they stay as they
+ * are if the body is ternary or they are quantized already, and become q8_0 otherwise. Routers of
+ * experts stay as they are. TERN_ERR_TENSOR_SHAPE: a ternary format does not fit, `err` says which
+ * would.
  */
 TERN_MUST_CHECK tern_status convert_format_choose(const convert_formats *asked, const char *name,
                                                   tern_format source, size_t rows, size_t cols,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "authoring/convert/job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,12 +89,47 @@ static tern_status check_importance(const convert_job *job, const convert_format
         used = used || job->tensors[i].importance != NULL;
     return used ? TERN_OK
                 : tern_fail(err, TERN_ERR_ARG,
-                            "no tensor becomes int4, iq2_s, q4_0, q5_0, q4_k, q5_k or q6_k: "
+                            "no tensor becomes int4, iq2_s, iq4_nl, iq4_xs, q4_0, q5_0 or a "
+                            "K-quant: "
                             "--imatrix has no use");
 }
 
-tern_status convert_job_plan(convert_job *job, const convert_formats *formats, tern_error *err) {
+static const convert_tensor *find_tensor(const convert_job *job, const char *name) {
+    for (size_t i = 0; i < job->n; i++)
+        if (strcmp(job->tensors[i].name, name) == 0)
+            return &job->tensors[i];
+    return NULL;
+}
+
+/* Heads of queries for each of keys: by the rows of their matrices in the first block. */
+static size_t queries_of(const convert_job *job) {
+    const convert_tensor *q = find_tensor(job, "blk.0.attn_q.weight");
+    const convert_tensor *k = find_tensor(job, "blk.0.attn_k.weight");
+    const convert_tensor *all = find_tensor(job, "blk.0.attn_qkv.weight");
+    const convert_tensor *out = find_tensor(job, "blk.0.attn_output.weight");
+    if (q != NULL && k != NULL && k->rows > 0)
+        return q->rows / k->rows;
+    const size_t shared = all != NULL && out != NULL ? all->rows - out->cols : 0;
+    return shared > 0 ? 2 * out->cols / shared : 0;
+}
+
+static convert_shape shape_of(const convert_job *job, const convert_formats *formats) {
+    const convert_tensor *down = find_tensor(job, "blk.0.ffn_down_exps.weight");
+    convert_shape shape = {.queries = queries_of(job),
+                           .experts = down != NULL ? convert_matrices(down) : 0,
+                           .tied = find_tensor(job, "output.weight") == NULL,
+                           .importance = formats->importance != NULL};
+    for (size_t i = 0; i < job->n; i++) {
+        unsigned layer;
+        if (sscanf(job->tensors[i].name, "blk.%u.", &layer) == 1 && layer >= shape.layers)
+            shape.layers = (size_t)layer + 1;
+    }
+    return shape;
+}
+
+tern_status convert_job_plan(convert_job *job, convert_formats *formats, tern_error *err) {
     tern_status status = TERN_OK;
+    formats->shape = shape_of(job, formats);
     for (size_t i = 0; status == TERN_OK && i < job->n; i++)
         status = plan_tensor(formats, &job->tensors[i], err);
     if (status == TERN_OK)

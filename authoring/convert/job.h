@@ -26,10 +26,11 @@ convert_tensor *convert_job_add(convert_job *job);
 void convert_job_free(convert_job *job);
 
 /*
- * Sets target and bytes of every tensor. Tensors whose format does not change keep as_is, the
- * others lose it. TERN_ERR_TILES, TERN_ERR_TENSOR_SHAPE: a matrix cannot be written in tiles.
+ * Sets target and bytes of every tensor, and the shape of the model in `formats`. Tensors whose
+ * format does not change keep as_is, the others lose it. TERN_ERR_TILES, TERN_ERR_TENSOR_SHAPE: a
+ * matrix cannot be written in tiles.
  */
-TERN_MUST_CHECK tern_status convert_job_plan(convert_job *job, const convert_formats *formats,
+TERN_MUST_CHECK tern_status convert_job_plan(convert_job *job, convert_formats *formats,
                                              tern_error *err);
 
 /* Options of convert_job_write. */

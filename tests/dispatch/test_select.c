@@ -173,12 +173,11 @@ static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
 
 /* neoni8mm has kernels for gemm only, and not for all formats. */
 static const char *for_pair(const char *isa, const pair *wanted) {
-    const bool has_pairs = wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
-                           wanted->format != TERN_FORMAT_Q2_K &&
-                           wanted->format != TERN_FORMAT_Q3_K &&
-                           wanted->format != TERN_FORMAT_Q6_K &&
-                           wanted->format != TERN_FORMAT_STQ1_0 &&
-                           wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
+    const bool has_pairs =
+        wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
+        wanted->format != TERN_FORMAT_Q2_K && wanted->format != TERN_FORMAT_Q3_K &&
+        wanted->format != TERN_FORMAT_Q6_K && wanted->format != TERN_FORMAT_STQ1_0 &&
+        wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
     return !has_pairs && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
 }
 
@@ -191,8 +190,9 @@ static bool pairs_of_codes(const processor *p, const pair *wanted) {
 /* Tiles are for integer products of many tokens, except for codes of one or two bits. */
 static bool has_tiles(const processor *p, const pair *wanted) {
     const bool group = wanted->format >= TERN_FORMAT_Q1_0 && wanted->format <= TERN_FORMAT_STQ1_0;
-    return !group && wanted->format != TERN_FORMAT_Q2_K && is_built("amx") && (p->features & M(AMXINT8)) != 0 &&
-           wanted->op == TERN_OP_GEMM && wanted->format > TERN_FORMAT_BF16;
+    return !group && wanted->format != TERN_FORMAT_Q2_K && is_built("amx") &&
+           (p->features & M(AMXINT8)) != 0 && wanted->op == TERN_OP_GEMM &&
+           wanted->format > TERN_FORMAT_BF16;
 }
 
 /* Bits of codes are unpacked by GFNI and patterns are looked up by VBMI, as in the set of ternary

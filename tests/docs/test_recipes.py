@@ -166,7 +166,7 @@ class Recipes(unittest.TestCase):
         self.run_in_tree(["build/bench/bench_kernels", "--check"])
 
     def test_a_model_of_the_new_format_agrees_with_the_oracle(self) -> None:
-        self.compare_with_the_oracle("llama-tiny-iq4_nl")
+        self.compare_with_the_oracle("llama-tiny-nf4")
 
     def test_an_architecture_is_three_places(self) -> None:
         self.assertEqual(

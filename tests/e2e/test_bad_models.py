@@ -15,7 +15,7 @@ from common import tern
 from gguf_edit import f32, i32s, string, strings, u32, u64
 
 HUGE = 2**63
-F32, Q8_0, Q2_K, I2_S = 0, 8, 10, 36
+F32, Q8_0, Q8_K, I2_S = 0, 8, 15, 36
 
 
 class BadModels(common.TernTest):
@@ -266,10 +266,10 @@ class BadModels(common.TernTest):
 
     def test_types(self):
         query = "blk.0.attn_q.weight"
-        for kind in (Q2_K, 4, 99, 2**32 - 1):
+        for kind in (Q8_K, 4, 99, 2**32 - 1):
             with self.subTest(kind=kind):
                 self.tensor(query, query, kind=kind)
-        for kind in (I2_S, Q8_0, Q2_K):
+        for kind in (I2_S, Q8_0, Q8_K):
             with self.subTest(norm=kind):
                 self.tensor("blk.0.attn_norm.weight", "blk.0.attn_norm.weight", kind=kind)
 

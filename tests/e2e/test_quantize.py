@@ -93,6 +93,30 @@ class Quantize(common.FolderTest):
             self.assertAlmostEqual(t["error"], abs(half - 0.0430001) / 0.0430001, delta=1e-6)
         self.assertIn("lossy", tern_text("quantize", one, self.path("x"), "--type", "tq2_0"))
 
+    def test_mixtures(self):
+        """Each matrix of a mixture has the format that llama.cpp's rules give it; 2 layers, 4 queries a key."""
+        source = common.synth("llama-tiny-q6_k", self.dir)
+        for kind, file_type, most, first, last in (
+            ("q2_k", 10, "q2_k", {"attn_v": "q3_k", "ffn_down": "q3_k", "attn_output": "q3_k"}, None),
+            ("q3_k_s", 11, "q3_k", {}, None),
+            ("q3_k_m", 12, "q3_k", {"attn_v": "q5_k", "ffn_down": "q4_k", "attn_output": "q4_k"}, None),
+            ("q3_k_l", 13, "q3_k", {"attn_v": "q5_k", "ffn_down": "q5_k", "attn_output": "q5_k"}, None),
+            ("q4_k_s", 14, "q4_k", {"attn_v": "q5_k"}, None),
+            ("q4_k_m", 15, "q4_k", {}, {"attn_v": "q6_k", "ffn_down": "q6_k"}),
+            ("q5_k_s", 16, "q5_k", {}, None),
+            ("q5_k_m", 17, "q5_k", {}, {"attn_v": "q6_k", "ffn_down": "q6_k"}),
+            ("iq4_xs", 30, "iq4_xs", {}, None),
+        ):
+            with self.subTest(type=kind):
+                out, said = self.quantize(source, kind)
+                for name, tensor in said.items():
+                    matrix = name.removesuffix(".weight").split(".")[-1]
+                    rules = last if last is not None and name.startswith("blk.1.") else first
+                    wanted = "q6_k" if matrix == "output" else rules.get(matrix, most)
+                    self.assertEqual(tensor["to"], "f32" if "norm" in matrix else wanted, name)
+                self.assertEqual(gguf_edit.read(out).number("general.file_type"), file_type)
+                self.assertEqual(len(self.hash(out).split()), 1)
+
     def test_not_ternary(self):
         source = common.synth("llama-tiny-q6_k", self.dir)
         for kind in ("i2_s", "tq1_0", "tq2_0"):

@@ -229,7 +229,8 @@ static void test_worked_q6_k(void **state) {
     assert_memory_equal(sub + 32 + 320 + 4, "\x00\x00\x0c\x00", 4); /* plane 1 of columns 16.. */
 }
 
-/* d = 1; sub-block 5 is field 1 of the second half: scales -31 and 3, codes 6 and 1 of columns 1 and 22. */
+/* d = 1; sub-block 5 is field 1 of the second half: scales -31 and 3, codes 6 and 1 of columns 1
+ * and 22. */
 static void test_worked_q3_k(void **state) {
     _Alignas(64) uint8_t packed[32 + 8 * 224];
     uint8_t block[110] = {0};
@@ -330,8 +331,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pictures),    cmocka_unit_test(test_worked_minima),
         cmocka_unit_test(test_worked_q6_k), cmocka_unit_test(test_worked_q3_k),
-        cmocka_unit_test(test_worked_q2_k), cmocka_unit_test(test_worked_iq4_xs), cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_worked_q2_k), cmocka_unit_test(test_worked_iq4_xs),
+        cmocka_unit_test(test_scales),      cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("K-quants, packed", tests, NULL, NULL);
 }

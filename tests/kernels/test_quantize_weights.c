@@ -17,10 +17,9 @@ static const tern_format blocks_of_32[] = {
     TERN_FORMAT_INT4};
 static const tern_format by_rows[] = {
 #include "gen/plain.inc"
-    TERN_FORMAT_F32,  TERN_FORMAT_F16,   TERN_FORMAT_BF16,   TERN_FORMAT_Q4_K,
-    TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K,  TERN_FORMAT_INT4,   TERN_FORMAT_Q1_0,
-    TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0,
-    TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K,  TERN_FORMAT_IQ4_XS};
+    TERN_FORMAT_F32,    TERN_FORMAT_F16,    TERN_FORMAT_BF16, TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K,
+    TERN_FORMAT_Q6_K,   TERN_FORMAT_INT4,   TERN_FORMAT_Q1_0, TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0,
+    TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0, TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K, TERN_FORMAT_IQ4_XS};
 #undef TERN_PLAIN
 static const tern_format supers[] = {TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K, TERN_FORMAT_IQ4_XS,
                                      TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
@@ -469,7 +468,8 @@ static double error_of(tern_format format) {
 /*
  * A range cut into equal steps has an error proportional to steps^-2. Q4_1 does that with 15 steps,
  * for the same 32 columns. The search must gain a tenth over it. Q6_K has no minimum, half the
- * columns, and 64 levels from -max to max; Q3_K has 8. IQ4_XS and IQ4_NL have levels that suit such weights.
+ * columns, and 64 levels from -max to max; Q3_K has 8. IQ4_XS and IQ4_NL have levels that suit such
+ * weights.
  */
 static void test_supers_gain(void **state) {
     const double range = error_of(TERN_FORMAT_Q4_1);

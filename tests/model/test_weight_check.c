@@ -23,15 +23,23 @@ static const block blocks[] = {
 #define TERN_PLAIN(NAME, name, bytes, fields, ...) {TERN_FORMAT_##NAME, 32, bytes, fields, {0, 2}},
 #include "gen/plain.inc"
 #undef TERN_PLAIN
-    {TERN_FORMAT_Q2_K, 256, 84, 2, {80, 82}}, {TERN_FORMAT_Q3_K, 256, 110, 1, {108}},
+    {TERN_FORMAT_Q2_K, 256, 84, 2, {80, 82}},
+    {TERN_FORMAT_Q3_K, 256, 110, 1, {108}},
     {TERN_FORMAT_IQ4_XS, 256, 136, 1, {0}},
-    {TERN_FORMAT_Q4_K, 256, 144, 2, {0, 2}}, {TERN_FORMAT_Q5_K, 256, 176, 2, {0, 2}},
-    {TERN_FORMAT_Q6_K, 256, 210, 1, {208}},  {TERN_FORMAT_IQ2_S, 256, 82, 1, {0}},
-    {TERN_FORMAT_Q1_0, 128, 18, 1, {0}},     {TERN_FORMAT_Q2_0, 64, 18, 1, {0}},
-    {TERN_FORMAT_PQ2_0, 128, 34, 1, {0}},    {TERN_FORMAT_PTQ1_0, 128, 28, 1, {26}},
-    {TERN_FORMAT_STQ1_0, 256, 42, 1, {40}},  {TERN_FORMAT_TQ1_0, 256, 54, 1, {52}},
-    {TERN_FORMAT_TQ2_0, 256, 66, 1, {64}},   {TERN_FORMAT_F16, 1, 2, 1, {0}},
-    {TERN_FORMAT_BF16, 1, 2, 1, {0}},        {TERN_FORMAT_F32, 1, 4, 1, {2 /* the high half */}},
+    {TERN_FORMAT_Q4_K, 256, 144, 2, {0, 2}},
+    {TERN_FORMAT_Q5_K, 256, 176, 2, {0, 2}},
+    {TERN_FORMAT_Q6_K, 256, 210, 1, {208}},
+    {TERN_FORMAT_IQ2_S, 256, 82, 1, {0}},
+    {TERN_FORMAT_Q1_0, 128, 18, 1, {0}},
+    {TERN_FORMAT_Q2_0, 64, 18, 1, {0}},
+    {TERN_FORMAT_PQ2_0, 128, 34, 1, {0}},
+    {TERN_FORMAT_PTQ1_0, 128, 28, 1, {26}},
+    {TERN_FORMAT_STQ1_0, 256, 42, 1, {40}},
+    {TERN_FORMAT_TQ1_0, 256, 54, 1, {52}},
+    {TERN_FORMAT_TQ2_0, 256, 66, 1, {64}},
+    {TERN_FORMAT_F16, 1, 2, 1, {0}},
+    {TERN_FORMAT_BF16, 1, 2, 1, {0}},
+    {TERN_FORMAT_F32, 1, 4, 1, {2 /* the high half */}},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 

@@ -196,12 +196,12 @@ static void test_missing_tensors(void **state) {
     check_all_needed("llama-tiny-f32", "output.weight"); /* the embedding replaces it */
 }
 
-/* Q3_K: blocks of 256 weights in 110 bytes. */
-static void matrix_of_q3_k(tiny_file *f) {
+/* Q8_K: blocks of 256 weights in 292 bytes, in no file's matrices. */
+static void matrix_of_q8_k(tiny_file *f) {
     tiny_remove(f, "blk.0.attn_output.weight");
     tiny_tensor *t = tiny_add(f, "blk.0.attn_output.weight", TERN_FORMAT_F16, 256, 256);
-    t->type = 11;
-    t->bytes = 256 * 110;
+    t->type = 15;
+    t->bytes = 256 * 292;
 }
 static void matrix_of_unknown_type(tiny_file *f) {
     tiny_find(f, "blk.1.ffn_gate.weight")->type = 77;
@@ -218,8 +218,8 @@ static void embedding_of_i2_s(tiny_file *f) {
 static void test_unsupported_types(void **state) {
     (void)state;
     const tern_status type = TERN_ERR_TENSOR_TYPE;
-    check_refused("bitnet-tiny", matrix_of_q3_k, type,
-                  "blk.0.attn_output.weight has type 11 (q3_k)");
+    check_refused("bitnet-tiny", matrix_of_q8_k, type,
+                  "blk.0.attn_output.weight has type 15 (q8_k)");
     check_refused("bitnet-tiny", matrix_of_unknown_type, type,
                   "blk.1.ffn_gate.weight has type 77 (unknown)");
     check_refused("bitnet-tiny", norm_of_q8_0, type, "blk.1.attn_norm.weight has type 8 (q8_0)");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of commands that measure, or that write models or their results. */
 
+#include "authoring/convert/mixture.h"
 #include "tern/kernels.h"
 #include "tools/cli/options_commands.h"
 
@@ -137,11 +138,11 @@ static const option_spec table[AT(OPT_THREADS)] = {
                       .commands = SYNTH, .often = EVERY, .help = "list the presets"},
     [AT(OPT_MARKDOWN)] = {"markdown", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .one_call = true,
                           .commands = KERNELS | BENCH, .help = "write a Markdown table"},
-    [AT(OPT_TYPE)] =
-        {"type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
-         .choices = TERN_ROW_FORMATS " iq2_s i2_s tl1 tl2 int4", .any_case = true, .one_call = true,
-         .commands = RECODES, .often = EVERY,
-         .help = "format of the matrices; vectors become f32 (convert: without it, unchanged)"},
+    [AT(OPT_TYPE)] = {"type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
+                      .choices = TERN_ROW_FORMATS " " CONVERT_MIXTURES " iq2_s i2_s tl1 tl2 int4",
+                      .any_case = true, .one_call = true, .commands = RECODES, .often = EVERY,
+                      .help = "format of the matrices, or a mixture of formats; vectors become f32 "
+                              "(convert: without it, unchanged)"},
     [AT(OPT_EMBEDDING_TYPE)] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
                                 .choices = TERN_ROW_FORMATS, .any_case = true, .one_call = true,
                                 .commands = RECODES, .often = EVERY,
@@ -174,7 +175,7 @@ static const option_spec table[AT(OPT_THREADS)] = {
     [AT(OPT_IMATRIX)] = {"imatrix", 0, NULL, "FILE", OPTION_TEXT, GROUP_WRITE, .file = FILE_READ,
                          .one_call = true, .commands = RECODES, .often = EVERY,
                          .help = "importance of the columns (from tern imatrix), used for int4, "
-                                 "iq2_s, q4_0, q5_0 and K-quants"},
+                                 "iq2_s, iq4_nl, iq4_xs, q4_0, q5_0 and K-quants"},
     [AT(OPT_INT4_GROUP)] = {"int4-group", 0, NULL, "N", OPTION_CHOICE, GROUP_WRITE,
                             .choices = "32 64 128 row", .fallback = "32", .one_call = true,
                             .commands = RECODES,
