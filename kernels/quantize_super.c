@@ -22,7 +22,6 @@ enum {
     SUBS = TERN_SUPER / TERN_BLOCK,
     RUNS = 2 * SUBS, /* of 16 columns that share a scale in Q6_K, Q3_K and Q2_K */
     RUN = 16,
-    UNITS = 3,   /* of d and of dmin of Q2_K that are tried */
     GUESSES = 17 /* steps that are tried: the range in levels - 1 to levels + 1, by eighths */
 };
 
@@ -136,22 +135,24 @@ static line search_line(const span *s) {
 /* Integers of a line under the stored d and dmin. */
 typedef struct rounded {
     uint8_t scale, min;
-    double error;
 } rounded;
 
-/* Of the nine next to it, up to `most`, those with least error. */
+/* The pair with least error of the nine next to it, up to `most`. */
 static rounded round_line(const span *s, line at, line unit, int most) {
     const double steps = at.step * inverse(unit.step);
     const double mins = at.min * inverse(unit.min);
     uint8_t codes[TERN_BLOCK];
-    rounded best = {0, 0, INFINITY};
+    rounded best = {0, 0};
+    double least = INFINITY;
 
     for (int i = 0; i < 9; i++) {
         const int scale = nearest(steps + i / 3 - 1, 0, most);
         const int min = nearest(mins + i % 3 - 1, 0, most);
         const double error = encode_line(s, (line){unit.step * scale, unit.min * min}, codes);
-        if (error < best.error)
-            best = (rounded){(uint8_t)scale, (uint8_t)min, error};
+        if (error < least) {
+            least = error;
+            best = (rounded){(uint8_t)scale, (uint8_t)min};
+        }
     }
     return best;
 }
@@ -231,40 +232,6 @@ static void put_twos(const uint8_t codes[RUN], int r, uint8_t *twos) {
         at[l] = (uint8_t)(at[l] | (codes[l] & 3) << r / 2 % 4 * 2);
 }
 
-/* The integers of all runs under units that are stored in a block, and the sum of their errors. */
-static double round_runs(const float *x, const float *w, const line lines[RUNS], line unit,
-                         uint8_t *block) {
-    const span like = {.n = RUN, .top = 3};
-    double error = 0.0;
-
-    unit = (line){put_half(unit.step, block + TERN_Q2_K_D),
-                  put_half(unit.min, block + TERN_Q2_K_D + 2)};
-    for (int r = 0; r < RUNS; r++) {
-        const span s = span_of(x, w, like, r);
-        const rounded to = round_line(&s, lines[r], unit, 15);
-        block[r] = (uint8_t)(to.scale | to.min << 4);
-        error += to.error;
-    }
-    return error;
-}
-
-/* Integers of four bits are coarse: smaller units than those that reach the largest are tried. */
-static void choose_units(const float *x, const float *w, const line lines[RUNS], line largest,
-                         uint8_t *block) {
-    uint8_t tried[TERN_Q2_K_D + 4];
-    double best = INFINITY;
-
-    for (int i = 0; i < UNITS * UNITS; i++) {
-        const line unit = {largest.step / (15 + i / UNITS), largest.min / (15 + i % UNITS)};
-        const double error = round_runs(x, w, lines, unit, tried);
-        if (i == 0 || error < best) { /* a unit that is infinite is stored, and refused */
-            best = error;
-            memcpy(block, tried, RUNS);
-            memcpy(block + TERN_Q2_K_D, tried + TERN_Q2_K_D, 4);
-        }
-    }
-}
-
 void tern_encode_q2_k(const float *x, const float *w, uint8_t *block) {
     const span like = {.n = RUN, .top = 3};
     line lines[RUNS];
@@ -272,12 +239,13 @@ void tern_encode_q2_k(const float *x, const float *w, uint8_t *block) {
 
     memset(block, 0, 84);
     const line largest = search_lines(x, w, like, RUNS, lines);
-    choose_units(x, w, lines, largest, block);
-    const double d = (double)tern_f16_load(block + TERN_Q2_K_D);
-    const double dmin = (double)tern_f16_load(block + TERN_Q2_K_D + 2);
+    const line unit = {put_half(largest.step / 15, block + TERN_Q2_K_D),
+                       put_half(largest.min / 15, block + TERN_Q2_K_D + 2)};
     for (int r = 0; r < RUNS; r++) {
-        const span s = span_of(x, NULL, like, r);
-        encode_line(&s, (line){d * (block[r] & 15), dmin * (block[r] >> 4)}, codes);
+        const span weighed = span_of(x, w, like, r), alike = span_of(x, NULL, like, r);
+        const rounded to = round_line(&weighed, lines[r], unit, 15);
+        block[r] = (uint8_t)(to.scale | to.min << 4);
+        encode_line(&alike, (line){unit.step * to.scale, unit.min * to.min}, codes);
         put_twos(codes, r, block + TERN_Q2_K_TWOS);
     }
 }

@@ -22,7 +22,7 @@ static const uint8_t *super_at(tern_format format, const void *file, size_t supe
     return (const uint8_t *)file + super * bytes;
 }
 
-/* Where the f16 scale of a super-block lies; that of minima follows. */
+/* The place of a super-block's f16 scale; that of minima follows. */
 static size_t scale_at(tern_format format) {
     return format == TERN_FORMAT_Q2_K   ? 80
            : format == TERN_FORMAT_Q3_K ? 108
@@ -100,7 +100,7 @@ static int super_scale(tern_format format, const uint8_t *block, size_t e) {
     }
 }
 
-/* What is taken off code e: six bits of its sub-block, or four of its run; 0 without minima. */
+/* The minimum that is taken off code e: six bits of its sub-block, or four of its run; or 0. */
 static int super_min(tern_format format, const uint8_t *block, size_t e) {
     const size_t s = e / 32;
 

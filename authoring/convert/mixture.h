@@ -18,7 +18,7 @@
 
 typedef struct convert_mixture convert_mixture;
 
-/* What the rules depend on. */
+/* The facts of a model that the rules depend on. */
 typedef struct convert_shape {
     size_t layers;   /* blocks of the model */
     size_t queries;  /* heads of queries that share one of keys; 0: unknown */

@@ -234,7 +234,7 @@ TERN_VERB int32_t vi_dot_fives(uint32_t codes, uint32_t high, uint2 x) {
     return __dp4a((int32_t)top, (int32_t)x.y, __dp4a((int32_t)low, (int32_t)x.x, 0));
 }
 
-/* What the nibbles of two bytes stand for, each byte's low one first: entries of a table of sixteen bytes. */
+/* The entries of a table of sixteen bytes that the nibbles of two bytes choose, each byte's low one first. */
 TERN_VERB uint32_t vi_levels4(uint4 table, uint32_t codes) {
     const uint32_t below = __byte_perm(table.x, table.y, codes & 0x7777u);
     const uint32_t above = __byte_perm(table.z, table.w, codes & 0x7777u);
