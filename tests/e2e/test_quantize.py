@@ -299,10 +299,10 @@ class Quantize(common.FolderTest):
         before = sorted(self.dir.iterdir())
         result = tern("quantize", bad, self.path("x"), "--type", "f16")
         self.assert_one_line_error(result, contains=["blk.1.ffn_up.weight", "row 3", "f16"])
-        t.kind, t.ne, t.data = 10, [256, 16], bytes(16 * 84)  # q2_k
+        t.kind, t.ne, t.data = 15, [256, 16], bytes(16 * 292)  # q8_k
         bad.write_bytes(file.to_bytes())
         result = tern("quantize", bad, self.path("x"), "--type", "f16")
-        self.assert_one_line_error(result, contains=["blk.1.ffn_up.weight", "q2_k"])
+        self.assert_one_line_error(result, contains=["blk.1.ffn_up.weight", "q8_k"])
         result = tern("quantize", self.dir, self.path("x"), "--type", "f16")
         self.assert_one_line_error(result, contains=["directory"])
         result = tern(
