@@ -181,6 +181,13 @@ class ConvertFolders(ConvertTest):
         texts = ("a<r>  b", "a  <l>b", "a<w>b <w> b", "<r> <l> <w>", "ab<r>\n\n<l>")
         self.same_ids(pieces_of_text(metaspace("first"), added), *texts)
 
+    def test_words_beside_a_token(self):
+        """A raised digit or a fraction is not a part of a word here; letters and digits of any script are."""
+        out = self.same_ids(pieces_of_text(metaspace("never"), [{"content": "<w>", "single_word": True}]), "a")
+        for before, alone in (("\u00b2", True), ("\u00bd", True), ("\u2460", True), ("\u0967", False), ("a", False), ("_", False)):
+            ids = tern_text("tokenize", "-m", out, "-p", before + "<w>", "--special").split()
+            self.assertEqual("267" in ids, alone, before)
+
     def test_normal_forms(self):
         out = self.same_ids(pieces_of_text(metaspace("always"), normalizer={"type": "NFKC"}), "\uff41\uff42", "\ufb01 ab", "a\u00a0b")
         self.assertEqual(tern_text("tokenize", "-m", out, "-p", "\uff41\uff42"), tern_text("tokenize", "-m", out, "-p", "ab"))

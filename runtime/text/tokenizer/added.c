@@ -28,9 +28,7 @@ tern_status tern_added_set_add(tern_added_set *set, tern_added_token token, tern
     tern_prefix_set_add(&set->prefixes, set->n++);
     if (!token.single_word || set->word != NULL)
         return TERN_OK;
-    /* A character of words as Rust's regular expressions define it, which includes the two
-     * joiners. */
-    static const char word[] = "[\\w\\x{200c}\\x{200d}]";
+    static const char word[] = "[" TERN_REGEX_RUST_WORD "]";
     char why[TERN_REGEX_WHY_BYTES];
     return tern_regex_new((tern_span){word, sizeof word - 1}, false, &set->word, why);
 }

@@ -18,6 +18,12 @@
 #include "runtime/files/gguf/gguf.h"
 #include "tern/status.h"
 
+/*
+ * What a set says of characters of words as Rust's regular expressions define them. Their \w is not
+ * Oniguruma's, which also holds raised digits and fractions of Latin-1.
+ */
+#define TERN_REGEX_RUST_WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}"
+
 typedef struct tern_regex tern_regex;                 /* compiled, immutable */
 typedef struct tern_regex_scratch tern_regex_scratch; /* working memory of one thread */
 

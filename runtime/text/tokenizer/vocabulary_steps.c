@@ -7,6 +7,7 @@
 #include "runtime/text/tokenizer/bert_rules.h"
 #include "runtime/text/tokenizer/normalize.h"
 #include "runtime/text/tokenizer/pre.h"
+#include "runtime/text/tokenizer/regex.h"
 #include "runtime/text/tokenizer/vocabulary_json.h"
 
 enum { MAX_CONTENT_BYTES = 64 };
@@ -281,10 +282,10 @@ static tern_status read_punctuation(const tern_step_reader *r, const tern_json_v
                : status;
 }
 
-/* Splits into words as Rust defines them, with the two joiners. Text between words is removed. */
+/* Splits into words. Text between words is removed. */
 static tern_status read_whitespace(const tern_step_reader *r, const tern_json_value *x) {
     (void)x;
-#define WORDS "\\w\\x{200c}\\x{200d}"
+#define WORDS TERN_REGEX_RUST_WORD
     return add(r, (tern_step){.kind = TERN_STEP_SPLIT,
                               .pattern = literal("[" WORDS "]+|[^\\s" WORDS "]+"),
                               .behavior = TERN_SPLIT_REMOVED,
