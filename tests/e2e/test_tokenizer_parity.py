@@ -37,7 +37,7 @@ class Parity(common.TernTest):
             for make in parity.all_cases(folder, source, names):
                 case = make()
                 with self.subTest(case=case.name):
-                    compared, _, wrong, lost, _ = parity.compare(self.tool, case, TEXTS, 5)
+                    compared, wrong, lost, _ = parity.compare(self.tool, case, TEXTS, 5)
                     self.assertEqual((wrong, lost), (0, 0))
                     self.assertGreater(compared, 0)
 
