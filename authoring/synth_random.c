@@ -10,6 +10,7 @@
 #include "authoring/synth_internal.h"
 #include "kernels/codes.h"
 #include "kernels/facts.h"
+#include "kernels/grids.h"
 #include "kernels/half.h"
 #include "kernels/ternary.h"
 
@@ -277,12 +278,20 @@ static void make_q6_k(tern_synth_stream *s, uint8_t *block) {
 }
 
 /*
- * Levels of the grid have an RMS of 24.43 and odd factors 1 .. 31 one of 18.47. A weight is an
- * eighth of their product with d: 56.39 d. Random signs make the mean 0.
+ * Weights of random bytes have a mean of 0: signs are random. Their RMS is that of the levels times
+ * that of odd factors, 18.47 for those of 1 .. 31 and 9.22 for 1 .. 15, times d and unit. IQ2_S has
+ * so 24.43 * 18.47 / 8 = 56.39.
  */
-static void make_iq2_s(tern_synth_stream *s, uint8_t *block) {
-    tern_f16_store(block, s->sd / 56.39f * variation(next(s->state)));
-    random_bytes(s, block + 2, 80);
+static void make_grid(tern_synth_stream *s, uint8_t *block) {
+    static const float rms[TERN_FORMAT_COUNT] = {
+        [TERN_FORMAT_IQ1_S] = 7.2f,   [TERN_FORMAT_IQ1_M] = 7.2f,   [TERN_FORMAT_IQ2_XXS] = 53.36f,
+        [TERN_FORMAT_IQ2_XS] = 55.9f, [TERN_FORMAT_IQ2_S] = 56.39f, [TERN_FORMAT_IQ3_XXS] = 142.4f,
+        [TERN_FORMAT_IQ3_S] = 140.2f,
+    };
+    const float d = s->sd / rms[s->format] * variation(next(s->state));
+    const size_t from = s->format == TERN_FORMAT_IQ1_M ? 0 : 2; /* its d lies among other bits */
+    random_bytes(s, block + from, tern_format_describe(s->format)->block_bytes - from);
+    tern_grid_put_d(s->format, tern_f32_to_f16(d), block);
 }
 
 /* Q1_0: half of the weights are -d. Each block of a model has its own scale. */
@@ -316,7 +325,10 @@ static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
         [TERN_FORMAT_Q8_0] = make_q8_0,     [TERN_FORMAT_Q4_K] = make_q4_k,
         [TERN_FORMAT_Q5_K] = make_q5_k,     [TERN_FORMAT_Q6_K] = make_q6_k,
         [TERN_FORMAT_TQ1_0] = make_tq,      [TERN_FORMAT_TQ2_0] = make_tq,
-        [TERN_FORMAT_IQ2_S] = make_iq2_s,   [TERN_FORMAT_Q1_0] = make_q1_0,
+        [TERN_FORMAT_IQ2_S] = make_grid,    [TERN_FORMAT_IQ1_S] = make_grid,
+        [TERN_FORMAT_IQ1_M] = make_grid,    [TERN_FORMAT_IQ2_XXS] = make_grid,
+        [TERN_FORMAT_IQ2_XS] = make_grid,   [TERN_FORMAT_IQ3_XXS] = make_grid,
+        [TERN_FORMAT_IQ3_S] = make_grid,    [TERN_FORMAT_Q1_0] = make_q1_0,
         [TERN_FORMAT_Q2_0] = make_q2_0,     [TERN_FORMAT_PQ2_0] = make_q2_0,
         [TERN_FORMAT_PTQ1_0] = make_ptq1_0, [TERN_FORMAT_STQ1_0] = make_stq1_0,
         [TERN_FORMAT_Q2_K] = make_q2_k,     [TERN_FORMAT_Q3_K] = make_q3_k,

@@ -28,7 +28,7 @@ file(RELATIVE_PATH TERN_CUDA_FROM_PROGRAM ${CMAKE_INSTALL_FULL_BINDIR}
 # What every build of the module has, the tests' too (tests/cuda): all but the runtime and the rows.
 file(GLOB TERN_CUDA_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/pack*.c)
 foreach(source IN ITEMS device/cuda/memory.c device/cuda/operations.c device/cuda/waiting.c device/check.c
-                        base/status.c kernels/format.c kernels/ternary.c kernels/iq2s.c)
+                        base/status.c kernels/format.c kernels/ternary.c kernels/grids.c kernels/grids_table.c)
   list(APPEND TERN_CUDA_SOURCES ${PROJECT_SOURCE_DIR}/${source})
 endforeach()
 

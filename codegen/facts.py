@@ -134,6 +134,7 @@ def format_facts(fmt: Format, layout: Layout) -> dict[str, object]:
         "int8_to": fmt.int8[1],
         "plain": fmt.plain and "{" + plain + ("," if plain.endswith("}") else "") + "}",
         "levels": not fmt.plain and levels_of(fmt),
+        "unit": not fmt.plain and fmt.levels and f"{fmt.unit!r}f",
     }
 
 

@@ -76,6 +76,7 @@ class Format:
     int8: tuple[int, int] = (0, 0)
     plain: bool = False
     levels: tuple[int, ...] = ()
+    unit: float = 1.0
 
     @property
     def of_rows(self) -> bool:
@@ -109,7 +110,7 @@ LAYOUT_KEYS = {
 FORMAT_KEYS = {
     "block": int, "bytes": int, "layout": str,
     "gguf": int, "file_type": int, "like": str, "embed": str, "quantize": dict, "ternary": bool, "coarse": bool,
-    "stand_in": str, "halves": dict, "int8": list, "plain": bool, "levels": list,
+    "stand_in": str, "halves": dict, "int8": list, "plain": bool, "levels": list, "unit": float,
 }  # fmt: skip
 FORMAT_REQUIRED = {"block", "bytes", "layout"}
 QUANTIZERS = {"block", "weighed", "matrix"}
@@ -191,11 +192,12 @@ def check_plain(where: str, fmt: Format, layout: Layout) -> None:
 
 
 def check_levels(where: str, fmt: Format, layout: Layout) -> None:
-    """Formats whose nibbles stand for signed bytes have a layout for such nibbles."""
+    """Formats whose codes stand for signed bytes have a layout for such codes."""
     bytes_of = all(type(level) is int and -128 <= level < 128 for level in fmt.levels)
-    if fmt.levels and (len(fmt.levels) != 16 or not bytes_of):
-        raise SpecError(f"{where}: key 'levels' must be sixteen signed bytes")
-    if bool(fmt.levels) != (layout.codes == "levels"):
+    count = {"levels": 16, "threes": 6}.get(layout.codes)
+    if fmt.levels and (not bytes_of or len(fmt.levels) != (count or 16)):
+        raise SpecError(f"{where}: key 'levels' must be {'six' if count == 6 else 'sixteen'} signed bytes")
+    if bool(fmt.levels) != (count is not None):
         raise SpecError(f"{where}: key 'levels' belongs to formats in layouts whose codes are levels, and they need it")
 
 

@@ -393,7 +393,7 @@ def load(root: Path, table: Path | None = None, formats: Path | None = None) -> 
 
 
 def formats_with_reference(root: Path, found: weights.Formats) -> set[str]:
-    """Plain formats, and those that kernels/reference_matmul.c names as TERN_FORMAT_X."""
+    """Plain formats, those with levels, and those that kernels/reference_matmul.c names as TERN_FORMAT_X."""
     text = (root / "kernels" / "reference_matmul.c").read_text(encoding="utf-8")
     named = {name.lower() for name in re.findall(r"TERN_FORMAT_(\w+)", text)}
-    return named | {fmt.name for fmt in found.formats.values() if fmt.plain}
+    return named | {fmt.name for fmt in found.formats.values() if fmt.plain or fmt.levels}

@@ -6,8 +6,8 @@
 
 #include "kernels/codes.h"
 #include "kernels/facts.h"
+#include "kernels/grids.h"
 #include "kernels/half.h"
-#include "kernels/iq2s.h"
 #include "kernels/ternary.h"
 
 static atomic_uint_fast64_t calls;
@@ -136,19 +136,6 @@ static void dequantize_group(tern_format format, const uint8_t *block, float *y)
     }
 }
 
-static void dequantize_iq2_s(const uint8_t *block, float *y) {
-    const float d = tern_f16_load(block) * 0.125f;
-    uint16_t grid[TERN_IQ2S_ENTRIES];
-    int8_t levels[8];
-
-    tern_iq2s_grid(grid);
-    for (size_t i = 0; i < 256; i++) {
-        if (i % 8 == 0)
-            tern_iq2s_run(grid, block, i / 8, levels);
-        y[i] = (float)(levels[i % 8] * (int)tern_iq2s_scale(block, i / 16)) * d;
-    }
-}
-
 static void dequantize_int4(const uint8_t *block, float *y) {
     const float d = tern_f16_load(block);
 
@@ -189,9 +176,6 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
     case TERN_FORMAT_BF16:
         *y = tern_bf16_load(block);
         break;
-    case TERN_FORMAT_IQ2_S:
-        dequantize_iq2_s(block, y);
-        break;
     case TERN_FORMAT_INT4:
         dequantize_int4(block, y);
         break;
@@ -212,7 +196,10 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
         dequantize_group(format, block, y);
         break;
     default:
-        dequantize_plain(&tern_format_facts_of(format)->plain, block, y);
+        if (tern_grid_of(format) != NULL)
+            tern_grid_floats(format, block, TERN_GRID_BLOCK, y);
+        else
+            dequantize_plain(&tern_format_facts_of(format)->plain, block, y);
         break;
     }
 }

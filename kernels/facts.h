@@ -32,6 +32,7 @@ typedef struct tern_format_facts {
     uint8_t int8_to;
     tern_plain plain;
     const int8_t *levels; /* [16] of other formats: what codes stand for; NULL: they are numbers */
+    float unit;           /* of formats with grids (kernels/grids.h): what d is multiplied by */
 } tern_format_facts;
 
 typedef struct tern_layout_facts {

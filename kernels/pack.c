@@ -2,6 +2,7 @@
 /* File layouts to packed layouts and back: checks, and the walk over row groups. */
 
 #include "kernels/pack.h"
+#include "kernels/grids.h"
 
 static const tern_packer *const packers[] = {
 #define TERN_PACKED(layout) &tern_packer_##layout,
@@ -20,7 +21,7 @@ static const tern_packer *packer_of(tern_layout layout) {
 static bool is_decoded(tern_format format) {
     const tern_layout own = tern_format_layout(format);
     return own != TERN_LAYOUT_NONE && tern_layout_input(own) == TERN_INPUT_BLOCK &&
-           format != TERN_FORMAT_IQ2_S && format != TERN_FORMAT_INT8;
+           tern_grid_of(format) == NULL && format != TERN_FORMAT_INT8;
 }
 
 bool tern_layout_holds(tern_layout layout, tern_format format) {

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* INT8, INT4 and IQ2_S to their R16 layouts and back. */
+/* INT8 and INT4 to their R16 layouts and back. */
 
 #include <string.h>
 
-#include "kernels/iq2s.h"
 #include "kernels/pack_bits.h"
 
 enum {
     INT4_BYTES = 20,  /* of a block in the file: f16 scale, zero point, a spare byte, nibbles */
     INT4_HEADER = 64, /* of a packed block: 16 scales, 16 zero points, 16 spare bytes */
     INT4_PACKED = 64 + 4 * TERN_CHUNK_BYTES,
-    INT8_PACKED = 8 * TERN_CHUNK_BYTES,
-    IQ2S_SUPER = 256, /* columns of a block of the file */
-    IQ2S_HEADER = 64, /* of a packed super-block: 16 scales and 32 spare bytes */
-    IQ2S_BLOCK = 32 + 8 * TERN_CHUNK_BYTES, /* 16 low and 16 high factors, 32 columns of bytes */
-    IQ2S_PACKED = IQ2S_HEADER + 8 * IQ2S_BLOCK
+    INT8_PACKED = 8 * TERN_CHUNK_BYTES
 };
 
 static size_t bytes_of(size_t blocks, size_t packed) {
@@ -152,100 +147,3 @@ static void unpack_int4(const tern_pack_job *job, const uint8_t *packed, uint8_t
 
 const tern_packer tern_packer_int4r16 = {TERN_LAYOUT_INT4R16, holds_int4, group_bytes_int4,
                                          pack_int4, unpack_int4};
-
-/* ---- IQ2_S --------------------------------------------------------------------------------- */
-
-static bool holds_iq2_s(tern_format format) {
-    return format == TERN_FORMAT_IQ2_S;
-}
-
-static size_t group_bytes_iq2_s(size_t cols) {
-    return bytes_of(cols / IQ2S_SUPER, IQ2S_PACKED);
-}
-
-static void pack_iq2_s_block(const uint16_t *grid, const uint8_t *src, size_t r, uint8_t *super) {
-    memcpy(super + 2 * r, src, 2);
-    for (size_t half = 0; half < TERN_IQ2S_HALVES; half++)
-        super[IQ2S_HEADER + half / 2 * IQ2S_BLOCK + half % 2 * TERN_ROW_GROUP + r] =
-            (uint8_t)tern_iq2s_scale(src, half);
-    for (size_t run = 0; run < 32; run++) {
-        uint8_t *codes = super + IQ2S_HEADER + run / 4 * IQ2S_BLOCK + 32;
-        int8_t levels[8];
-        tern_iq2s_run(grid, src, run, levels);
-        for (size_t j = 0; j < 8; j++)
-            codes[byte_at(r, run % 4 * 8 + j)] = (uint8_t)levels[j];
-    }
-}
-
-/* The entry of the grid with these magnitudes: a binary search, since entries count upwards. */
-static size_t entry_of(const uint16_t *grid, const int8_t *levels) {
-    unsigned code = 0;
-    size_t low = 0, high = TERN_IQ2S_ENTRIES - 1;
-
-    for (int j = 7; j >= 0; j--) {
-        const int magnitude = levels[j] < 0 ? -levels[j] : levels[j];
-        code = 3 * code + (magnitude == 8 ? 0u : magnitude == 25 ? 1u : 2u);
-    }
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (grid[middle] < code)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void unpack_iq2_s_block(const uint16_t *grid, const uint8_t *super, size_t r, uint8_t *dst) {
-    memset(dst, 0, TERN_IQ2S_BYTES);
-    memcpy(dst, super + 2 * r, 2);
-    for (size_t half = 0; half < TERN_IQ2S_HALVES; half++) {
-        const uint8_t factor =
-            super[IQ2S_HEADER + half / 2 * IQ2S_BLOCK + half % 2 * TERN_ROW_GROUP + r];
-        uint8_t *byte = &dst[TERN_IQ2S_SCALES_AT + half / 2];
-        *byte = (uint8_t)(*byte | factor / 2 << 4 * (half % 2));
-    }
-    for (size_t run = 0; run < 32; run++) {
-        const uint8_t *codes = super + IQ2S_HEADER + run / 4 * IQ2S_BLOCK + 32;
-        uint8_t *high = &dst[TERN_IQ2S_HIGH_AT + run / 4];
-        int8_t levels[8];
-        for (size_t j = 0; j < 8; j++) {
-            levels[j] = (int8_t)codes[byte_at(r, run % 4 * 8 + j)];
-            dst[TERN_IQ2S_SIGNS_AT + run] =
-                (uint8_t)(dst[TERN_IQ2S_SIGNS_AT + run] | (levels[j] < 0) << j);
-        }
-        const size_t entry = entry_of(grid, levels);
-        dst[TERN_IQ2S_LOW_AT + run] = (uint8_t)entry;
-        *high = (uint8_t)(*high | entry >> 8 << 2 * (run % 4));
-    }
-}
-
-static tern_status pack_iq2_s(const tern_pack_job *job, size_t row0, uint8_t *group,
-                              tern_error *err) {
-    const size_t blocks = job->cols / IQ2S_SUPER, n = tern_pack_group_rows(job, row0);
-    uint16_t grid[TERN_IQ2S_ENTRIES];
-
-    (void)err; /* every bit pattern is a block */
-    tern_iq2s_grid(grid);
-    memset(group, 0, job->group_bytes);
-    for (size_t b = 0; b < blocks; b++)
-        for (size_t r = 0; r < n; r++)
-            pack_iq2_s_block(grid, job->file + ((row0 + r) * blocks + b) * TERN_IQ2S_BYTES, r,
-                             group + b * IQ2S_PACKED);
-    return TERN_OK;
-}
-
-static void unpack_iq2_s(const tern_pack_job *job, const uint8_t *packed, uint8_t *file) {
-    const size_t blocks = job->cols / IQ2S_SUPER;
-    uint16_t grid[TERN_IQ2S_ENTRIES];
-
-    tern_iq2s_grid(grid);
-    for (size_t row = 0; row < job->rows; row++)
-        for (size_t b = 0; b < blocks; b++)
-            unpack_iq2_s_block(grid,
-                               packed + row / TERN_ROW_GROUP * job->group_bytes + b * IQ2S_PACKED,
-                               row % TERN_ROW_GROUP, file + (row * blocks + b) * TERN_IQ2S_BYTES);
-}
-
-const tern_packer tern_packer_iq2_sr16 = {TERN_LAYOUT_IQ2_SR16, holds_iq2_s, group_bytes_iq2_s,
-                                          pack_iq2_s, unpack_iq2_s};

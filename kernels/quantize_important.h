@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/quantize_iq2s.h"
+#include "kernels/quantize_grids.h"
 #include "tern/kernels.h"
 
 /* True if the codes of a format can follow the importance of columns. */
@@ -16,10 +16,10 @@ bool tern_format_weighs(tern_format format);
 
 /*
  * A row of finite floats in such a format, whose blocks fit the columns: scales and codes with the
- * least sum of w * (difference)^2 that a search finds, w[cols] all above 0. `search` is for IQ2_S,
- * and may be NULL for the others. False: the values are too large for the format.
+ * least sum of w * (difference)^2 that a search finds, w[cols] all above 0. `search` is that of a
+ * format with a grid, and may be NULL for the others. False: the values are too large for the format.
  */
-bool tern_quantize_important(tern_format format, const tern_iq2s_search *search, const float *x,
+bool tern_quantize_important(tern_format format, const tern_grid_search *search, const float *x,
                              const float *w, size_t cols, uint8_t *row);
 
 #endif

@@ -446,19 +446,19 @@ tern_status tern_quantize_weights(tern_format format, const float *x, size_t row
 /* ---- by importance -------------------------------------------------------------------------- */
 
 bool tern_format_weighs(tern_format format) {
-    return format == TERN_FORMAT_IQ2_S || weighs_plain(format) ||
+    return tern_grid_of(format) != NULL || weighs_plain(format) ||
            quantizers[format].weighed != NULL;
 }
 
-bool tern_quantize_important(tern_format format, const tern_iq2s_search *search, const float *x,
+bool tern_quantize_important(tern_format format, const tern_grid_search *search, const float *x,
                              const float *w, size_t cols, uint8_t *row) {
     const tern_format_info *info = tern_format_describe(format);
     float back[CHUNK];
 
     for (size_t i = 0; i < cols; i += info->block_elements, row += info->block_bytes) {
-        if (format != TERN_FORMAT_IQ2_S)
+        if (tern_grid_of(format) == NULL)
             weigh_block(format, x + i, w + i, row);
-        else if (!tern_encode_iq2_s(search, x + i, w + i, row))
+        else if (!tern_encode_grid(search, x + i, w + i, row))
             return false;
         tern_dequantize_row(format, row, info->block_elements, 0, 1.0f, back);
         for (size_t j = 0; j < info->block_elements; j++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/facts.h"
+#include "kernels/grids.h"
 #include "kernels/half.h"
 
 /* ---- random numbers ------------------------------------------------------------------------ */
@@ -100,6 +101,8 @@ static void fill_blocks(tern_format format, tern_ref_filling filling, size_t ele
             const uint16_t half = half_scale(filling, state);
             memcpy(file + facts->half_at[h], &half, sizeof half);
         }
+        if (format == TERN_FORMAT_IQ1_M) /* d lies in pieces */
+            tern_grid_put_d(format, half_scale(filling, state), file);
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The oracle's INT8, INT4 and IQ2_S: weights by their definition, products by docs/numerics.md. */
+/* The oracle's INT8 and INT4: weights by their definition, products by docs/numerics.md. */
 
-#include "kernels/iq2s.h"
 #include "kernels/reference_lanes.h"
 
 /* ---- codes: what enters the integer product ------------------------------------------------ */
@@ -11,45 +10,15 @@ static int int4_code(const uint8_t *block, size_t k) {
     return (k < 16 ? byte % 16 : byte / 16) - block[2];
 }
 
-/* Level of weight k of a block: digit k % 8 of its run's entry, 3^(k % 8) its weight. */
-static int iq2s_level(const uint8_t *block, size_t k) {
-    static const int levels[3] = {8, 25, 43}, powers[8] = {1, 3, 9, 27, 81, 243, 729, 2187};
-    static uint16_t grid[TERN_IQ2S_ENTRIES];
-    const size_t run = k / 8;
-    const int high = block[66 + run / 4] / (1 << 2 * (run % 4)) % 4;
-
-    if (grid[1] == 0)
-        tern_iq2s_grid(grid);
-    const int level = levels[grid[block[2 + run] + 256 * high] / powers[k % 8] % 3];
-    return block[34 + run] / (1 << k % 8) % 2 != 0 ? -level : level;
-}
-
-static int iq2s_factor(const uint8_t *block, size_t k) {
-    const uint8_t byte = block[74 + k / 32];
-    return 2 * (k % 32 < 16 ? byte % 16 : byte / 16) + 1;
-}
-
 /* A block of the format's, its element k, and the scale of both. */
 static int code_of(tern_format format, const uint8_t *block, size_t k) {
-    switch (format) {
-    case TERN_FORMAT_INT8:
-        return block[k] < 128 ? block[k] : block[k] - 256;
-    case TERN_FORMAT_INT4:
+    if (format == TERN_FORMAT_INT4)
         return int4_code(block, k);
-    default:
-        return iq2s_level(block, k) * iq2s_factor(block, k);
-    }
+    return block[k] < 128 ? block[k] : block[k] - 256;
 }
 
 static float scale_of(tern_format format, const uint8_t *block) {
-    switch (format) {
-    case TERN_FORMAT_INT8:
-        return 1.0f;
-    case TERN_FORMAT_INT4:
-        return tern_ref_half(tern_ref_read16(block));
-    default:
-        return tern_ref_half(tern_ref_read16(block)) * 0.125f;
-    }
+    return format == TERN_FORMAT_INT4 ? tern_ref_half(tern_ref_read16(block)) : 1.0f;
 }
 
 /* ---- entry points -------------------------------------------------------------------------- */

@@ -48,13 +48,17 @@ static inline uint16_t tern_ref_read16(const uint8_t *p) {
 /* Element `index` of a row-major stream of the format, as its exact value (Q4_1: rounded once). */
 float tern_ref_value(tern_format format, const void *file, size_t index);
 
-/* The same, and one output of a product, for INT8 (values without the scale), INT4 and IQ2_S. */
+/* The same, and one output of a product, for INT8 (values without the scale) and INT4. */
 float tern_ref_int_value(tern_format format, const void *file, size_t index);
 float tern_ref_int_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
 
 /* The same for formats with super-blocks of 256 columns, and their product (reference_super.c). */
 float tern_ref_super_value(tern_format format, const void *file, size_t index);
 float tern_ref_super_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
+
+/* The same for formats with grids (reference_grids.c). */
+float tern_ref_grid_value(tern_format format, const void *file, size_t index);
+float tern_ref_grid_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
 
 /* The same for blocks of 64 to 256 columns with one scale (reference_groups.c). */
 float tern_ref_group_value(tern_format format, const void *file, size_t index);

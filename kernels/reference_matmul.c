@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/facts.h"
+#include "kernels/grids.h"
 #include "kernels/reference_lanes.h"
 
 static float float_of(uint32_t bits) {
@@ -89,7 +90,6 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     case TERN_FORMAT_TQ1_0:
     case TERN_FORMAT_TQ2_0:
         return (float)(ternary_code(format, file, index) - 1) * tq_scale(format, file, index);
-    case TERN_FORMAT_IQ2_S:
     case TERN_FORMAT_INT8:
     case TERN_FORMAT_INT4:
         return tern_ref_int_value(format, file, index);
@@ -109,6 +109,8 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     default:
         break;
     }
+    if (tern_grid_of(format) != NULL)
+        return tern_ref_grid_value(format, file, index);
 
     const uint8_t *block = block_at(format, file, index / TERN_BLOCK);
     const float product = (float)block_code(format, block, index % TERN_BLOCK) *
@@ -190,7 +192,9 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
         return dot_ternary(w, row, x, t);
     if (tern_format_facts_of(f)->plain.bits > 0)
         return dot_blocks(w, row, x, t);
-    if (f == TERN_FORMAT_IQ2_S || f == TERN_FORMAT_INT8 || f == TERN_FORMAT_INT4)
+    if (tern_grid_of(f) != NULL)
+        return tern_ref_grid_dot(w, row, x, t);
+    if (f == TERN_FORMAT_INT8 || f == TERN_FORMAT_INT4)
         return tern_ref_int_dot(w, row, x, t);
     if (f == TERN_FORMAT_Q2_K || f == TERN_FORMAT_Q3_K || f == TERN_FORMAT_Q4_K ||
         f == TERN_FORMAT_Q5_K || f == TERN_FORMAT_Q6_K || f == TERN_FORMAT_IQ4_XS)

@@ -107,9 +107,10 @@ tern_status convert_importance_choose(const convert_formats *asked, const char *
                                       const tern_importance_entry **out, tern_error *err) {
     const bool weighs = target == TERN_FORMAT_INT4 || tern_format_weighs(target);
     *out = NULL;
-    if (asked->importance == NULL && target == TERN_FORMAT_IQ2_S)
+    if (asked->importance == NULL && tern_grid_of(target) != NULL)
         return tern_fail(err, TERN_ERR_ARG,
-                         "tensor %s: iq2_s needs to know which columns matter: --imatrix", name);
+                         "tensor %s: %s needs to know which columns matter: --imatrix", name,
+                         tern_format_describe(target)->name);
     if (asked->importance == NULL || !weighs)
         return TERN_OK;
     const tern_importance_entry *e = tern_importance_find(asked->importance, name);

@@ -48,8 +48,8 @@ TERN_MUST_CHECK tern_status convert_int4_choose(const convert_formats *asked, co
  * Finds the importance of the columns of a tensor that consists of so many matrices and becomes
  * `target`. NULL: there is no importance file, the target does not use it, or it has no entry for
  * the embedding or the head. TERN_ERR_TENSOR_MISSING: a matrix of a block has no entry;
- * TERN_ERR_TENSOR_SHAPE: its entry has other columns or experts; TERN_ERR_ARG: IQ2_S needs
- * importance.
+ * TERN_ERR_TENSOR_SHAPE: its entry has other columns or experts; TERN_ERR_ARG: a type of
+ * grids needs importance.
  */
 TERN_MUST_CHECK tern_status convert_importance_choose(const convert_formats *asked,
                                                       const char *name, size_t matrices,
@@ -71,8 +71,8 @@ uint32_t convert_file_type(const convert_formats *asked, tern_format most);
 
 /*
  * The format of a tensor that is `source` now. Vectors become f32. Matrices get the body's format.
- * If its blocks do not fit the columns they get the next larger one: iq2_s, q2_k and q3_k become
- * q4_0, iq4_xs iq4_nl, q4_k q5_0, q5_k and q6_k q8_0, formats with blocks of 32 f16; ternary
+ * If its blocks do not fit the columns they get the next larger one: types of grids, q2_k and q3_k
+ * become q4_0, iq4_xs iq4_nl, q4_k q5_0, q5_k and q6_k q8_0, formats with blocks of 32 f16; ternary
  * formats have no such substitute. The embedding and the output head have at least 8 bits unless
  * asked for otherwise: with a float body they get its format; with another body they stay as they
  * are if the body is ternary or they are quantized already, and become q8_0 otherwise. Routers of

@@ -89,9 +89,8 @@ static tern_status check_importance(const convert_job *job, const convert_format
         used = used || job->tensors[i].importance != NULL;
     return used ? TERN_OK
                 : tern_fail(err, TERN_ERR_ARG,
-                            "no tensor becomes int4, iq2_s, iq4_nl, iq4_xs, q4_0, q5_0 or a "
-                            "K-quant: "
-                            "--imatrix has no use");
+                            "no tensor becomes int4, a type of grids (iq1_s .. iq3_s), iq4_nl, "
+                            "iq4_xs, q4_0, q5_0 or a K-quant: --imatrix has no use");
 }
 
 static const convert_tensor *find_tensor(const convert_job *job, const char *name) {
@@ -178,30 +177,32 @@ static tern_status write_tensors(convert_job *job, tern_gguf_writer *w, const co
     return status;
 }
 
-/* Makes the tables for the search in IQ2_S's grid if a tensor becomes that format. */
-static tern_status make_search(const convert_job *job, tern_iq2s_search **out, tern_error *err) {
-    size_t i = 0;
-    while (i < job->n &&
-           (job->tensors[i].target != TERN_FORMAT_IQ2_S || job->tensors[i].importance == NULL))
-        i++;
-    if (i == job->n)
-        return TERN_OK;
-    *out = malloc(sizeof **out);
-    if (*out == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for the grid of iq2_s");
-    tern_iq2s_search_init(*out);
+/* Makes the tables for the search in the grids of formats that tensors become. */
+static tern_status make_searches(const convert_job *job, tern_grid_search **searches,
+                                 tern_error *err) {
+    for (size_t i = 0; i < job->n; i++) {
+        const tern_format target = job->tensors[i].target;
+        if (tern_grid_of(target) == NULL || job->tensors[i].importance == NULL ||
+            searches[target] != NULL)
+            continue;
+        searches[target] = malloc(sizeof **searches);
+        if (searches[target] == NULL)
+            return tern_fail(err, TERN_ERR_NOMEM, "no memory for the grid of %s",
+                             tern_format_describe(target)->name);
+        tern_grid_search_init(searches[target], target);
+    }
     return TERN_OK;
 }
 
 tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const convert_how *how,
                               tern_error *err) {
     tern_team *team = NULL;
-    tern_iq2s_search *search = NULL;
-    job->results = calloc(job->n + 1, sizeof *job->results); /* + 1: never 0 bytes */
+    tern_grid_search *searches[TERN_FORMAT_COUNT + 1] = {NULL}; /* + 1: of sparse targets */
+    job->results = calloc(job->n + 1, sizeof *job->results);    /* + 1: never 0 bytes */
     if (job->results == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for the results of %zu tensors", job->n);
     describe(job, *w);
-    tern_status status = make_search(job, &search, err);
+    tern_status status = make_searches(job, searches, err);
     if (status == TERN_OK)
         status = tern_gguf_writer_begin(*w, err);
     if (status == TERN_OK) {
@@ -209,10 +210,12 @@ tern_status convert_job_write(convert_job *job, tern_gguf_writer **w, const conv
             tern_team_new(how->threads > 0 ? how->threads : tern_processor_count(), &team, err);
     }
     if (status == TERN_OK) {
-        const convert_tools tools = {.team = team, .force = how->force_ternary, .search = search};
+        const convert_tools tools = {
+            .team = team, .force = how->force_ternary, .searches = searches};
         status = write_tensors(job, *w, &tools, how, err);
     }
     tern_team_free(&team);
-    free(search);
+    for (int f = 0; f < TERN_FORMAT_COUNT; f++)
+        free(searches[f]);
     return status == TERN_OK ? tern_gguf_writer_finish(w, err) : status;
 }

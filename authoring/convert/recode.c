@@ -33,7 +33,7 @@ typedef struct piece {
     size_t row_bytes; /* 0: the format is made from the whole matrix */
     float scale;      /* I2_S, once its codes are made */
     float *w;         /* [matrices][cols] weights of the columns; NULL: all weigh the same */
-    const tern_iq2s_search *search;
+    const tern_grid_search *search; /* of the target, if it has a grid */
     float *x;    /* [rows][cols] */
     float *back; /* [workers][cols] a worker's row, decoded again */
     uint8_t *out;
@@ -252,7 +252,7 @@ tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, 
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu x %zu cannot be %s", t->name,
                          t->rows, t->cols, tern_format_describe(t->target)->name);
     row_sums total = {.same = true};
-    piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f, .search = tools->search};
+    piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f, .search = tools->searches[t->target]};
     p.x = calloc(step * t->cols, sizeof *p.x);
     p.back = calloc(tern_team_size(tools->team) * t->cols, sizeof *p.back);
     p.out = malloc(row_bytes > 0 ? step * (size_t)row_bytes : (size_t)all_bytes);

@@ -66,8 +66,9 @@ typedef struct convert_result {
 /* Resources shared by all tensors of a file. */
 typedef struct convert_tools {
     tern_team *team;
-    bool force;                     /* also weights that are not ternary become so */
-    const tern_iq2s_search *search; /* if some target is IQ2_S */
+    bool force;                        /* also weights that are not ternary become so */
+    tern_grid_search *const *searches; /* [TERN_FORMAT_COUNT] of formats with grids that some tensor
+                                        * becomes; NULL: there are none */
 } convert_tools;
 
 /*

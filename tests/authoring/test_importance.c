@@ -296,8 +296,6 @@ static double error_of(const float *x, const float *w, const float *y) {
     return error;
 }
 
-static tern_iq2s_search search;
-
 static bool is_weighed(tern_format f) {
     return tern_format_describe(f) != NULL && tern_format_weighs(f);
 }
@@ -360,88 +358,120 @@ static void test_int4(void **state) {
     }
 }
 
-/* Weights that a block represents exactly come back, up to the rounding of the scales. */
-static void test_iq2s_exact(void **state) {
+static const tern_format grids[] = {TERN_FORMAT_IQ1_S,  TERN_FORMAT_IQ1_M, TERN_FORMAT_IQ2_XXS,
+                                    TERN_FORMAT_IQ2_XS, TERN_FORMAT_IQ2_S, TERN_FORMAT_IQ3_XXS,
+                                    TERN_FORMAT_IQ3_S};
+enum { GRIDS = sizeof grids / sizeof *grids };
+static tern_grid_search searches[GRIDS];
+
+static double relative_error(tern_format format, const uint8_t *file, const float *x, size_t n) {
+    float y[COLS];
+    double error = 0.0, all = 0.0;
+    tern_dequantize_row(format, file, n, 0, 1.0f, y);
+    for (size_t i = 0; i < n; i++) {
+        error += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+        all += (double)x[i] * (double)x[i];
+    }
+    return error / all;
+}
+
+/* Weights of a block come back, nearly, when all factors are the largest: then d is found at once.
+ */
+static void test_grids_exact(void **state) {
     (void)state;
-    random_state = 3;
-    for (int round = 0; round < 20; round++) {
-        uint8_t block[TERN_IQ2S_BYTES] = {0x00, 0x34}, file[TERN_IQ2S_BYTES]; /* d = 0.25 */
-        float x[256], y[256], w[256];
-        for (size_t i = TERN_IQ2S_LOW_AT; i < TERN_IQ2S_BYTES; i++)
-            block[i] = (uint8_t)(random_part() * 256.0f);
-        block[TERN_IQ2S_SCALES_AT] |= 0x0f; /* selects the largest factor */
-        memset(block + TERN_IQ2S_LOW_AT, 0xff, 2);
-        block[TERN_IQ2S_HIGH_AT] |= 0x0f; /* and the largest levels with it */
-        tern_dequantize_row(TERN_FORMAT_IQ2_S, block, 256, 0, 1.0f, x);
-        for (int i = 0; i < 256; i++)
-            w[i] = 0.5f + random_part();
-        assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, w, 256, file));
-        tern_dequantize_row(TERN_FORMAT_IQ2_S, file, 256, 0, 1.0f, y);
-        double error = 0.0, all = 0.0;
-        for (int i = 0; i < 256; i++) {
-            error += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
-            all += (double)x[i] * (double)x[i];
+    for (size_t f = 0; f < GRIDS; f++) {
+        const tern_grid *grid = tern_grid_of(grids[f]);
+        const size_t bytes = tern_format_describe(grids[f])->block_bytes;
+        random_state = 3;
+        for (int round = 0; round < 5; round++) {
+            uint8_t block[128], file[128], codes[TERN_GRID_BLOCK], factors[TERN_GRID_HALVES];
+            float x[256], w[256];
+            for (size_t i = 0; i < bytes; i++)
+                block[i] = (uint8_t)(random_part() * 256.0f);
+            for (size_t run = 0; run < 256u / grid->run; run++)
+                tern_grid_codes(grid, block, run, codes + run * grid->run);
+            memset(factors, 2 * (1 << grid->scales.bits) - 1, sizeof factors);
+            memset(block, 0, bytes);
+            tern_grid_write(grid, factors, codes, block);
+            tern_grid_put_d(grids[f], 0x3400, block); /* 0.25 */
+            tern_dequantize_row(grids[f], block, 256, 0, 1.0f, x);
+            for (int i = 0; i < 256; i++)
+                w[i] = 0.5f + random_part();
+            assert_true(tern_quantize_important(grids[f], &searches[f], x, w, 256, file));
+            const double error = relative_error(grids[f], file, x, 256);
+            if (error > 1e-2)
+                fail_msg("%s, round %d: relative error %g", tern_format_describe(grids[f])->name,
+                         round, error);
         }
-        if (error > 1e-2 * all)
-            fail_msg("round %d: relative error %g", round, error / all);
     }
 }
 
-/* Random weights lose less than a tenth of their energy, and less still in important columns. */
-static void test_iq2s_error(void **state) {
+/* Random weights lose so much of their energy, and less in important columns. */
+static void test_grids_error(void **state) {
+    static const double most[GRIDS] = {0.30, 0.23, 0.165, 0.115, 0.095, 0.046, 0.03};
     (void)state;
-    float x[COLS], w[COLS], flat[COLS], y[COLS];
-    uint8_t file[2 * TERN_IQ2S_BYTES];
-    double plain, weighed, all;
-    random_state = 11;
-    fill(x, w);
-    for (int i = 0; i < COLS; i++) {
-        flat[i] = 1.0f;
-        y[i] = 0.0f;
+    for (size_t f = 0; f < GRIDS; f++) {
+        const char *name = tern_format_describe(grids[f])->name;
+        float x[COLS], w[COLS], flat[COLS], y[COLS];
+        uint8_t file[2 * 128];
+        random_state = 11;
+        fill(x, w);
+        for (int i = 0; i < COLS; i++)
+            flat[i] = 1.0f;
+        assert_true(tern_quantize_important(grids[f], &searches[f], x, flat, COLS, file));
+        const double error = relative_error(grids[f], file, x, COLS);
+        if (error > most[f])
+            fail_msg("%s: relative error %g", name, error);
+        tern_dequantize_row(grids[f], file, COLS, 0, 1.0f, y);
+        const double plain = error_of(x, w, y);
+        assert_true(tern_quantize_important(grids[f], &searches[f], x, w, COLS, file));
+        tern_dequantize_row(grids[f], file, COLS, 0, 1.0f, y);
+        if (error_of(x, w, y) > 0.7 * plain)
+            fail_msg("%s: %g, without importance %g", name, error_of(x, w, y), plain);
     }
-    all = error_of(x, flat, y);
-    assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, flat, COLS, file));
-    tern_dequantize_row(TERN_FORMAT_IQ2_S, file, COLS, 0, 1.0f, y);
-    assert_true(error_of(x, flat, y) < 0.1 * all);
-    plain = error_of(x, w, y);
-    assert_true(tern_quantize_important(TERN_FORMAT_IQ2_S, &search, x, w, COLS, file));
-    tern_dequantize_row(TERN_FORMAT_IQ2_S, file, COLS, 0, 1.0f, y);
-    weighed = error_of(x, w, y);
-    if (weighed > 0.7 * plain)
-        fail_msg("%g, without importance %g", weighed, plain);
 }
 
-/* Every code outside the grid has neighbours in the grid, the nearest first. */
+/* Digits that are no entry have neighbours in the grid. */
 static void test_grid(void **state) {
     (void)state;
-    int entries = 0;
-    for (int code = 0; code < TERN_IQ2S_CODES; code++) {
-        entries += search.entry[code] >= 0;
-        for (int i = 0; search.entry[code] < 0 && i < TERN_IQ2S_NEAR; i++)
-            assert_in_range(search.near[code][i], 0, TERN_IQ2S_ENTRIES - 1);
+    for (size_t f = 0; f < GRIDS; f++) {
+        const tern_grid *grid = tern_grid_of(grids[f]);
+        const int all = grid->base == 3 ? 6561 : 4096;
+        int entries = 0;
+        for (int number = 0; number < all; number++) {
+            entries += searches[f].is_entry[number];
+            for (int i = 0; !searches[f].is_entry[number] && i < TERN_GRID_NEAR; i++)
+                assert_in_range(searches[f].near[number][i], 0, grid->count - 1);
+        }
+        assert_int_equal(entries, grid->count);
     }
-    assert_int_equal(entries, TERN_IQ2S_ENTRIES);
+}
+
+static void check_extremes(tern_format format) {
+    const tern_grid_search *search = NULL;
+    float x[256] = {0.0f}, w[256], y[256];
+    uint8_t file[256 * sizeof(float)];
+    for (size_t f = 0; f < GRIDS; f++)
+        search = grids[f] == format ? &searches[f] : search;
+    for (int i = 0; i < 256; i++)
+        w[i] = 1.0f;
+    assert_true(tern_format_weighs(format));
+    assert_true(tern_quantize_important(format, search, x, w, 256, file));
+    tern_dequantize_row(format, file, 256, 0, 1.0f, y);
+    for (int i = 0; i < 256; i++)
+        assert_true(y[i] == 0.0f);
+    for (int i = 0; i < 256; i++)
+        x[i] = i % 2 ? 1e30f : -1e30f;
+    if (tern_quantize_important(format, search, x, w, 256, file))
+        fail_msg("%s takes 1e30", tern_format_describe(format)->name);
 }
 
 /* Zeros stay 0. Values beyond the reach of an f16 scale are refused. */
 static void test_extremes(void **state) {
     (void)state;
-    for (tern_format f = 0; f < TERN_FORMAT_COUNT; f++) {
-        if (!is_weighed(f))
-            continue;
-        float x[256] = {0.0f}, w[256], y[256];
-        uint8_t file[256 * sizeof(float)];
-        for (int i = 0; i < 256; i++)
-            w[i] = 1.0f;
-        assert_true(tern_quantize_important(f, &search, x, w, 256, file));
-        tern_dequantize_row(f, file, 256, 0, 1.0f, y);
-        for (int i = 0; i < 256; i++)
-            assert_true(y[i] == 0.0f);
-        for (int i = 0; i < 256; i++)
-            x[i] = i % 2 ? 1e30f : -1e30f;
-        if (tern_quantize_important(f, &search, x, w, 256, file))
-            fail_msg("%s takes 1e30", tern_format_describe(f)->name);
-    }
+    for (tern_format f = 0; f < TERN_FORMAT_COUNT; f++)
+        if (is_weighed(f))
+            check_extremes(f);
     assert_false(tern_format_weighs(TERN_FORMAT_Q8_0));
 }
 
@@ -458,11 +488,12 @@ int main(void) {
         cmocka_unit_test(test_written_experts),
         cmocka_unit_test(test_error_is_smaller),
         cmocka_unit_test(test_int4),
-        cmocka_unit_test(test_iq2s_exact),
-        cmocka_unit_test(test_iq2s_error),
+        cmocka_unit_test(test_grids_exact),
+        cmocka_unit_test(test_grids_error),
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_extremes),
     };
-    tern_iq2s_search_init(&search);
+    for (size_t f = 0; f < GRIDS; f++)
+        tern_grid_search_init(&searches[f], grids[f]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
+#include "kernels/grids.h"
 #include "tern/device.h"
 #include "tests/support/check.h"
 
@@ -75,6 +76,9 @@ typedef struct pair {
     PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), \
     PAIR(op, Q2_K), PAIR(op, Q3_K), PAIR(op, IQ4_XS), PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0), \
     PAIR(op, STQ1_0)
+#define GRIDS(op)                                                                                  \
+    PAIR(op, IQ1_S), PAIR(op, IQ1_M), PAIR(op, IQ2_XXS), PAIR(op, IQ2_XS), PAIR(op, IQ2_S), \
+    PAIR(op, IQ3_XXS), PAIR(op, IQ3_S)
 
 static const pair pairs[] = {
 #define TERN_PLAIN(NAME, name, ...) PAIR(GEMV, NAME), PAIR(GEMM, NAME), PAIR(EMBED, NAME),
@@ -82,12 +86,12 @@ static const pair pairs[] = {
 #undef TERN_PLAIN
     FILE_FORMATS(GEMV),
     PAIR(GEMV, I2_S),
-    PAIR(GEMV, IQ2_S),
+    GRIDS(GEMV),
     PAIR(GEMV, INT8),
     PAIR(GEMV, INT4),
     FILE_FORMATS(GEMM),
     PAIR(GEMM, I2_S),
-    PAIR(GEMM, IQ2_S),
+    GRIDS(GEMM),
     PAIR(GEMM, INT8),
     PAIR(GEMM, INT4),
     FILE_FORMATS(EMBED),
@@ -175,6 +179,7 @@ static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
 static const char *for_pair(const char *isa, const pair *wanted) {
     const bool has_pairs =
         wanted->op == TERN_OP_GEMM && wanted->format != TERN_FORMAT_IQ2_S &&
+        wanted->format != TERN_FORMAT_IQ2_XS && wanted->format != TERN_FORMAT_IQ1_M &&
         wanted->format != TERN_FORMAT_Q2_K && wanted->format != TERN_FORMAT_Q3_K &&
         wanted->format != TERN_FORMAT_Q6_K && wanted->format != TERN_FORMAT_STQ1_0 &&
         wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
@@ -268,9 +273,10 @@ static void test_every_row(void **state) {
     (void)state;
     for (size_t i = 0; i < count; i++) {
         const tern_isa_info *isa = find_isa(rows[i].isa);
-        /* PTQ1_0 is packed as PQ2_0 and uses its kernels. The last operations exist on devices
-         * only. */
+        /* PTQ1_0 is packed as PQ2_0 and uses its kernels. Embeddings of grids are read by scalar C
+         * on every processor. The last operations exist on devices only. */
         bool known =
+            (rows[i].op == TERN_OP_EMBED && tern_grid_of(rows[i].format) != NULL) ||
             (rows[i].layout == TERN_LAYOUT_ROWS && rows[i].format == TERN_FORMAT_PTQ1_0) ||
             (rows[i].op >= TERN_OP_WATCH && tern_device_of_row(&rows[i]) != TERN_DEVICE_CPU);
         char name[128];

@@ -22,6 +22,9 @@ except ImportError:
 sys.path.insert(0, str(common.ROOT / "tests" / "oracle"))
 TEXT = "The weights of a model are not alike: some columns hardly ever see a number above one.\n" * 5
 MATRIX = "blk.0.attn_q.weight"
+# Types of grids: names, numbers, and the largest share of the weights' energy that is lost.
+GRIDS = (("iq1_s", 19, 0.4), ("iq1_m", 29, 0.35), ("iq2_xxs", 16, 0.2), ("iq2_xs", 17, 0.16), ("iq2_s", 22, 0.12),
+         ("iq3_xxs", 18, 0.07), ("iq3_s", 21, 0.04))  # fmt: skip
 SEARCHED = ("q4_0", "q5_0", "q4_k", "q5_k", "q6_k")
 
 
@@ -146,16 +149,21 @@ class Imatrix(common.FolderTest):
                 self.assertEqual(made, self.quantize(kind, paths[1], self.matrix, "--threads", "1", *options))
                 self.assertLess(self.error(paths[1], MATRIX), 0.97 * self.error(paths[0], MATRIX))
 
-    def test_iq2_s(self):
-        out = self.dir / "iq2_s.gguf"
-        refused = tern("quantize", self.model, out, "--type", "iq2_s")
+    def test_grids(self):
+        refused = tern("quantize", self.model, self.dir / "none.gguf", "--type", "iq2_s")
         self.assert_one_line_error(refused, contains=["blk.0.attn_q.weight", "iq2_s needs", "--imatrix"])
-        self.assertFalse(out.exists())
-        self.quantize("iq2_s", out, self.matrix)
-        self.assertEqual(gguf_edit.read(out).tensor(MATRIX).kind, 22)
+        self.assertFalse((self.dir / "none.gguf").exists())
+        for kind, number, most in GRIDS:
+            with self.subTest(kind):
+                self.check_grid(kind, number, most)
+
+    def check_grid(self, kind, number, most):
+        out = self.dir / f"{kind}.gguf"
+        self.quantize(kind, out, self.matrix)
+        self.assertEqual(gguf_edit.read(out).tensor(MATRIX).kind, number)
         self.assertIn("+-", tern_text("perplexity", "-m", out, "-f", self.text, "--ctx", "64"))
         energy = float((floats(self.model, MATRIX).astype(np.float64) ** 2 * self.squares(MATRIX)).sum())
-        self.assertLess(self.error(out, MATRIX), 0.12 * energy)
+        self.assertLess(self.error(out, MATRIX), most * energy)
         if gguf:
             t = next(t for t in gguf.GGUFReader(out).tensors if t.name == MATRIX)
             theirs = gguf.quants.dequantize(t.data, t.tensor_type)

@@ -59,10 +59,11 @@ static void test_worked_int(void **state) {
         tern_pack_rows(TERN_FORMAT_IQ2_S, file, 2, 256, TERN_LAYOUT_IQ2_SR16, 0, 2, packed, NULL),
         TERN_OK);
     assert_int_equal(packed[2 + 1], 0x3c);
-    assert_int_equal(packed[64 + 1], 3);
-    assert_int_equal(packed[64 + 16 + 1], 5);
-    assert_int_equal((int8_t)packed[64 + 32 + 4], -25);
-    assert_int_equal((int8_t)packed[64 + 32 + 64 + 4 + 3], -8);
+    assert_int_equal(packed[32 + 1], 0x21);
+    assert_int_equal(packed[48 + 4], 0xfd);     /* columns 0, 4, ..: codes 1 3 3 3, -25 8 8 8 */
+    assert_int_equal(packed[48 + 4 + 2], 0xfc); /* columns 2, 6, ..: codes 4 3 3 3, 25 8 8 8 */
+    assert_int_equal(packed[48 + 4 + 3], 0xfb); /* columns 3, 7, ..: codes 3 2 3 3, 8 -8 8 8 */
+    assert_int_equal(packed[48 + 2 * 64 + 4 + 2], 0x01); /* the third bit of column 2 alone */
 }
 
 /* The same file in the layouts of table lookup. */

@@ -53,7 +53,11 @@ static void random_blocks(tern_format format, uint8_t *blocks) {
     half_places(format, places);
     for (size_t i = 0; i < 4 * bytes; i++)
         blocks[i] = (uint8_t)(lcg(&state) & 255);
-    for (size_t b = 0; b < 4; b++)
+    for (size_t i = 0; i < 16 && format == TERN_FORMAT_IQ1_M; i++) { /* a scale is four nibbles */
+        uint8_t *byte = &blocks[i / 4 * bytes + 49 + 2 * (i % 4)];
+        *byte = (uint8_t)((*byte & 15) | (scales[i / 4] >> 4 * (i % 4) & 15) << 4);
+    }
+    for (size_t b = 0; b < 4 && format != TERN_FORMAT_IQ1_M; b++)
         for (size_t f = 0; f < 2; f++) {
             blocks[b * bytes + places[f]] = (uint8_t)(scales[b] & 255);
             blocks[b * bytes + places[f] + 1] = (uint8_t)(scales[b] >> 8);
@@ -94,6 +98,14 @@ static void test_block_vectors(void **state) {
     check_blocks(TERN_FORMAT_Q8_0, (const float[]){101, -86, 31}, "79a0957593836c3e");
     check_blocks(TERN_FORMAT_IQ2_S, (const float[]){40.625f, -69.875f, 40.625f},
                  "9eddf1d055eab480");
+    check_blocks(TERN_FORMAT_IQ2_XXS, (const float[]){-29, 29, -90.625f}, "20d878d2b210094b");
+    check_blocks(TERN_FORMAT_IQ2_XS, (const float[]){-17, 17, -53.125f}, "f03d34b9ae9b3d7a");
+    check_blocks(TERN_FORMAT_IQ3_XXS, (const float[]){15, 75, 15}, "e1ada81fdd60cdec");
+    check_blocks(TERN_FORMAT_IQ3_S, (const float[]){35, -7, -105}, "6de62f4d5e116215");
+    check_blocks(TERN_FORMAT_IQ1_S, (const float[]){-16.875f, 13.125f, 13.125f},
+                 "59cefa136c0ecd7c");
+    check_blocks(TERN_FORMAT_IQ1_M, (const float[]){9.625f, -1.375f, -12.375f},
+                 "f8b853bda7bd19cc");
     check_blocks(TERN_FORMAT_Q1_0, (const float[]){1, -1, 1}, "10c19fcb3a381eb4");
     check_blocks(TERN_FORMAT_Q2_0, (const float[]){0, 0, 1}, "91dab997936ba4a7");
     check_blocks(TERN_FORMAT_PQ2_0, (const float[]){0, 0, 1}, "436c83e790fec557");

@@ -29,7 +29,13 @@ static const block blocks[] = {
     {TERN_FORMAT_Q4_K, 256, 144, 2, {0, 2}},
     {TERN_FORMAT_Q5_K, 256, 176, 2, {0, 2}},
     {TERN_FORMAT_Q6_K, 256, 210, 1, {208}},
+    {TERN_FORMAT_IQ1_S, 256, 50, 1, {0}},
+    {TERN_FORMAT_IQ1_M, 256, 56, 1, {48}},
+    {TERN_FORMAT_IQ2_XXS, 256, 66, 1, {0}},
+    {TERN_FORMAT_IQ2_XS, 256, 74, 1, {0}},
     {TERN_FORMAT_IQ2_S, 256, 82, 1, {0}},
+    {TERN_FORMAT_IQ3_XXS, 256, 98, 1, {0}},
+    {TERN_FORMAT_IQ3_S, 256, 110, 1, {0}},
     {TERN_FORMAT_Q1_0, 128, 18, 1, {0}},
     {TERN_FORMAT_Q2_0, 64, 18, 1, {0}},
     {TERN_FORMAT_PQ2_0, 128, 34, 1, {0}},
@@ -55,8 +61,12 @@ static uint16_t impossible(const block *b, size_t i) {
     return wide ? upper[i % 4] : f16[i % 4];
 }
 
-static void put(uint8_t *at, uint16_t bits) {
-    memcpy(at, &bits, sizeof bits);
+static void put(const block *b, uint8_t *at, uint16_t bits) {
+    for (unsigned i = 0; i < 4 && b->format == TERN_FORMAT_IQ1_M;
+         i++) /* upper bits of four words */
+        at[2 * i + 1] = (uint8_t)((bits >> 4 * i & 15) << 4);
+    if (b->format != TERN_FORMAT_IQ1_M)
+        memcpy(at, &bits, sizeof bits);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -75,7 +85,7 @@ static void test_every_field(void **state) {
             char place[64];
             tern_error err = {0};
             memset(data, 0, sizeof data);
-            put(data + (row * n + k) * b->bytes + b->at[at % b->n], impossible(b, at));
+            put(b, data + (row * n + k) * b->bytes + b->at[at % b->n], impossible(b, at));
             const char *unit = b->cols == 1 ? "column" : "block";
             snprintf(place, sizeof place, "row %zu, %s %zu", row, unit, k);
             check_case("%s, %s", tern_format_describe(b->format)->name, place);
@@ -104,10 +114,10 @@ static void test_unusual(void **state) {
             memset(data, 0xff, sizeof data); /* codes and spare bits do not matter here */
             for (size_t k = 0; k < COLS / b->cols; k++)
                 for (size_t f = 0; f < b->n; f++)
-                    put(data + k * b->bytes + b->at[f], fine[j]);
+                    put(b, data + k * b->bytes + b->at[f], fine[j]);
             assert_int_equal(tern_weight_check(b->format, data, COLS, 0, 1, &err), TERN_OK);
         }
-        put(data + b->at[0], 0xb800);
+        put(b, data + b->at[0], 0xb800);
         assert_int_equal(tern_weight_check(b->format, data, COLS, 0, 1, &err),
                          is_ternary(b) ? TERN_ERR_TENSOR_DATA : TERN_OK);
     }
@@ -133,14 +143,15 @@ static tern_status open_with(tiny_file *file, const char *name, size_t row, size
     uint8_t *at = t->data + (row * (t->ne[0] / b->cols) + k) * b->bytes + b->at[field];
     char path[TINY_PATH_BYTES];
     tern_model *model = NULL;
-    uint16_t before;
-    memcpy(&before, at, sizeof before);
-    put(at, bits);
+    const size_t bytes = b->format == TERN_FORMAT_IQ1_M ? 8 : 2;
+    uint8_t before[8];
+    memcpy(before, at, bytes);
+    put(b, at, bits);
     tiny_path(path);
     tiny_write(file, path);
     const tern_status status = tern_model_open(path, &params, &model, err);
     unlink(path);
-    put(at, before);
+    memcpy(at, before, bytes);
     if (status != TERN_OK)
         assert_non_null(strstr(err->message, path));
     tern_model_free(&model);

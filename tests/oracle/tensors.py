@@ -22,6 +22,7 @@ class Format(NamedTuple):
 F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 7, 8, 30, 34, 35, 36
 Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
 Q2_K, Q3_K, IQ4_NL, IQ4_XS = 10, 11, 20, 23
+IQ2_XXS, IQ2_XS, IQ3_XXS, IQ1_S, IQ3_S, IQ1_M = 16, 17, 18, 19, 21, 29
 Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0 = 41, 42, 142, 143, 43
 
 FORMATS = {
@@ -43,6 +44,12 @@ FORMATS = {
     Q5_K: Format("q5_k", 256, 176),
     Q6_K: Format("q6_k", 256, 210),
     IQ2_S: Format("iq2_s", 256, 82),
+    IQ2_XXS: Format("iq2_xxs", 256, 66),
+    IQ2_XS: Format("iq2_xs", 256, 74),
+    IQ3_XXS: Format("iq3_xxs", 256, 98),
+    IQ3_S: Format("iq3_s", 256, 110),
+    IQ1_S: Format("iq1_s", 256, 50),
+    IQ1_M: Format("iq1_m", 256, 56),
     Q1_0: Format("q1_0", 128, 18),
     Q2_0: Format("q2_0", 64, 18),
     PQ2_0: Format("pq2_0", 128, 34),
@@ -56,6 +63,7 @@ FORMATS = {
 BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
 BLOCK_FORMATS += (Q2_K, Q3_K, IQ4_NL, IQ4_XS)
 BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
+BLOCK_FORMATS += (IQ2_XXS, IQ2_XS, IQ3_XXS, IQ1_S, IQ3_S, IQ1_M)
 
 I2_S_TRAILER = 32  # bytes behind the codes: the scale, then 28 bytes that mean nothing
 
@@ -219,27 +227,112 @@ def _iq4_xs(raw, rows, cols):
     return (levels * scales[:, :, None]).reshape(rows, cols)
 
 
-def _iq2_s_grid():
-    """The levels[1024, 8] of the format's grid. The grid is 1024 of the 3^8 combinations of three
-    levels, which follow from nothing, so they are read where the library has them."""
-    text = (Path(__file__).resolve().parents[2] / "kernels" / "iq2s.c").read_text(encoding="utf-8")
-    bitmap = np.array([int(b, 16) for b in re.findall(r"\b0x[0-9a-f]{2}\b", text)], dtype=np.uint8)
-    entries = np.flatnonzero(np.unpackbits(bitmap, bitorder="little"))
-    assert len(entries) == 1024 and entries[-1] < 3**8
-    return np.array([8, 25, 43])[entries[:, np.newaxis] // 3 ** np.arange(8) % 3]
+def _grid(name, levels, digits):
+    """The levels[entries, digits] of a grid. Entries follow from nothing, so they are read where the library has
+    them: numbers whose digits, the lowest first, say which of the levels a weight has."""
+    text = (Path(__file__).resolve().parents[2] / "kernels" / "grids_table.c").read_text(encoding="utf-8")
+    count, body = re.search(rf"tern_grid_{name}\[(\d+)\] = \{{(.*?)\}}", text, re.DOTALL).groups()
+    entries = np.array(re.findall(r"\d+", body), dtype=int)
+    assert len(entries) == int(count) and entries[-1] < len(levels) ** digits
+    return np.array(levels)[entries[:, np.newaxis] // len(levels) ** np.arange(digits) % len(levels)]
+
+
+TWO_BITS, THREE_BITS = (8, 25, 43), (4, 12, 20, 28, 36, 44, 52, 62)
+
+
+def _words(data, kind):
+    return np.ascontiguousarray(data).view(kind).astype(np.int64)
+
+
+def _fields(data, shifts, mask):
+    """Bit fields of each number of data[blocks, n], one after the other: int[blocks, n * len(shifts)]."""
+    return ((data[:, :, np.newaxis].astype(np.int64) >> np.array(shifts)) & mask).reshape(len(data), -1)
+
+
+def _signs(bits):
+    """-1 or 1 for each of eight weights of bits[blocks, n]: int[blocks, 8n]."""
+    return 1 - 2 * _fields(bits, range(8), 1)
+
+
+def _eighth(seven):
+    """Signs of seven weights with that of the eighth: an even number is negative."""
+    parity = np.zeros_like(seven)
+    for i in range(7):
+        parity ^= seven >> i & 1
+    return seven | parity << 7
+
+
+def _scaled(levels, nibbles, scale, rows, cols):
+    """levels[blocks, 256] times odd factors of equal runs of weights, times scale[blocks, 1]."""
+    factors = np.repeat(2 * nibbles + 1, 256 // nibbles.shape[1], axis=1)
+    return (levels * factors * scale).reshape(rows, cols)
 
 
 def _iq2_s(raw, rows, cols):
     """32 runs of 8: entry of the grid (8 + 2 bits), 8 signs; a nibble of scale for two runs."""
     blocks = raw.reshape(-1, 82)
     low, signs, high, nibbles = np.split(blocks[:, 2:], [32, 64, 72], axis=1)
-    shifts = np.array([0, 2, 4, 6], dtype=np.uint8)
-    entries = low + 256 * ((high[:, :, np.newaxis] >> shifts) & 3).reshape(-1, 32).astype(int)
-    negative = np.unpackbits(signs, axis=1, bitorder="little").reshape(-1, 32, 8)
-    levels = _iq2_s_grid()[entries] * (1 - 2 * negative.astype(int))
-    factors = 2 * np.stack([nibbles & 15, nibbles >> 4], axis=2).reshape(-1, 16).astype(int) + 1
-    codes = levels.reshape(-1, 16, 16) * factors[:, :, np.newaxis]
-    return (codes.reshape(-1, 256) * _half(blocks[:, :2]) / 8).reshape(rows, cols)
+    entries = low + 256 * _fields(high, (0, 2, 4, 6), 3)
+    levels = _grid("iq2_s", TWO_BITS, 8)[entries].reshape(-1, 256) * _signs(signs)
+    return _scaled(levels, _fields(nibbles, (0, 4), 15), _half(blocks[:, :2]) / 8, rows, cols)
+
+
+def _iq2_xxs(raw, rows, cols):
+    """For 32 weights: four entries, then 4 x 7 bits of signs and a nibble of scale."""
+    blocks = raw.reshape(-1, 66)
+    entries = blocks[:, 2:].reshape(-1, 8, 8)[:, :, :4].reshape(-1, 32)
+    words = _words(blocks[:, 2:], "<u4")[:, 1::2]
+    signs = _signs(_eighth(_fields(words, (0, 7, 14, 21), 127)))
+    levels = _grid("iq2_xxs", TWO_BITS, 8)[entries].reshape(-1, 256) * signs
+    return _scaled(levels, words >> 28, _half(blocks[:, :2]) / 8, rows, cols)
+
+
+def _iq2_xs(raw, rows, cols):
+    """A word for 8 weights: an entry (9 bits), 7 signs; a nibble of scale for two of them."""
+    blocks = raw.reshape(-1, 74)
+    words = _words(blocks[:, 2:66], "<u2")
+    levels = _grid("iq2_xs", TWO_BITS, 8)[words & 511].reshape(-1, 256) * _signs(_eighth(words >> 9))
+    return _scaled(levels, _fields(blocks[:, 66:], (0, 4), 15), _half(blocks[:, :2]) / 8, rows, cols)
+
+
+def _iq3_xxs(raw, rows, cols):
+    """64 runs of 4, then signs and scales as in IQ2_XXS."""
+    blocks = raw.reshape(-1, 98)
+    words = _words(blocks[:, 66:], "<u4")
+    signs = _signs(_eighth(_fields(words, (0, 7, 14, 21), 127)))
+    levels = _grid("iq3_xxs", THREE_BITS, 4)[blocks[:, 2:66]].reshape(-1, 256) * signs
+    return _scaled(levels, words >> 28, _half(blocks[:, :2]) / 4, rows, cols)
+
+
+def _iq3_s(raw, rows, cols):
+    """64 runs of 4: entry (8 bits + 1), signs; a nibble of scale for 32 weights."""
+    blocks = raw.reshape(-1, 110)
+    low, high, signs, nibbles = np.split(blocks[:, 2:], [64, 72, 104], axis=1)
+    entries = low + 256 * _fields(high, range(8), 1)
+    levels = _grid("iq3_s", range(1, 16, 2), 4)[entries].reshape(-1, 256) * _signs(signs)
+    return _scaled(levels, _fields(nibbles, (0, 4), 15), _half(blocks[:, :2]), rows, cols)
+
+
+def _iq1_s(raw, rows, cols):
+    """32 runs of 8: entry (8 bits + 3); for 32 weights a factor and whether they are moved down by an eighth."""
+    blocks = raw.reshape(-1, 50)
+    words = _words(blocks[:, 34:], "<u2")
+    entries = blocks[:, 2:34] + 256 * _fields(words, (0, 3, 6, 9), 7)
+    moved = np.repeat(1 - 2 * (words >> 15), 32, axis=1)
+    levels = 8 * _grid("iq1", (-1, 0, 1), 8)[entries].reshape(-1, 256) + moved
+    return _scaled(levels, words >> 12 & 7, _half(blocks[:, :2]) / 8, rows, cols)
+
+
+def _iq1_m(raw, rows, cols):
+    """The same with a factor for 16 weights, a direction for 8, and the scale in the words of the factors."""
+    blocks = raw.reshape(-1, 56)
+    words = _words(blocks[:, 48:], "<u2")
+    high = _fields(blocks[:, 32:48], (0, 4), 15)
+    moved = np.repeat(1 - 2 * (high >> 3), 8, axis=1)
+    levels = 8 * _grid("iq1", (-1, 0, 1), 8)[blocks[:, :32] + 256 * (high & 7)].reshape(-1, 256) + moved
+    half = ((words >> 12) << np.array([0, 4, 8, 12])).sum(axis=1, keepdims=True).astype("<u2")
+    scale = half.view(np.float16).astype(np.float64)
+    return _scaled(levels, _fields(words, (0, 3, 6, 9), 7), scale / 8, rows, cols)
 
 
 def _q1_0(raw, rows, cols):
@@ -375,6 +468,12 @@ _DECODERS = {
     Q5_K: _q5_k,
     Q6_K: _q6_k,
     IQ2_S: _iq2_s,
+    IQ2_XXS: _iq2_xxs,
+    IQ2_XS: _iq2_xs,
+    IQ3_XXS: _iq3_xxs,
+    IQ3_S: _iq3_s,
+    IQ1_S: _iq1_s,
+    IQ1_M: _iq1_m,
     Q1_0: _q1_0,
     Q2_0: _q2_0(18),
     PQ2_0: _q2_0(34),

@@ -133,6 +133,24 @@ class Tensors(unittest.TestCase):
     def test_iq2_s(self):
         self.check_blocks(tensors.IQ2_S, [40.625, -69.875, 40.625], "9eddf1d055eab480", [0])
 
+    def test_grids(self):
+        self.check_blocks(tensors.IQ2_XXS, [-29, 29, -90.625], "20d878d2b210094b", [0])
+        self.check_blocks(tensors.IQ2_XS, [-17, 17, -53.125], "f03d34b9ae9b3d7a", [0])
+        self.check_blocks(tensors.IQ3_XXS, [15, 75, 15], "e1ada81fdd60cdec", [0])
+        self.check_blocks(tensors.IQ3_S, [35, -7, -105], "6de62f4d5e116215", [0])
+        self.check_blocks(tensors.IQ1_S, [-16.875, 13.125, 13.125], "59cefa136c0ecd7c", [0])
+
+    def test_iq1_m(self):
+        """As check_blocks, but a scale is four nibbles."""
+        data = bytearray(u & 255 for u in generator(12345, 4 * 56))
+        for block, bits in enumerate([0x3C00, 0x2E66, 0xB800, 0x0001]):
+            for i in range(4):
+                at = 56 * block + 49 + 2 * i
+                data[at] = data[at] & 15 | (bits >> 4 * i & 15) << 4
+        values = tensors.decode(tensors.IQ1_M, raw(data), 4, 256)
+        self.assertEqual(values[0, :3].tolist(), [9.625, -1.375, -12.375])
+        self.assertEqual(short_hash((values + 0.0).astype("<f4").tobytes()), "f8b853bda7bd19cc")
+
     def test_q6_k(self):
         self.check_blocks(tensors.Q6_K, [-3024, -432, -2268], "3f4e033b5e6ebe92", [208])
 

@@ -18,7 +18,7 @@ from common import comma, prompt, tern_text
 
 SAPPHIRE = {"TERN_PROCESSOR": "sapphire-rapids"}
 # One of each layout that a row of tiles reads.
-PRESETS = ("bitnet-tiny", *(f"llama-tiny-{f}" for f in (*weights.PLAIN, "q4_k", "iq2_s")))
+PRESETS = ("bitnet-tiny", *(f"llama-tiny-{f}" for f in (*weights.PLAIN, "q4_k", "iq2_s", "iq2_xxs", "iq3_s")))
 tiles = None
 
 

@@ -177,9 +177,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "q2_k, iq4_xs and names with _s, _m or _l are mixtures: some matrices have more bits.\n"
          "Embeddings and output head stay as they are for ternary types and become q8_0 for other\n"
          "types below 8 bits, unless they are quantized already. Where blocks do not fit, q4_k\n"
-         "becomes q5_0, q5_k and q6_k q8_0, iq2_s, q2_k and q3_k q4_0, iq4_xs iq4_nl, and blocks "
-         "of\n"
-         "32 f16. int4 needs --to iebin, iq2_s --imatrix.\n"
+         "becomes q5_0, q5_k and q6_k q8_0, types of grids (iq1_s .. iq3_s), q2_k and q3_k q4_0,\n"
+         "iq4_xs iq4_nl, and blocks of 32 f16. int4 needs --to iebin, types of grids --imatrix.\n"
          "--plan prints what would become of each tensor, and needs no OUT.\n",
          "  tern quantize model.gguf smaller.gguf --type q4_k\n"
          "  tern quantize model.gguf model-tq2_0.gguf --type tq2_0 --embedding-type q8_0\n"

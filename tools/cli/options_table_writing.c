@@ -139,7 +139,9 @@ static const option_spec table[AT(OPT_THREADS)] = {
     [AT(OPT_MARKDOWN)] = {"markdown", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .one_call = true,
                           .commands = KERNELS | BENCH, .help = "write a Markdown table"},
     [AT(OPT_TYPE)] = {"type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
-                      .choices = TERN_ROW_FORMATS " " CONVERT_MIXTURES " iq2_s i2_s tl1 tl2 int4",
+                      .choices = TERN_ROW_FORMATS " " CONVERT_MIXTURES
+                                                  " iq3_s iq3_xxs iq2_s iq2_xs iq2_xxs "
+                                                  "iq1_m iq1_s i2_s tl1 tl2 int4",
                       .any_case = true, .one_call = true, .commands = RECODES, .often = EVERY,
                       .help = "format of the matrices, or a mixture of formats; vectors become f32 "
                               "(convert: without it, unchanged)"},
@@ -175,7 +177,8 @@ static const option_spec table[AT(OPT_THREADS)] = {
     [AT(OPT_IMATRIX)] = {"imatrix", 0, NULL, "FILE", OPTION_TEXT, GROUP_WRITE, .file = FILE_READ,
                          .one_call = true, .commands = RECODES, .often = EVERY,
                          .help = "importance of the columns (from tern imatrix), used for int4, "
-                                 "iq2_s, iq4_nl, iq4_xs, q4_0, q5_0 and K-quants"},
+                                 "types of grids (iq1_s .. iq3_s), iq4_nl, iq4_xs, q4_0, q5_0 "
+                                 "and K-quants"},
     [AT(OPT_INT4_GROUP)] = {"int4-group", 0, NULL, "N", OPTION_CHOICE, GROUP_WRITE,
                             .choices = "32 64 128 row", .fallback = "32", .one_call = true,
                             .commands = RECODES,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/facts.h"
+#include "kernels/grids.h"
 #include "kernels/half.h"
 #include "kernels/ternary.h"
 
@@ -58,6 +59,22 @@ static tern_status check_blocks(const tern_format_facts *f, const tern_format_in
             bits & 0x8000u ? find_block(f, row, blocks, stride, r, err) : TERN_OK;
         if (status != TERN_OK)
             return status;
+    }
+    return TERN_OK;
+}
+
+/* IQ1_M, whose scale lies in pieces. */
+static tern_status check_pieces(tern_format format, const tern_format_info *info,
+                                const uint8_t *data, size_t cols, size_t r0, size_t r1,
+                                tern_error *err) {
+    const size_t blocks = cols / info->block_elements;
+    const uint8_t *block = data + r0 * blocks * info->block_bytes;
+    for (size_t i = r0 * blocks; i < r1 * blocks; i++, block += info->block_bytes) {
+        const float scale = tern_f16_to_f32(tern_grid_d(format, block));
+        if (!isfinite(scale))
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "row %zu, block %zu: the scale is %g, must be finite", i / blocks,
+                             i % blocks, (double)scale);
     }
     return TERN_OK;
 }
@@ -128,6 +145,8 @@ tern_status tern_weight_check(tern_format format, const void *data, size_t cols,
     const tern_format_facts *facts = tern_format_facts_of(format);
     if (facts->halves > 0)
         return check_blocks(facts, info, data, cols, r0, r1, err);
+    if (tern_grid_of(format) != NULL)
+        return check_pieces(format, info, data, cols, r0, r1, err);
     if (format == TERN_FORMAT_F32 || format == TERN_FORMAT_F16 || format == TERN_FORMAT_BF16)
         return check_floats(format, info->block_bytes, data, cols, r0, r1, err);
     return TERN_OK;
