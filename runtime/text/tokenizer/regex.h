@@ -19,8 +19,8 @@
 #include "tern/status.h"
 
 /*
- * What a set says of characters of words as Rust's regular expressions define them. Their \w is not
- * Oniguruma's, which also holds raised digits and fractions of Latin-1.
+ * The set of the characters of words as Rust's regular expressions define them. Oniguruma's \w also holds
+ * raised digits and fractions of Latin-1.
  */
 #define TERN_REGEX_RUST_WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}"
 
