@@ -53,8 +53,8 @@ class Scripts(unittest.TestCase):
         module = self.script("tokenizers/parity.py")
         self.assertEqual(self.status(module, "--tool", "tool", all_cases=lambda *_: iter(())), 1)
         one = mock.Mock(return_value=mock.Mock())
-        for left, status in ((5, 1), (4, 0)):  # texts that are left out, of five
-            replaced = {"all_cases": lambda *_: iter((one,)), "compare": mock.Mock(return_value=(0, 0, left))}
+        for compared, status in ((0, 1), (1, 0)):
+            replaced = {"all_cases": lambda *_: iter((one,)), "compare": mock.Mock(return_value=(compared, 0, 0, compared))}
             self.assertEqual(self.status(module, "--tool", "tool", "-n", "5", **replaced), status)
 
     def test_ids_of_conversations(self):

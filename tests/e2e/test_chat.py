@@ -231,8 +231,8 @@ class Pipe(Chat):
             process.stdin.flush()
             suite.until(lambda: waiting(process.stdin) == 0)
             process.send_signal(signal.SIGINT)
-            rest, errors = process.communicate()
-            self.assertEqual((process.returncode, rest.strip(), errors), (130, b"", b""))
+            rest, errors = process.stdout.read(), process.stderr.read()
+            self.assertEqual((process.wait(), rest.strip(), errors), (130, b"", b""))
 
     def test_interrupt_while_the_answer_is_written(self):
         """Nothing of it is lost, and a reader that is slow is no error."""

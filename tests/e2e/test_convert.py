@@ -351,7 +351,7 @@ class Convert(ConvertTest):
     def test_refused_tensors(self):
         model = Folder(self.dir / "bad")
         bias = "model.layers.0.self_attn.o_proj.bias"
-        model.tensors[bias] = Stored(np.zeros(64))
+        model.tensors[bias] = Stored(np.ones(64))
         self.refused(model, bias, "no place", "llama")
         del model.tensors[bias]
         model.tensors["model.norm.weight"] = Stored(np.zeros(64), "I64")

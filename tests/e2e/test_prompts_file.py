@@ -201,9 +201,9 @@ class PromptsFile(common.TernTest):
         ) as process:
             begun = [process.stdout.readline() for _ in range(3)]
             process.send_signal(signal.SIGINT)
-            rest, stderr = process.communicate()
+            lines = [json.loads(line) for line in (*begun, *process.stdout)]  # communicate() would skip what is buffered
+            stderr = process.stderr.read()
         self.assertEqual(process.returncode, 130, stderr)
-        lines = [json.loads(line) for line in (*begun, *rest.splitlines())]
         self.assertEqual(lines[-1]["answers"], len(lines) - 1)
 
     def test_bad_files(self):

@@ -145,8 +145,7 @@ class Templates(unittest.TestCase):
         got = self.tool.run(source, job)
         if text is not None and text.startswith(("<generator", "<list_rev", "dict_", "range(")):
             return  # what Python calls its objects is not a text of a conversation
-        if text != got.get("text"):
-            self.fail(f"{source}\nJinja2: {error or text!r}\ntern:   {got.get('error') or got['text']!r}")
+        self.assertEqual(got.get("text"), text, f"{source}\nJinja2: {error}\ntern:   {got.get('error')}")
 
     def test_expressions(self):
         """Lines are cut at each `|`: every run of at most four pieces is a template, sound or not."""
