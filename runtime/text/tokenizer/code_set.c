@@ -66,8 +66,24 @@ static bool combine(tern_code_set *set, const tern_code_set *other, combination 
     return sound;
 }
 
+/* Adds codes that come after all others of the set. */
+static bool append(tern_code_set *set, uint32_t first, uint32_t end) {
+    if (set->n > 0 && set->ends[set->n - 1] == first) {
+        set->ends[set->n - 1] = end;
+        return true;
+    }
+    if (!push(set, first))
+        return false;
+    if (push(set, end))
+        return true;
+    set->n--;
+    return false;
+}
+
 bool tern_code_set_add(tern_code_set *set, uint32_t first, uint32_t end) {
     uint32_t ends[2] = {first, end};
+    if (set->n == 0 || set->ends[set->n - 1] <= first) /* no copy of a long set for each of them */
+        return append(set, first, end);
     return combine(set, &(tern_code_set){ends, 2, 2}, EITHER);
 }
 
