@@ -169,6 +169,35 @@ static void wrong_types_of_keys(void **state) {
     expect_failure(&c, NULL, TERN_ERR_TOKENIZER_DATA, "is not a token id");
 }
 
+/* ---- a tokenizer.json as a key ---------------------------------------------------------------- */
+
+#define WHOLE(steps, vocab, added, decoder)                                                        \
+    "{" steps "\"model\":{\"type\":\"BPE\",\"vocab\":{" vocab                                       \
+    "},\"merges\":[]},\"added_tokens\":[" added "],\"decoder\":{\"type\":\"" decoder "\"}}"
+
+/* A token with a meaning that the list of tokens does not have: it has no row of the embedding. */
+static void meanings_outside_of_the_list(void **state) {
+    (void)state;
+    static const char *const tokens[] = {"a", "b", NULL};
+    tokenizer_case c = {
+        .model = "huggingface",
+        .tokens = tokens,
+        .whole = WHOLE("", "\"a\":0,\"b\":1",
+                       "{\"id\":70000,\"content\":\"</s>\",\"special\":true}", "Fuse")};
+    expect_failure(&c, NULL, TERN_ERR_TOKENIZER_DATA, "ids up to 70000");
+    c.whole = WHOLE("", "\"a\":0,\"b\":1",
+                    "{\"id\":2000,\"content\":\"</s>\",\"special\":true}", "Fuse");
+    expect_failure(&c, NULL, TERN_ERR_TOKENIZER_DATA,
+                   "token 2000 of tokenizer.huggingface.json has a meaning");
+    c.id_key = "tokenizer.ggml.eos_token_id";
+    c.id = 1;
+    tokenizer_fixture f;
+    assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+    assert_int_equal(tern_token_eos(f.t), 1);
+    assert_int_equal(tern_tokenizer_size(f.t), 2);
+    tokenizer_close(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_parts),
@@ -179,6 +208,7 @@ int main(void) {
         cmocka_unit_test(bad_merges),
         cmocka_unit_test(bad_ids),
         cmocka_unit_test(wrong_types_of_keys),
+        cmocka_unit_test(meanings_outside_of_the_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,6 +118,7 @@ tern_status tokenizer_open(tokenizer_fixture *f, const tokenizer_case *c, const 
     uint64_t n = add_string(&f->bytes, "tokenizer.ggml.model", c->model);
     n += add_string(&f->bytes, "tokenizer.ggml.pre", c->pre);
     n += add_string(&f->bytes, "tokenizer.chat_template", c->chat_template);
+    n += add_string(&f->bytes, TERN_VOCABULARY_WHOLE_KEY, c->whole);
     n += add_tokens(&f->bytes, c);
     n += add_rest(&f->bytes, c);
     gguf_patch_u64(&f->bytes, N_VALUES_AT, n);

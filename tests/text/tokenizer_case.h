@@ -12,6 +12,7 @@ enum { CASE_MAX_IDS = 512 };
 /* NULL and 0 omit a key. Arrays of strings end with NULL. */
 typedef struct tokenizer_case {
     const char *model, *pre, *chat_template, *architecture;
+    const char *whole; /* tokenizer.huggingface.json */
     const char *const *tokens; /* after the 256 characters of the byte alphabet if byte_level */
     const char *const *merges;
     const int32_t *types; /* one for each of `tokens`; the alphabet is normal */

@@ -405,6 +405,17 @@ static tern_status fit_tokens(tern_vocabulary *v, const tern_gguf *file, tern_er
     return TERN_OK;
 }
 
+/* Refuses tokens of the tokenizer.json that have a meaning, but no place in the list of tokens. */
+static tern_status check_meanings(const tern_vocabulary *v, tern_error *err) {
+    const int32_t ids[] = {v->bos, v->eos, v->unknown, v->padding};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (ids[i] >= 0 && (size_t)ids[i] >= v->n_tokens)
+            return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
+                             "%s: token %d of %s has a meaning and is not in the list of tokens",
+                             v->file, (int)ids[i], TERN_VOCABULARY_WHOLE_KEY);
+    return TERN_OK;
+}
+
 /* Reads the tokenizer.json, and from other keys what a text begins and ends with, and templates. */
 static tern_status read_whole(const tern_gguf *file, tern_span json, tern_vocabulary **out,
                               tern_error *err) {
@@ -423,6 +434,8 @@ static tern_status read_whole(const tern_gguf *file, tern_span json, tern_vocabu
         status = read_keys(v, file, err);
     if (status == TERN_OK)
         status = read_ends(v, file, err);
+    if (status == TERN_OK)
+        status = check_meanings(v, err);
     v->add_space_prefix = prefix;
     if (status != TERN_OK)
         tern_vocabulary_free(&v);
