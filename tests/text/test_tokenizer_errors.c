@@ -198,6 +198,22 @@ static void meanings_outside_of_the_list(void **state) {
     tokenizer_close(&f);
 }
 
+/* The usual keys say how texts become tokens where a pattern of the tokenizer.json cannot. */
+static void patterns_that_only_keys_replace(void **state) {
+    (void)state;
+    tokenizer_case c = good_bpe;
+    c.whole = WHOLE("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+                    "\"pattern\":{\"Regex\":\"\\\\R\"},\"behavior\":\"Isolated\",\"invert\":false},"
+                    "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},",
+                    "\"aa\":256,\"bb\":257", "", "ByteLevel");
+    tokenizer_fixture f;
+    assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+    assert_string_equal(tern_tokenizer_pre(f.t), "default");
+    tokenizer_close(&f);
+    c.model = "huggingface"; /* then they do not */
+    expect_failure(&c, NULL, TERN_ERR_TOKENIZER_PRE, "the escape \\R");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_parts),
@@ -209,6 +225,7 @@ int main(void) {
         cmocka_unit_test(bad_ids),
         cmocka_unit_test(wrong_types_of_keys),
         cmocka_unit_test(meanings_outside_of_the_list),
+        cmocka_unit_test(patterns_that_only_keys_replace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

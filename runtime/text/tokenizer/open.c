@@ -19,15 +19,27 @@ bool tern_tokenizer_is_bitnet(const char *architecture) {
     return arch != NULL && arch->bitnet_text;
 }
 
-tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, const char *pre,
-                               tern_tokenizer **out, tern_error *err) {
-    tern_vocabulary *v = NULL;
-    tern_status status =
-        tern_vocabulary_from_gguf(file, tern_tokenizer_is_bitnet(architecture), pre, &v, err);
+/* Builds a tokenizer of a vocabulary that was read with that status, and frees the vocabulary. */
+static tern_status build_of(tern_status status, tern_vocabulary *v, const char *architecture,
+                            tern_tokenizer **out, tern_error *err) {
     if (status == TERN_OK)
         status = tern_tokenizer_build(v, architecture, out, err);
     tern_vocabulary_free(&v);
     return status;
+}
+
+tern_status tern_tokenizer_new(const tern_gguf *file, const char *architecture, const char *pre,
+                               tern_tokenizer **out, tern_error *err) {
+    const bool bitnet = tern_tokenizer_is_bitnet(architecture);
+    tern_vocabulary *v = NULL;
+    tern_status status = tern_vocabulary_from_gguf(file, bitnet, pre, &v, err);
+    status = build_of(status, v, architecture, out, err);
+    if (status != TERN_ERR_TOKENIZER_PRE || pre != NULL || !tern_vocabulary_is_twice_in_gguf(file))
+        return status;
+    /* a pattern of the tokenizer.json, which was compiled only now, is not supported */
+    v = NULL;
+    status = tern_vocabulary_from_gguf_keys(file, bitnet, NULL, &v, err);
+    return build_of(status, v, architecture, out, err);
 }
 
 /* Takes a token id from a key, if it is the id of one of the tokens. */

@@ -221,6 +221,12 @@ TERN_MUST_CHECK tern_status tern_vocabulary_from_gguf(const tern_gguf *file, boo
                                                       const char *pre, tern_vocabulary **out,
                                                       tern_error *err);
 
+/* The same without a tokenizer.json, if the file has one beside the usual keys. */
+bool tern_vocabulary_is_twice_in_gguf(const tern_gguf *file);
+TERN_MUST_CHECK tern_status tern_vocabulary_from_gguf_keys(const tern_gguf *file, bool bitnet,
+                                                           const char *pre, tern_vocabulary **out,
+                                                           tern_error *err);
+
 void tern_vocabulary_free(tern_vocabulary **v); /* NULL and *NULL are fine */
 
 /* The text of the chat template of that name; size 0: there is none. */

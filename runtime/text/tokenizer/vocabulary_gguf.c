@@ -453,8 +453,12 @@ static bool has_usual_keys(const tern_gguf *file) {
 /* ---- entry ------------------------------------------------------------------------------------
  */
 
-static tern_status read_usual(const tern_gguf *file, bool bitnet, const char *pre,
-                              tern_vocabulary **out, tern_error *err) {
+bool tern_vocabulary_is_twice_in_gguf(const tern_gguf *file) {
+    return tern_gguf_find(file, TERN_VOCABULARY_WHOLE_KEY) != NULL && has_usual_keys(file);
+}
+
+tern_status tern_vocabulary_from_gguf_keys(const tern_gguf *file, bool bitnet, const char *pre,
+                                           tern_vocabulary **out, tern_error *err) {
     tern_vocabulary *v = calloc(1, sizeof *v);
     if (v == NULL || (v->file = strdup(tern_gguf_name(file))) == NULL) {
         free(v);
@@ -478,8 +482,8 @@ tern_status tern_vocabulary_from_gguf(const tern_gguf *file, bool bitnet, const 
     tern_span json = {"", 0};
     const tern_status status = read_string(file, TERN_VOCABULARY_WHOLE_KEY, &json, err);
     if (status != TERN_OK || json.size == 0 || (pre != NULL && has_usual_keys(file)))
-        return status == TERN_OK ? read_usual(file, bitnet, pre, out, err) : status;
+        return status == TERN_OK ? tern_vocabulary_from_gguf_keys(file, bitnet, pre, out, err) : status;
     const tern_status read = read_whole(file, json, out, err);
     const bool unsupported = read == TERN_ERR_TOKENIZER_MODEL || read == TERN_ERR_TOKENIZER_PRE;
-    return unsupported && has_usual_keys(file) ? read_usual(file, bitnet, pre, out, err) : read;
+    return unsupported && has_usual_keys(file) ? tern_vocabulary_from_gguf_keys(file, bitnet, pre, out, err) : read;
 }
