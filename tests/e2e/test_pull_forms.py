@@ -94,11 +94,14 @@ class PullForms(common.TernTest):
         self.assertFalse((path / "consolidated.safetensors").exists())
 
     def test_templates_of_their_own(self):
-        jinja = {"chat_template.jinja": b"{{ messages[0].content }}", "chat_templates/tool_use.jinja": b"{{ tools }}", "notes/x.jinja": b""}
+        jinja = {"chat_template.jinja": b"{{ messages[0].content }}", "chat_templates/tool_use.jinja": b"{{ tools }}",
+                 "additional_chat_templates/rag.jinja": b"{{ documents }}", "chat_templates/old/x.jinja": b"", "notes/x.jinja": b""}
         self.hub.files["one/chat"] = self.folder() | jinja
         _, path = self.converts("one/chat")
         self.assertEqual((path / "chat_template.jinja").read_bytes(), jinja["chat_template.jinja"])
         self.assertTrue((path / "chat_templates" / "tool_use.jinja").exists())
+        self.assertTrue((path / "additional_chat_templates" / "rag.jinja").exists())
+        self.assertFalse((path / "chat_templates" / "old").exists())
         self.assertFalse((path / "notes").exists())
 
     def test_embedding_models(self):

@@ -386,11 +386,14 @@ static int fetch_parts(const hub *h, const char *file) {
 
 /* True for a folder's file that `tern convert` reads: how vectors are pooled, further templates. */
 static bool belongs_in_folder(const char *file) {
-    static const char templates[] = "chat_templates/";
+    static const char *const folders[] = {"additional_chat_templates/", "chat_templates/"};
     const char *base = file_base_name(file);
-    return (file[0] >= '0' && file[0] <= '9' && strcmp(base, "config.json") == 0 &&
-            strchr(file, '/') + 1 == base) ||
-           (strncmp(file, templates, strlen(templates)) == 0 && text_ends_with(file, ".jinja"));
+    if (strchr(file, '/') + 1 != base)
+        return false;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strncmp(file, folders[i], strlen(folders[i])) == 0)
+            return text_ends_with(file, ".jinja");
+    return file[0] >= '0' && file[0] <= '9' && strcmp(base, "config.json") == 0;
 }
 
 /* True for weights and the files that `tern convert` reads with them. Other folders hold other
