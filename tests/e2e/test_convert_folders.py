@@ -280,6 +280,13 @@ class ConvertFolders(ConvertTest):
             beside = tern_json("chat-template", "-m", out, "--tokenizer", folder / "tokenizer.json", "--messages", "-", stdin=b'[{"role": "user", "content": "x"}]')
             self.assertEqual(beside["text"], "new x")
 
+    def test_templates_of_a_folder_come_by_name(self):
+        """Whatever the order in which a file system lists them: a folder makes one file."""
+        names = ["rag", "b", "tool_use", "a-2", "z", "Z", "a", "0"]
+        files = {f"chat_templates/{name}.jinja": name for name in names}
+        out = self.converted(self.texts(hf_folder.byte_tokenizer([["a", "b"]], {"<e>": True}), **files))
+        self.assertEqual(gguf_edit.read(out).texts("tokenizer.chat_templates"), ["0", "Z", "a-2", "a", "b", "rag", "tool_use", "z"])
+
     def test_template_of_a_file(self):
         out = self.converted(self.texts(hf_folder.byte_tokenizer([["a", "b"]], {"<e>": True})))
         path, bad = self.dir / "own.jinja", self.dir / "bad.jinja"

@@ -2,6 +2,7 @@
 /* Reads chat templates from the places where folders of Hugging Face and GGUF files have them. */
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,24 +118,35 @@ static tern_status read_named(tern_vocabulary *v, const char *folder, const char
                        : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a template", path);
 }
 
+/* True for NAME.jinja. */
+static int is_template(const struct dirent *entry) {
+    const size_t n = strlen(entry->d_name);
+    return n > strlen(ending) && n < NAME_BYTES && text_ends_with(entry->d_name, ending);
+}
+
+/* The same on every file system, and in every locale. */
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Reads the files of a folder in the order of their names. */
 static tern_status read_folder(tern_vocabulary *v, const char *path, const char *name, bool *first,
                                tern_error *err) {
+    struct dirent **entries = NULL;
     char *folder = tern_json_beside(path, name);
-    DIR *dir = folder != NULL ? opendir(folder) : NULL;
-    tern_status status = folder != NULL
+    const int n = folder != NULL ? scandir(folder, &entries, is_template, by_name) : 0;
+    tern_status status = folder != NULL && (n >= 0 || errno != ENOMEM)
                              ? TERN_OK
                              : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a path", v->file);
-    for (const struct dirent *e; dir != NULL && status == TERN_OK && (e = readdir(dir)) != NULL;) {
-        const size_t n = strlen(e->d_name);
-        if (n <= strlen(ending) || n >= NAME_BYTES || !text_ends_with(e->d_name, ending))
-            continue;
+    for (int i = 0; i < n; i++) {
         if (*first && v->own_template == NULL)
             forget(v);
         *first = false;
-        status = read_named(v, folder, e->d_name, err);
+        if (status == TERN_OK)
+            status = read_named(v, folder, entries[i]->d_name, err);
+        free(entries[i]);
     }
-    if (dir != NULL)
-        (void)closedir(dir);
+    free(entries);
     free(folder);
     return status;
 }
