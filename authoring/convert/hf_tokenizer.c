@@ -178,6 +178,21 @@ static tern_status put_arrays(tern_gguf_writer *w, const tern_vocabulary *v, hf_
     return TERN_OK;
 }
 
+static bool is_letter_or_digit(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* True for names that can end a key: from JSON they may be anything, a NUL included. */
+static bool can_end_key(tern_span name) {
+    static const char others[] = "_-.";
+    for (size_t i = 0; i < name.size; i++) {
+        const char c = name.data[i];
+        if (c == '\0' || (!is_letter_or_digit(c) && strchr(others, c) == NULL))
+            return false;
+    }
+    return name.size > 0 && name.size <= TEMPLATE_NAME_BYTES;
+}
+
 /* Puts the usual chat template, those for chats of some kind, and a list of the latter. */
 static void put_templates(tern_gguf_writer *w, const tern_vocabulary *v) {
     static const char key[] = "tokenizer.chat_template";
@@ -186,7 +201,7 @@ static void put_templates(tern_gguf_writer *w, const tern_vocabulary *v) {
     size_t n = 0;
     for (size_t i = 0; i < v->n_templates; i++) {
         const tern_named_template *t = &v->templates[i];
-        if (t->name.size > TEMPLATE_NAME_BYTES)
+        if (!can_end_key(t->name))
             continue;
         (void)snprintf(one, sizeof one, "%s.%.*s", key, (int)t->name.size, t->name.data);
         tern_gguf_put_text(w, one, t->text);
