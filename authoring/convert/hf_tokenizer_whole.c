@@ -11,7 +11,13 @@
 #include "runtime/text/tokenizer/pipeline.h"
 #include "runtime/text/tokenizer/unigram_rules.h"
 
-enum { MAX_FILE_BYTES = 1 << 28 /* as tern_vocabulary_open */ };
+enum {
+    MAX_FILE_BYTES = 1 << 28, /* as tern_vocabulary_open */
+    /* Of added tokens that are compared, each with all others. Real files have up to some thousand
+     * of at most some dozen bytes. */
+    MOST_ADDED = 8192,
+    LONGEST_ADDED = 256
+};
 
 /* ---- what the usual keys say ------------------------------------------------------------------
  */
@@ -31,9 +37,11 @@ static bool overlap(tern_span first, tern_span second) {
  * left-most is looked for first, and without the white space or the words beside them.
  */
 static bool has_plain_added(const tern_vocabulary *v) {
+    if (v->n_added > MOST_ADDED)
+        return false; /* it would take too long to know */
     for (size_t i = 0; i < v->n_added; i++) {
         const tern_added_token *a = &v->added[i];
-        if (a->single_word || a->lstrip || a->rstrip)
+        if (a->single_word || a->lstrip || a->rstrip || v->tokens[a->id].size > LONGEST_ADDED)
             return false;
         for (size_t k = 0; k < v->n_added; k++)
             if (k != i && overlap(v->tokens[a->id], v->tokens[v->added[k].id]))
