@@ -189,10 +189,64 @@ static void steps(void **state) {
     free(text);
 }
 
+/* A walk ends, with the first match or an error. */
+static tern_status first_match(const char *pattern, bool literal, tern_span text, size_t *start) {
+    tern_regex *regex = NULL;
+    char why[TERN_REGEX_WHY_BYTES];
+    tern_regex_scratch *scratch = tern_regex_scratch_new();
+    assert_non_null(scratch);
+    assert_int_equal(tern_regex_new(span(pattern), literal, &regex, why), TERN_OK);
+    tern_regex_walk walk = {.regex = regex, .scratch = scratch, .text = text};
+    bool found;
+    size_t end;
+    assert_int_equal(tern_regex_walk_begin(&walk), TERN_OK);
+    const tern_status status = tern_regex_next(&walk, &found, start, &end);
+    assert_true(status != TERN_OK || (found && end == *start + 1));
+    tern_regex_walk_end(&walk);
+    tern_regex_free(&regex);
+    tern_regex_scratch_free(scratch);
+    return status;
+}
+
+/* A match is found however far away it begins, also behind places that take many steps. Looks at
+ * all that follows, from each place of a long text, are stopped. */
+static void places(void **state) {
+    (void)state;
+    enum { SIZE = 1 << 18, RUN = 3000, CALL = 1 << 16 /* places that are tried in one call */ };
+    static const struct {
+        const char *pattern;
+        bool literal;
+    } cases[] = {
+        {"b", false}, {"b", true}, {"(?<=1)b", false}, {"(?:11)*c|b", false}, {"b\\z", false}};
+    char *text = malloc(SIZE);
+    size_t start = 0;
+    assert_non_null(text);
+    memset(text, '-', SIZE);
+    for (size_t at = CALL - 2; at < CALL + 3; at++) {
+        text[at] = 'b';
+        assert_int_equal(first_match("b", false, (tern_span){text, SIZE}, &start), TERN_OK);
+        assert_int_equal(start, at);
+        text[at] = '-';
+    }
+    memset(text + SIZE - RUN, '1', RUN);
+    text[SIZE - 1] = 'b';
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(
+            first_match(cases[i].pattern, cases[i].literal, (tern_span){text, SIZE}, &start),
+            TERN_OK);
+        assert_int_equal(start, SIZE - 1);
+    }
+    memset(text, '1', SIZE - 1);
+    assert_int_equal(
+        first_match("\\d{1,3}(?=(?:\\d{3})*\\b)", false, (tern_span){text, SIZE}, &start),
+        TERN_ERR_TOKENIZER_PATTERN);
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets),    cmocka_unit_test(syntax), cmocka_unit_test(literals),
-        cmocka_unit_test(refused), cmocka_unit_test(steps),
+        cmocka_unit_test(refused), cmocka_unit_test(steps),  cmocka_unit_test(places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,16 @@ enum {
     STEPS_A_BYTE = 64, /* patterns in use backtrack once over a run, in a few alternatives */
     HEAP_KIB = 1 << 15,
     HEAP_BYTES_A_BYTE = 256, /* memory of one place to backtrack to, without JIT */
-    MAX_COUNTED = 1 << 25    /* bytes; keeps the limits inside 32 bits */
+    MAX_COUNTED = 1 << 25,   /* bytes; keeps the limits inside 32 bits */
+    /*
+     * PCRE2 limits the steps from one place of the text. Most places take few. Those that take more
+     * are tried by themselves, and a whole walk may spend only so many steps on them: a pattern
+     * that looks at all digits that follow, from each of a million, takes hours otherwise.
+     */
+    FEW_STEPS = 1024,
+    PLACES = 1 << 16,     /* that are tried in one call */
+    MANY_STEPS = 1 << 27, /* of a walk, and for each letter of its text: */
+    MANY_STEPS_A_LETTER = 512
 };
 
 static pcre2_code *compile(const char *text, size_t size, uint32_t options, int *number,
@@ -62,9 +71,9 @@ tern_status tern_regex_new(tern_span pattern, bool literal, tern_regex **out, ch
                        (int)TERN_REGEX_MAX_BYTES);
         return TERN_ERR_TOKENIZER_PRE;
     }
-    uint32_t options = PCRE2_LITERAL;
+    uint32_t options = PCRE2_LITERAL | PCRE2_USE_OFFSET_LIMIT;
     if (!literal) {
-        options = PCRE2_MULTILINE;
+        options = PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT;
         const tern_status status = tern_regex_rewrite(pattern, &text, why);
         if (status != TERN_OK)
             return status;
@@ -179,19 +188,59 @@ static size_t next_letter(const tern_regex_walk *w, size_t letter) {
                : letter + tern_utf8_next(w->text.data + letter, w->n - letter).size;
 }
 
-/* Searches once. The machine stack of the JIT may be too small for a pattern; the heap is not. */
-static int search(const tern_regex_walk *w) {
-    const size_t rest = w->n - w->from;
+/* Looks for a match that begins in [from, last]. The machine stack of the JIT may be too small for
+ * a pattern; the heap is not. */
+static int search_places(const tern_regex_walk *w, size_t from, size_t last, uint32_t steps) {
+    const size_t rest = w->n - from;
     const uint32_t left = rest < MAX_COUNTED ? (uint32_t)rest : MAX_COUNTED;
-    const uint32_t steps = STEPS_ANYWHERE + left * STEPS_A_BYTE;
     (void)pcre2_set_match_limit(w->scratch->context, steps);
     (void)pcre2_set_depth_limit(w->scratch->context, steps);
     (void)pcre2_set_heap_limit(w->scratch->context, HEAP_KIB + left / 1024 * HEAP_BYTES_A_BYTE);
+    (void)pcre2_set_offset_limit(w->scratch->context, last);
     for (uint32_t options = 0;; options |= PCRE2_NO_JIT) {
-        const int found = pcre2_match(w->regex->code, letters_of(w), w->n, w->from, options,
+        const int found = pcre2_match(w->regex->code, letters_of(w), w->n, from, options,
                                       w->scratch->match, w->scratch->context);
         if (found != PCRE2_ERROR_JIT_STACKLIMIT || (options & PCRE2_NO_JIT) != 0)
             return found;
+    }
+}
+
+static bool is_stopped(int found) {
+    return found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_DEPTHLIMIT;
+}
+
+/* Looks for a match at one place that takes more than a few steps, as long as the walk has some
+ * left. */
+static int search_place(tern_regex_walk *w, size_t at) {
+    const size_t rest = w->n - at;
+    const uint32_t left = rest < MAX_COUNTED ? (uint32_t)rest : MAX_COUNTED;
+    const uint32_t most = STEPS_ANYWHERE + left * STEPS_A_BYTE;
+    const uint64_t all = MANY_STEPS + (uint64_t)w->n * MANY_STEPS_A_LETTER;
+    int found = PCRE2_ERROR_MATCHLIMIT;
+    for (uint32_t steps = FEW_STEPS; is_stopped(found) && steps < most && w->spent < all;) {
+        steps = most / 2 > steps ? 2 * steps : most;
+        w->spent += steps;
+        found = search_places(w, at, at, steps);
+    }
+    return found;
+}
+
+/* Searches once from w->from on. */
+static int search(tern_regex_walk *w) {
+    size_t places = PLACES;
+    for (size_t at = w->from;;) {
+        const size_t last = w->n - at < places ? w->n : at + places - 1;
+        int found = search_places(w, at, last, FEW_STEPS);
+        if (is_stopped(found) && last > at) {
+            places = 1; /* to find out which place it is */
+            continue;
+        }
+        if (is_stopped(found))
+            found = search_place(w, at);
+        if (found != PCRE2_ERROR_NOMATCH || last == w->n)
+            return found;
+        at = last + 1;
+        places = places < PLACES ? 2 * places : PLACES;
     }
 }
 

@@ -51,6 +51,7 @@ typedef struct tern_regex_walk {
     size_t from;          /* where the next search begins */
     size_t end;           /* end of the last match */
     size_t letter, place; /* a letter, and the byte of the text that it is at */
+    uint64_t spent;       /* steps at places that take many */
     bool any;             /* there was a match */
 } tern_regex_walk;
 
