@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what bench_kernels --json wrote: Google Benchmark's JSON, and tern's labels in it; and the same as
-lab/report keeps it, with one entry for all repetitions of a benchmark."""
+"""Reads the results that bench_kernels --json wrote: Google Benchmark's JSON with tern's labels in it, and the form
+that lab/report keeps, with one entry for all repetitions of a benchmark."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# What a label says; texts, as bench/cases.c writes them.
+# The fields of a label are texts, as bench/cases.c writes them.
 LABEL_KEYS = ("op", "format", "isa", "shape", "tokens", "level", "threads", "unit")
 
 
 class ResultsError(Exception):
-    """The file is not what it should be; the text names the file and what is wrong."""
+    """The file cannot be used; the text names the file and says what is wrong with it."""
 
 
 def clock_of(name: str) -> str:
@@ -40,12 +40,13 @@ class Benchmark:
 
     @property
     def clock(self) -> str:
-        """What `seconds` were read from."""
+        """Returns the clock that `seconds` were read from."""
         return clock_of(self.name)
 
     @property
     def weights(self) -> str:
-        """What is multiplied: the format, or the layout that a row of another layout is named after."""
+        """Names the weights that are multiplied: the format, or the layout that a row of another layout is named
+        after."""
         named = re.match(r"tern_gem[vm]_(\w+)_\d+x\d+_", self.name)
         return named[1] if named else self.label["format"]
 

@@ -55,12 +55,13 @@ def refuse_existing(path: Path | None, force: bool) -> None:
 
 
 def one_line(content) -> str:
-    """How documents are stored: they are many and long, and `python3 -m json.tool FILE` shows a field a line."""
+    """Writes documents as they are stored, on one line: they are many and long, and `python3 -m json.tool FILE` shows a
+    field a line."""
     return json.dumps(content, separators=(",", ":")) + "\n"
 
 
 def write(path: Path, content: dict) -> None:
-    """In one line; complete, or not at all."""
+    """Writes the document on one line; the file is complete, or it is not there at all."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -112,7 +113,7 @@ def spread(values: list[float]) -> float:
 
 
 def figures(runs: dict[str, list[float]]) -> dict:
-    """What a side of a comparison says of its runs."""
+    """Returns what one side of a comparison says about its runs."""
     return {"runs": runs,
             "medians": {name: statistics.median(v) for name, v in runs.items()},
             "spread_percent": {name: spread(v) for name, v in runs.items()}}

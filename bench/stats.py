@@ -104,7 +104,7 @@ def mean_log(values: list[float]) -> tuple[float, float]:
 
 
 def compare(a: list[float], b: list[float]) -> Estimate:
-    """How many times as large b is as a; at least two values each, all positive."""
+    """Returns how many times as large b is as a; both have at least two values, all positive."""
     mean_a, variance_a = mean_log(a)
     mean_b, variance_b = mean_log(b)
     parts = [(variance_a, len(a) - 1.0), (variance_b, len(b) - 1.0)]
@@ -119,7 +119,7 @@ def geometric_mean(estimates: list[Estimate]) -> Estimate:
 
 
 def compare_pairs(a: list[float], b: list[float]) -> Estimate:
-    """How many times as large b is as a, from pairs (a[i], b[i]) measured one right after the other;
-    at least two, all positive. What changes from pair to pair alike for both drops out."""
+    """Returns how many times as large b is as a, from pairs (a[i], b[i]) measured one right after the other. There are
+    at least two pairs, all positive. A change from pair to pair that affects both sides alike drops out."""
     mean, variance = mean_log([y / x for x, y in zip(a, b, strict=True)])
     return Estimate(mean, variance, len(a) - 1.0)

@@ -9,12 +9,12 @@ import shlex
 import subprocess
 from dataclasses import dataclass, field
 
-# What tern bench --json calls the speeds; those that are 0 were not measured.
+# These are the names that tern bench --json gives the speeds; a speed of 0 was not measured.
 TERN_FIGURES = ("prefill_tps", "decode_tps")
 
 
 class TurnError(Exception):
-    """A run that gave no answer; the text names the side, the run and what is wrong."""
+    """A run gave no answer; the text names the side and the run, and says what is wrong."""
 
 
 @dataclass

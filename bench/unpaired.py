@@ -14,7 +14,7 @@ import results
 import sealing
 import stats
 
-# What bench_kernels says of itself and of the machine, and the document needs.
+# bench_kernels says these things about itself and the machine, and the document needs them.
 TOLD = ("date", "executable", "num_cpus", "load_avg", "processor", "architecture", "os",
         "tern_version", "tern_commit", "program_sha256")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every part of the kernel table is checked with."""
+"""Checks that every part of the kernel table uses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C reads of the table of formats and layouts: a public header, and facts as initializers."""
+"""Writes the parts of the table of formats and layouts that C reads: a public header, and facts as initializers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ternary_layouts(found: Formats) -> list[Layout]:
 
 
 def row_formats(found: Formats) -> list[str]:
-    """From the largest to the smallest."""
+    """Returns the formats of rows from the largest to the smallest."""
     formats = [fmt for fmt in found.formats.values() if fmt.of_rows]
     return [fmt.name for fmt in sorted(formats, key=lambda fmt: -fmt.bytes / fmt.block)]
 

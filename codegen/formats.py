@@ -22,7 +22,7 @@ GROUP = 16  # rows of a group
 
 @dataclass(frozen=True)
 class Layout:
-    """How a kernel wants a matrix in memory. Templates of kernels read the parameters of blocks."""
+    """The form in which a kernel wants a matrix in memory. Templates of kernels read the parameters of blocks."""
 
     name: str
     input: str
@@ -58,7 +58,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Format:
-    """How a file stores a matrix."""
+    """The form in which a file stores a matrix."""
 
     name: str
     block: int
@@ -178,7 +178,7 @@ def load_int8(where: str, entry: dict) -> tuple[int, int]:
 
 
 def check_plain(where: str, fmt: Format, layout: Layout) -> None:
-    """What the generic code of plain blocks takes for granted."""
+    """Checks what the generic code of plain blocks takes for granted."""
     fields = len(fmt.halves)
     if layout.name != f"{fmt.name}r16" and not fmt.levels:
         raise SpecError(f"{where}: a plain format has a layout of its own, '{fmt.name}r16'")
@@ -211,7 +211,7 @@ def load_foreign(name: str, entry: dict) -> Foreign:
 
 
 def check_references(found: Formats) -> None:
-    """What entries name must be there; a number of a file stands for one format."""
+    """Checks that everything that entries name is there, and that each number of a file stands for one format."""
     for layout in found.layouts.values():
         if layout.sparse is not None and layout.sparse not in found.formats:
             raise SpecError(f"layout.{layout.name}: unknown format '{layout.sparse}'")

@@ -33,7 +33,7 @@ BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
 COLUMNS = 100
 NOTHING = "\0"  # in place of an expression that is empty: a line of nothing else is left out
-# How a row multiplies, by the first of these verbs that its code calls (bench/probe.h).
+# A row multiplies in the way of the first of these verbs that its code calls (bench/probe.h).
 UNITS = {"tiles": "tile_multiply(", "codes": "vp_mac(", "signed": "vi_mac_ss(", "float": "vf_mul("}
 
 
@@ -185,7 +185,7 @@ def render_probe(env: jinja2.Environment, isa: table.Isa, units: list[str]) -> s
 
 
 def probes(env: jinja2.Environment, spec: table.Spec, units: dict[str, str]) -> dict[str, str]:
-    """What bench/ needs: a probe of each instruction set, their list, and each row's unit."""
+    """Writes the sources that bench/ needs: a probe of each instruction set, their list, and each row's unit."""
     files = {}
     listed = [f"/* {ORIGIN}, weakest first. */"]
     for isa in spec.processor_isas():
@@ -268,7 +268,7 @@ def outputs(spec: table.Spec) -> dict[str, str]:
 
 
 def is_ours(path: Path) -> bool:
-    """True if this program wrote a file: nothing else is ever removed, whatever --out says."""
+    """Says whether this program wrote a file. It removes nothing else, wherever --out points."""
     with path.open("rb") as file:
         head = file.read(256).decode("utf-8", "replace")
     of_row = "Generated from row" in head and "of kernels/kernels.toml" in head

@@ -15,9 +15,8 @@ NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 @dataclass(frozen=True)
 class Isa:
-    """One instruction set: what its code needs and how its files are compiled.
-
-    What a set extends is merged in: `needs` and `cflags` are those of the whole chain."""
+    """One instruction set: the features that its code needs and the flags that compile its files. The sets that it
+    extends are merged in: `needs` and `cflags` are those of the whole chain."""
 
     name: str
     arch: str
@@ -88,7 +87,7 @@ def check_lists(where: str, entry: dict, features: set[str]) -> None:
 
 
 def load_like(where: str, entry: dict, parent: Isa | None, known: dict[str, Isa]) -> tuple[str, ...]:
-    """Where the rows of key 'kernels' come from: key 'like', or the sets that this one extends."""
+    """Says where the rows of key 'kernels' come from: key 'like', or the sets that this one extends."""
     if "like" in entry:
         if entry["like"] not in known:
             raise SpecError(f"{where}: '{entry['like']}' of key 'like' does not stand before it")

@@ -62,10 +62,8 @@ class Row:
 
     @property
     def operand(self) -> str | None:
-        """What the row is named after: the format, or a layout that is not the format's own.
-
-        A packed layout serves all formats that it holds, the file's own rows one format.
-        """
+        """Returns the name that the row goes by: the format, or a layout that is not the format's own. A packed layout
+        serves all formats that it holds, the file's own rows serve one format."""
         if not self.other_layout:
             return self.format
         return f"{self.format}_rows" if self.layout == "rows" else self.layout
@@ -87,7 +85,7 @@ class Row:
 
     @property
     def template(self) -> str:
-        """Path below kernels/, without what tells the language."""
+        """Returns the path below kernels/, without the ending that tells the language."""
         named = self.op.templates
         name = self.own_template or named[self.operand if self.operand in named else None]
         return f"cuda/{name}" if self.isa.is_cuda else name
@@ -116,7 +114,7 @@ class Spec:
 
 
 def templates_of(where: str, by: object, found: weights.Formats) -> dict[str | None, str]:
-    """What key 'template_by' stands for: templates that kernels/formats.toml names."""
+    """Returns the templates that key 'template_by' stands for; kernels/formats.toml names them."""
     layouts, formats = found.layouts, found.formats
     if by == "layout":
         own = {fmt.name: layouts[fmt.layout].products for fmt in formats.values()}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what a program counted as a document of docs/report/counts, which lab/page_counts.py shows in a page."""
+"""Writes the results of a program that counted as a document of docs/report/counts, which lab/page_counts.py shows in a
+page."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def commit() -> str:
-    """Of the source that counted; with a mark when files differ from it."""
+    """Returns the commit of the source that counted, with a mark when files differ from it."""
     said = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12"],
                           capture_output=True, text=True)  # fmt: skip
     return said.stdout.strip() or "unknown"
 
 
 def command() -> str:
-    """As it was typed, from the root of the tree."""
+    """Returns the command as it was typed, from the root of the tree."""
     words = [Path(sys.argv[0]).resolve().relative_to(ROOT).as_posix(), *sys.argv[1:]]
     return shlex.join(words)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What documents of measurements must say, whatever they measured: fields, origin, model, machine, kernels, digest
-and signature (docs/receipts.md). figure_rules.py has the rules of each kind. Findings are lines that name the field."""
+"""Holds the rules for all documents of measurements, whatever they measured: fields, origin, model, machine, kernels,
+digest and signature (docs/receipts.md). figure_rules.py has the rules of each kind. Findings are lines that name the
+field."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def is_of_figures(document: dict) -> bool:
 
 
 def nulls(value, path: str = ""):
-    """Paths of what is null, as schemas name fields: a.b[].c."""
+    """Returns the paths of all nulls, as schemas name fields: a.b[].c."""
     if value is None:
         yield path
     elif isinstance(value, dict):
@@ -144,7 +145,7 @@ def check_header(doc: Place) -> None:
 
 
 def check_origin(doc: Place) -> None:
-    """What is measured lacks nothing; what is imported says what it lacks, and where it came from."""
+    """A measured document lacks nothing; an imported one says what it lacks and where it came from."""
     kind, lacking = doc.text("origin.kind"), len(doc.at("origin.not_recorded"))
     if kind == "imported" and not doc.text("origin.note"):
         doc.find("origin.note: must say where imported figures come from")
@@ -231,7 +232,8 @@ def may_be_gone(name: str, sets) -> bool:
 
 
 def kernel_problem(doc: Place, name: str) -> str | None:
-    """What is wrong with one name: it must be tern's, no mock, and of an instruction set that the machine has."""
+    """Says what is wrong with one name: it must be one of tern's, not a mock, and belong to an instruction set that the
+    machine has."""
     row, sets, backend = table()[1].get(name), doc.at("machine.instruction_sets"), doc.text("backend")
     if "mock" in name.lower():
         return f'"{name}" is a mock'
@@ -311,7 +313,8 @@ def check_signature(doc: Place, key: str | None, name: str = "") -> None:
 
 
 def parse(data: bytes):
-    """The document; ValueError for what is not a JSON object, or has a number that is none or a name twice."""
+    """Returns the document. Raises ValueError for anything but a JSON object, for a number that JSON does not know, and
+    for a name that occurs twice."""
 
     def unique(pairs):
         members = dict(pairs)

@@ -28,7 +28,8 @@ def times(n, point):
 
 
 def point_of(data):
-    """The point of 32 bytes: y, and in the highest bit whether x is odd. ValueError where there is none."""
+    """Returns the point of 32 bytes: y, and in the highest bit the parity of x. Raises ValueError where there is no
+    such point."""
     number = int.from_bytes(data, "little")
     y, odd = number & (2**255 - 1), number >> 255
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P

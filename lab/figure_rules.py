@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the figures of a document must say together: every median is that of its samples, every interval that of its
-runs, and what follows from other figures does (docs/receipts.md#benchmarks-and-comparisons)."""
+"""Checks that the figures of a document agree with each other: every median is that of its samples, every interval that
+of its runs, and every derived figure follows from the others (docs/receipts.md#benchmarks-and-comparisons)."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def check_stage(p: Place, whole: float) -> None:
 
 
 def check_stages(doc: Place, p: Place) -> None:
-    """In every round work, wait and what is outside of the stages make up the whole."""
+    """In every round, work, wait and the time outside of the stages make up the whole."""
     if p.value is None:
         return
     stages = p.each("stages")
@@ -354,7 +354,8 @@ def perplexity(doc: Place) -> None:
 
 
 def check(document: dict, key: str | None = None, key_name: str = "") -> tuple[str | None, list[str]]:
-    """The kind of a document, None for one that has no figures, and every rule that it breaks. key: of the signature."""
+    """Returns the kind of a document (None for one without figures) and every rule that it breaks. key: of the
+    signature."""
     doc = Place(document, "", [])
     kinds = {documents.schema(kind)["$id"]: kind for kind in documents.KINDS}
     kind = kinds.get(doc.text("$schema"))

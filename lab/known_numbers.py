@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the figures of a result to the numbers that docs/requirements.md has of kernels (M153 to M157).
 
-Everything is computed from what the benchmarks counted: bytes, multiply-accumulates, seconds, and
-what a loop of loads read beside them. What no counter tells is said to be unknown, never met.
+Everything is computed from what the benchmarks counted: bytes, multiply-accumulates, seconds, and the bytes that a loop
+of loads read beside them. A number that no counter tells is reported as unknown, never as met.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Line:
     weights: str
     isa: str
     intensity: float  # operations for each byte read: a multiplication and an addition are two
-    bandwidth: float | None  # percent of what loads read from memory, median of the shapes
-    peak: float | None  # percent of what the multiplier gives, from the cache
+    bandwidth: float | None  # percent of the bytes a second that loads read from memory, the median of the shapes
+    peak: float | None  # percent of the multiplications a second that the multiplier does from the cache
     speed: float | None  # times the fastest scalar kernel of the format, from the cache
     cached: float | None  # percent of the memory's bandwidth that its speed from the cache would use
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and figures of what was counted or compared, from the documents in docs/report (lab/page_figures.py)."""
+"""Makes tables and figures of counts and comparisons, from the documents in docs/report (lab/page_figures.py)."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ SHOWN = (25, 50, 75, 90)
 
 
 def sparse_times(document: str, kind: str, isa: str) -> dict[int, float]:
-    """How many times as fast a sparse product is, by the share of blocks that are stored."""
+    """Says how many times as fast a sparse product is, by the share of blocks that are stored."""
     return {p["stored_percent"]: p["times_as_fast"] for p in report(document)["products"]
             if (p["type"], p["isa"]) == (kind, isa)}
 
 
 def sparse_limit(document: str, kind: str, isa: str) -> int:
-    """The largest share at which the sparse product is no slower, as the benchmark found."""
+    """Returns the largest share at which the sparse product is at least as fast, as the benchmark found."""
     return next(limit["no_slower_percent"] for limit in report(document)["limits"]
                 if (limit["type"], limit["isa"]) == (kind, isa))
 

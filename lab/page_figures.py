@@ -45,7 +45,7 @@ def macs(op: str, weights: str, level: str, shape: str | None = None) -> str:
 
 
 def roof(weights: str, report: str = page_tables.AVX2_REPORT) -> str:
-    """What the multiply-accumulate of a format's gemm does in registers, G a second."""
+    """Returns the multiply-accumulates a second, in G, that a format's gemm does in registers."""
     return f"{page_tables.kernel('gemm', weights, 'cache', report=report).figure('peak_roof') / 1e9:.0f}"
 
 
@@ -63,7 +63,7 @@ def value(expression: str) -> str:
 
 
 def spans(text: str) -> list[tuple[int, int, str]]:
-    """(begin, end, expression) of what lies between marks. A mark without the other is an error."""
+    """Returns (begin, end, expression) of the text between each pair of marks. A mark without the other is an error."""
     found = [(m.start(2), m.end(2), m[1]) for m in SPAN.finditer(text)]
     left = MARK.search(SPAN.sub("", text))
     if left is not None:
@@ -72,7 +72,7 @@ def spans(text: str) -> list[tuple[int, int, str]]:
 
 
 def marked(text: str, evaluate=None) -> str:
-    """The page with what lies between marks made again. A table stands on lines of its own."""
+    """Returns the page with the text between marks made again. A table stands on lines of its own."""
     evaluate = evaluate or functools.cache(value)
     spans(text)
 
@@ -92,7 +92,7 @@ def pages() -> list[Path]:
 
 
 def made(path: Path) -> str:
-    """What the page should be."""
+    """Returns the page as it should be."""
     try:
         return marked(path.read_text(encoding="utf-8"))
     except PageError as error:

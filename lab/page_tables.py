@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of docs/performance.md and docs/precision.md, from the documents in docs/receipts (lab/pages).
 
-A folder of docs/receipts is a set: what one machine measured. Which table a document belongs to
-follows from what is in it, so a set may have fewer documents than another.
+A folder of docs/receipts is a set: what one machine measured. A document's contents decide which table it belongs to,
+so a set may have fewer documents than another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import stats
 ROOT = Path(__file__).resolve().parents[1]
 RECEIPTS = ROOT / "docs" / "receipts"
 REPORTS = ROOT / "docs" / "report"
-# Which instruction set's kernels count in the report of a machine; None: all, which were selected.
+# The report of a machine counts the kernels of this instruction set; None stands for all that were selected.
 AVX2_REPORT, AVX512_REPORT, AMX_REPORT = "amd-epyc-zen3-avx2", "amd-epyc-zen5-avx512", "intel-xeon-amx"
 KERNEL_REPORTS = {AVX2_REPORT: "avx2", AVX512_REPORT: None, AMX_REPORT: None}
 
@@ -36,7 +36,7 @@ STAGES = {  # line of the table: stages, and which time
 
 
 class PageError(Exception):
-    """What is asked for is in no document."""
+    """No document has the figure that is asked for."""
 
 
 def load(name: str) -> dict:
@@ -54,8 +54,8 @@ def read(path: Path, _changed: int) -> dict:
 
 
 def at(document: dict, path: str):
-    """The value at "benchmark.depths[3].decode_tps"; of documents of one kind in short without what
-    they begin with."""
+    """Returns the value at "benchmark.depths[3].decode_tps"; for documents of one kind the common beginning is left
+    out."""
     value = document
     for key in re.findall(r"[^.\[\]]+", path):
         try:
@@ -71,7 +71,7 @@ def shown(value, form: str) -> str:
     return format(value, spec) + blank + unit
 
 
-PRECISION = "precision"  # no set of a machine, but what fewer bits cost: precision_table
+PRECISION = "precision"  # not a machine's set, but the cost of fewer bits: precision_table
 
 
 def sets() -> list[str]:
@@ -146,7 +146,7 @@ def threads_in(d: dict) -> str:
 
 
 def bandwidth_of(b: dict) -> list[str]:
-    """GB/s, and how much of the memory's; that of a device is not measured."""
+    """Shows GB/s and its share of the memory's; the memory of a device is not measured."""
     if not b["read_gbs"]:
         return [f"{b['bandwidth_gbs']:.1f}", "–"]
     return [f"{b['bandwidth_gbs']:.1f} of {b['read_gbs']:.1f}", percent(b["bandwidth_fraction"])]
@@ -313,7 +313,7 @@ def precision_documents(model: str, what: str) -> dict[str, dict]:
 
 
 def paired(d: dict, base: dict) -> str:
-    """By how much a perplexity is larger than another one of the same windows, with Student's 95 % interval."""
+    """Returns how much larger a perplexity is than another of the same windows, with Student's 95 % interval."""
     pairs = list(zip(d["perplexity"]["window_nll"], base["perplexity"]["window_nll"], strict=True))
     differences = [a - b for a, b in pairs]
     mean = math.fsum(differences) / len(pairs)
@@ -381,7 +381,7 @@ def precision_facts(model: str) -> str:
 
 @functools.cache
 def benchmarks(report: str) -> results.Results:
-    """What docs/report keeps of a machine: only what pages read (lab/report --filter)."""
+    """Returns the part of a machine's result that docs/report keeps: only what pages read (lab/report --filter)."""
     return results.load(str(REPORTS / f"{report}.json"))
 
 
@@ -403,7 +403,8 @@ def kernel(op: str, weights: str, level: str, shape: str | None = None,
 
 
 def scalar_factor(weights: str, isa: str, field: str, form: str = ".1f", report: str = AVX2_REPORT) -> str:
-    """What lab/known_numbers.py has of a format by an instruction set: speed over scalar, bandwidth, intensity."""
+    """Returns the figures of lab/known_numbers.py for a format on an instruction set: speed over scalar, bandwidth,
+    intensity."""
     line = known_numbers.line(benchmarks(report), weights, isa)
     found = getattr(line, field) if line else None
     if found is None:
@@ -412,7 +413,7 @@ def scalar_factor(weights: str, isa: str, field: str, form: str = ".1f", report:
 
 
 def benchmarks_of(report: str = AVX2_REPORT) -> int:
-    """How many were measured, of which the file has some."""
+    """Returns how many benchmarks were measured; the file may have only some of them."""
     found = benchmarks(report)
     return found.context.get("measured", len(found.benchmarks))
 

@@ -53,7 +53,7 @@ def share_cell(value: float | None) -> str:
     return f'<td class="n share" style="--share:{min(value, 100):.0f}%">{value:.0f} %</td>'
 
 
-# What the table has of each benchmark: heading, what it means.
+# The columns of the table for each benchmark: heading and meaning.
 COLUMNS = [
     ("row", "name of the row of the kernel table"),
     ("from", "where the operands live"),
@@ -108,7 +108,7 @@ def known_line(x: known_numbers.Line) -> str:
 
 
 def known_section(found: bench.Results) -> str:
-    """What docs/requirements.md asks of kernels, beside what was measured."""
+    """Shows the numbers that docs/requirements.md asks of kernels, beside the measured ones."""
     known = known_numbers.lines(found)
     items = "".join(f"<li>{v.row}: {'met' if v.met else 'not met'}. {escape(v.text)}.</li>"
                     for v in known_numbers.verdicts(known))  # fmt: skip
@@ -123,7 +123,7 @@ def known_section(found: bench.Results) -> str:
 
 
 def limits_table(context: dict) -> str:
-    """The lines of the context that state what the machine gives."""
+    """Returns the lines of the context that state the machine's own speeds."""
     lines = [(k, v) for k, v in context.items() if k.startswith(("read ", "peak "))]
     if not lines:
         return ""

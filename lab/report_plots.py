@@ -58,7 +58,7 @@ FAMILIES = {
 
 @dataclass
 class Plot:
-    """A picture in both forms, with what it shows in words."""
+    """A picture in both forms, with its description in words."""
 
     name: str
     title: str
@@ -88,7 +88,7 @@ def family_of(weights: str) -> str:
 
 
 def entitle(figure, title: str, machine: str) -> None:
-    """What it shows, and where that was measured; above the axes and a legend of one line."""
+    """Writes the title and the place of the measurement above the axes, and a legend of one line."""
     axes = figure.axes[0]
     for text, above, style in ((title, 40, {"fontsize": 12, "weight": "bold"}), (machine, 26, {"fontsize": 9})):
         axes.annotate(text, (0.5, 1.0), xycoords="axes fraction", xytext=(0, above),
@@ -117,7 +117,7 @@ def finish(figure, name: str, title: str, alt: str, machine: str = "") -> Plot:
 
 @dataclass
 class Roofs:
-    """What one instruction set meets: bytes a second of each level, multiply-adds of each unit."""
+    """The limits of one instruction set: bytes a second of each level, multiply-adds of each unit."""
 
     read: dict[str, float]
     peak: dict[str, float]
@@ -181,7 +181,7 @@ def name_points(axes, points: list[tuple[float, float, bench.Benchmark]], tints:
 
 
 def draw_points(axes, points: list[bench.Benchmark], shapes: dict[str, str], tints: dict[str, str]) -> None:
-    """From the caches filled and named, from memory open."""
+    """Points measured from the caches are filled and named, those from memory are open."""
     named: dict[str, list[tuple[float, float, bench.Benchmark]]] = {}
     for b in points:
         x, y = b.figure("macs") / b.figure("bytes"), b.figure("macs") / 1e9

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what tensors of a model share: `tern dedup --out-prefix` under a known name.
+"""Writes the blocks that tensors of a model share: it is `tern dedup --out-prefix` under a known name.
 
 scripts/dedup_extract_int4.py --model-dir FOLDER --tensor-map tensor_map.json --groups groups.indices.json \
 --out-prefix dedup_out/model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts share that call tern under a name from elsewhere (docs/names.md)."""
+"""Code that the scripts share which call tern under a name from elsewhere (docs/names.md)."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ BUILT = Path(__file__).resolve().parents[1] / "build" / "tern"
 
 
 def arguments(parser, command):
-    """What was given; `options` are the words after --."""
+    """Returns the arguments that were given; `options` are the words after --."""
     parser.add_argument("--tern", help="the program; without it the built one, or that of the path")
     parser.epilog = f"Words after -- are options of tern {command}."
     words = sys.argv[1:]

@@ -153,7 +153,7 @@ class Program(unittest.TestCase):
         self.assertIn(" 1.000 ", self.compare(a, b).stdout)
 
     def told(self, file: str, **context: object) -> str:
-        """Two runs of k, with what a comparison document needs to know."""
+        """Makes two runs of k with everything that a comparison document needs to know."""
         told = {"date": "2026-11-22T18:00:00+00:00", "executable": "bench_kernels", "num_cpus": 2,
                 "load_avg": [0.5], "processor": "Any", "architecture": "x86_64", "os": "Linux 6.1",
                 "tern_version": "0.1.0", "tern_commit": "abc", "program_sha256": "0" * 64}

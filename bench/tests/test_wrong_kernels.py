@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks look at the answers of what they measure: each is run as it is, and linked with kernels that are wrong."""
+"""Benchmarks check the answers of the kernels that they measure: each benchmark runs as it is, and again linked with
+kernels that are wrong."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the generator's tests share: the table that they edit, and a folder of their own."""
+"""The generator's tests share these: the table that they edit, and a folder of their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "codegen"), str(ROOT / "tests")]
 
-# What the tests edit; kernels/kernels.toml may change without them.
+# The tests edit this table, so kernels/kernels.toml may change without them.
 FIXTURE = Path(__file__).resolve().parent / "table.toml"
 TABLE = FIXTURE.read_text(encoding="utf-8")
 

@@ -23,7 +23,7 @@ import suite
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
-# Kernels that show most in few lines; codegen/diff shows what a change does to all others.
+# These kernels show the most in few lines; codegen/diff shows what a change does to all others.
 SHOWN = (
     "tern_rmsnorm_avx2",
     "tern_gate_silu_avx2",
@@ -61,7 +61,7 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 class Output(InFolder):
-    """What a run leaves in the folder."""
+    """Tests of the files that a run leaves in the folder."""
 
     def run_into(self, name: str) -> Path:
         out = self.folder / name
@@ -125,7 +125,7 @@ class Output(InFolder):
 
 
 class Text(unittest.TestCase):
-    """What stands in the files."""
+    """Tests of the text in the files."""
 
     source: Path | None = FIXTURE
 
@@ -239,7 +239,7 @@ class Facts(unittest.TestCase):
 
 
 class Inheritance(InFolder):
-    """What a set has of the one that it extends, and where its rows stand."""
+    """Tests of what a set inherits from the one that it extends, and of where its rows stand."""
 
     def load(self, text: str = TABLE) -> table.Spec:
         path = self.folder / "table.toml"

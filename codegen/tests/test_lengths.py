@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates are short and decide little; the functions that they become can be read.
 
-What differs between formats, sets and caches is data (kernels/kernels.toml) or a part with a name of its
+The differences between formats, sets and caches are data (kernels/kernels.toml) or a part with a name of its
 own (kernels/codes/, kernels/scales/, kernels/parts/), so a template shows one algorithm.
 """
 
@@ -46,7 +46,8 @@ END = re.compile(r"[-+\s]*end")
 
 
 def jinja_of(text: str) -> Iterator[str]:
-    """What Jinja evaluates: line statements, and all between its braces; neither comments nor C."""
+    """Returns the text that Jinja evaluates: line statements and everything between its braces, but neither comments
+    nor C."""
     rest = []
     for line in COMMENT.sub("", text).splitlines():
         bare = line.strip()

@@ -12,7 +12,7 @@ from common import FIXTURE, ROOT, TABLE, InFolder
 import spec as table
 import suite
 
-# What is replaced in the table (the first occurrence), by what, and what the complaint says.
+# Each entry has the text in the table that is replaced (at its first occurrence), its replacement, and the complaint.
 REFUSED = {
     "no TOML": ("[isa.scalar]", "[isa.scalar", r"table\.toml: "),
     "unknown section": ("[isa.scalar]", "[isas.scalar]", r"unknown key 'isas'"),
@@ -378,7 +378,7 @@ class Refused(InFolder):
             self.assertRegex(complaint, "kernel 1: expected a table")
 
     def copy_of_tree(self) -> Path:
-        """What the generator reads, in a folder of its own."""
+        """Everything that the generator reads, in a folder of its own."""
         root = self.folder / "tree"
         for name in (
             "include/tern/kernels.h", "dispatch/cpu.h", "kernels/reference_matmul.c", "kernels/formats.toml",

@@ -26,12 +26,13 @@ TEMPLATES = ("matmul_ternary_wide", "matmul_block_wide")
 # Formats whose blocks need the most registers stand for the others.
 FORMATS = ("i2_s", "q4_k", "q6_k", "int4")
 FLAGS = ("-std=c11", "-O2", "-fPIC", "-ffp-contract=off", f"-I{ROOT}", f"-I{ROOT / 'include'}")
-# Of seven multiplications one may load a constant from the stack: tables of codes are many.
+# One multiplication in seven may load a constant from the stack, because tables of codes are many.
 MULTIPLICATIONS_FOR_ONE = 7
 
 MULTIPLIES = re.compile(r"\bv?pdp\w+d\b|\bv?pmadd\w+\b")
 VECTOR = re.compile(r"%[xyz]mm")
-# Without an index: arrays of a kernel's own lie there too. A frame reaches down from %rbp; up from it is a pointer's.
+# Such an operand has no index, because a kernel's own arrays lie on the stack too. A frame reaches down from %rbp; an
+# address above it belongs to a pointer.
 STACK = re.compile(r"\(%rsp\)|-0x[0-9a-f]+\(%rbp\)")
 
 
@@ -43,7 +44,7 @@ class Loop:
 
 
 def innermost(code: list[tuple[int, str]]) -> list[list[str]]:
-    """The instructions of each loop of a function that has no other in it."""
+    """Returns the instructions of each innermost loop of a function."""
     place = {address: i for i, (address, _) in enumerate(code)}
     spans = set()
     for i, (address, text) in enumerate(code):

@@ -16,7 +16,7 @@ SPLITS = {  # by tokenizer.ggml.pre: what is cut off before bytes, and whether t
 
 def model_of(file, ids):
     merges = [tuple(pair.split(" ", 1)) for pair in file.get("tokenizer.ggml.merges")]
-    if file.get("tokenizer.ggml.model") == "gemma4":  # pieces with bytes for what is not in them
+    if file.get("tokenizer.ggml.model") == "gemma4":  # pieces, with bytes for text that has no piece
         tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, unk_token="<unk>", byte_fallback=True, fuse_unk=True))
         tokenizer.normalizer = normalizers.Replace(" ", "▁")
         tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lab/pages makes of pages and receipts: figures follow the documents."""
+"""Tests that lab/pages makes figures in pages which follow the receipts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Page(unittest.TestCase):
         self.check_perplexity("smollm2-int4-64-perplexity", "| 987.654 |", ("perplexity", "text_sha256", "0" * 64))
 
     def test_activations(self):
-        """Rounded activations are a table of their own, and what was measured with others is refused."""
+        """Rounded activations have a table of their own, and documents measured with others are refused."""
         self.check_perplexity("smollm2-int4-32-act-fp8-perplexity", "| fp8, e4m3 | 987.654 |", ("run", "activations", "bf16"))
 
     def test_figures_come_from_the_receipts(self):
@@ -82,7 +82,8 @@ class Page(unittest.TestCase):
             self.assertNotIn(text, page_figures.MARK.sub("", PERFORMANCE.read_text()))
 
     def test_one_depth(self):
-        """A line of the table of models decodes after its prompt, where a document has that, and says after what."""
+        """A line of the table of models decodes after its prompt, where a document has that, and says how long the
+        prompt was."""
         for machine in page_tables.sets():
             lines = [line.strip("| ").split(" | ") for line in page_tables.models_table(machine).splitlines()]
             place = lines[0].index("decoded after")
@@ -102,7 +103,7 @@ class Page(unittest.TestCase):
             self.assertEqual(document["perplexity"]["text_sha256"], digest, name)
 
     def test_machines_side_by_side(self):
-        """A second folder is a section of its own, with what it has."""
+        """A second folder becomes a section of its own, with the documents that it has."""
         other = self.receipts / "other-machine"
         other.mkdir()
         name = "bitnet-2b-2threads"

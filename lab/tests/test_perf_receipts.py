@@ -36,7 +36,7 @@ class Recipes(unittest.TestCase):
             self.assertIn(words, listed)
 
     def test_documents(self):
-        """What a recipe writes is a document that passes; a failing one leaves what was there."""
+        """A recipe writes a document that passes; a recipe that fails leaves the old document in place."""
         with tempfile.TemporaryDirectory() as folder:
             model, out = Path(folder) / "bitnet-2b.gguf", Path(folder) / "set"
             environment = {"TERN_CACHE": str(Path(folder) / "cache")}

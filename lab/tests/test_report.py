@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of lab/report on a small result: structure of the page, files, what is left out.
+"""Tests of lab/report on a small result: the structure of the page, its files, and the parts that are left out.
 
 The page is tested everywhere; the plots where matplotlib is installed.
 """
@@ -57,7 +57,7 @@ def fixture() -> dict:
 
 
 class Page(HTMLParser):
-    """What a test wants to know of a page."""
+    """Collects the parts of a page that tests ask about."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/verify-figures: signatures, what is not a document, parts of rules that no measured document breaks. The rules
-themselves: tests/e2e/test_documents.py."""
+"""lab/verify-figures: signatures, files that are not documents, and parts of rules that no measured document breaks.
+The rules themselves: tests/e2e/test_documents.py."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def packed(point):
 
 
 def sign(document, secret=12345):
-    """By a key that is not secret: the scalar itself."""
+    """Signs with a key that is not secret: the scalar itself."""
     message = f"tern receipt 1.0.0\n{document['digest']['value']}".encode()
     key, r = packed(ed25519.times(secret, ed25519.BASE)), packed(ed25519.times(777, ed25519.BASE))
     k = int.from_bytes(hashlib.sha512(r + key + message).digest(), "little")

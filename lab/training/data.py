@@ -77,7 +77,7 @@ class Documents:
         return ids, weights
 
     def emphasis(self, ids):
-        """How much predicting each token of a story counts."""
+        """Returns the weight that the prediction of each token of a story has."""
         seen, weights = set(), []
         for i in ids:
             weight = PRONOUN_WEIGHT if i in self.pronouns else 1.0

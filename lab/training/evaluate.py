@@ -174,7 +174,7 @@ def tell_stories(net, tok, openings, temperature=0.0, seed=1):
 
 
 def story_faults(text, words):
-    """What a story gets wrong that a program can see: odd words, too many people."""
+    """Returns the mistakes of a story that a program can see: odd words, too many people."""
     names = set(re.findall(r"[A-Z][a-z]+", text)) & set(stories.GIRLS + stories.BOYS)
     odd = set(re.findall(r"[A-Za-z]+", text.lower())) - words
     return [f"unknown word {w}" for w in sorted(odd)] + (["more than two names"] if len(names) > 2 else [])

@@ -70,7 +70,7 @@ def article(noun):
 
 
 def successors(question, names):
-    """Questions of what follows each of `names`, which go round."""
+    """Returns questions about what follows each of `names`, which go round."""
     return [(question.format(n), names[(i + 1) % len(names)]) for i, n in enumerate(names)]
 
 

@@ -95,7 +95,7 @@ class Llama(nn.Module):
 
 
 def batch(stream, rng, rows):
-    """`rows` pieces of the stream, each after a begin-of-text token, and what follows each token."""
+    """Returns `rows` pieces of the stream, each after a begin-of-text token, and the token after each position."""
     starts = [rng.randrange(len(stream) - LENGTH) for _ in range(rows)]
     pieces = np.stack([stream[s:s + LENGTH] for s in starts])
     ids = np.concatenate([np.full((rows, 1), BOS), pieces[:, :-1]], axis=1)

@@ -1,6 +1,6 @@
 """Writes and reads GGUF version 3: metadata, tensor table, aligned data.
 
-Only what tern-small needs: F32, F16 and I2_S tensors.  Shapes are in NumPy
+It knows only the types that tern-small needs: F32, F16 and I2_S tensors.  Shapes are in NumPy
 order ([out, in]); the file stores them reversed.
 """
 import hashlib

@@ -1,4 +1,4 @@
-"""What both models of this folder are as GGUF files: their keys, and their tensors in order."""
+"""Writes both models of this folder as GGUF files: their keys, and their tensors in order."""
 import gguf_file as g
 from tokenizer import BOS, EOS, SPECIALS
 
@@ -49,11 +49,8 @@ def float_tensor(name, values, dtype):
 
 
 def tensors(cfg, state, norms, matrix):
-    """All table entries of the weights in `state`.
-
-    `norms` names the norms of a block; matrix(file name, name, weights) is the entry of one of MATRICES.
-    The head is the embedding, so there is no output.weight.
-    """
+    """Returns all table entries of the weights in `state`. `norms` names the norms of a block; matrix(file name, name,
+    weights) is the entry of one of MATRICES. The head is the embedding, so there is no output.weight."""
     out = [float_tensor("token_embd.weight", state["token_embd"], g.TYPE_F16)]
     for i in range(cfg.layers):
         for name in norms:
