@@ -65,7 +65,7 @@ GEMMA = {
 }
 LINEAR_OF_KIND = {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
 CONFIGS = {"Gemma3": "Gemma3Text"}  # whose names are not those of their models
-# name: (class, configuration, quantization_config, what weight_scale does)
+# name: (class, configuration, quantization_config, the effect of weight_scale)
 CASES = {
     "llama": ("Llama", {"tie_word_embeddings": False}, None, None),
     "llama, tied": ("Llama", {"tie_word_embeddings": True}, None, None),
@@ -142,7 +142,7 @@ def compare(tern, folder):
 
 
 def record(cases):
-    """What a page says of the comparison."""
+    """Writes the comparison as a page shows it."""
     versions = {"transformers": transformers.__version__, "torch": torch.__version__.partition("+")[0]}
     command = shlex.join(["tests/convert_compare.py", "--tern", "build/tern", "--out", "docs/report/convert.json"])
     return {"command": command, "date": datetime.date.today().isoformat(), **versions,

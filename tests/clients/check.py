@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks of clients share: the options that run.py gives them."""
+"""The checks of clients share this: the options that run.py gives them."""
 
 import argparse
 

@@ -85,7 +85,7 @@ class CommandLine:
 
 
 def evaluate(o, folder, bos, concurrent, batch):
-    """lm-eval's figures, and what it heard of each document."""
+    """Returns lm-eval's figures, and the text that it heard of each document."""
     for name, docs in (("tern_choices", CHOICES), ("tern_texts", TEXTS)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
         (folder / f"{name}.yaml").write_text(

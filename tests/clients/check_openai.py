@@ -78,7 +78,7 @@ def errors(client):
 
 
 class Trip(pydantic.BaseModel):
-    """What an answer is parsed into."""
+    """The class that an answer is parsed into."""
 
     city: Literal["Paris", "Oslo"]
     nights: Literal[1, 2, 3]
@@ -148,7 +148,7 @@ def with_tools(tern):
 
 
 async def together(address):
-    """Many at once are what each is alone; a stream that is left does no harm."""
+    """Many requests at once get the answers that each gets alone; a stream whose client leaves does no harm."""
     async with openai.AsyncOpenAI(base_url=address, api_key="none") as client:
         async def ask(seed):
             reply = await client.chat.completions.create(model="m", messages=QUESTION, temperature=1, seed=seed, max_tokens=30)

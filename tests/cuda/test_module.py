@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said of libtern-cuda.so without a device: it loads, it has code for the promised
+"""Checks libtern-cuda.so as far as that is possible without a device: it loads, it has code for the promised
 machines, and its float arithmetic is neither fused nor flushed nor approximated.
 
     test_module.py MODULE "75 80 90" -- NVCC FLAGS... SOURCE

@@ -59,7 +59,7 @@ def prose(text):
 
 
 def sections(text):
-    """Splits at headings; what stands before the first one has no title."""
+    """Splits at headings; the text before the first heading has no title."""
     lines = prose(text).split("\n")
     whole = text.split("\n")
     starts = [0] + [i for i, line in enumerate(lines) if re.match(r"#{1,6} ", line)]

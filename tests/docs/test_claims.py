@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No claim of speed without a receipt: a section that has one links a receipt in the repository, and a
-table's row that links one says what it says."""
+"""A claim of speed has a receipt: its section links a receipt in the repository, and a table's row that links a receipt
+shows the receipt's figures."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def limit_of(products, isa, kind, bar):
 
 
 def speeds(header, row):
-    """(key of the receipt, figure) for the columns whose heads say what they are."""
+    """Returns (key of the receipt, figure) for the columns whose heads name a speed."""
     for title, cell in zip(header, row):
         found = re.match(r"[\d.]+", cell)
         if found is None:
@@ -64,7 +64,7 @@ def problems_of_rows(path, section):
 
 
 def claims(section):
-    """Heads of columns count as units of what stands below them."""
+    """Heads of columns count as units of the figures below them."""
     yield from (found[0].strip() for found in _CLAIM.finditer(documents.prose(section.text)))
     for header, rows in documents.tables(section.text):
         for title in header:

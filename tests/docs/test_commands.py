@@ -21,7 +21,7 @@ import documents
 import suite
 
 
-# (name, pattern, what runs instead, why). Only these and what stands in ELSEWHERE are not executed;
+# Entries are (name, pattern, what runs instead, why). Only these and the entries of ELSEWHERE are not executed;
 # docs/README.md lists both, word for word. A test of their own or continuous integration runs them.
 NOT_RUN = [
     ("make", r"(?<![\w./-])make(?= |$)", "make -n", "`make -n` shows that the target exists"),
@@ -34,7 +34,7 @@ NOT_RUN = [
      "needs a network; a model that was fetched before stands in"),
 ]  # fmt: skip
 
-# (pattern, what runs instead): the same program with less to do.
+# Entries are (pattern, what runs instead): the same program with less to do.
 SHORTER = [(pattern, instead) for _, pattern, instead, _ in NOT_RUN] + [
     (r"^(tests/machines/run.py .*) -- .*", r"\1 --list"),
     (r"^(tests/machines/run.py .* --short --day \d+).*", r"\1 --list"),
@@ -51,7 +51,7 @@ SHORTER = [(pattern, instead) for _, pattern, instead, _ in NOT_RUN] + [
     (r"--benchmark_repetitions=\d+", "--benchmark_repetitions=2"),
 ]
 
-# What no test machine has, or what another test runs whole. Key: how the command begins.
+# Test machines cannot run these, or another test runs them whole. The key is the beginning of the command.
 ELSEWHERE = {
     "tern verify-determinism": "e2e_verify_determinism",
     "tern convert": "e2e_convert: it makes such folders",
@@ -76,7 +76,7 @@ ELSEWHERE = {
     "build-fuzz/": "the test of the fuzz targets runs them",
 }
 
-# What a page takes for granted, made by its first commands.
+# A page takes these for granted; its first commands make them.
 REFERENCE = "cp tests/golden/tern-small-transformers.json reference.json"
 SIGNED = (
     "tern keygen signing.key; "
@@ -139,7 +139,8 @@ def commands_of_tern():
 
 
 def smollm2():
-    """What get-model has fetched, or the small model where it has not: nothing is downloaded here."""
+    """Returns the model that get-model has fetched, or the small model where there is none: nothing is downloaded
+    here."""
     found = sorted(suite.fetched_models().glob("SmolLM2*.gguf"))
     return found[0] if found else documents.ROOT / "models" / "tern-small.gguf"
 

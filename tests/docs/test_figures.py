@@ -2,8 +2,8 @@
 """Every figure of a page is made from a stored document by lab/pages, or stands on a list that says why not.
 
 The list is figures.toml beside this file. Figures are numbers with a unit of speed, time, memory or share,
-numbers of a whole ("233 of 240"), and numbers with digits behind the point; a column of numbers is a table of
-figures whatever its head says.
+numbers of a whole ("233 of 240"), and numbers with digits behind the point; a column of numbers is a table of figures
+even where its head does not say so.
 """
 
 import collections
@@ -42,7 +42,7 @@ def name_of(path):
 
 
 def by_hand(text):
-    """The page without what is made, without code and without targets of links; lines stay."""
+    """Returns the page without the text that lab/pages makes, without code and without targets of links; lines stay."""
     plain = documents.prose(text)
     plain = page_figures.SPAN.sub(lambda found: "\n" * found[0].count("\n"), plain)
     plain = re.sub(r"`[^`\n]*`", "`", plain)
@@ -50,7 +50,7 @@ def by_hand(text):
 
 
 def figures(text):
-    """What looks like a figure in a page's own words, in order; each place once."""
+    """Returns the figures in a page's own words, in order; each place once."""
     plain, taken, found = by_hand(text), set(), []
     for pattern in FIGURES:
         for match in pattern.finditer(plain):
@@ -96,7 +96,7 @@ def value(expression):
 
 class Figures(unittest.TestCase):
     def test_every_page_is_made(self):
-        """What lab/pages makes of the stored documents is what stands in the pages, byte for byte."""
+        """The text that lab/pages makes of the stored documents stands in the pages, byte for byte."""
         found = page_figures.pages()
         for path in found:
             with self.subTest(name_of(path)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every link of the documents leads somewhere, and what the requirements name exists."""
+"""Every link of the documents leads somewhere, and everything that the requirements name exists."""
 
 import re
 import unittest
@@ -25,7 +25,7 @@ def problems_of_links():
 
 
 def known_tests():
-    """Patterns of the names that tests have, on whatever machine: from the files and CMake's lists."""
+    """Returns patterns of the names that tests have on any machine: from the files and CMake's lists."""
     tests = documents.ROOT / "tests"
     patterns = [path.stem.removeprefix("test_") for path in tests.glob("*/test_*.c")]
     patterns += ["e2e_" + path.stem.removeprefix("test_") for path in tests.glob("e2e/test_*.py")]
@@ -56,7 +56,7 @@ def source_of(test):
 
 
 def parts_of(shown):
-    """What shows a row is split by semicolons: tests with their functions, commands, words."""
+    """The last cell of a row is split by semicolons: tests with their functions, commands, words."""
     return shown.split(";")
 
 
@@ -159,7 +159,7 @@ class Links(unittest.TestCase):
         self.assertEqual([], list(problems_of_requirements(text, known_tests())))
 
     def test_requirements_that_lie(self):
-        """Rows that say what is not so are found, whichever way they say it."""
+        """Rows that claim something untrue are found, whichever way they say it."""
         patterns = known_tests()
         for row, problem in (
             ("| M1 | done | `runtime/none.c` | gguf |", "there is no runtime/none.c"),
@@ -190,7 +190,7 @@ class Links(unittest.TestCase):
         self.assertEqual(endless_loops("void g(void) {\n    for (int i = 0; i < 2; i++)\n"), [])
 
     def test_workflow(self):
-        """What runs on every change holds both receipts to the rules and keeps them."""
+        """Continuous integration holds both receipts to the rules on every change, and keeps them."""
         path = documents.ROOT / ".github" / "workflows" / "inference-validation.yml"
         text = path.read_text()
         self.assertIn("on: [push, pull_request]", text)
@@ -201,7 +201,7 @@ class Links(unittest.TestCase):
             self.assertIn(f" {line}\n", kept)
 
     def test_status_codes(self):
-        """docs/errors.md lists the codes of the header, all of them and in its words."""
+        """docs/errors.md lists all codes of the header, in the header's words."""
         header = (documents.ROOT / "include" / "tern" / "status.h").read_text()
         known = re.findall(r'X\((\w+), (\d+), +"([^"]*)"\)', header)
         page = (documents.ROOT / "docs" / "errors.md").read_text()
@@ -240,7 +240,7 @@ class Names(unittest.TestCase):
                 places = (documents.ROOT, documents.ROOT / "include", path.parent)
                 if name not in new and not re.match(r"(build|out|gen)/", name) and not any((place / name).exists() for place in places):
                     missing.append(f"{documents.name(path)}:{line}: {name}")
-        others = ("CHANGELOG.md", "docs/names.md")  # what was, and what others call their own
+        others = ("CHANGELOG.md", "docs/names.md")  # the past, and names that others use
         self.assertEqual([], [m for m in missing if not m.startswith(others)])
         self.assertGreater(found, 500)
 

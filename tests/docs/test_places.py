@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many files name one format and one layout: what docs/adding-a-kernel.md says of adding another."""
+"""Counts the files that name one format and one layout: docs/adding-a-kernel.md says how many places another one
+needs."""
 
 import re
 import unittest
@@ -11,7 +12,7 @@ FOLDERS = (
     "authoring", "base", "bench", "cmake", "codegen", "device", "dispatch", "docs", "include", "kernels", "lab",
     "receipts", "runtime", "serve", "tests", "threads", "tools",
 )  # fmt: skip
-# They tell what was, or what was measured; none of them needs a line for a new format.
+# These files tell of the past or of measurements; none of them needs a line for a new format.
 HISTORY = ("docs/receipts/", "docs/report/", "docs/adding-a-kernel.md", "docs/performance.md")
 KINDS = {".c", ".h", ".cu", ".cuh", ".j2", ".py", ".toml", ".md", ".json", ".cmake", ".txt"}
 

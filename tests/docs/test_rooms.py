@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/architecture.md says about rooms is what the sources include: its picture and its table."""
+"""docs/architecture.md shows the rooms as the sources include them: in its picture and in its table."""
 
 import importlib.machinery
 import importlib.util
@@ -17,7 +17,7 @@ ROW = re.compile(r"^\| `([\w/]+)/` \| .+ \| (.+) \|$", re.M)
 
 
 def load_script():
-    """lab/rooms-picture as a module; its name has no ending."""
+    """Loads lab/rooms-picture as a module; its name has no ending."""
     loader = importlib.machinery.SourceFileLoader("rooms_picture", str(ROOT / "lab" / "rooms-picture"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -76,7 +76,7 @@ class Rooms(unittest.TestCase):
         self.assertTrue(same, "docs/rooms.svg is out of date: run lab/rooms-picture and look at it")
 
     def test_every_python_draws_the_same(self):
-        """From 3.12 on `sum` of floats rounds once, as math.fsum does everywhere."""
+        """Since Python 3.12 `sum` of floats rounds once, as math.fsum does in every version."""
         plain = self.script.picture()
         with mock.patch.object(self.script, "sum", math.fsum, create=True):
             self.assertEqual(self.script.picture(), plain)

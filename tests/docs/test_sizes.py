@@ -17,14 +17,15 @@ import suite
 
 FUNCTION_LINES, FILE_LINES = 60, 600
 C_NAMES = (".c", ".h", ".cc", ".cu", ".cuh", ".j2")
-DIRECTIVE = ("%%", "##", "{%", "{#")  # of the generator: they choose lines, and are none of C
+DIRECTIVE = ("%%", "##", "{%", "{#")  # the generator's: they choose lines and do not belong to the C text
 EXCEPT = {
     "codegen/tests/golden/": "written by the generator: unrolled templates",
 }
 
 
 def listed():
-    """What git tracks or would; all that lies there in a source package, which git does not know."""
+    """Lists the files that git tracks or would track; in a source package, which git does not know, all files that lie
+    there."""
     if shutil.which("git"):
         git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=False,
                              capture_output=True, text=True)
@@ -108,7 +109,7 @@ def too_long(name, text, kind):
 
 class Sizes(unittest.TestCase):
     def test_stored_documents_are_one_line(self):
-        """What programs wrote is kept for programs: `python3 -m json.tool FILE` shows one field a line."""
+        """Documents that programs wrote are kept for programs: `python3 -m json.tool FILE` shows one field a line."""
         stored = [name for name in listed() if re.match(r"docs/(receipts|report)/.*\.json$", name)]
         self.assertGreater(len(stored), 100)
         found = {name: (ROOT / name).read_text(encoding="utf-8").count("\n") for name in stored}
@@ -123,7 +124,8 @@ class Sizes(unittest.TestCase):
         self.assertEqual(found, [])
 
     def test_nothing_needs_the_training(self):
-        """Its README says so. What names the folder elsewhere lists commands of pages, or holds a page's figures."""
+        """The README of the folder says so. Other files that name it list commands of pages, or hold a page's
+        figures."""
         named = [name for name, _ in sources() if "lab/training" in (ROOT / name).read_text(encoding="utf-8", errors="replace")]
         self.assertEqual([name for name in named if not name.startswith(("lab/training/", "tests/docs/"))],
                          ["lab/precision-receipts"])  # in its example of how the model that it measures is made

@@ -22,7 +22,7 @@ def beginnings(text: str) -> list[str]:
 
 
 def negations(text: str) -> list[str]:
-    """Texts of a source that say what something is "no"."""
+    """Returns the texts of a source that say "is no X" or "is none"."""
     return [found for found in TEXT.findall(text) if NEGATED.search(found)]
 
 

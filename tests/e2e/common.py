@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end-to-end tests share: running tern, finding models, and the exit status for ctest.
+"""Code that the end-to-end tests share: running tern, finding models, and the exit status for ctest.
 
 Each test is a program: python3 tests/e2e/test_X.py --tern build/tern [--model FILE]. It exits 77,
 which ctest reports as skipped, when nothing of it could run, and says why.
@@ -27,8 +27,8 @@ FLOATS = ["llama-tiny-f16", "llama-tiny-bf16", "llama-tiny-f32"]
 
 
 def clean_environment(**extra):
-    """The environment without tern's tuner: what runs does not depend on timings. What ctest gives to a
-    test (tests/CMakeLists.txt) is the test's own, not the program's."""
+    """Returns the environment without tern's tuner, so that the kernels that run do not depend on timings. The
+    variables that ctest gives to a test (tests/CMakeLists.txt) belong to the test, not to the program."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TERN_") or k == "TERN_PROCESSOR"}
     return kept | {"TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | extra
 
@@ -104,7 +104,7 @@ def small_model():
 
 
 def smollm2():
-    """--model, else $TERN_TEST_SMOLLM2 (either must exist), else what get-model has cached."""
+    """Returns --model, else $TERN_TEST_SMOLLM2 (each must exist), else the model that get-model has cached."""
     named = _options.model or os.environ.get("TERN_TEST_SMOLLM2")
     if named:
         if not Path(named).exists():
@@ -129,7 +129,7 @@ class TernTest(unittest.TestCase):
 
 
 class FolderTest(TernTest):
-    """With a folder of its own, `dir`, for all tests of the class."""
+    """All tests of the class share a folder of their own, `dir`."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of folders that tern convert reads have in common: logits beside the oracle's, refusals."""
+"""Tests of folders that tern convert reads share these checks: logits beside the oracle's, and refusals."""
 
 import common
 from common import comma, tern, tern_json, tern_text

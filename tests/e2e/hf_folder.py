@@ -101,7 +101,7 @@ class Stored:
 
 
 def safetensors_bytes(stored, header=None, data=None):
-    """A file of {name: Stored}; header and data replace what would be right."""
+    """Returns the bytes of a file of {name: Stored}; header and data replace the right ones."""
     entries, blob = {"__metadata__": {"format": "pt"}}, b""
     for name, t in stored.items():
         raw = t.array.tobytes()
@@ -123,7 +123,7 @@ def pack(codes):
 
 
 def ternary(w):
-    """What BitNet makes of float weights: codes, and the scale that they stand for."""
+    """Returns float weights as BitNet rounds them: codes, and the scale that they stand for."""
     scale = np.float32(1) / np.float32(max(np.abs(w.astype(np.float64)).mean(), 1e-5))
     return np.clip(np.rint(w.astype(np.float32) * scale), -1, 1).astype(int), 1 / scale
 
@@ -374,7 +374,7 @@ class _Reader:
             self.keys[f"{name}.context_length"] = config["max_position_embeddings"]
 
     def _rope(self, kind):
-        """Where the base of such layers stands, and what scales them in newer folders."""
+        """Returns the base of such layers and its scaling from the place where newer folders keep them."""
         rope = self.folder.config.get("rope_parameters", self.folder.config)
         return rope.get(kind, rope)
 

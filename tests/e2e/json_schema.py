@@ -36,7 +36,7 @@ def _limits(value, schema, at):
 
 
 def _referred(schema, document):
-    """What a schema stands for."""
+    """Returns the schema that a reference stands for."""
     for name in schema["$ref"].removeprefix("#/").split("/"):
         document = document[name]
     return document

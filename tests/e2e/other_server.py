@@ -20,8 +20,8 @@ MODELS = {"object": "list", "data": [{"id": "other-model", "object": "model", "p
 
 
 class OtherServer:
-    """Replies to each POST with `status`, `kind` and the pieces of `pieces`, and notes what was asked. Replies begin
-    when `together` requests are there. The first `full` ones are told to ask again."""
+    """Replies to each POST with `status`, `kind` and the pieces of `pieces`, and keeps the requests. Replies begin when
+    `together` requests are there. The first `full` requests are told to try again."""
 
     def __init__(self, pieces=(), status=200, kind="text/event-stream", headers=(), models=MODELS, pause=0.0, together=1, full=0):
         self.pieces, self.status, self.kind, self.headers = pieces, status, kind, headers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of receipts share: a run of a tiny model with its receipt, and how documents are verified."""
+"""Tests of receipts share these: a run of a tiny model with its receipt, and the commands that verify documents."""
 
 import concurrent.futures
 import json
@@ -56,7 +56,7 @@ class WithReceipt(common.TernTest):
             self.assertTrue(any(text in line for line in lines), f"{text!r} is not in {lines}")
 
     def refusals(self, documents, *options):
-        """Which of {name: document} are refused, several at a time."""
+        """Says which of {name: document} are refused; several run at a time."""
 
         def one(item):
             return item[0], self.verify(item[1], *options, name=f"{abs(hash(item[0]))}.json")

@@ -174,7 +174,8 @@ def listed_as(path):
 
 
 def unprotected(kind):
-    """What docs/receipts.md lists as held by a signature alone, of receipts of runs or of answers."""
+    """Returns the fields that only a signature protects, as docs/receipts.md lists them, for receipts of runs or of
+    answers."""
     section = (common.ROOT / "docs" / "receipts.md").read_text().partition("## What only a signature")[2].partition("\n## ")[0]
     table = section.partition(f"### Of {kind}")[2].partition("\n### ")[0]
     rows = re.findall(r"(?m)^\| (`.*?) \|", table)

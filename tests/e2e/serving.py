@@ -140,8 +140,9 @@ class Server:
         return self.post("/v1/completions", prompt=prompt, **fields)
 
     def raw(self, text):
-        """What the server sends in answer to bytes, until it ends the connection or has sent a header after which
-        it does not. A server that ends it before it has read all may have its reply lost: that is RESET."""
+        """Returns the server's reply to bytes, until the server ends the connection or has sent a header after which it
+        does not. A server that ends the connection before it has read everything may have its reply lost: that is
+        RESET."""
         sock = self.socket()
         received = b""
         try:
@@ -172,13 +173,13 @@ class Server:
 
 
 def not_ready(server):
-    """What /ready says when it says no."""
+    """Returns the reason that /ready gives when the server is not ready."""
     reply = server.get("/ready")
     return reply if reply.status != 200 else None
 
 
 def together(calls):
-    """What the calls return, made at the same time."""
+    """Makes the calls at the same time and returns their results."""
     results = [None] * len(calls)
     ready = threading.Barrier(len(calls))
 

@@ -47,7 +47,7 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def _read(self):
-        """Reads what comes next; False at the end."""
+        """Reads the next bytes; returns False at the end."""
         try:
             data = os.read(self.master, 65536)
         except OSError:  # Linux: nobody holds the other side any more

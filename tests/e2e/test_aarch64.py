@@ -35,7 +35,7 @@ PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in BLOCKS]
 
 
 def missing():
-    """What this machine lacks, as text; empty when it has everything."""
+    """Returns a text that names everything this machine lacks; it is empty when nothing is missing."""
     libraries = Path("/usr/lib/aarch64-linux-gnu")
     lacks = [name for name in PROGRAMS if shutil.which(name) is None]
     lacks += [name for name in LIBRARIES if not (libraries / name).exists()]
@@ -43,7 +43,7 @@ def missing():
 
 
 def run(*command, **extra):
-    """Runs a command that must succeed and returns what it prints."""
+    """Runs a command that must succeed and returns its output."""
     words = [str(word) for word in command]
     result = subprocess.run(
         words,
@@ -89,7 +89,7 @@ class Aarch64(common.TernTest):
         self.assertTrue(expected <= passed, text)
 
     def test_schedules(self):
-        """Sequences that an engine computes together are what each is alone."""
+        """Sequences that an engine computes together give the same tokens as each does alone."""
         program = self.folder / "tests" / "test_engine_schedules"
         one_core = ["taskset", "-c", min(os.sched_getaffinity(0))]  # emulated threads wait dearly
         words = [*one_core, "qemu-aarch64", "-cpu", "max", program]

@@ -114,7 +114,7 @@ class Precisions(common.TernTest):
             self.assert_one_line_error(flag, contains=["int8 activations"])
 
     def test_other_faults_are_told(self):
-        """A hint does not hide what is wrong with a model."""
+        """A hint does not hide another fault of a model."""
         for model, words in ((self.folder / "none.gguf", "No such file"), (self.floats, "strict")):
             result = tern("run", "-m", model, "--tokens", 1, "--strict", env={"IE_ACT_PREC": "int8"})
             self.assert_one_line_error(result, contains=[words])
@@ -176,7 +176,7 @@ class Precisions(common.TernTest):
         self.assert_one_line_error(result, contains=["activations in fp8, this session in fp16"])
 
     def test_receipts(self):
-        """Recorded, and replayed with what was recorded; another one is found."""
+        """The precision is recorded, and a replay uses the recorded one; a changed one is found."""
         path, plain = self.folder / "fp8.json", self.folder / "plain.json"
         words = ("run", "-m", SMALL_MODEL, "--tokens", comma(range(10, 20)), "-n", 6, "--ignore-eos")
         tern_text(*words, "--receipt", plain)

@@ -155,8 +155,8 @@ class BadModels(common.TernTest):
                 self.set_key("general.architecture", string(name), *known)
 
     def test_geometry_of_2b(self):
-        """What a bitnet file does not say is as in BitNet b1.58 2B4T: shown where it fits this file,
-        named where it does not."""
+        """Keys that a bitnet file lacks have the values of BitNet b1.58 2B4T: they are shown where they fit this file,
+        and named where they do not."""
         file = self.fresh()
         for key in ("context_length", "rope.freq_base", "attention.layer_norm_rms_epsilon"):
             del file[f"{self.arch}.{key}"]
@@ -176,7 +176,7 @@ class BadModels(common.TernTest):
         self.edited(lambda f: f.__delitem__(f"{self.arch}.block_count"), "blk.2.")
 
     def test_missing_keys(self):
-        """llama has no values to fall back to; those that bitnet has do not fit this file."""
+        """llama has no values to fall back to; those of bitnet do not fit this file."""
         llama = common.synth("llama-tiny-q8_0", self.folder.name).read_bytes()
         for key in (
             "general.architecture",
@@ -196,7 +196,7 @@ class BadModels(common.TernTest):
                 self.edited(lambda f, k=key: f.__delitem__(f"{self.arch}.{k}"))
 
     def test_unused_tensors(self):
-        """A tensor of a block that the graph has no place for means that it is another graph."""
+        """A tensor of a block that has no place in the graph means that the file has another graph."""
         llama = common.synth("llama-tiny-q8_0", self.folder.name).read_bytes()
         for name in (
             "attn_sub_norm.weight",
@@ -316,7 +316,7 @@ class BadModels(common.TernTest):
                 self.tensor(query.name, query.name, data=data)
 
     def test_block_scales(self):
-        """So must the scale of every block, whatever runs the model: else it answers nonsense."""
+        """The scale of every block must be finite too, whatever runs the model: else the answers are nonsense."""
         file = gguf_edit.read(common.synth("llama-tiny-q4_1", self.folder.name))
         for name in ("blk.1.attn_k.weight", "output.weight", "token_embd.weight"):
             tensor = file.tensor(name)

@@ -120,7 +120,7 @@ class Bench(common.FolderTest):
         self.assertNotIn("arrivals", self.bench("--sequences", "2"))
 
     def test_sequences_need_memory_for_all(self):
-        """Each may fill the context, whatever one of them needs."""
+        """Memory is planned so that each sequence may fill the context, whatever one of them needs."""
         r = self.bench("--sequences", "5", "--ctx", 512, "-p", 256, "--depth", 470, "--repeat", 1)
         self.assertGreater(r["sequences"][0]["tps"], 0)
         r = tern("bench", "-m", self.model, "-p", 505, "-n", 4, "--repeat", 1, "--sequences", "2", "--arriving", 511,
@@ -151,11 +151,11 @@ class Bench(common.FolderTest):
         self.assertEqual((touched["bytes_per_token"], touched["stride"]), (4096, 128))
 
     def fetched(self, *args, env=None):
-        """Without decoding, whose bandwidth takes seconds to measure."""
+        """Runs without decoding, because its bandwidth takes seconds to measure."""
         return self.bench("-n", 0, "--repeat", 1, *args, env=env).get("fetch")
 
     def test_fetch_ahead(self):
-        """Flags and older names say what is asked of memory, results tell it, and no logit changes."""
+        """Flags and older names set the fetching ahead, results tell it, and the logits stay the same."""
         self.assertIsNone(self.fetched())
         self.assertEqual(self.fetched("--fetch-ahead", 4096),
                          {"ahead": 4096, "non_temporal": False, "non_temporal_percent": 0})
@@ -186,7 +186,7 @@ class Bench(common.FolderTest):
         self.assertGreater(decoding, 1e-3 * r["touch"]["ms_per_token"] * r["touch"]["tokens"])
 
     def assert_stages_add_up(self, kind):
-        """In every round work and wait of all stages, and what is outside, are the whole."""
+        """In every round the work and wait of all stages, and the time outside of them, add up to the whole."""
         for i, whole in enumerate(kind["rounds"]["whole_ms"]):
             parts = [s["rounds"][k][i] for s in kind["stages"] for k in ("work_ms", "wait_ms")]
             outside = kind["rounds"]["outside_ms"][i]
@@ -210,7 +210,7 @@ class Bench(common.FolderTest):
             self.assert_stages_add_up(kind)
 
     def test_bytes_of_stages(self):
-        """What the stages of a decoded token read is what the token reads, and the exact rows."""
+        """The stages of a decoded token read as many bytes as the token reads, and the exact rows."""
         r = self.bench("--stages")
         g = tern_json("inspect", self.model)["geometry"]
         stages = {s["stage"]: s for s in r["stages"]["decode"]["stages"]}

@@ -52,7 +52,8 @@ class Bert(common.FolderTest):
                     self.assertGreater(float(np.dot(x, y)), 0.9999 if name == "q8_0" else 0.999999, (name, pooling, len(h)))
 
     def test_one_answer(self):
-        """In any company, on every instruction set, for any number of threads and rows of a pass."""
+        """A text gets the same vector beside any other texts, on every instruction set, for any number of threads and
+        rows of a pass."""
         for name, model in self.models.items():
             for pooling in ("mean", "last"):
                 alone = [self.embed(model, [ids], "--pooling", pooling, "--threads", 1) for ids in self.texts]
@@ -63,7 +64,7 @@ class Bert(common.FolderTest):
                     self.assertEqual(again, wanted, (name, isa))
 
     def test_beginnings_are_not_shared(self):
-        """What a page holds depends on all of a text: a longer text of the same beginning is another one."""
+        """The contents of a page depend on the whole text: a longer text with the same beginning is another one."""
         longer = self.texts[-1]
         texts = [longer[:n] for n in (70, 128, 130, 150)] + [longer]
         for pooling in ("mean", "last"):

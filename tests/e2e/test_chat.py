@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern chat: on a terminal and from a pipe, its commands, what it saves."""
+"""Tests of tern chat on a terminal and from a pipe: its commands and the files that it saves."""
 
 import contextlib
 import fcntl
@@ -57,7 +57,7 @@ class Pipe(Chat):
         self.assertFalse(self.state.exists())
 
     def test_each_answer_is_that_of_the_whole_conversation(self):
-        """What a turn keeps of the last one changes no bit, whatever is sampled."""
+        """A turn keeps part of the one before without changing a bit, with every way of sampling."""
         options = ("--temp", 1.2, "--seed", 3, "-n", 12, "--repeat-penalty", 1.3)
         lines = [*ANSWERS, "What is the capital of Japan?"]
         whole = talk(*lines, options=options).stdout
@@ -123,7 +123,7 @@ class Pipe(Chat):
         self.assertIn("/clear begins a new one", result.stderr.decode())
 
     def test_trim(self):
-        """The older half goes, and what is left is answered as if it had been all."""
+        """The older half goes, and the rest is answered as if it had been the whole conversation."""
         lines = ["What is 2+2?", "What is 17+25?", "What is 3+3?", "What is 5+5?"]
         sampled = ("--temp", 1.2, "--seed", 3, "-n", 12)
         for n, left in ((1, 0), (2, 1), (3, 1)):
@@ -139,7 +139,7 @@ class Pipe(Chat):
         self.assertEqual(talk("/trim", "What is 2+2?").stdout, b"4\n")
 
     def test_full_context_drops_the_oldest(self):
-        """Every question is answered, as a conversation of what is left would be."""
+        """Every question is answered as a conversation of the rest would be."""
         lines = ["What is 2+2?", "What is 3+3?", "What is 17+25?"] * 8
         full = talk(*lines, options=("--ctx", 96))
         self.assertEqual(full.returncode, 1)
@@ -199,7 +199,7 @@ class Pipe(Chat):
             self.assertEqual(for_good.returncode, 0, for_good.stderr)
 
     def test_interrupt(self):
-        """What came is printed, the exit status is that of the signal."""
+        """The text so far is printed, and the exit status is that of the signal."""
         with subprocess.Popen(
             common.command("chat"),
             env=common.clean_environment(),
@@ -235,7 +235,7 @@ class Pipe(Chat):
             self.assertEqual((process.wait(), rest.strip(), errors), (130, b"", b""))
 
     def test_interrupt_while_the_answer_is_written(self):
-        """Nothing of it is lost, and a reader that is slow is no error."""
+        """Nothing of the answer is lost, and a slow reader does not make it an error."""
         out, into = os.pipe()
         os.set_blocking(into, False)
         filled = 0
@@ -295,7 +295,7 @@ class Pipe(Chat):
         return path
 
     def test_a_template_that_cannot_be_run(self):
-        """What it has is said with its line, and --chat-template says what to do."""
+        """The message names the part that cannot be run and its line, and --chat-template says what to do."""
         model = self.with_template("{{ bos_token }}\n{% include 'other' %}")
         self.assert_one_line_error(talk("hello", options=("-m", model)), contains=["--chat-template NAME"])
         refused = tern("run", "--chat", model, "hello")
@@ -306,7 +306,7 @@ class Pipe(Chat):
         self.assertEqual(run, "4\n")
 
     def test_a_message_that_is_left_out(self):
-        """The small model's template has no place for a system message, which is said in one line."""
+        """The small model's template has no place for a system message; one line says so."""
         for arguments in (("run", "--chat", "-p", "What is 2+2?"), ("chat",)):
             said = tern(*arguments, "--greedy", "--system", "Be brief.", stdin=b"What is 2+2?\n")
             self.assertEqual((said.returncode, said.stdout), (0, b"4\n"), said.stderr)
@@ -328,7 +328,7 @@ class Pipe(Chat):
 
 class Regenerate(Chat):
     def test_next_seed(self):
-        """The second answer to a question is that of the next seed; the first one is forgotten."""
+        """The second answer to a question uses the next seed; the first one is forgotten."""
         options = (*SAMPLED[:2], *SAMPLED[4:])
         first, second, third = (
             talk("Once upon a time", options=(*options, "--seed", seed)).stdout for seed in (9, 10, 11)
@@ -433,7 +433,7 @@ class Saved(Chat):
                 self.refused()
 
     def test_hostile_session_files(self):
-        """A session that is no good costs time, nothing else."""
+        """A bad session costs time, nothing else."""
         talk(*self.LINES, f"/save {self.saved}", options=SAMPLED)
         session = Path(f"{self.saved}.session")
         whole = talk(f"/load {self.saved}", "Tell me more", options=SAMPLED)
@@ -573,7 +573,7 @@ class OnATerminal(Chat):
             self.assertIn("context of 40 positions is full: /trim", chat.ask("What is 2+2?"))
 
     def test_ctrl_c_stops_an_answer(self):
-        """The program goes on, and knows what had been said."""
+        """The program goes on, and still knows the conversation."""
         model = common.synth("smollm2-135m", self.folder.name)
         with self.terminal("-m", model, "--ignore-eos", "-n", 5000) as chat:
             chat.prompt()

@@ -44,7 +44,7 @@ RUN_KEYS = {
 
 
 class WithModel(common.TernTest):
-    """A model with random weights and a tokenizer is enough for most of what the program does."""
+    """Most of what the program does needs only a model with random weights and a tokenizer."""
 
     @classmethod
     def setUpClass(cls):
@@ -63,7 +63,7 @@ class WithModel(common.TernTest):
 
 
 class SmallModel(common.TernTest):
-    """The model that ships with the source answers what it was trained for."""
+    """The model that comes with the source gives the answers that it was trained for."""
 
     @classmethod
     def setUpClass(cls):
@@ -75,7 +75,7 @@ class SmallModel(common.TernTest):
         self.assertRegex(text.strip(), r"^4\b")
 
     def test_chat_drops_one_space(self):
-        """Only a chat's answer begins without the space that its first token has."""
+        """Only a chat's answer begins without the space in front of its first token."""
         plain = ("run", "-m", self.model, "-p", "Q: What is 2+2? A:", "-n", 8)
         chat = ("run", "-m", self.model, "--chat", "-p", "What is 2+2?", "-n", 8)
         self.assertRegex(tern_json(*plain)["text"], r"^ 4")
@@ -137,7 +137,7 @@ class Json(WithModel):
         self.assertEqual(answer["generated_tokens"], 6)
         self.assertEqual(len(answer["tokens"]), 6)
         self.assertEqual(answer["seed"], 42)
-        # In MiB: the program is larger than 2, and no test's machine gives it 4000 for this model.
+        # The size is in MiB: the program is larger than 2, and no test's machine gives it 4000 for this model.
         self.assertTrue(2 < answer["rss_mib"] < 4000, answer["rss_mib"])
         self.assertGreater(answer["bytes_per_token"], 0)
         self.assertLessEqual(answer["p50_ms"], answer["p95_ms"])
@@ -161,8 +161,8 @@ class Json(WithModel):
         self.assertLessEqual(a["first_token_ms"], 1e3 * (prefill + decode) * (1 + 1e-9))
 
     def test_percentiles(self):
-        """Of one token both are its time, of which decoding consists but for what hardly counts; of
-        twelve the 95th is the longest."""
+        """For one token both percentiles are its time, which is nearly all of the decoding; for twelve tokens the 95th
+        is the longest time."""
         runs = {n: self.timed(n) for n in (1, 12)}
         self.assertEqual(runs[1][0]["p50_ms"], runs[1][0]["p95_ms"])
         for n, (a, _, decode) in runs.items():
@@ -239,7 +239,8 @@ class Json(WithModel):
         self.assertIsInstance(everything, list)
 
     def test_kernels_table(self):
-        """Narrow lines; whoever is not chosen is told by whom, or what is missing."""
+        """Lines are narrow; a kernel that was not chosen is told with the one that was, or with the feature that is
+        missing."""
         for line in tern_text("kernels").splitlines():
             self.assertLessEqual(len(line), 100)
             if line.startswith("tern_"):
@@ -296,7 +297,7 @@ class Sampling(WithModel):
         self.assertNotEqual(self.sample(3), greedy)
 
     def test_greedy_equals_logits(self):
-        """Each greedy token is the largest logit of what came before."""
+        """Each greedy token has the largest logit after the tokens before it."""
         ids = prompt(4, self.vocabulary)
         options = ("-n", 3, "--ignore-eos")
         said = tern_json("run", "-m", self.model, "--tokens", comma(ids), *options)["tokens"]
@@ -371,7 +372,7 @@ class Usage(WithModel):
         self.assert_one_line_error(tern("run", "-f", "/nonexistent"), contains=["/nonexistent: No such file"])
 
     def test_prompt_that_does_not_fit(self):
-        """The line says how long it is, what room there is, and whether --ctx helps."""
+        """The line gives the prompt's length and the room for it, and says whether --ctx helps."""
         words = ("run", "-m", self.model, "--tokens", comma(range(1, 9)), "--ctx")
         self.assertEqual(tern(*words, 8, "-n", 1).returncode, 0)
         result = tern(*words, 7)
@@ -381,7 +382,7 @@ class Usage(WithModel):
         self.assert_one_line_error(result, contains=[f"{trained + 1} tokens", f"trained for {trained}"])
 
     def test_receipts_are_tried_first(self):
-        """What could not be written in the end is said before anything is generated."""
+        """A receipt that could not be written in the end is reported before anything is generated."""
         nowhere = "/nonexistent/file"
         for arguments in (
             ["run", "-p", "a", "--receipt", nowhere],
@@ -425,7 +426,7 @@ class Failures(WithModel):
         self.assert_one_line_error(result, contains=["9", "8"])
 
     def test_context_fills(self):
-        """Generation ends where the context does; that is no error."""
+        """Generation ends where the context does, and that counts as success."""
         ids = comma(prompt(5, self.vocabulary))
         options = ("-n", 100, "--ctx", 8, "--ignore-eos")
         answer = tern_json("run", "-m", self.model, "--tokens", ids, *options)
@@ -531,7 +532,7 @@ class Environment(WithModel):
         self.assert_one_line_error(tern(*where), 2, [folder])
 
     def test_model_folder_of_iebin(self):
-        """The list of an IEBIN folder is its model; the file of its keys is none."""
+        """The list of an IEBIN folder is its model; the file of its keys is not."""
         with tempfile.TemporaryDirectory() as parent:
             folder = Path(parent) / "iebin"
             tern_text("convert", self.model, folder, "--to", "iebin")

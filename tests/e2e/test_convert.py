@@ -56,7 +56,7 @@ class Convert(ConvertTest):
                     self.agree(Folder(self.dir / "qwen", kind, tie_word_embeddings=tied, **config))
 
     def test_more_families(self):
-        """Windows, joined matrices, norms of all heads, factors; each class with what it has."""
+        """Windows, joined matrices, norms of all heads, factors: each class is converted with its own parts."""
         for kind, config in (
             ("MistralForCausalLM", {"sliding_window": 5}),
             ("MistralForCausalLM", {"sliding_window": None}),
@@ -317,7 +317,8 @@ class Convert(ConvertTest):
                 self.refused(model, *words)
 
     def test_neutral_configurations(self):
-        """What published files say beside, and what says that there is none: the same model, silently."""
+        """Published files have keys that say nothing new, or that a part is absent: they give the same model,
+        silently."""
         model = Folder(self.dir / "neutral", tie_word_embeddings=True)
         expected = self.convert(model)[0].read_bytes()
         for change in (
@@ -372,7 +373,8 @@ class Convert(ConvertTest):
         self.assertEqual((self.dir / "out.gguf").read_bytes(), expected)
 
     def test_a_head_of_its_own(self):
-        """BitNet's graph knows none: dropped where it is the embedding, whatever the folder says of tying."""
+        """BitNet's graph has no head of its own: it is dropped where it equals the embedding, whatever the folder says
+        about tying."""
         shape = {"hidden_size": 128, "intermediate_size": 256, "weights": "master"}
         model = Folder(self.dir / "own", "BitNetForCausalLM", tie_word_embeddings=False, **shape)
         self.refused(model, "lm_head.weight", "not the embedding", "bitnet-b1.58")
@@ -510,7 +512,7 @@ class Convert(ConvertTest):
         self.assertEqual(file.text("general.name"), "llama")
 
     def test_recommended_sampling(self):
-        """What generation_config.json recommends goes into the metadata; what is wrong is left out."""
+        """The settings that generation_config.json recommends go into the metadata; wrong ones are left out."""
         model = Folder(self.dir / "sampled")
         beside = self.dir / "sampled" / "generation_config.json"
         out = self.dir / "sampled.gguf"

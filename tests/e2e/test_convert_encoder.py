@@ -28,7 +28,7 @@ MODES = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "l
 
 
 class Encoder:
-    """A folder with random weights, and what its class computes, in float64."""
+    """A folder with random weights, and the vectors that its class computes, in float64."""
 
     def __init__(self, kind="BertModel", dtype="F32", seed=1, **config):
         self.config = {
@@ -66,7 +66,7 @@ class Encoder:
         self.add(name + ".bias", WIDTH, sd=0.2)
 
     def pooled(self, *modes, modules=(TRANSFORMER, POOLING, NORMALIZE)):
-        """What says how vectors are made; modules None: without a list of modules."""
+        """Writes the files that say how vectors are made; modules None: without a list of modules."""
         self.files["1_Pooling/config.json"] = {MODES[m]: m in modes for m in MODES}
         if modules is not None:
             self.files["modules.json"] = list(modules)
@@ -149,7 +149,7 @@ class ConvertEncoder(common.FolderTest):
                 self.agree(model, ("--pooling", "last"), lambda h: h[-1])
 
     def test_pooling(self):
-        """modules.json names the folder; without it the usual one counts; without both there is no key."""
+        """modules.json names the folder; without it the usual folder counts; without both the key is left out."""
         for mode, number in (("mean", 1), ("cls", 2), ("last", 3)):
             self.assertEqual(self.convert(Encoder().pooled(mode)).number("bert.pooling_type"), number)
             self.assertEqual(self.convert(Encoder().pooled(mode, modules=None)).number("bert.pooling_type"), number)
@@ -157,7 +157,7 @@ class ConvertEncoder(common.FolderTest):
             self.assertNotIn("bert.pooling_type", self.convert(model))
 
     def test_pooling_of_others(self):
-        """What continues texts may make vectors, too."""
+        """A model that continues texts may make vectors, too."""
         folder = Folder(self.dir / "qwen", "Qwen3ForCausalLM").write()
         (folder / "1_Pooling").mkdir()
         (folder / "1_Pooling/config.json").write_text(json.dumps({MODES["last"]: True}))
@@ -186,7 +186,7 @@ class ConvertEncoder(common.FolderTest):
                 shutil.rmtree(folder)
 
     def test_texts(self):
-        """The folder's tokenizer, with what stands around a text."""
+        """The folder's tokenizer is used, with the tokens that stand around a text."""
         for kind, document in (("BertModel", words()), ("XLMRobertaModel", pieces())):
             model = Encoder(kind).pooled("mean")
             model.files["tokenizer.json"] = document

@@ -49,7 +49,7 @@ class ConvertExperts(ConvertTest):
         self.assertEqual(said["blk.1.ffn_up_exps.weight"]["outcome"], "lossless")
 
     def test_formats_of_experts(self):
-        """Experts become what was asked for, as the file's would; the router stays in its floats."""
+        """Experts get the format that was asked for, as other matrices do; the router stays in its floats."""
         model = Folder(self.dir / "experts", "Qwen3MoeForCausalLM", moe_intermediate_size=96)
         plain, again = self.dir / "plain.gguf", self.dir / "again.gguf"
         self.agree(model)[0].rename(plain)

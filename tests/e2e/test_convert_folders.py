@@ -68,7 +68,7 @@ class ConvertFolders(ConvertTest):
         return self.bytes_of(models[0]) == self.bytes_of(models[1])
 
     def test_another_head_than_the_embedding(self):
-        """tie_word_embeddings does not tie what the folder has twice, with different weights."""
+        """tie_word_embeddings does not tie matrices that the folder has twice, with different weights."""
         for kind in ("LlamaForCausalLM", "Qwen3ForCausalLM", "Gemma3ForCausalLM"):
             with self.subTest(kind):
                 self.assertTrue(self.pair(kind, HEADED, {}))
@@ -79,7 +79,7 @@ class ConvertFolders(ConvertTest):
         self.assertFalse(any(t.name == "output.weight" for t in gguf_edit.read(self.agree(model)[0]).tensors))
 
     def test_scaling_added_by_hand(self):
-        """As in transformers rope_scaling replaces rope_parameters with their base, where it says anything."""
+        """As in transformers, a rope_scaling that is not empty replaces rope_parameters and their base."""
         newer = {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}, "rope_theta": None}
         by_hand = newer | {"rope_scaling": YARN | {"rope_theta": 7e5}}
         self.assertTrue(self.pair("Qwen3ForCausalLM", by_hand, {"rope_scaling": YARN, "rope_theta": 7e5}))
@@ -165,7 +165,7 @@ class ConvertFolders(ConvertTest):
         return out
 
     def test_spaces_in_front(self):
-        """Where a mark is put in front of what follows a control token, and where one is there already."""
+        """Tests where a mark is put in front of the text after a control token, and where one is there already."""
         for scheme in ("first", "always", "never"):
             with self.subTest(scheme):
                 out = self.same_ids(pieces_of_text(metaspace(scheme)), "ab<a>ab", " ab", "  ab", "<a>", "<a> ab", "", "<s>a</s> b")
@@ -235,7 +235,8 @@ class ConvertFolders(ConvertTest):
         self.assert_one_line_error(seen(renamed), contains=["token 261 is 'c'", "list of tokens"])
 
     def test_older_files(self):
-        """A tokenizer that is there and not read is said with what makes it readable; without any, ids alone are taken."""
+        """A message about a tokenizer that cannot be read says how to make it readable; without a tokenizer, only ids
+        are taken."""
         for name in ("tokenizer.model", "vocab.json", "vocab.txt"):
             folder = Folder(self.dir / "older").write()
             (folder / name).write_text("x")
@@ -310,7 +311,7 @@ class Files(common.FolderTest):
     """GGUF files by others, made of the small model."""
 
     def test_a_list_of_ends(self):
-        """Each token of the list ends a text, of whatever type of integers it is."""
+        """Each token of the list ends a text, whatever type of integers the list has."""
         story = tern_json("run", "-m", common.small_model(), "-p", "Once upon a time", "-n", 20)["tokens"]
         file = gguf_edit.read(common.small_model())
         path = self.dir / "ends.gguf"

@@ -42,7 +42,7 @@ class ConvertGemma(ConvertTest):
         self.refused(model, norm, "missing")
 
     def test_gemma_refused(self):
-        """What the windows, bases and divisors of a folder cannot be, each by its name."""
+        """Windows, bases and divisors that a folder cannot have are refused, each by its name."""
         rope = {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}}
         yarn = rope | {"sliding_attention": YARN | {"rope_theta": 1e4}}
         types = ["sliding_attention", "full_attention"]

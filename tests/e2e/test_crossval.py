@@ -26,7 +26,7 @@ def crossval(model, reference, *options):
 
 
 class Golden(common.TernTest):
-    """What other engines answered (docs/validation.md) is what tern answers."""
+    """tern's answers equal the recorded answers of other engines (docs/validation.md)."""
 
     def check(self, model, name, cosine, steps, equal):
         status, found = crossval(model, GOLDEN / f"{name}.json")
@@ -47,7 +47,7 @@ class Golden(common.TernTest):
         self.check(common.small_model(), "tern-small-transformers", 0.999, 192, 192)
 
     def test_small_model_transformers_f32(self):
-        """With keys and values in float32, as transformers has them, it is float32's rounding alone."""
+        """With keys and values in float32, as transformers has them, the difference is only float32's rounding."""
         reference = GOLDEN / "tern-small-transformers.json"
         _, found = crossval(common.small_model(), reference, "--kv", "f32", "--tolerance", "1")
         self.assertLess(found["max_abs"], 1e-3)
@@ -251,8 +251,8 @@ class Figures(common.TernTest):
 
 
 class Ask(common.FolderTest):
-    """Without a reference an engine that is installed is asked. One stands in here: a script in place
-    of its Python, which gives what the real one answered."""
+    """Without a reference an installed engine is asked. Here a script stands in for its Python, and gives the answers
+    of the real one."""
 
     def setUp(self):
         self.home = self.dir / self.id().rpartition(".")[2]

@@ -33,7 +33,7 @@ def changed(tensor, every):
 
 
 def rebuilt(folder, number, size):
-    """What an index says of a tensor, by itself: nothing of tern is used."""
+    """Rebuilds a tensor from an index alone: nothing of tern is used."""
     index = json.loads((folder / INDEX).read_text())
     files = {kind: folder / name for kind, name in index["files"].items()}
     read = {kind: path.read_bytes() for kind, path in files.items()}
@@ -136,7 +136,7 @@ class Dedups(common.FolderTest):
         self.assertEqual(logits_hash(folder), logits_hash(common.small_model()))
 
     def test_where_it_lies(self):
-        """In place, in memory, in a file: as the option says, and it is told."""
+        """The blocks lie in place, in memory or in a file, as the option says; the message says which."""
         tuned = self.fine_tune(common.small_model())
         folder = self.dedup(tuned, "folder", "--base", common.small_model())
 
@@ -200,7 +200,7 @@ class Dedups(common.FolderTest):
         shutil.rmtree(self.dir / "dedup_out")
 
     def test_three_links(self):
-        """The index is found beside what the links lead to; a file that is missing is strictly an error."""
+        """The index is found beside the files that the links lead to; a missing file is an error in strict mode."""
         folder, expected = self.groups(self.UP)
         out = self.dir / "elsewhere"
         self.assertEqual(self.extract(folder, out / "tiny").returncode, 0)
@@ -231,7 +231,7 @@ class Dedups(common.FolderTest):
                                    ["none: No such file or directory"])
 
     def test_strict_and_lenient(self):
-        """Where the folder has all bytes, what is wrong is told, and strictly refused."""
+        """Where the folder has all bytes, a wrong index is told, and refused in strict mode."""
         folder, expected = self.groups(self.UP)
         self.assertEqual(self.extract(folder, folder / "model").returncode, 0)
 
@@ -286,7 +286,7 @@ class Dedups(common.FolderTest):
     # ---- what is wrong ----
 
     def hostile(self):
-        """A folder, its index, and a way to change the first group that has a mask, or one that has none."""
+        """A folder, its index, and a way to change the first group that has a mask, or the first that does not."""
         folder = self.dedup(self.fine_tune(common.small_model()), "hostile", "--base", common.small_model())
         first = json.loads((folder / INDEX).read_text())
 

@@ -136,7 +136,7 @@ class Device(common.FolderTest):
         self.assertEqual(lines[1][-1]["failed"], 2)
 
     def test_refused(self):
-        """What it has no kernels for: one line that names the tensor or the step."""
+        """The device lacks kernels for these: one line names the tensor or the step."""
         for preset, text in REFUSED.items():
             with self.subTest(preset=preset):
                 self.refused("logits", "-m", self.model(preset), "--tokens", "1,2", contains=[text])

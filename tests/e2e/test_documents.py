@@ -32,7 +32,7 @@ LONG, DOTTED = "tern_gemv_iq2_s_16x1_avx512vnni/memory/6912x2560/real_time/threa
 
 
 def measured(path, figures, **context):
-    """What `bench_kernels --json` writes, of {name: times in microseconds}."""
+    """Returns the document that `bench_kernels --json` would write for {name: times in microseconds}."""
     told = {"date": "2026-11-22T18:00:00+01:00", "executable": "/some/where/bench_kernels", "num_cpus": 2,
             "load_avg": [0.5, 1, 1], "processor": "Any", "architecture": "x86_64", "os": "Linux 6.1",
             "tern_version": "0.1.0", "tern_commit": "abc", "program_sha256": "0" * 64}
@@ -63,7 +63,7 @@ def schema(kind):
 
 
 def validate(document, kind):
-    """What is wrong by the schema: by a validator of others too, where there is one."""
+    """Returns the schema's complaints; another validator checks too, where it is installed."""
     found = list(json_schema.problems(document, schema(kind)))
     if importlib.util.find_spec("jsonschema"):
         import jsonschema
@@ -132,11 +132,11 @@ class Documents(common.TernTest):
             cls.documents["answer"] = server.post("/v1/completions", **asked).json()["tern"]["receipt"]
 
     def kinds(self):
-        """Those there are documents of: without a server there is no answer."""
+        """Returns the kinds that have documents here: without a server, answers have none."""
         return [kind for kind in KINDS if kind in self.documents]
 
     def refused(self, changed):
-        """Which of {name: document} are refused."""
+        """Says which of {name: document} are refused."""
 
         def one(item):
             return findings(item[1], self.folder / f"{id(item)}.json") and item[0]
@@ -150,7 +150,7 @@ class Documents(common.TernTest):
 
 class Writing(Documents):
     def test_benchmark(self):
-        """What --record writes is what --json prints, with model, machine and commit beside it."""
+        """--record writes the same figures that --json prints, with model, machine and commit beside them."""
         d = self.documents["benchmark"]
         for key, value in d["benchmark"].items():
             self.assertEqual(value, self.printed[key], key)
@@ -172,7 +172,7 @@ class Writing(Documents):
         self.assertIn("b / a", verify_figures(self.comparison_path).stdout)
 
     def test_independent(self):
-        """What bench/compare says of two results: all figures in nanoseconds, names as they are."""
+        """bench/compare writes the comparison of two results: all figures in nanoseconds, names as they are."""
         d = self.documents["independent"]
         self.assertEqual((d["method"], d["timestamp"]), ("independent", "2026-11-22T17:00:00Z"))
         self.assertEqual(d["machine"]["load_average"], 2.5)
@@ -201,7 +201,7 @@ class Writing(Documents):
             self.assert_refused(tools.put(d, ("perplexity", key), value), text)
 
     def test_not_by_tern_verify(self):
-        """It says in one line what checks them, whatever is asked."""
+        """tern verify says in one line what checks these documents, whatever is asked."""
         for path in (self.benchmark_path, self.comparison_path, self.folder / "perplexity.json"):
             for options in ([], ["--replay"]):
                 self.assert_one_line_error(tern("verify", path, *options), contains=["lab/verify-figures FILE"])
@@ -251,7 +251,7 @@ class Rules(Documents):
         return {re.sub(r"\[\d+\]", "[]", path) for path, _ in passed}
 
     def test_figures_follow_from_samples(self):
-        """With a digest made anew: no median, spread, ratio or sum passes that its samples do not have."""
+        """Digests are made anew here: a median, spread, ratio or sum that its samples do not have still fails."""
         passed = self.unnoticed("benchmark")
         figures = {name for name in passed if re.match(r"benchmark\.(?!.*rounds)", name)}
         measured = r"peak_isa|peak_unit|rss_mib|threads|depth|prompt_tokens|generated_tokens|tokens|bytes|gweights"
@@ -328,7 +328,7 @@ class Rules(Documents):
         self.assert_refused(tools.put(c, ("method",), "independent"), "Welch's interval")
 
     def test_what_was_not_recorded(self):
-        """A field may be null where the document says so, and only in what was imported."""
+        """A field may be null where the document says so, and only in imported ones."""
         d = self.documents["benchmark"]
         lacking = tools.put(d, ("machine",), None)
         self.assert_refused(lacking, "machine: is null")
@@ -383,7 +383,7 @@ class Schemas(Documents):
             self.assertEqual(validate(document, kind), [], path.name)
 
     def test_bad_documents(self):
-        """What has another type, is missing or is not known breaks the schema, and is refused."""
+        """A field that has another type, is missing or is unknown breaks the schema, and the document is refused."""
         for kind in self.kinds():
             d = self.documents[kind]
             changed = {"more": d | {"remarks": ""}}

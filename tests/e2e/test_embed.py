@@ -57,7 +57,8 @@ class Embed(common.FolderTest):
         return path
 
     def test_each_is_what_it_is_alone(self):
-        """In any company, on every instruction set, for any number of threads and rows of a pass."""
+        """A text gets the same vector beside any other texts, on every instruction set, for any number of threads and
+        rows of a pass."""
         for pooling in ("mean", "cls", "last"):
             options = ("embed", "-m", self.model, "--pooling", pooling)
             alone = [tern_text(*options, "-p", text, "--threads", 1) for text in TEXTS]
@@ -151,7 +152,7 @@ class Embed(common.FolderTest):
         self.assert_one_line_error(tern("embed", "-m", path, *options, 65), 2, ["--dimensions 65"])
 
     def test_a_text_in_the_place_of_the_model(self):
-        """Texts on standard input are read after it: the message is of what is wrong."""
+        """Texts on standard input are read after the model: the message names the first fault."""
         self.assert_one_line_error(tern("embed", "Hello there"), contains=["Hello there: No such file", "needs -p"])
 
     def test_refused(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where answers end and what changes their tokens: stop strings and tokens, biases, penalties."""
+"""Tests the ends of answers and the options that change tokens: stop strings and tokens, biases, penalties."""
 
 import random
 

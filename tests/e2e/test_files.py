@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a command writes replaces nothing without --force, and never what the command reads."""
+"""A command that writes replaces a file only with --force, and never a file that it reads."""
 
 import os
 import subprocess
@@ -121,7 +121,7 @@ class Replacing(FolderTest):
 
 
 class Words(FolderTest):
-    """What has no effect, or could have none, is refused before any work."""
+    """An option that has no effect, or could have none, is refused before any work."""
 
     def test_empty_names(self):
         model = common.small_model()
@@ -171,7 +171,7 @@ class Words(FolderTest):
         self.assertEqual(tern("run", *PROMPT, "-n", 1, "--stop-token", 1023).returncode, 0)
 
     def test_flash_attention(self):
-        """Not -f a."""
+        """The flag is not read as -f a."""
         for words in (("-fa", "on"), ("--flash-attn", "auto")):
             result = tern("run", *PROMPT, "-n", 1, *words)
             self.assertEqual(result.returncode, 0, result.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks against the definition: a token may follow if some text of the form begins with what is there then.
+"""Masks against the definition: a token may follow if some text of the form begins with the tokens so far and this one.
 
 The schemas and grammars here have finitely many texts, which are listed in Python; so every mask after every
 beginning of every text can be compared, token by token.
@@ -159,8 +159,8 @@ class Masks(unittest.TestCase):
 
 
 class ManyTokens(unittest.TestCase):
-    """A vocabulary with tokens below tokens, many of which are allowed without a look at each: a mask says of each
-    token what reading it says."""
+    """A vocabulary has tokens that are beginnings of others, and many are allowed without a look at each: the mask
+    agrees with reading each token."""
 
     MIDDLES = ["", " ", "é", "A", "7", "-", ",", '"', "\\", "日", "\n"]
     CASES = [  # kind, text, beginnings

@@ -127,7 +127,8 @@ class Hadamard(common.TernTest):
                 self.assertEqual(self.hash(self.edited(changes)), self.expected)
 
     def test_every_key_counts(self):
-        """Another sign, fewer matrices, another block: other logits, and another model for what is kept."""
+        """Another sign, fewer matrices or another block size give other logits, and a cache of packed weights takes
+        them for another model."""
         file = gguf_edit.read(self.model)
         names, signs = file.texts(KEY + "weight_names"), file.numbers(KEY + "sign_values")
         seen = {self.expected}
@@ -168,7 +169,7 @@ class Hadamard(common.TernTest):
         return gguf_edit.read(out)
 
     def fold(self, file, signs, tied):
-        """Turns its weights so that turned rows give what the rows themselves gave before."""
+        """Turns its weights so that turned rows give the results that the rows themselves gave before."""
         def fold_tensor(name, width):
             tensor = file.tensor(name)
             self.assertEqual(tensor.kind, F32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does not open says what to do next; arguments without flags mean what they say."""
+"""The message about a file that does not open says what to do next; arguments without flags mean what they say."""
 
 import gzip
 import shutil
@@ -98,7 +98,7 @@ class Words(common.TernTest):
 
 
 class Hints(common.FolderTest):
-    """One line each, with the file's name and what to do."""
+    """Each message is one line with the file's name and the next step."""
 
     def hint(self, path, *contains, commands=("run", "inspect", "tokenize", "kernels", "tune")):
         for command in commands:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I2_S files whose codes mean other weights than those of the published models: --i2s-map reads
-them, and what is probably such a file is doubted, or refused with --strict."""
+"""I2_S files whose codes mean other weights than those of the published models: --i2s-map reads them, and a file that
+is probably one of them is doubted, or refused with --strict."""
 
 import itertools
 import math
@@ -122,8 +122,8 @@ class Maps(common.FolderTest):
         self.assertIn(doubt, result.stdout.decode() + result.stderr.decode())
 
     def test_shares(self):
-        """From 31 % of zeros, what rounding normal weights gives, to 60 %: the right map is never
-        doubted, the wrong one always."""
+        """Between 31 % of zeros, as rounded normal weights have, and 60 % the right map is never doubted and the wrong
+        one always is."""
         for share in (0.31, 0.36, 0.5, 0.6):
             with self.subTest(zeros=share):
                 model = self.with_zeros(share)

@@ -52,7 +52,7 @@ class Iebins(common.FolderTest):
                     self.assertEqual(bytes(a.data), bytes(b.data)[: len(a.data)], a.name)
 
     def test_a_session_knows_the_model(self):
-        """Its hash of weights and keys is that of the GGUF file; tokenizer and answer are, too."""
+        """The hash of weights and keys is that of the GGUF file; so are tokenizer and answer."""
         saved, text = self.dir / "session", "Q: What is 17+25? A:"
         run = ("run", "-p", text, "-n", "6", "--prompt-cache", saved)
         first = tern_json(*run, "-m", common.SMALL_MODEL)
@@ -151,7 +151,7 @@ class Iebins(common.FolderTest):
         self.assertEqual(sum(p["tensors"] for p in seen["parts"]), len(made.list["tensors"]))
 
     def test_unknown_types(self):
-        """What the model does not need is told and left out; what it needs is refused."""
+        """Parts that the model does not need are told and left out; parts that it needs are refused."""
         made, expected = self.small()
         first = made.list["tensors"]
         extra = {"name": "layers.0.extra_blocks", "dtype": "mx9", "shape": [3], "file": DATA}

@@ -16,7 +16,7 @@ from common import ROOT, runnable_isas, tern_text
 
 COMMITTED = ROOT / "ci" / "inference.json"
 GATE = ROOT / "scripts" / "receipt-gate"
-# As `make receipt` does it.
+# `make receipt` does the same.
 RUN = ["run", "-m", "models/tern-small.gguf", "-p", "Once upon a time", "-n", 64, "--temp", 0.7]
 RUN += ["--top-p", 0.95, "--seed", 42, "--deterministic", "--strict", "--ignore-eos"]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is read: pipes that nobody writes to, devices without an end, folders; and the pipes of a shell."""
+"""Tests of inputs: pipes that nobody writes to, devices without an end, folders, and the pipes of a shell."""
 
 import json
 import os

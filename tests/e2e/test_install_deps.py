@@ -79,7 +79,7 @@ class InstallDeps(common.FolderTest):
 
 
 class GetModel(unittest.TestCase):
-    """scripts/get-model on a system that has no pip."""
+    """Tests of scripts/get-model on a system without pip."""
 
     def setUp(self):
         loader = importlib.machinery.SourceFileLoader("get_model", str(common.ROOT / "scripts" / "get-model"))

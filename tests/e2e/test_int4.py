@@ -258,7 +258,7 @@ class Int4(common.FolderTest):
     # ---- the plan ----
 
     def test_plan(self):
-        """What the plan says is what is then written, and it writes nothing."""
+        """The plan names exactly the tensors that are then written; planning itself writes nothing."""
         before = set(self.dir.iterdir())
         options = ("--type", "int4", "--int4-group", "64")
         plan = tern_json("quantize", self.floats, "--plan", *options)

@@ -107,7 +107,7 @@ class OneAnswer(common.TernTest):
 
 
 class Output(common.TernTest):
-    """What the hash is of, and what longer prompts share with shorter ones."""
+    """Tests which logits the hash covers, and which of them longer prompts share with shorter ones."""
 
     @classmethod
     def setUpClass(cls):
@@ -131,7 +131,7 @@ class Output(common.TernTest):
         self.assertEqual(hashlib.sha256(data).hexdigest(), logits_hash(self.model, ids))
 
     def test_prefix(self):
-        """Logits of a position do not depend on what follows it."""
+        """Logits of a position do not depend on later tokens."""
         ids = prompt(130, self.vocabulary)
         whole = self.logits(ids, "--all")
         for length in (1, 3, 64, 100):
@@ -139,7 +139,7 @@ class Output(common.TernTest):
             self.assertEqual(part, whole[: len(part)], f"first {length} positions")
 
     def test_last(self):
-        """Without --all the last position alone is computed, to the same bits."""
+        """Without --all only the last position is computed, to the same bits."""
         ids = prompt(20, self.vocabulary)
         self.assertEqual(self.logits(ids), self.logits(ids, "--all")[-self.vocabulary * 4 :])
 

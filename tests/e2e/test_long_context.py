@@ -32,7 +32,8 @@ class LongContext(common.FolderTest):
         self.assertEqual(rows[0], rows[1][: len(rows[0])])
 
     def test_context(self):
-        """As long as the factors are for; who asks for more is told of the others."""
+        """The context is as long as the factors are for; a request for more is answered with a hint about the
+        others."""
         for n, options, words in (
             (LONG, [], [f"exceeds the {SHORT}", f"({LONG} with its factors for a long context)"]),
             (LONG + 1, ["--long-context"], [f"exceeds the {LONG} that the model was trained for"]),

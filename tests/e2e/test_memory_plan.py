@@ -105,7 +105,7 @@ class MemoryPlan(common.TernTest):
         return tern_json("inspect", model, *options)["memory"]
 
     def test_2b(self):
-        """At most 1 GB, for every position that the model was trained for and every format."""
+        """The plan stays within 1 GB, for every position that the model was trained for and every format."""
         for kv, row in (("f16", 256), ("f32", 512), ("q8_0", 136), ("int8", 136)):
             with self.subTest(kv=kv):
                 plan = self.plan(self.bitnet, "--kv", kv)
@@ -116,7 +116,7 @@ class MemoryPlan(common.TernTest):
         self.assertEqual(self.plan(self.bitnet)["kv_cache"], 300 * MIB)
 
     def test_500m(self):
-        """At most 512 MB: with 4096 positions in every format, with all 32768 in f16."""
+        """The plan stays within 512 MB: with 4096 positions in every format, with all 32768 in f16."""
         for kv, row in (("f16", 128), ("f32", 256), ("q8_0", 68)):
             self.assertEqual(self.plan(self.qwen, "--kv", kv)["kv_cache"], 2 * 24 * 2 * 4096 * row)
             self.assertLessEqual(self.plan(self.qwen, "--kv", kv)["kv_cache"], 512 * 10**6)
@@ -126,7 +126,7 @@ class MemoryPlan(common.TernTest):
         self.assertLessEqual(full["kv_cache"], 512 * 10**6)
 
     def test_windows(self):
-        """Layers with a window keep what it sees beside a pass of 128 tokens, and two pages more."""
+        """Layers with a window keep the positions that it sees beside a pass of 128 tokens, and two pages more."""
         for context in (32768, 4096):
             plan = self.plan(self.gemma, "-c", context)
             self.assertEqual(plan["kv_cache"], 2 * (3 * context + 15 * 768) * 256 * 2)
@@ -137,7 +137,7 @@ class MemoryPlan(common.TernTest):
         self.assertIn("2 x (3 layers x 32768 positions + 15 with a window x 768) x 1 heads x 256 x 2 bytes", text)
 
     def test_sums(self):
-        """The parts are what the geometry says, and they add up."""
+        """The parts follow from the geometry, and they add up."""
         plan = self.plan(self.bitnet)
         layers, width, ffn, heads, kv_heads, dim, vocabulary, _ = BITNET_2B
         matrices = layers * (2 * width * heads * dim + 2 * width * kv_heads * dim + 3 * width * ffn)
@@ -153,7 +153,7 @@ class MemoryPlan(common.TernTest):
         self.assertEqual(plan["fits"], plan["needed"] <= plan["available"])
 
     def test_list(self):
-        """What each tensor becomes: the same list that memory is planned by."""
+        """The list says what each tensor becomes, and memory is planned by the same list."""
         shown = tern_json("inspect", self.bitnet)
         weights, plan = shown["weights"], shown["memory"]
         self.assertEqual(sum(t["bytes"] for t in weights), plan["packed"])
@@ -176,7 +176,7 @@ class MemoryPlan(common.TernTest):
         self.assertNotIn("warning", text)
 
     def test_too_large(self):
-        """What does not fit is said before anything is allocated."""
+        """A model that does not fit is reported before anything is allocated."""
         path = Path(self.folder.name) / "large.gguf"
         template = common.synth("bitnet-tiny", self.folder.name)
         geometry = (10, 4096, 16384, 32, 32, 128, 128256, 1 << 20)

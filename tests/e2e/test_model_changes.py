@@ -26,7 +26,7 @@ class Changes(common.FolderTest):
             file.write(os.urandom(4096))
 
     def assert_unhealthy(self, server):
-        """For as long as it is there; it ends by itself soon."""
+        """The server is unhealthy for as long as the file is changed; then it soon ends by itself."""
         for path in ("/health", "/ready"):
             try:
                 reply = server.get(path)
@@ -73,7 +73,8 @@ class Changes(common.FolderTest):
                 self.assertNotIn(str(self.dir), error["message"])
 
     def test_replaced_by_its_name(self):
-        """Harmless: the old file stays mapped, and a receipt has the digest of what computed."""
+        """A new file under the same name does no harm: the old file stays mapped, and a receipt has the digest of the
+        weights that computed."""
         with Server("-m", self.model) as server:
             before = server.complete("Once", max_tokens=4, temperature=0).json()["tern"]["digest"]
             other = self.dir / "other.gguf"
@@ -85,7 +86,7 @@ class Changes(common.FolderTest):
             self.assertEqual(server.get("/health").status, 200)
 
     def test_receipts_of_runs(self):
-        """The digest of what was mapped, while it is what was mapped."""
+        """A receipt has the digest of the mapped file, as long as the mapped file is unchanged."""
         path = self.dir / "receipt.json"
         result = tern("run", "-m", self.model, "-p", "Once", "-n", 4, "--receipt", path, "--force")
         self.assertEqual(result.returncode, 0, result.stderr)

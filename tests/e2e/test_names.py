@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, options and variables of other programs: what each does, or what is said of it."""
+"""Names, options and variables of other programs: each has its effect, or a message about it."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import common
 import gguf_edit
 from common import tern, tern_text
 
-# Every command that takes the small model where none is named, with what else it needs.
+# These commands take the small model when none is named; each stands with the other arguments that it needs.
 FALLS_BACK = {
     "run": ["-p", "abc", "-n", 1],
     "chat": [],
@@ -45,7 +45,7 @@ class Names(common.TernTest):
         return path
 
     def test_require_model(self):
-        """Without -m nothing stands in, whatever the command; with -m it is no matter."""
+        """Without -m every command refuses to take another model; with -m the option does not matter."""
         text = self.file("text", b"one two three")
         messages = self.file("messages.json", b'[{"role": "user", "content": "Hi"}]')
         for command, rest in FALLS_BACK.items():
@@ -89,7 +89,7 @@ class Names(common.TernTest):
         self.assertEqual(tern(*run, "--device", "abacus").returncode, 2)
 
     def test_compat_check(self):
-        """As text and as JSON, under both names: 0 only for a model that runs here."""
+        """The answer comes as text and as JSON, under both names; it is 0 only for a model that runs here."""
         file = gguf_edit.read(self.model)
         architecture = file.text("general.architecture")
         del file[f"{architecture}.block_count"]
@@ -152,7 +152,7 @@ class Names(common.TernTest):
         self.assertEqual(self.called("inference-engine.cuda", *run, "--device", "cpu").returncode, 0)
 
     def test_recompute(self):
-        """Each position from nothing gives what the cache gives."""
+        """Each position computed from nothing gives the same logits as with the cache."""
         for model, kv in ((self.model, "f16"), (common.synth("bitnet-tiny", self.folder.name), "q8_0")):
             options = ("logits", "-m", model, "--tokens", "1,5,9,2,7,3,8,4,6,11,10", "--kv", kv, "--sha256")
             with self.subTest(model=model.name):

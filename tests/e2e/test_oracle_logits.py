@@ -61,14 +61,15 @@ class Agreement(common.TernTest):
                 self.check(common.synth(preset, self.folder.name), length, *options, kv=kv)
 
     def test_floats(self):
-        """Only keys and values are rounded to few bits: agreement as good as float32 allows."""
+        """Only keys and values are rounded to few bits: the logits agree as well as float32 allows."""
         self.check_presets(common.FLOATS, "--cosine", "0.99999999", "--noise", "4")
 
     def test_quantized(self):
         self.check_presets(common.quantized(), "--noise", "4")
 
     def test_activation_precisions(self):
-        """Floats that nothing rounds agree as floats do; all others within what rounding moves."""
+        """Activations in floats, which are not rounded, agree as floats do; all others agree within the effect of
+        rounding."""
         presets = ("llama-tiny-f32", "llama-tiny-q4_1", "llama-tiny-q4_k")
         for preset, activations in itertools.product(presets, PRECISIONS):
             exact = ("--cosine", "0.99999999") if activations == "fp32" else ()
@@ -103,7 +104,7 @@ class Agreement(common.TernTest):
                 )
 
     def test_keys_and_values(self):
-        """Every layer's cache, its shape and its numbers, not only what comes of them."""
+        """Compares every layer's cache itself, its shape and its numbers, and not only the logits."""
         cases = [(common.synth(p, self.folder.name), "f16") for p in KV_PRESETS]
         cases += [(common.SMALL_MODEL, kv) for kv in ("f16", "f32", "q8_0")]
         for model, kv in cases:
@@ -185,7 +186,7 @@ class Agreement(common.TernTest):
             self.check(self.edited(f"yarn{original}", edit, preset), 100, "--noise", "4")
 
     def test_activation_of_the_file(self):
-        """A file may name its activation, whatever its architecture's own is."""
+        """A file may name its activation, even where its architecture has another."""
         for preset, prefix, name in (
             ("bitnet-tiny", "bitnet-b1.58", "silu"),
             ("llama-tiny-q4_0", "llama", "relu2"),

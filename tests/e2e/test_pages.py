@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made from the tables: manual page, completion for shells, the page about the environment."""
+"""Tests of the texts that are made from the tables: manual page, completion for shells, the page about the
+environment."""
 
 import re
 import shutil

@@ -99,7 +99,7 @@ class Perplexity(common.TernTest):
         self.check(128, 100, "--stride", 100)
 
     def test_one_answer(self):
-        """Neither batch nor threads nor instruction set change a bit of any figure."""
+        """Batch, threads and instruction set do not change a bit of any figure."""
         figures = ("nll", "nll_error", "perplexity", "low", "high")
         first = self.measure("--ctx", 100)
         for options in (
@@ -125,7 +125,7 @@ class Perplexity(common.TernTest):
 
     def test_progress(self):
         result = tern("perplexity", "-m", self.model, "-f", self.text, "--ctx", 64, "--verbose")
-        told = result.stderr.decode().splitlines()  # --verbose says what the model is, too
+        told = result.stderr.decode().splitlines()  # --verbose describes the model, too
         lines = [line for line in told if line.startswith("window ")]
         self.assertEqual(len(lines), len(self.ids) // 64)
         self.assertTrue(lines[1].startswith(f"window 2 of {len(lines)}: perplexity "), lines[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--affinity and --numa: plans for other machines, what is said of this one, and one answer."""
+"""Tests of --affinity and --numa: plans for other machines, messages about this one, and one answer everywhere."""
 
 import os
 import re
@@ -106,7 +106,7 @@ class Plans(common.TernTest):
             self.assertEqual(tern_text("logits", "--sha256", *PROMPT, *cache, env=env), answer)
 
     def test_one_answer(self):
-        """Shares, places and other machines change no bit; nor does what cannot be bound."""
+        """Shares, places and other machines do not change a bit; nor do threads that cannot be bound."""
         hashes = {tern_text("logits", "--all", "--sha256", *PROMPT)}
         for env in ({}, TWO_SOCKETS, HYBRID, ABSENT):
             for affinity in ("auto", "none", "compact", "scatter"):

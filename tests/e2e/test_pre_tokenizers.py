@@ -90,7 +90,8 @@ class PreTokenizers(common.TernTest):
                     self.compare(name, patterns, texts)
 
     def test_convert_names_them(self):
-        """A tokenizer.json with one of these rules is written with its name, also where it drops what is not matched."""
+        """A tokenizer.json with one of these rules is written with the rule's name, even where the rule drops text that
+        it does not match."""
         import vocabularies
         from variants import byte_level, split
 

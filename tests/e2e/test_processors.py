@@ -98,7 +98,7 @@ class Emulated:
 
 
 class Nehalem(Emulated, common.TernTest):
-    """SSE4.2 and no AVX. Guard pages work: there are no masked loads."""
+    """This processor has SSE4.2 but not AVX. Guard pages work: there are no masked loads."""
 
     cpu, isa = "Nehalem", "sse41"
 
@@ -126,7 +126,7 @@ class Haswell(Emulated, common.TernTest):
 
 class Build(common.TernTest):
     def test_flags(self):
-        """Only rows, proofs, probes and tests of verbs are compiled for more than the architecture has."""
+        """Only rows, proofs, probes and tests of verbs are compiled for more than the base architecture."""
         allowed = re.compile(r"/gen/(kernels|probes)/(tern|proof)_\w+\.c$|/tests/isa/\w+\.c$")
         seen = 0
         for entry in compile_commands():

@@ -38,7 +38,7 @@ class PromptsFile(common.TernTest):
         cls.folder.cleanup()
 
     def lines(self, *options):
-        """The objects of the answers, and that of the run."""
+        """Returns the objects of the answers, and that of the run."""
         lines = [json.loads(line) for line in tern_text(*self.options, *options, "--json").splitlines()]
         return lines[:-1], lines[-1]
 
@@ -49,7 +49,7 @@ class PromptsFile(common.TernTest):
                 self.assertEqual(answer[key], alone[key])
 
     def test_json(self):
-        """A line for each answer, in order, then one for the run; each answer is that of the prompt alone."""
+        """There is a line for each answer, in order, then one for the run; each answer is that of the prompt alone."""
         for parallel in (0, 1, 3):
             more = ("--no-draft",) if parallel == 1 else ()  # passes are counted
             answers, run = self.lines("--prompts-file", self.file, "--rounds", 2, "--parallel", parallel, *more)
@@ -67,7 +67,7 @@ class PromptsFile(common.TernTest):
                 self.assertEqual(run["passes"], run["generated_tokens"] + ends)
 
     def test_summary(self):
-        """The run's line alone, which adds up what the lines of the answers say."""
+        """Only the run's line is printed; it adds up the lines of the answers."""
         many = ("--prompts-file", self.file, "--rounds", 2, "--no-draft")
         answers, run = self.lines(*many)
         self.assertEqual(self.lines(*many, "--summary")[0], [])
@@ -95,7 +95,7 @@ class PromptsFile(common.TernTest):
             self.assertEqual(answer["kv_hits"], sum(range(prompt, last)))
 
     def test_prompts_that_begin_alike(self):
-        """What they have in common is computed once, within a round; each answer is that of the prompt alone."""
+        """The common beginning is computed once within a round; each answer is that of the prompt alone."""
         begin = " ".join(f"word {i}" for i in range(30))
         prompts = [f"{begin} and {end}" for end in ("this", "that", "more")]
         file = Path(self.folder.name) / "alike.txt"
@@ -144,7 +144,8 @@ class PromptsFile(common.TernTest):
         self.assertEqual(echoed, "".join(texts))
 
     def test_first_tokens_one_by_one(self):
-        """What an answer waited for those before it is not counted: one after the other, all fit in the run."""
+        """The time that an answer waited for earlier ones is not counted: their times, one after the other, fit in the
+        run."""
         options = ("--prompts-file", self.file, "--rounds", 4, "--parallel", 1)
         answers, run = self.lines(*options)
         self.assertLess(sum(a["first_token_ms"] for a in answers), 1e3 * run["seconds"])
@@ -190,7 +191,7 @@ class PromptsFile(common.TernTest):
         self.assertEqual(len(plain.stdout.splitlines()), 2)
 
     def test_interrupt(self):
-        """What is done is still printed, and the run's line."""
+        """Finished answers are still printed, and so is the run's line."""
         options = (*self.options, "--prompts-file", self.file, "--rounds", 100000, "--json")
         with subprocess.Popen(
             common.command(*options),

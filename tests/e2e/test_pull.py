@@ -205,7 +205,7 @@ class Pull(common.TernTest):
             self.assert_one_line_error(self.pull(REPO), 1, ["points to " + place, "not an http address"])
 
     def secure_hub(self, **limits):
-        """A Hub that speaks https, and what tern needs to know it."""
+        """A Hub that speaks https, and the settings with which tern trusts it."""
         certificate, key = make_certificate(self.cache.parent, "hub")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)

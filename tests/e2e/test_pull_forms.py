@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern pull, convert and run beside a Hub with repositories in the forms that people publish: each runs, or one line says what
-it is and what to do."""
+"""tern pull, convert and run beside a Hub with repositories in the forms that people publish: each runs, or one line
+names the form and says what to do."""
 
 import json
 import tempfile
@@ -53,7 +53,7 @@ class PullForms(common.TernTest):
         return held | {"tokenizer.json": json.dumps(TOKENIZER).encode(), "README.md": b"# a model"}
 
     def next_command(self, name):
-        """Pulls what the repository has; the words of the command that tern ends with."""
+        """Pulls the files of the repository; returns the words of the command that tern names at its end."""
         result = self.pull(name)
         self.assertEqual(result.returncode, 0, result.stderr)
         last = result.stderr.decode().splitlines()[-1]
@@ -66,7 +66,7 @@ class PullForms(common.TernTest):
         return tern_text(*words[:-1], "Once upon", "-n", 4, env=self.env), path
 
     def converts(self, name):
-        """Follows what pull and run say; the model's path."""
+        """Runs the commands that pull and run name; returns the model's path."""
         words, path = self.next_command(name)
         missing = tern("run", "-m", name, "-p", "x", env=self.env)
         self.assert_one_line_error(missing, 1, ["`tern " + " ".join(words) + "` makes a model"])

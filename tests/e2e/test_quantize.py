@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern quantize: what is written is what another reader reads, and what is said of it is true."""
+"""Tests of tern quantize: another reader reads the same values from the file, and the messages about it are true."""
 
 import struct
 import sys
@@ -36,7 +36,7 @@ class Quantize(common.FolderTest):
         return self.dir / f"{name}.gguf"
 
     def quantize(self, source, kind, *options):
-        """The new file and, by tensor, what tern says of it."""
+        """Returns the new file and, by tensor, what tern says about it."""
         out = self.dir / f"{source.stem}.{kind}{''.join(map(str, options))}.gguf"
         said = tern_json("quantize", source, out, "--type", kind, *options, "--force")
         return out, {t["name"]: t for t in said["tensors"]}
@@ -194,7 +194,7 @@ class Quantize(common.FolderTest):
 
     @unittest.skipUnless(gguf, "needs numpy and gguf")
     def test_another_reader(self):
-        """Python's gguf dequantizes what was written to what tern reads back, bit for bit."""
+        """Python's gguf dequantizes the file to the same values as tern, bit for bit."""
         base, _ = self.quantize(
             common.synth("llama-tiny-q6_k", self.dir), "f32", "--embedding-type", "f32"
         )
