@@ -142,7 +142,7 @@ def compare(tern, folder):
 
 
 def record(cases):
-    """Writes the comparison as a page shows it."""
+    """Returns the document of the comparison that a page shows."""
     versions = {"transformers": transformers.__version__, "torch": torch.__version__.partition("+")[0]}
     command = shlex.join(["tests/convert_compare.py", "--tern", "build/tern", "--out", "docs/report/convert.json"])
     return {"command": command, "date": datetime.date.today().isoformat(), **versions,

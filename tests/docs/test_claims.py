@@ -35,7 +35,7 @@ def limit_of(products, isa, kind, bar):
 
 
 def speeds(header, row):
-    """Returns (key of the receipt, figure) for the columns whose heads name a speed."""
+    """Yields (key of the receipt, figure) for the columns whose heads name a speed."""
     for title, cell in zip(header, row):
         found = re.match(r"[\d.]+", cell)
         if found is None:

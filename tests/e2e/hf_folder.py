@@ -374,7 +374,7 @@ class _Reader:
             self.keys[f"{name}.context_length"] = config["max_position_embeddings"]
 
     def _rope(self, kind):
-        """Returns the base of such layers and its scaling from the place where newer folders keep them."""
+        """Returns the settings with the base and the scaling of such layers; newer folders keep them by kind."""
         rope = self.folder.config.get("rope_parameters", self.folder.config)
         return rope.get(kind, rope)
 

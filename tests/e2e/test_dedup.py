@@ -286,7 +286,8 @@ class Dedups(common.FolderTest):
     # ---- what is wrong ----
 
     def hostile(self):
-        """A folder, its index, and a way to change the first group that has a mask, or the first that does not."""
+        """Returns a folder, its index, and a function that changes the first group that has a mask, or the first that
+        does not."""
         folder = self.dedup(self.fine_tune(common.small_model()), "hostile", "--base", common.small_model())
         first = json.loads((folder / INDEX).read_text())
 

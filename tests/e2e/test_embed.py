@@ -152,7 +152,7 @@ class Embed(common.FolderTest):
         self.assert_one_line_error(tern("embed", "-m", path, *options, 65), 2, ["--dimensions 65"])
 
     def test_a_text_in_the_place_of_the_model(self):
-        """Texts on standard input are read after the model: the message names the first fault."""
+        """Texts on standard input are read after the model is open, so the message is about the missing model."""
         self.assert_one_line_error(tern("embed", "Hello there"), contains=["Hello there: No such file", "needs -p"])
 
     def test_refused(self):

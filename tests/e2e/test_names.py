@@ -45,7 +45,7 @@ class Names(common.TernTest):
         return path
 
     def test_require_model(self):
-        """Without -m every command refuses to take another model; with -m the option does not matter."""
+        """With --require-model every command refuses to run without -m; with -m the option changes nothing."""
         text = self.file("text", b"one two three")
         messages = self.file("messages.json", b'[{"role": "user", "content": "Hi"}]')
         for command, rest in FALLS_BACK.items():

@@ -92,7 +92,8 @@ class Writing(WithReceipt):
         self.assertIn("the same bits on scalar", text)
 
     def test_memory_is_that_of_the_run(self):
-        """In MB where the run's own figure is in MiB; the tests of the receipt may have taken more after it."""
+        """The receipt's figure is in MB, the run's own is in MiB; the receipt's own checks may have taken more memory
+        later."""
         path = self.folder / "memory.json"
         run = tern_json("run", "-m", self.model, "--tokens", "1,2", "-n", 2, "--receipt", path)
         self.assertTrue(2 < run["rss_mib"] < 4000, run["rss_mib"])
@@ -100,7 +101,7 @@ class Writing(WithReceipt):
         self.assertTrue(0.2 < megabytes / (1.048576 * run["rss_mib"]) < 2, (megabytes, run["rss_mib"]))
 
     def test_tokenizer_beside_the_model(self):
-        """A tokenizer from another file is part of what ran."""
+        """A tokenizer from another file belongs to the run."""
         path = self.folder / "beside.json"
         tokenizer = self.folder / "tokenizer.json"
         tokenizer.write_text(json.dumps({f"t{i}": i for i in range(256)}), encoding="utf-8")
@@ -184,7 +185,8 @@ class Tampering(WithReceipt):
 
 
 class Unprotected(WithReceipt):
-    """Changes with a digest made anew: what rules and replay do not find is what the page lists."""
+    """Documents are changed and get a new digest: the changes that rules and replay do not find are those that the page
+    lists."""
 
     @classmethod
     def setUpClass(cls):
@@ -219,7 +221,7 @@ class Unprotected(WithReceipt):
         self.assertEqual(passed, listed)
 
     def test_lists_and_optional_fields(self):
-        """No name twice in any list, and only what the table calls optional may be left out."""
+        """Names are unique in every list, and only the fields that the table calls optional may be left out."""
         r = self.receipts["text"]
         changed = {}
         for path in tools.members(r):
@@ -309,7 +311,8 @@ class Rules(WithReceipt):
             self.assertEqual(self.verify(there)[0], status, node)
 
     def test_what_ran_on_what(self):
-        """Sets once each, the last one in use; rows of the layout; no stop token in the text; names of files."""
+        """Each instruction set stands once, the last one is in use; rows have the layout; the text has no stop token;
+        names are those of files."""
         sets = self.receipt["machine"]["instruction_sets"]
         self.assert_rule("machine.instruction_sets", [*sets, sets[0]], "is there twice")
         if len(sets) > 1:
@@ -397,7 +400,7 @@ class Rules(WithReceipt):
         self.assertEqual(tern("verify").returncode, 2)
 
     def test_control_characters(self):
-        """What a document says cannot break a line."""
+        """A text in a document cannot break a line."""
         bad = tools.change(self.receipt, "sampler.seed", "4\n2\x1b[31m")
         status, lines = self.verify(bad)
         self.assertEqual(status, 1)
@@ -529,7 +532,8 @@ class Replay(WithReceipt):
             self.assertEqual(tern("verify", alone, "--replay").returncode, 0)
 
     def test_what_a_receipt_cannot_open(self):
-        """Whoever wrote a receipt has no say in what is opened: no folder of his, no pipe, no device."""
+        """The author of a receipt cannot choose which files are opened: not a folder of his, not a pipe, not a
+        device."""
         with tempfile.TemporaryDirectory() as other, tempfile.TemporaryDirectory() as third:
             alone, secret = Path(other) / "alone.json", Path(third) / "secret.json"
             secret.write_text(json.dumps({f"t{i}": i for i in range(256)}), encoding="utf-8")
@@ -548,7 +552,7 @@ class Replay(WithReceipt):
                             self.assertIn(b"neither beside" if forged is model else b"secret.json: No such", result.stderr)
 
     def test_kernels_of_the_replay(self):
-        """What the kernels do is compared: one that did not run, and one that is left out."""
+        """Kernels are compared by their work: a receipt fails with one that did not run, and with one left out."""
         kernels = self.receipt["kernels"]
         rows = json.loads(tern_text("kernels", "--json"))
         names = {row["op"]: row["name"] for row in rows if row["isa"] in self.receipt["machine"]["instruction_sets"]}

@@ -140,7 +140,7 @@ class OurServer(Asking):
         return ("--prompts-file", path)
 
     def test_many_prompts(self):
-        """In order, each as it is alone, whatever number is asked at once."""
+        """Answers come in order, each as it is alone, however many are asked for at once."""
         given = self.prompts(QUESTION, json.dumps({"prompt": "Once upon\na time"}), "", "Luna", *(f"What is {n}+2?" for n in range(9)))
         for options in (("-n", 20), ("-n", 9, "--chat", "--system", "Be brief."), ("-n", 9, "--temp", 1.1, "--seed", 5, "--echo")):
             here = common.tern_text("run", *given, *options)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a chat picks tokens, and who says so: flag, variable, generation_config.json, metadata, default."""
+"""Tests how a chat picks tokens and where its settings come from: flag, variable, generation_config.json, metadata,
+default."""
 
 import json
 import os
@@ -141,7 +142,7 @@ class Sampling(common.FolderTest):
                 self.check_left_out(str(self.config), *parts)
 
     def test_files_that_are_none(self):
-        """They cannot be read, and then there is no chat."""
+        """These files cannot be read, and then the chat does not start."""
         os.mkfifo(self.config)
         refused = tern("chat", self.model, stdin=b"")
         self.assert_one_line_error(refused, 1, [str(self.config), "not a regular file"])

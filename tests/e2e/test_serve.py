@@ -162,7 +162,7 @@ class Answers(Served):
         self.assertEqual(twice["tern"]["digest"], 2 * by_ids["tern"]["digest"])
 
     def test_echo_with_logprobs(self):
-        """What a harness reads that scores texts: of each prompt's tokens what the model thinks of them."""
+        """A harness that scores texts reads this: how likely the model finds each token of each prompt."""
         ids = self.server.post("/tokenize", content="Once upon a time", add_special=True).json()["tokens"]
         fields = {"logprobs": 2, "max_tokens": 3}
         whole = self.server.complete([ids, ids[:3]], echo=True, n=2, **fields).json()["choices"]

@@ -68,7 +68,7 @@ class HalfClosed(Served):
     options = SLOW
 
     def test_who_sends_no_more_is_answered(self):
-        """The answer comes long after the end of what the client sends."""
+        """The answer comes long after the client has ended its side."""
         for stream in (False, True):
             fields = {"prompt": "Once upon", "max_tokens": 200, "ignore_eos": True, "temperature": 0, "stream": stream}
             alone = self.server.post("/v1/completions", **fields)

@@ -24,7 +24,7 @@ def floats(text):
 
 
 def rounded(vector):
-    """As floats: shortest decimals give the same ones."""
+    """Returns values as floats: the shortest decimals give the same ones."""
     return list(struct.unpack(f"<{len(vector)}f", struct.pack(f"<{len(vector)}f", *vector)))
 
 

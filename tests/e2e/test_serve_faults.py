@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern serve when things go wrong: requests that are none, clients that are slow, clocks that jump, the end under load."""
+"""Tests of tern serve when things go wrong: requests that are not HTTP, slow clients, clocks that jump, the end under
+load."""
 
 import json
 import shutil
@@ -191,7 +192,7 @@ class Slow(common.FolderTest):
             self.wait_for_an_answer(server)
 
     def test_who_reads_late_gets_all_of_it(self):
-        """What piles up in the server while nobody reads is sent whole and in order."""
+        """Text that piles up in the server while nobody reads is sent whole and in order."""
         fields = {"prompt": "Once upon", "n": 8, "logprobs": 10, "ignore_eos": True, "max_tokens": 60, "seed": 5,
                   "temperature": 1, "stream": True}
         with Server("--parallel", 8, unix=str(self.dir / "late")) as server:
@@ -340,7 +341,8 @@ int gettimeofday(struct timeval *restrict t, void *restrict zone) {
 
 class Clocks(common.FolderTest):
     def test_the_clock_of_the_wall_jumps(self):
-        """By a day, a year back, ten years on, at every look: nothing ends early, late or otherwise."""
+        """The clock jumps at every look, by a day, a year back or ten years on: nothing ends early, late or in another
+        way."""
         common.small_model()
         compiler = shutil.which("cc") or shutil.which("gcc")
         if compiler is None:

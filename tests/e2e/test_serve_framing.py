@@ -39,7 +39,7 @@ SOUND = {
     "other letters": head(b"content-LENGTH:\t%d \r\n" % N) + BODY,
 }
 
-# By the sections of RFC 9112 that say how it is, or what goes wrong otherwise.
+# The cases follow the sections of RFC 9112 that state the rule or the danger.
 ATTACKS = {
     "2.2 a line feed alone": head(LENGTH).replace(b"\r\n", b"\n") + BODY,
     "2.2 a line feed alone behind a field": head(b"A: b\n" + LENGTH) + BODY,
@@ -134,7 +134,7 @@ class Framing:
                 self.assertEqual([status for status, _, _ in self.replies(request + NEXT)], [200, 200])
 
     def test_attacks(self):
-        """Each is refused once, in JSON, and what follows is not answered."""
+        """Each request is refused once, in JSON, and the bytes after it are not answered."""
         for name, request in ATTACKS.items():
             with self.subTest(name):
                 [(status, lines, body)] = self.replies(request + NEXT)

@@ -114,7 +114,7 @@ class Framing(Served):
         self.assertEqual(self.server.get("/health", Cookie=cookies).status, 200)
 
     def test_options(self):
-        """What a path takes; no key is needed to ask that."""
+        """The answer lists the methods of a path; asking needs no key."""
         with Server(env={"TERN_API_KEY": "one"}) as server:
             for path, methods in (("/v1/completions", "OPTIONS, POST"), ("/health", "OPTIONS, GET, HEAD"), ("/v1/models/x", "OPTIONS, GET, HEAD")):
                 reply = server.ask("OPTIONS", path)
@@ -149,7 +149,8 @@ class Framing(Served):
 
 
 class Gate(Served):
-    """A browser does what pages of elsewhere tell it to: where no key is asked for, names and pages are looked at."""
+    """A browser does what other sites' pages tell it to: where no key is asked for, the server checks names and
+    pages."""
 
     def code(self, reply, status):
         self.refused(reply, status)

@@ -56,7 +56,8 @@ class Limits(Served):
         self.assertLess(self.tokenized() - self.before, 1000)
 
     def refused_unread_but(self, reply, code):
-        """As refused_unread, but for the short texts of a request, and of the template around the long one."""
+        """Checks as refused_unread does, but allows for the short texts of a request, and of the template around the
+        long one."""
         error = reply.json()["error"]
         self.assertEqual((reply.status, error["code"]), (400, code), error)
         self.assertLess(self.tokenized() - self.before, 1000)
@@ -122,7 +123,7 @@ class Limits(Served):
         self.assertIn("short", reply.json()["tern"]["ignored"])
 
     def test_a_client_that_has_left(self):
-        """What waits is not read for it; others are served meanwhile."""
+        """A waiting request is not read for a client that has left; others are served meanwhile."""
         body = json.dumps({"content": words(TEXT)})
         for _ in range(20):
             connection = self.server.connect()
@@ -135,7 +136,7 @@ class Limits(Served):
 
 class End(common.FolderTest):
     def test_nothing_is_read_at_the_end(self):
-        """A drain of no seconds ends what waits to be read, too."""
+        """A drain of zero seconds also ends the requests that wait to be read."""
         with Server("--drain", 0) as server:
             body = json.dumps({"content": words(TEXT)})
             connections = [server.connect() for _ in range(40)]

@@ -105,7 +105,8 @@ class Metrics(common.TernTest):
         self.assertGreater(self.value("process_resident_memory_bytes"), 1 << 20)
 
     def test_memory_and_time_are_those_of_the_process(self):
-        """In bytes and seconds, beside what the system says of the process a moment later."""
+        """Memory and time are in bytes and seconds, and agree with the system's own figures for the process a moment
+        later."""
         pid = self.server.process.pid
         status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
         for series, key in (("process_resident_memory_bytes", "VmRSS"), ("tern_peak_resident_bytes", "VmHWM")):

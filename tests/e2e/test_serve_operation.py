@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern serve in the long run: its log, limits of keys, and what SIGHUP reads again."""
+"""Tests of tern serve in the long run: its log, limits of keys, and the files that SIGHUP reads again."""
 
 import contextlib
 import json
@@ -226,7 +226,7 @@ class Log(common.FolderTest):
                 suite.until(lambda: self.opened(server) == [str(self.path)])
 
     def opened(self, server):
-        """What a server has opened of the log, by descriptors."""
+        """Lists the descriptors of the log that a server has open."""
         folder = f"/proc/{server.process.pid}/fd"
         links = []
         for name in os.listdir(folder):

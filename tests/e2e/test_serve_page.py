@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page at / of tern serve: who gets it, its headers, its bytes. What it does in a browser is tested by hand
+"""The page at / of tern serve: who gets it, its headers, its bytes. Its work in a browser is tested by hand
 (tests/page)."""
 
 import re
@@ -108,7 +108,7 @@ def example_of(text):
 
 
 def pasted(lines, key=None):
-    """What a shell makes of them."""
+    """Runs the lines in a shell and returns the output."""
     if not shutil.which("curl"):
         raise unittest.SkipTest("curl is not here")
     if key:
@@ -163,7 +163,7 @@ class Text(common.TernTest):
 
 
 class Sources(common.FolderTest):
-    """What the policy asks for holds in the files: nothing of another host, no script or style in the page."""
+    """The files obey the policy: they load nothing from other hosts, and the page has no script or style in it."""
 
     def test_no_other_host_is_named(self):
         for path in files():

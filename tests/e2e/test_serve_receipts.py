@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receipts of a server's answers: others run them again, on other kernels, and find what was changed."""
+"""Receipts of a server's answers: others run them again, on other kernels, and find changes."""
 
 import concurrent.futures
 import copy
@@ -67,7 +67,7 @@ class Receipts(Served):
                 self.assert_good(found[0])
 
     def test_in_a_form(self):
-        """What the grammar was made of is recorded, and whoever repeats the answer masks by it."""
+        """The source of the grammar is recorded, and a replay masks by it."""
         schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
         wide = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
         for fields, kind in (({"response_format": wide}, "schema"), ({"response_format": {"type": "json_object"}}, "schema"),
@@ -129,7 +129,7 @@ class Receipts(Served):
         self.assert_refused(other, "output.ids[3]: recorded")
 
     def test_list_is_complete(self):
-        """Each field is derived, found by a replay, or on the page's list of what a signature alone holds."""
+        """Each field is derived, found by a replay, or on the page's list of fields that only a signature protects."""
         ask = lambda **fields: self.server.post("/v1/completions", receipt=True, **fields).json()["tern"]["receipt"]  # noqa: E731
         digits = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
         form = {"type": "json_schema", "json_schema": {"name": "x", "schema": digits}}

@@ -63,7 +63,7 @@ class ToolTest(Served):
         cls.addClassCleanup(cls.server.stop)
 
     def biased(self, begin=30, end=20):
-        """Of the token that begins a call and the one that ends a text."""
+        """Returns the biases of the token that begins a call and of the one that ends a text."""
         return {"logit_bias": {str(self.begin): begin, str(self.end): end}}
 
     def chat(self, messages=USER, **fields):
@@ -202,7 +202,7 @@ class Calls(ToolTest):
         self.assertEqual(together(calls), alone)
 
     def test_the_loop(self):
-        """What a client does: asks, calls, sends the result, and gets an answer."""
+        """Does a client's work: asks, calls, sends the result, and gets an answer."""
         first = self.choice(tool_choice="required", parallel_tool_calls=False)["message"]
         (one,) = first["tool_calls"]
         talk = USER + [first, result(one["id"], "It rains.")]
@@ -369,7 +369,7 @@ class Listed(ToolTest):
             self.assertEqual((shape(found["calls"]), found["content"]), (shape(choice["message"]["tool_calls"]), None))
 
     def test_auto(self):
-        """The control token begins a call, also where free text may stand; in free text it is none."""
+        """The control token begins a call, even where free text may stand; in free text it does not."""
         self.check(self.choice(parallel_tool_calls=False, max_tokens=400, **self.biased()))
         text = self.choice(logit_bias={str(self.begin): -100})
         self.assertNotIn("tool_calls", text["message"])
@@ -431,7 +431,7 @@ class Strict(ToolTest):
 
 
 class Without(Served):
-    """The small model's own template has no tools."""
+    """The small model's own template does not have tools."""
 
     def test_tools_are_refused(self):
         for path, fields in (("/v1/chat/completions", {"messages": USER, "tools": TOOLS}), ("/v1/responses", {"input": "x", "tools": FLAT})):

@@ -60,7 +60,7 @@ class Sessions(common.TernTest):
         self.assertEqual(again["reused_tokens"], again["prompt_tokens"] - 1)
 
     def test_sampling_looks_back(self):
-        """Penalties count what came from the file, the random numbers begin anew."""
+        """Penalties count the tokens that came from the file, but the random numbers begin anew."""
         sampling = ("--temp", 0.9, "--seed", 5, "--repeat-penalty", 1.6, "--frequency-penalty", 0.5)
         arguments = ("-p", f"{PROMPT} {PROMPT}", "-n", 24, *sampling)
         plain = self.run_small(*arguments)
@@ -79,7 +79,7 @@ class Sessions(common.TernTest):
         self.assertEqual(self.file.read_bytes(), before)
 
     def test_refusals(self):
-        """One line that says what is wrong; the file is left alone."""
+        """One line says what is wrong; the file is left alone."""
         cached = ("--prompt-cache", self.file)
         self.run_small("-p", PROMPT, "-n", 2, *cached)
         sound = self.file.read_bytes()

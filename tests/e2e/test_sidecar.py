@@ -129,7 +129,7 @@ class Sidecar(common.TernTest):
         self.assertIn(b"another model", result.stdout + result.stderr)
 
     def test_changed_while_open(self):
-        """They are part of what a receipt answers for."""
+        """A receipt answers for these files too."""
         self.write("--sparse", MATRIX)
         data = self.sidecar / DATA
         result = tern("verify-determinism", self.model)

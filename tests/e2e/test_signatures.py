@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed receipts: key files, good signatures, and what each of them is refused for."""
+"""Signed receipts: key files, good signatures, and the reasons for which each is refused."""
 
 import stat
 import tempfile
@@ -60,7 +60,7 @@ class Signing(WithReceipt):
                 self.assert_refused(changed, "is not a signature of this content", options=options)
 
     def test_sealed_anew(self):
-        """What no rule notices, a signature does."""
+        """A signature notices the changes that the rules do not."""
         changed = tools.change(self.signed, "timestamp", "2020-01-01T00:00:00Z")
         self.assert_refused(changed, "is not a signature of this content")
         unsigned = tools.drop(changed, ("signature",))

@@ -64,7 +64,7 @@ class Smollm2(common.TernTest):
         self.assertEqual(by_text, by_ids)
 
     def test_interrupt(self):
-        """Ctrl-C ends a generation cleanly, with what has been said so far."""
+        """Ctrl-C ends a generation cleanly and keeps the text so far."""
         arguments = ("run", "-m", self.model, "-p", "Once upon a time", "-n", 4000, "--ignore-eos")
         with subprocess.Popen(
             common.command(*arguments),

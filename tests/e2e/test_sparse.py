@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse layers: one hash with and without zeros, what is dropped and told, what is refused, dense files."""
+"""Sparse layers: one hash with and without zeros, blocks that are dropped and told, files that are refused, dense
+files."""
 
 import json
 import re
@@ -189,7 +190,8 @@ class Sparse(common.FolderTest):
         self.assertRegex(told, r"^sparse f32, \d+ of \d+ blocks$")
 
     def test_auto_by_the_table(self):
-        """Ternary blocks: some instruction set gains by 17 of 20 at most, whatever fewer bytes there would be."""
+        """For ternary blocks, some instruction set gains only up to 17 of 20 blocks, however few bytes a sparse file
+        has."""
         source = common.synth("bitnet-tiny", str(self.dir))
         for keep, count in (("82", 14), ("92", 0)):
             with self.subTest(keep=keep):
@@ -200,8 +202,8 @@ class Sparse(common.FolderTest):
                 self.assertTrue(all(t["bytes"] < t["bytes_before"] for t in forced))
 
     def test_dense_where_that_is_faster(self):
-        """Where all blocks are stored most instruction sets read dense rows, which are made at load; where
-        half of them are, none does. The bits are the same, from the cache of packed weights too."""
+        """Where all blocks are stored, most instruction sets read dense rows, which are made at load; where half of the
+        blocks are stored, none of them does. The bits are the same, from the cache of packed weights too."""
 
         def kernels(path, isa):
             return tern_json("inspect", path, "--isa", isa)["kernels"]
@@ -294,7 +296,7 @@ class Sparse(common.FolderTest):
                 entry = made.tensor(MATRIX)
 
     def test_blocks_begin_at_multiples_of_64(self):
-        """In the file that the list names; a writer's own do."""
+        """Blocks begin there in the file that the list names; so do those of a writer's own file."""
         made = self.convert(self.floats, "--sparse", "ffn_down")
         for entry in made.list["tensors"]:
             self.assertEqual(entry["file_data_offset"] % 64, 0, entry["name"])

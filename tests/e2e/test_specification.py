@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command lines, variables, files and keys of the specification, used as it writes them.
 
-tests/spec/specification.toml is the list. Its lines run in a folder that holds what the source tree holds
-after `make`: scripts, models, pages, and build/ with the program that is tested. So `make` has nothing to
-build: a `cmake` in front of the real one only writes down what it was asked for.
+tests/spec/specification.toml is the list. Its lines run in a folder with the files of the source tree after `make`:
+scripts, models, pages, and build/ with the program that is tested. So `make` has nothing to build: a `cmake` in front
+of the real one only writes down its arguments.
 """
 
 import json
@@ -28,7 +28,7 @@ LIST = tomllib.loads((ROOT / "tests" / "spec" / "specification.toml").read_text(
 COPIED = ("scripts", "tools", "Makefile", "ci")  # they look for build/ where they lie
 LINKED = ("models", "benchmarks", "docs", "tests", ".github")
 KINDS = {"<number>": (int, float), "<text>": str}
-NOT = 'not() { ! "$@"; }\n'  # a plain `!` ends no script, whatever comes of it
+NOT = 'not() { ! "$@"; }\n'  # a plain `!` does not end a script, whatever its command returns
 ASK = """
 import http.client, sys, time
 while True:
@@ -138,7 +138,7 @@ class Specification(common.FolderTest):
         return kept | {"PATH": path, "PORT": str(free_port())}
 
     def run_lines(self, lines):
-        """In a group of its own: whatever the lines have left behind ends with them."""
+        """Runs them in a process group of its own, so that processes which the lines leave behind end with them."""
         process = subprocess.Popen(["sh", "-euc", NOT + lines], cwd=self.dir, env=self.environment(), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         try:
@@ -175,7 +175,7 @@ class Specification(common.FolderTest):
             self.assertTrue((self.dir / name).exists(), f"{name} is not there: {said}")
 
     def check_runs(self, needs):
-        """In their order: later lines use what earlier ones have made."""
+        """Lines run in their order: later ones use the files of earlier ones."""
         entries = [entry for entry in LIST["run"] if entry.get("needs") == needs]
         self.assertTrue(entries)
         for entry in entries:
@@ -219,7 +219,7 @@ class Specification(common.FolderTest):
     # ---- names that are others ----
 
     def problems_of_place(self, text, headers, kernels):
-        """What the other cell of a line names, and is not there."""
+        """Yields the names in the other cell of a line that do not exist."""
         for word in in_code(text):
             bare = word.partition("(")[0]
             if re.fullmatch(r"(tern|ie)_\w+", bare) and not re.search(rf"\b{bare}\b", headers) and bare not in kernels:
@@ -234,7 +234,7 @@ class Specification(common.FolderTest):
             yield from (t for t in in_code(tests) if not re.search(rf"\b{t}\b", (ROOT / file).read_text()))
 
     def test_names_that_are_others(self):
-        """Each has its line in docs/names.md, and what that line names is there."""
+        """Each name has its line in docs/names.md, and the names in that line exist."""
         lines = list(table_rows((ROOT / "docs" / "names.md").read_text()))
         headers = "\n".join(path.read_text() for path in (ROOT / "include").rglob("*.h")) + tern_text("help", "environment")
         kernels = {row["name"] for row in json.loads(tern_text("kernels", "--json"))}
@@ -250,7 +250,7 @@ class Specification(common.FolderTest):
     # ---- the list ----
 
     def test_every_name_is_in_an_entry(self):
-        """A name of a row stands in an entry of that row, in its lines or in what it shows."""
+        """A name of a row stands in an entry of that row, in its lines or in its output."""
         entries = [entry for kind in ("run", "header", "keys", "elsewhere") for entry in LIST[kind]]
         shown = {}
         for entry in entries:

@@ -189,7 +189,7 @@ class SplitModels(common.TernTest):
         suite.until(remembered)
 
     def test_packed_weights_belong_to_every_part(self):
-        """What is remembered of files that have not been touched for a while holds for all of them."""
+        """The cache remembers files that nobody has touched for a while; this must hold for every part of the model."""
         copies = []
         for number in range(3):
             copies.append([Path(shutil.copy(path, self.dir / f"of{number}-{path.name}")) for path in self.write(cut(self.file, 3))])

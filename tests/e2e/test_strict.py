@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--strict: nothing stands in for what was asked for, and what would is named before anything runs."""
+"""--strict: nothing stands in for the thing that was asked for, and a stand-in is named before anything runs."""
 
 import json
 import resource
@@ -47,7 +47,7 @@ class Strict(common.TernTest):
         return path
 
     def test_sound(self):
-        """On every instruction set, in every layout; the variable does the same."""
+        """The model runs on every instruction set, in every layout; the variable does the same."""
         for isa in common.runnable_isas():
             for layout in weights.TERNARY_LAYOUTS:
                 result = self.run_strictly(self.model, "--isa", isa, "--layout", layout)
@@ -114,7 +114,7 @@ class Strict(common.TernTest):
         self.assert_one_line_error(result, contains=["strict", "neither merges nor scores"])
 
     def test_always_refused(self):
-        """What is an error in any mode: a set that is not here, unknown scaling of positions."""
+        """These are errors in any mode: an instruction set that is not here, unknown scaling of positions."""
         missing = "neon" if "sse41" in common.runnable_isas() else "avx512"
         for isa in (missing, "mmx"):
             self.assertEqual(self.run_strictly(self.model, "--isa", isa).returncode, 2)
@@ -130,7 +130,7 @@ class Strict(common.TernTest):
             self.assert_one_line_error(result, contains=["rope scaling 'dynamic'"])
 
     def test_bytes_of_no_tensor(self):
-        """What lies between tensors and at the end fills up to the next one, or is somebody's: not strictly left out."""
+        """Bytes between tensors and at the end are padding, or belong to somebody: strict mode refuses the latter."""
         for name in ("token_embd.weight", None):
             for more in (0, 32, 64, 245760):
                 file = gguf_edit.read(self.model)

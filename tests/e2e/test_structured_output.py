@@ -108,7 +108,7 @@ class Structured(unittest.TestCase):
             self.assertEqual((cut.returncode, json.loads(cut.stdout)["whole"]), (1, False))
 
     def test_prompt_cache(self):
-        """What a session file knows of the prompt is not computed again, in a form too."""
+        """The part of the prompt that a session file has is not computed again, even in a form."""
         args = ("--grammar", self.grammar, "-p", "A person, who", "--prompt-cache", Path(self.folder.name) / "session")
         first, again = self.run_line(*args), self.run_line(*args)
         self.assertEqual((first["tokens"], first["digest"]), (again["tokens"], again["digest"]))

@@ -18,7 +18,7 @@ from unittest import mock
 import common
 from serving import JSON, Server, together
 
-# Of programs that would take minutes: the functions that run.
+# These functions of long programs run; all of them would take minutes.
 ONLY = {
     "engine": "test_threads",
     "engine_cancel": "test_at_any_time",
@@ -56,7 +56,7 @@ def run(command, **options):
 
 
 def why_not():
-    """None where a race is found as it must be; else what is missing."""
+    """Returns None where a race is found as it must be, else what is missing."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "race.c"), Path(folder, "race")
         source.write_text(RACE)

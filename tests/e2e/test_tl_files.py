@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models whose matrices are TL1 or TL2, the tiled files of table-lookup kernels: the logits of the
-same weights in I2_S, whatever the tiles; what tiles cannot be is refused in one line."""
+same weights in I2_S, whatever the tiles; impossible tiles are refused in one line."""
 
 import json
 import struct
@@ -35,7 +35,7 @@ def tl1_bytes(codes, rows, cols, tiles):
 
 
 def tl2_bytes(codes, rows, cols, tiles):
-    """The three sections, without what lies between them and the scale."""
+    """Returns the three sections, without the bytes between them and the scale."""
     tall, wide = tiles
     three = cols // wide * wide
     triples, pairs = bytearray(rows * three // 6), bytearray(rows * (cols - three) // 4)
@@ -120,7 +120,7 @@ class TlFiles(common.FolderTest):
         self.assertEqual(self.logits(path, "--tl-tiles", "32x32"), self.logits(odd))
 
     def test_bytes(self):
-        """What quantize writes, byte for byte, and back."""
+        """quantize writes these bytes exactly, and reads them back."""
         before = gguf_edit.read(self.model)
         codes, scale = codes_of(before.tensor(MATRIX)), before.tensor(MATRIX).data[8192:8196]
         for kind, number, made in (
@@ -178,7 +178,7 @@ class TlFiles(common.FolderTest):
             self.refused(tl1, "--tl-tiles", tiles, words=[tl1.name, *shape, "TL1"])
         for tiles in ("48x96", "32x100", "32x24", "32x2147483647"):
             self.refused(tl2, "--tl-tiles", tiles, words=[tl2.name, *shape, "TL2"])
-        # The sections begin elsewhere: what is found there is no weights.
+        # The sections begin elsewhere: the bytes found there are not weights.
         self.refused(tl2, "--tl-tiles", "32x480", words=[tl2.name, "blk.0.attn_q.weight"])
 
     def test_no_tiles(self):
@@ -261,7 +261,7 @@ class TlFiles(common.FolderTest):
 
 
 def refused_inspection(path):
-    """What inspect says of a file that does not run."""
+    """Returns the message of inspect about a file that does not run."""
     result = tern("inspect", path, "--json")
     assert result.returncode == 1, result.stderr
     return json.loads(result.stdout)

@@ -30,7 +30,7 @@ class Parity(common.TernTest):
             raise unittest.SkipTest(f"{cls.tool} was not built")
 
     def test_vocabularies(self):
-        """The small model's, what get-model has, and a folder of tokenizer.json files."""
+        """Vocabularies are the small model's, those that get-model has, and a folder of tokenizer.json files."""
         with tempfile.TemporaryDirectory() as folder:
             source = os.environ.get("TERN_TEST_TOKENIZERS")
             names = ["smollm2", "mistral-vocabulary", "llama3-vocabulary"]
@@ -77,7 +77,7 @@ class Parity(common.TernTest):
                     self.assertEqual((wrong, lost), (0, 0))
 
     def test_every_character(self):
-        """What BERT takes each character for: nothing, a space, punctuation or a part of a word."""
+        """Every character belongs to the same class as in BERT: nothing, a space, punctuation or a part of a word."""
         import trained
         import vocabularies
 

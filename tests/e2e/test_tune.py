@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels chosen by measurement: tern tune, what is kept, and one answer whatever was chosen."""
+"""Kernels chosen by measurement: tern tune, the results that are kept, and one answer whatever was chosen."""
 
 import json
 import os
@@ -97,13 +97,13 @@ class Tune(common.FolderTest):
             self.assertIn(kernel, result["kernels"])
 
     def shown(self, *options, env=None):
-        """What tern kernels says of the model: choices by format, rows and columns."""
+        """Returns the part of tern kernels about the model: choices by format, rows and columns."""
         words = ("kernels", "-m", self.model, "--cache", self.cache, *options)
         said = tern_json(*words, env=TUNED | (env or {}))
         return {(k["format"], k["rows"], k["cols"]): k for k in said["matrices"]}
 
     def test_shown(self):
-        """tern kernels -m says what was measured, for that number of threads, and what was not."""
+        """tern kernels -m says which kernels were measured for that number of threads, and which were not."""
         words = ("tune", "-m", self.model, "--threads", 2, "--cache", self.cache)
         tuned = {
             (c["format"], c["rows"], c["cols"]): c
@@ -144,7 +144,7 @@ class Tune(common.FolderTest):
         self.assertIn("i2_s", text)
 
     def test_first_load(self):
-        """A run measures what is not known after its answer, and keeps it for the next one."""
+        """A run measures missing entries after its answer, and keeps them for the next run."""
         self.assertEqual(self.run_model("--cache", self.cache)["choice"], "table")
         before = None
         for _ in range(20):  # on a busy machine the time for it is over before all is measured
@@ -289,7 +289,7 @@ class Tune(common.FolderTest):
         self.assertEqual(result.stdout, b"")
 
     def test_no_folder(self):
-        """Without a home nothing is kept; a run does not mind, tune does."""
+        """Without a home directory nothing is kept; a run ignores that, tune does not."""
         nowhere = {"HOME": "", "XDG_CACHE_HOME": ""}
         self.assertEqual(self.run_model(env=nowhere)["choice"], "table")
         result = tern("tune", "-m", self.model, "--threads", 1, env=nowhere)
@@ -299,7 +299,7 @@ class Tune(common.FolderTest):
         self.assertEqual(len(os.listdir(self.mine / ".cache" / "tern")), 1)
 
     def test_receipt(self):
-        """A receipt of a tuned run says so, and is replayed by whatever is chosen elsewhere."""
+        """A receipt of a tuned run says so, and a machine with other choices replays it."""
         receipt = self.mine / "receipt.json"
         small = common.small_model()
         words = ("run", "-m", small, "-p", "1+1=", "-n", 3, "--cache", self.cache)

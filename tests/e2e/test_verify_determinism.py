@@ -40,7 +40,7 @@ class Verify(common.TernTest):
             self.assertEqual(len(hashes), 3)
 
     def test_how_tokens_are_fed(self):
-        """By what the sessions did: other threads, calls and batches, and another sequence beside them."""
+        """The sessions fed tokens in other ways: other threads, calls and batches, and another sequence beside them."""
         said = tern("verify-determinism", "--isa", "scalar", "--verbose").stderr.decode()
         row = r"(?m)^  (\d+) threads, (\d+) passes, (\d+) tokens a call, batches of (\d+)(?:, beside (\d+) tokens of another sequence)?$"
         ways = [tuple(int(n or 0) for n in found) for found in re.findall(row, said)]
@@ -57,7 +57,7 @@ class Verify(common.TernTest):
         self.assertEqual(sum(way[4] > 0 for way in first), 2)
 
     def test_schedules(self):
-        """Numbers begin with the seed, and what ran is the same each time."""
+        """Numbers begin with the seed, and the same sequences run each time."""
         with tempfile.TemporaryDirectory() as folder:
             model = common.synth("qwen3-tiny", folder)
             options = ("verify-determinism", "-m", model, "--schedules")

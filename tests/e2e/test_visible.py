@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing that a file or a model says steers the terminal of who reads it; a pipe gets the bytes."""
+"""A text from a file or a model cannot steer the reader's terminal; a pipe gets the bytes."""
 
 import json
 import unittest
@@ -61,7 +61,7 @@ class Visible(FolderTest):
         self.assertEqual(text.replace("\r\n", "\n"), "?\n")
 
     def test_pipe(self):
-        """What is generated is exact; lines for people are not."""
+        """Generated text is exact; lines for people are not."""
         self.assertEqual(tern_text(*self.speaks), "\x1b\x1b\x1b\n")
         self.assertEqual(tern(*self.tokens).stdout, b"\x1b\n")
         self.assertEqual(steering(tern_text("inspect", self.model)), [])

@@ -20,7 +20,7 @@ def boolean(value):
 
 
 def rows_of_the_page():
-    """(keys, what they run with) of the table of keys."""
+    """Yields (keys, values they run with) of the table of keys."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("| key, after"))
     for line in lines[start + 2 :]:
@@ -30,7 +30,7 @@ def rows_of_the_page():
         yield [name.strip("`| ") for name in names.split(", ")], kind
 
 
-# What a key of each kind may be, and what is refused; the context of the model is 64.
+# The values that a key of each kind may have, and those that are refused; the context of the model is 64.
 VALUES = {
     "anything": ([u32(3), f32(0.5), i32s([1, 2])], []),
     "0": ([u32(0), f32(0.0), boolean(0)], [u32(2), f32(0.25), f32(math.nan), string("0"), i32s([0])]),
@@ -64,7 +64,7 @@ class WholeModels(common.TernTest):
         return tern("logits", "-m", self.path, "--tokens", "1,2,3", "--sha256", *options)
 
     def refused(self, file, *words):
-        """In both modes, in one line."""
+        """The model is refused in both modes, in one line."""
         for options in ((), ("--strict",)):
             result = self.logits(file, *options)
             self.assert_one_line_error(result, contains=["edited.gguf", *words])
@@ -79,7 +79,7 @@ class WholeModels(common.TernTest):
     # ---- keys ----
 
     def test_every_key(self):
-        """As docs/strict.md has it: what a key may be changes nothing, what it may not is refused."""
+        """Keys behave as docs/strict.md says: allowed values change nothing, others are refused."""
         seen = 0
         for names, kind in rows_of_the_page():
             if kind == "read and checked":
@@ -144,7 +144,7 @@ class WholeModels(common.TernTest):
                 self.refused(file, *words)
 
     def test_windows(self):
-        """What a file may say of windowed layers, and what it may not."""
+        """Tests the windowed layers that a file may describe, and those that it may not."""
         for changes, words in (
             ({"attention.sliding_window": u32(0)}, ["attention.sliding_window is 0"]),
             ({"attention.sliding_window": None}, ["attention.sliding_window", "missing"]),
@@ -268,7 +268,7 @@ class WholeModels(common.TernTest):
             self.assertIn(f"for up to {min(original, 512)} positions", tern_text("inspect", self.path))
 
     def test_input_norms(self):
-        """A file has all norms before matrices, of the widths of what these read, or none."""
+        """A file has all norms before matrices, each of the width that its matrix reads, or it has none of them."""
         names = [f"attn_{x}" for x in ("q", "k", "v", "output")] + [f"ffn_{x}" for x in ("gate", "up", "down")]
         for preset in ("bitnet-embedding-tiny", "bitnet-embedding-gemma-tiny"):
             for name in (f"blk.1.{n}_norm_in.weight" for n in names):
@@ -326,7 +326,7 @@ class WholeModels(common.TernTest):
                 self.refused(file, *words)
 
     def test_expert_tensors(self):
-        """Tensors of experts that are missing, have another shape, or hold numbers that are none."""
+        """Tensors of experts are missing, have another shape, or hold numbers that are not finite."""
 
         def broken(name, change, preset="olmoe-tiny"):
             file = self.fresh(preset)
@@ -358,7 +358,7 @@ class WholeModels(common.TernTest):
         self.refused(file, "does not use tensor blk.0.ffn_gate.weight")
 
     def test_cut_gates(self):
-        """Where Maple's gates are cut: one number for all layers, or none."""
+        """Maple's gates are cut at one number for all layers, or not at all."""
         file = self.fresh("maple-tiny")
         before = self.logits(file).stdout
 
@@ -373,7 +373,7 @@ class WholeModels(common.TernTest):
             self.refused(file, "maple.swiglu_clamp_exp")
 
     def test_other_graphs(self):
-        """What tern does not do is named: by the architecture, or by the tensors of a known one."""
+        """Parts that tern does not support are named: by the architecture, or by the tensors of a known one."""
         for name, words in (
             ("qwen35", ["gated delta nets"]),
             ("mamba2", ["state spaces"]),
@@ -478,7 +478,7 @@ class WholeModels(common.TernTest):
             self.refused(file, "blk.1.", "is of block 1", "block_count is 1")
 
     def test_fewer_blocks_in_parts(self):
-        """Also where the blocks that are left over lie in another file."""
+        """The remaining blocks are named even where they lie in another file."""
         whole = self.fresh()
         whole["llama.block_count"] = u32(1)
         first = [t for t in whole.tensors if not t.name.startswith("blk.1.")]
@@ -493,7 +493,7 @@ class WholeModels(common.TernTest):
         self.assert_one_line_error(result, contains=["blk.1.", "block_count is 1"])
 
     def test_tensors(self):
-        """Tensors of the graph that it has no place for."""
+        """Tensors that have no place in the graph are named."""
         for name in (
             "output.bias",
             "output_norm.bias",

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A build without GnuTLS and libcurl: CMake says what is left out, and so does the program.
-
-The objects that know of these libraries are compiled again without them and linked with the rest of the build.
-"""
+"""A build without GnuTLS and libcurl: CMake says which parts are left out, and so does the program. The objects that
+know of these libraries are compiled again without them and linked with the rest of the build."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small model with a chat template that has tools, a token that begins a call, so that biases can ask for one,
-and room for what templates say of tools."""
+and room for the text that templates write about tools."""
 
 import struct
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bochs-run prepares once and keeps: the guest's kernel, and the cache that it lies in."""
+"""bochs-run prepares these once and keeps them: the guest's kernel, and the cache that it lies in."""
 
 import hashlib
 import json
@@ -120,7 +120,7 @@ def lz4_length(source, at, length):
 
 
 def lz4_block(source, out):
-    """Appends what one LZ4 block, SOURCE, stands for to OUT."""
+    """Appends the bytes that one LZ4 block, SOURCE, stands for to OUT."""
     at, end = 0, len(source)
     while at < end:
         token = source[at]
@@ -135,7 +135,7 @@ def lz4_block(source, out):
         start = len(out) - distance
         if distance >= match:
             out += out[start:start + match]
-        else:  # the match runs into what it makes: a repeated pattern
+        else:  # the match runs into its own output: a repeated pattern
             out += (bytes(out[start:]) * (match // distance + 1))[:match]
 
 

@@ -2,8 +2,8 @@
 """Runs the program under the shim (tests/faults/shim.h) and judges what it did.
 
 A case is a command line, whether it writes a file, and how its output is compared. It is first run
-undisturbed; that run gives the places where the program asks the system for something, and what the
-program answers when nothing fails.
+undisturbed; that run gives the places where the program asks the system for something, and the program's answer when
+nothing fails.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import suite  # noqa: E402
 SMALL_MODEL = ROOT / "models" / "tern-small.gguf"
 OLD = b"what stood here before\n"
 ALLOC, SYSTEM = 0, 1
-# Keys of what is measured, or belongs to the moment.
+# Keys of measured values, and of those that belong to the moment.
 TIMED = re.compile(r"tps|_ms|seconds|gbs|rss|fraction|spread|percent|watt|joule|time|available|nodes_online", re.I)
 
 
@@ -74,7 +74,7 @@ class Outcome:
     status: int
     stdout: bytes
     stderr: str
-    file: bytes  # None: there is none
+    file: bytes  # None: the command writes none
     beside: bool  # the second file is there
     litter: list  # files that should not be there
     report: Report
@@ -85,7 +85,7 @@ class Case:
     name: str
     arguments: list  # OUT, MODEL and names of inputs stand for paths; OUT in stdin too
     stdin: bytes = b""
-    compare: str = "bytes"  # "json": without what is measured; "none"
+    compare: str = "bytes"  # "json": without measured values; "none"
     compare_file: str = "bytes"  # "none": it holds times
     status: int = 0  # of an undisturbed run
     program: Path = None  # else the tern program
@@ -93,7 +93,7 @@ class Case:
     old: bool = True  # the file that is written was there before
     momentary: bool = False  # some of its text belongs to the moment
     keeps: bool = False  # it loads libraries, whose loader keeps messages until the end
-    goes_on: bool = False  # behind what failed: other answers follow
+    goes_on: bool = False  # other answers follow the one that failed
     complaints: int = 1  # lines at most, where one thing after the other fails
     terminal: bool = False  # stdin is typed there, standard error holds prompts and remarks too
     beside: str = ""  # a second file, out and this
@@ -109,7 +109,7 @@ class Case:
         return "OUT" in self.arguments or b"OUT" in self.stdin
 
 
-# What files of /proc and /sys tell; without them less is said.
+# Files of /proc and /sys that describe the machine; without them less is said.
 MOMENTARY = (b"available here and now", b"nodes (online")
 
 
@@ -137,7 +137,7 @@ def same_output(case, outcome, good):
 
 
 def strip(value):
-    """Without the values that are measured; their keys stay."""
+    """Returns the document without its measured values; their keys stay."""
     if isinstance(value, dict):
         return {k: "measured" if TIMED.search(k) else strip(v) for k, v in value.items()}
     return [strip(v) for v in value] if isinstance(value, list) else value
@@ -210,7 +210,7 @@ class Faults:
 
 
 class Input:
-    """Arguments of subprocess.run for what the program reads: from a pipe, or typed beforehand."""
+    """Arguments of subprocess.run for the program's input: from a pipe, or typed beforehand."""
 
     def __init__(self, text, terminal):
         self.text, self.terminal = text, terminal
@@ -261,10 +261,10 @@ def asked_by(place, *libraries):
 
 def theirs(place):
     """
-    Whether a library itself asked, which tern cannot mend. cpuinfo: where it finds no memory or no
+    Says whether a library itself made the call, which tern cannot mend. cpuinfo: where it finds no memory or no
     file it prints a line of its own and keeps what it had, and it crashes where a file of /sys can
-    be opened once and not a second time. The line editor takes memory for granted: without it it
-    crashes, or ends the program with a line of its own.
+    be opened once and not a second time. The line editor takes memory for granted: without memory it crashes, or ends
+    the program with a line of its own.
     """
     return asked_by(place, "libcpuinfo") or edits(place)
 
@@ -275,10 +275,10 @@ def edits(place):
 
 def kept_by_libraries(place):
     """
-    Buffers of streams and the time zone (three functions of the C library deep), stacks of ended
-    threads, what PCRE2 keeps mapped for the code of the next pattern, and what OpenSSL, which
-    libcurl begins by itself, had read of its settings when it found no more memory. And what the loader and the
-    libraries that it begins keep.
+    Says whether libraries keep the memory: buffers of streams and the time zone (three functions of the C library
+    deep), stacks of ended threads, the pages that PCRE2 keeps mapped for the code of the next pattern, and the settings
+    that OpenSSL, which libcurl starts by itself, had read when it found no more memory. The loader and the libraries
+    that it starts keep some memory as well.
     """
     if asked_by(place, "libcrypto"):
         return True
@@ -294,7 +294,7 @@ def own_lines(text):
 
 
 def spoken(text):
-    """What is said on a terminal in lines of their own, without prompts and remarks."""
+    """Returns the lines that stand alone on a terminal, without prompts and remarks."""
     return "".join(line + "\n" for line in text.splitlines() if line.startswith("tern: "))
 
 
@@ -309,7 +309,7 @@ def one_line(text):
 
 
 def judge_file(case, outcome, good):
-    """What is wrong with the file that the command writes, if anything."""
+    """Says what is wrong with the file that the command writes, if anything."""
     if outcome.litter:
         return f"left behind: {outcome.litter}"
     if not case.writes():
@@ -328,7 +328,7 @@ def judge_file(case, outcome, good):
 
 
 def judge(case, outcome, good, place, persistent):
-    """Why a run in which a call failed is not acceptable; None when it is."""
+    """Returns the reason why a run in which a call failed is not acceptable; None when it is."""
     if case.terminal:
         outcome.stderr = spoken(outcome.stderr)
     if outcome.status == -signal.SIGSEGV and theirs(place) and place.kind == SYSTEM:
@@ -337,7 +337,7 @@ def judge(case, outcome, good, place, persistent):
     if ends and (edits(place) or (case.terminal and persistent and place.kind == ALLOC)):
         return None
     if outcome.status == 127 and "memory for thread-local data" in outcome.stderr:
-        return None  # the C library's own end: a thread first meets a library that was loaded late, and none is left
+        return None  # the C library ends it: a thread first meets a library loaded late, and no memory is left
     if outcome.status < 0:
         return f"died: {signal.Signals(-outcome.status).name}"
     wrong = judge_file(case, outcome, good)

@@ -60,11 +60,11 @@ def cases(programs):
         Case("logits", ["logits", "-p", TEXT, "--threads", "1", "--all", "--sha256", "--force", "--output", "OUT"]),
         Case("synth", ["synth", "--preset", "llama-tiny-q4_0", "OUT", "--force"]),
         Case("kernels-json", ["kernels", "--json"], compare="json", keeps=True, environment=NO_CUDA),
-        # Without cpuinfo the processor has no name, without memory the reason of no CUDA is another.
+        # Without cpuinfo the processor has no name; without memory the reason for missing CUDA is another.
         Case("kernels", ["kernels"], compare="none", keeps=True, environment=NO_CUDA),
         Case("kernels-model", ["kernels", "-m", str(common.SMALL_MODEL)], slow=True),
         Case("usage", ["run", "--nonsense"], status=2),
-        # Where the answer cannot be printed it ends there, and so does what is saved of it.
+        # Where the answer cannot be printed it ends there, and so does the saved part of it.
         Case("cache", [*run, "--prompt-cache", "OUT"], slow=True, old=False, whole=SESSION),
         Case("receipt", [*run, "--receipt", "OUT", "--force"], slow=True, compare_file="none", whole=RECEIPT, complaints=RECEIPT_TESTS),
         Case("quantize", ["quantize", "TINY", "OUT", "--type", "q8_0", "--force"], slow=True),
@@ -113,9 +113,9 @@ def cases(programs):
 def tuned_cases():
     """Kernels are chosen by measuring: at the load, and when an answer is out."""
     return [
-        # Without a folder, so that each one measures, and may choose, and check, other kernels.
+        # There is no folder, so each run measures, and may choose and check other kernels.
         Case("logits-tuned", ["logits", "-p", TEXT, "--threads", "2", "--sha256"], environment={"TERN_NO_TUNE": "0"}, slow=True, compare_file="none"),
-        # Into an empty folder, so that each one measures when its answer is out.
+        # The folder is empty, so each run measures when its answer is out.
         Case("run-tuned-later", ["run", "-p", TEXT, "-n", "4", "--threads", "1"], slow=True, compare_file="none", history="cache/tuning-*", environment={"TERN_NO_TUNE": "0", "TERN_CACHE_DIR": "FOLDER/cache"}),
     ]
 
@@ -137,7 +137,7 @@ def sparse_cases():
 
 
 def asking_cases():
-    """Of a server that is not disturbed itself."""
+    """Cases of clients that ask a server which is not disturbed itself."""
     ask = ["--server", "SERVER", "-n", "4"]
     shown = {"slow": True, "environment": {"TERN_API_KEY": SHOWN_KEY}}
     return [
@@ -229,7 +229,7 @@ class Sweep:
             self.hit.add(place.hash)  # it crashed there, which is known
         problem = common.judge(self.case, outcome, self.good, place, at.endswith("+"))
         stack = self.symbols.stack(place)
-        # Where a file without a name cannot be had, one with a temporary name is made.
+        # Where the system cannot make a file without a name, one with a temporary name is made.
         written = "< tern_out_file_write" in stack or "< tern_out_file_commit" in stack
         written = written and "< tern_tune_save" not in stack  # kept for a later start, which does without
         if not problem and written and outcome.status == self.case.status and place.kind == common.SYSTEM:
@@ -242,10 +242,10 @@ class Sweep:
 
     def catch(self, place):
         """
-        Whether a place that was missed can be accounted for. What is measured comes out shorter or
-        longer from run to run, and with it the memory for its digits: another event has the place's
-        number then, or none. So the place itself is asked for, until a run comes by it; where
-        figures are printed it may never come back.
+        Says whether a place that was missed can be accounted for. Measured figures come out shorter or longer from run
+        to run, and with them the memory for their digits: then another event has the place's number, or no event has
+        it. So the run is told the place itself, until a run comes by it; where figures are printed it may never come
+        back.
         """
         for _ in range(TRIES):
             problem = self.one((place, f"place={place.hash}"))
@@ -274,7 +274,7 @@ class Sweep:
 
 
 def prepare(faults):
-    """What the cases read."""
+    """Makes the files that the cases read."""
     made = faults.inputs
     faults.tern_does("synth", "--preset", "llama-tiny-q4_0", made["TINY"])
     faults.tern_does("synth", "--preset", "gemma3-tiny", made["WINDOWS"])
@@ -296,7 +296,7 @@ def prepare(faults):
 
 
 def make_certificate(made):
-    """Where there is no openssl the case is left out."""
+    """Where openssl is missing the case is left out."""
     openssl = shutil.which("openssl")
     request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost"]
     if openssl:

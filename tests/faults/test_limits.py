@@ -158,7 +158,7 @@ class Limits(unittest.TestCase):
                 self.assertEqual(result.returncode, 1 if fd == 1 else 0, result.stderr)
 
     def test_closed_input_is_no_file(self):
-        """The first file that is opened does not become standard input, nor what is asked of it."""
+        """The first file that is opened does not become standard input, nor is it read as the question."""
         for command in ("chat", "run", "tokenize", "run -f -", "run --prompts-file -"):
             with self.subTest(command=command):
                 line = f'exec <&-; exec "$0" {command}'
@@ -185,7 +185,7 @@ class Disks(unittest.TestCase):
     )
 
     def written(self, arguments, limits=None):
-        """The result, and what is in the folder afterwards."""
+        """Returns the result, and the files in the folder afterwards."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "out"
             out.write_bytes(OLD)

@@ -44,7 +44,7 @@ def first_events(case):
 
 
 def largest_file(process, folder):
-    """Bytes of what a process writes in a folder, whether it has a name or not."""
+    """Returns the size of the largest file that a process writes in a folder, with or without a name."""
     sizes = [0]
     for link in Path(f"/proc/{process}/fd").iterdir():
         try:
@@ -245,7 +245,8 @@ class Serving(unittest.TestCase):
         return client
 
     def test_faults_are_blocked_in_no_thread(self):
-        """Not in those of the libraries either, and not when the program is started with all signals blocked."""
+        """Threads of the libraries do not block them either, not even when the program is started with all signals
+        blocked."""
         for options in ((), ("--self-audit", "--access-log", "--threads", "3")):
             server = self.serve(*options, preexec_fn=block_all)
             self.ask(prompt=TEXT, max_tokens=1).recv(1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders as transformers saves them, converted by tern: what it computes beside what transformers computes.
+"""Folders as transformers saves them, converted by tern: its results beside those of transformers.
 
     check.py --tern build/tern --tool build/tests/tokenize_tool [--texts 2000] [--seed 1] [--keep FOLDER] [FAMILY ...]
 
@@ -97,11 +97,11 @@ class Folder:
             config["quantization_config"] = settings["bitnet"]
         config.update(change)
         (self.path / "config.json").write_text(json.dumps(config, indent=2))
-        if change:  # how transformers reads what was changed by hand
+        if change:  # transformers reads a changed folder in this way
             self.model = families.read(self.name, self.path)
         self.said = run(self.tern, "convert", self.path, self.file, "--force")
 
-    # ---- what is compared; each returns what is wrong, or "" ----
+    # ---- comparisons; each returns what is wrong, or "" ----
 
     def check_ids(self, tool, n, seed):
         specials = [x for x in self.tokenizer.get_added_vocab() if x.strip()]

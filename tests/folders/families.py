@@ -64,7 +64,7 @@ ENCODERS = ("Bert", "XLMRoberta")
 
 
 def config_of(name, size, specials):
-    """A configuration of the family, or None where this version of transformers has no such class."""
+    """Returns a configuration of the family, or None where this version of transformers has no such class."""
     kind, _, settings, _ = FAMILIES[name]
     settings = SHAPE | {"vocab_size": size} | specials | settings
     rope = settings.pop("rope", None)
@@ -92,7 +92,7 @@ def read(name, path):
 
 
 def with_ternary(model, settings):
-    """The same model with BitNet's layers, which make weights and activations what they are when the model runs."""
+    """Returns the same model with BitNet's layers, which round weights and activations when the model runs."""
     asked = TERNARY(**{k: v for k, v in settings.items() if k != "quant_method"})
     weights = model.state_dict()
     model = bitnet.replace_with_bitnet_linear(model, modules_to_not_convert=["lm_head"], quantization_config=asked)

@@ -63,9 +63,8 @@ def pieces_of_text():
 
 
 def text_level(scheme, specials=(), normalizer=None):
-    """
-    SentencePiece's kind. scheme "legacy" is that of Llama 2's tokenizer.json, the others are Metaspace's: "first",
-    "always", "never"; "gemma" marks spaces and splits before them.
+    """Makes a tokenizer of SentencePiece's kind. scheme "legacy" is that of Llama 2's tokenizer.json, the others are
+    Metaspace's: "first", "always", "never"; "gemma" marks spaces and splits before them.
     """
     vocabulary, merges = pieces_of_text()
     t = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -101,7 +100,8 @@ def words():
 
 
 def unigram():
-    """XLM-R's: a mask that swallows the space before it, and normal forms that GGUF has no key for."""
+    """Makes a tokenizer like XLM-R's: a mask that swallows the space before it, and normal forms for which GGUF has no
+    key."""
     t = Tokenizer(models.Unigram())
     t.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
