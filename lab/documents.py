@@ -99,7 +99,7 @@ def is_of_figures(document: dict) -> bool:
 
 
 def nulls(value, path: str = ""):
-    """Returns the paths of all nulls, as schemas name fields: a.b[].c."""
+    """Yields the paths of all nulls, as schemas name fields: a.b[].c."""
     if value is None:
         yield path
     elif isinstance(value, dict):

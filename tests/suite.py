@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test in Python shares: the environment that it sees, its functions as lines that tests/summary.py
+"""Code that every test in Python shares: the environment that it sees, its functions as lines that tests/summary.py
 counts, and waiting, which tests/watch ends when nothing works any more."""
 
 import atexit
@@ -20,8 +20,8 @@ SKIPPED = 77  # exit status that ctest reports as skipped
 
 
 def _start_like_ctest():
-    """Of a test that is called by hand: nothing in it, and nothing that it starts, sees what the caller has
-    set for tern. tests/start knows what that is."""
+    """For a test that is called by hand: neither it nor any program that it starts sees the caller's settings for tern.
+    tests/start knows which those are."""
     if "TERN_TEST_STARTED" in os.environ:
         return
     said = subprocess.run([ROOT / "tests" / "start", "env", "-0"], capture_output=True, check=True).stdout
@@ -34,7 +34,8 @@ faulthandler.enable(sys.__stderr__)  # tests/watch asks a test that hangs where 
 
 
 def until(condition):
-    """Waits until it holds; what it says then. What never holds is ended by tests/watch, for which this rests, too."""
+    """Waits until the condition holds, and returns its value. A condition that never holds is ended by tests/watch, for
+    which this sleeps, too."""
     pause = 0.002
     Compared.count += 1
     while not (found := condition()):
@@ -65,7 +66,7 @@ def threads_of(process):
 
 
 def fetched_models():
-    """Where scripts/get-model keeps what it fetches for the caller."""
+    """Returns the folder where scripts/get-model keeps the caller's models."""
     return Path(os.environ["TERN_TEST_MODELS"])
 
 
@@ -77,7 +78,8 @@ def need(*modules):
 
 
 def folder_of_caches(variable):
-    """A folder for what a library of a test, and the programs that it starts, want to keep; gone when the test ends."""
+    """Sets the variable to a folder for data that a library of a test, and the programs that it starts, want to keep.
+    The folder is gone when the test ends."""
     folder = tempfile.TemporaryDirectory(prefix="tern-test-")
     atexit.register(folder.cleanup)
     os.environ[variable] = folder.name
@@ -90,13 +92,14 @@ def skip(reason):
 
 
 class Compared:
-    """Counts what a function compares: its calls of unittest's assertions, of numpy's where it is there, of until()."""
+    """Counts the comparisons of a function: its calls of unittest's assertions, of numpy's where numpy is there, and of
+    until()."""
 
     count = 0
 
     @classmethod
     def watch(cls, owner, begin):
-        """Counts the calls of what is so named, once."""
+        """Wraps the functions of these names once, so that their calls are counted."""
         for name in dir(owner):
             of = getattr(owner, name)
             if name.startswith(begin) and callable(of) and not hasattr(of, "is_counted"):
@@ -114,7 +117,7 @@ class Compared:
 
 
 class Result(unittest.TextTestResult):
-    """Names each function and what came of it, as tests/summary.py reads it. One that compares nothing fails."""
+    """Names each function and its result, as tests/summary.py reads them. A function that compares nothing fails."""
 
     def startTest(self, test):
         self.bad = False

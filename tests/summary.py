@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up JUnit files that ctest wrote: names what failed and what was skipped, and why, then one line of counts.
+"""Adds up JUnit files that ctest wrote: names the failed and the skipped tests with the reasons, then prints one line
+of counts.
 
     tests/summary.py [--skips FILE] JUNIT...
 
@@ -39,7 +40,7 @@ def of_program(case: xml.Element) -> str:
 
 
 def functions(output: str) -> dict[str, Outcome]:
-    """By name; a reason is the last line before the function's that begins with "skipped: "."""
+    """Finds reasons by name; a reason is the last line before the function's that begins with "skipped: "."""
     found, reason = {}, ""
     for line in output.splitlines():
         if line.startswith("skipped: "):
@@ -64,7 +65,8 @@ def outcomes(case: xml.Element) -> list[Outcome]:
 
 
 class Skips:
-    """What may be skipped: rows of a table, | test: function | reason | why it may |, with * in the first two."""
+    """Reads the tests that may be skipped: rows of a table, | test: function | reason | why it may |, with * in the
+    first two."""
 
     def __init__(self, path: Path) -> None:
         rows = [line.strip("|").split("|") for line in path.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]

@@ -19,7 +19,7 @@ OWN = ["oracle", "gguf_edit", "gguf_tokenizer", "checkers", "generate", "tool"]
 
 
 class NothingToDo:
-    """A checker that has checked nothing, whatever it is asked to."""
+    """A checker that has checked nothing, whatever it is called for."""
 
     def __init__(self, *_):
         self.counts, self.differences, self.chance = Counter(), [], mock.Mock()

@@ -43,14 +43,14 @@ HOSTILE = {
     "XDG_CONFIG_HOME": "/proc/nonexistent",
     "XDG_STATE_HOME": "/proc/nonexistent",
 }
-# Of those that read the most of it: folders of caches and chats, options and their variables, Python and C.
+# These tests read the most of it: folders of caches and chats, options and their variables, Python and C.
 TRIED = ("cache_folder", "environment", "options", "e2e_cache", "e2e_names", "e2e_strict")
 
 _options = argparse.Namespace(ctest="ctest", build=None)
 
 
 def hostile():
-    """As of a caller who started no test yet."""
+    """Returns the environment of a caller who has not started a test yet."""
     return {k: v for k, v in os.environ.items() if k not in ("TERN_TEST_STARTED", "TERN_TEST_MODELS")} | HOSTILE
 
 
@@ -71,7 +71,7 @@ class Start(unittest.TestCase):
         self.assertEqual([seen.get(name) for name in kept], ["haswell", "9", "avx2", "a\nTERN_X=1\n"])
 
     def test_folder_of_models(self):
-        """Where get-model puts them for this caller."""
+        """Tests look for models in the folder where get-model puts them for this caller."""
         self.assertEqual(environment_of(TERN_CACHE="/c")["TERN_TEST_MODELS"], "/c/models")
         self.assertEqual(environment_of(TERN_CACHE="", XDG_CACHE_HOME="/x")["TERN_TEST_MODELS"], "/x/tern/models")
         seen = environment_of(TERN_CACHE="", XDG_CACHE_HOME="", HOME="/h")

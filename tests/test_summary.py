@@ -85,7 +85,7 @@ class TestSummary(unittest.TestCase):
         self.assertEqual(self.summary(PASSED + program("x", "notrun", "skipped: no hands\n")), (0, said))
 
     def test_reasons_are_not_shared(self):
-        """A reason is that of the function behind it, and of none that follows; a program's is its last one."""
+        """A reason belongs to the function behind it, and not to later ones; a program's reason is its last one."""
         output = "skipped: no one\n[  SKIPPED ] one\n[  SKIPPED ] two\n[       OK ] three\n"
         said = ["skipped: x: one: no one", "skipped: x: two: it does not say why", "1 passed, 0 failed, 2 skipped"]
         self.assertEqual(self.summary(program("x", "run", output)), (0, said))
@@ -120,7 +120,7 @@ class TestSummary(unittest.TestCase):
 
 
 class Here(unittest.TestCase):
-    """tests/suite.py says of functions what tests/summary.py reads."""
+    """tests/summary.py reads the lines that tests/suite.py writes about functions."""
 
     LINES = """
 import sys, unittest

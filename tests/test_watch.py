@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/watch: what hangs is ended, what is slow is not, and the status is the command's."""
+"""tests/watch ends a hung test and lets a slow one go on, and its status is the command's."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ if os.fork() == 0:
 signal.signal(signal.SIGTERM, lambda *_: os._exit(5))
 work(1e9)
 """
-# As a test that waits for a server: it asks again and again, for nothing.
+# Runs like a test that waits for a server: it asks again and again, in vain.
 ASKS = "import sys; sys.path.insert(0, 'tests'); import suite; suite.until(lambda: False)"
 LEFT = "import os, subprocess, sys; print(subprocess.Popen(['sleep', '1000'], stdout=2).pid)"
 
@@ -56,7 +56,7 @@ def is_there(number):
 
 class Watch(unittest.TestCase):
     def test_what_hangs_is_ended(self):
-        """All of it, and it is told what there was, and where a test in Python was."""
+        """All processes of a hung test end; the message names them, and the place where a test in Python was."""
         with tempfile.TemporaryDirectory() as folder:
             pipe = Path(folder) / "pipe"
             os.mkfifo(pipe)

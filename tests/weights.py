@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels/formats.toml lists, for tests that go through all formats or layouts."""
+"""Reads the lists of kernels/formats.toml, for tests that go through all formats or layouts."""
 
 import tomllib
 from pathlib import Path
@@ -11,7 +11,7 @@ SETS = tomllib.loads((KERNELS / "kernels.toml").read_text(encoding="utf-8"))["is
 # Formats in blocks of 32 that the table describes in full, and that floats can become.
 PLAIN = [name for name, entry in TABLE["format"].items() if entry.get("plain")]
 
-# That a ternary matrix can be packed in; the first is the usual one.
+# A ternary matrix can be packed in these layouts; the first is the usual one.
 TERNARY_LAYOUTS = [
     name for name, entry in TABLE["layout"].items() if entry["input"] == "token" and "sparse" not in entry
 ]

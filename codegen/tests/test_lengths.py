@@ -46,7 +46,7 @@ END = re.compile(r"[-+\s]*end")
 
 
 def jinja_of(text: str) -> Iterator[str]:
-    """Returns the text that Jinja evaluates: line statements and everything between its braces, but neither comments
+    """Yields the text that Jinja evaluates: line statements and everything between its braces, but neither comments
     nor C."""
     rest = []
     for line in COMMENT.sub("", text).splitlines():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps what a long run has found: tests/fuzz/found.py --build FOLDER fuzz_X ...
+"""Keeps the finds of a long run: tests/fuzz/found.py --build FOLDER fuzz_X ...
 
-Inputs of the corpus that reach places which the seeds do not reach are added to tests/fuzz/found_X.txt, one a line.
-Every later run begins with them. Long ones are left out.
+Inputs of the corpus that reach places that the seeds do not reach are added to tests/fuzz/found_X.txt, one a line.
+Every later run begins with them. Long inputs are left out.
 """
 
 import argparse

@@ -3,9 +3,10 @@
 """Builds every fuzz target with clang and runs each for some time: tests/fuzz/run.py --build FOLDER
 
 Prints a table of executions, coverage and findings, and fails when there is a finding: the inputs
-lie in FOLDER/findings. The corpus is kept in FOLDER/corpus/TARGET, so a later run goes on from
-there. tests/fuzz/seeds_X.py FOLDER, where it exists, writes the first inputs of fuzz_X, beside those of
-tests/fuzz/found_X.txt, which tests/fuzz/found.py keeps. Exit status 77, which ctest reports as skipped: there is no clang with libFuzzer.
+lie in FOLDER/findings. The corpus is kept in FOLDER/corpus/TARGET, so a later run continues from there.
+tests/fuzz/seeds_X.py FOLDER, where it exists, writes the first inputs of fuzz_X, beside those of
+tests/fuzz/found_X.txt, which tests/fuzz/found.py keeps. Without a clang that has libFuzzer the exit status is 77, which
+ctest reports as skipped.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def seed(name, corpus):
 
 
 def processor_seconds(program, path):
-    """What one input takes."""
+    """Returns the processor time that one input takes."""
     process = subprocess.Popen([program, "-timeout=60", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, _, usage = os.wait4(process.pid, 0)
     return usage.ru_utime + usage.ru_stime

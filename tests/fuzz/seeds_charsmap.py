@@ -14,7 +14,7 @@ def table(entries):
     units, texts, free = {}, bytearray(), 1
 
     def place(at, label, below):
-        """A node, and what lies below it: {rest of a key: value}."""
+        """Places a node, and the nodes below it: {rest of a key: value}."""
         nonlocal free
         block, children = free << 8, {}
         free += 1

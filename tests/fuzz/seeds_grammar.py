@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seeds for fuzz_grammar: schemas and grammars, each with bytes that choose a text. seeds_grammar.py FOLDER
 
-They have every keyword, alone and beside others, every part of the notation, and what is refused: they reach nearly
-all that a long run reaches.
+They have every keyword, alone and beside others, every part of the notation, and texts that are refused: they reach
+nearly all places that a long run reaches.
 """
 
 import json
@@ -140,7 +140,7 @@ GRAMMARS = [
     "root ::= " + "[^a]" * 900, "root ::= " + "[^\\u0100-\\u0200]" * 200, 'root ::= (x x x x x x x x){9}\nx ::= y y y y y y y y\ny ::= ("a" | ""){9}',
 ]
 
-HEX_ENDS = ":G/@`gFaAf09"  # what is and what is not a hexadecimal digit
+HEX_ENDS = ":G/@`gFaAf09"  # hexadecimal digits, and characters that are not
 GRAMMARS += [f'root ::= "\\x{c}0\\x0{c}"' for c in HEX_ENDS]
 
 # Limits are met at many places: of expressions, their parts and nodes, of rules, states, frames and places of a state.

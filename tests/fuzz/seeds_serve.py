@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seeds for fuzz_serve: bodies of every kind for each route, and each field with values that are right and wrong. The
-first byte chooses the route, modulo the number of the described ones in the order of serve/routes.c, and by what is
-left the way in which calls are written.
+first byte chooses the route, modulo the number of described routes in the order of serve/routes.c, and its quotient
+chooses the way in which calls are written.
 
     tests/fuzz/seeds_serve.py FOLDER
 """

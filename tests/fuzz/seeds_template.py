@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """First inputs of fuzz_template: tests/fuzz/seeds_template.py FOLDER. They are the templates, statements and
-expressions of tests/templates, and below what those do not have: they reach nearly all that a long run reaches."""
+expressions of tests/templates, and the ones below, which those lack: they reach nearly all places that a long run
+reaches."""
 
 import ast
 import json
@@ -47,7 +48,7 @@ STATEMENTS = (
     "{{ ('<'|safe) + messages[0].content + '&\"' }}{{ messages[0].content|title|capitalize }}{{ messages[0].content.split()|join('|') }}", "{{ messages[0].content * 2 }}{{ (messages[0].content ~ 'x')[1:] }}{{ (messages[0].content ~ 'x')|list|join }}{{ [messages[0].content ~ 'x'] }}",
 )
 
-# What is done with a long text, L: its steps are counted by its bytes.
+# Each is applied to a long text, L: its steps are counted by its bytes.
 LONG = """
 L|upper
 L|title
@@ -135,7 +136,7 @@ DEEP = (
     "{% set ns = namespace(x=[1], y=[2]) %}{% for i in range(500) %}{% set ns.x = [ns.x] %}{% set ns.y = [ns.y] %}{% endfor %}{{ ns.x < ns.y }}", "{{ ('a' * 999)|replace('', 'b' * 999) }}", "{{ 'a'|indent(99999999) }}", "{{ " + "1 if 1 else " * 500 + "1 }}", "{{ " + "9" * 70 + " }}", "{{ " + "1_" * 70 + "1.5 }}", "{{ 'a' * 9999 }}" * 60,
 )
 
-# Tools, calls and variables that are no such JSON, or unusual.
+# Tools, calls and variables that are not proper JSON, or unusual.
 JSON = (
     ("{}", "", ""), ("[", "", ""), ("", "{}", ""), ("", "[1]", ""), ("", "[{}]", ""), ("", '[{"function": 1}]', ""), ("", '[{"function": {"arguments": 1}}]', ""), ("", '[{"function": {"arguments": "[1]"}}]', ""), ("", '[{"function": {"arguments": "{"}}]', ""),
     ("", "", "[]"), ("", "", "{"), ("[9223372036854775808]", "", ""), ("[1e5, -1.5E-3, 12345678901234567890123456789012345678901234567890123456789012345]", "", ""), ('["\\ud83d\\ude42 \\u0000 \\n\\b\\f\\r\\t\\/ \\u00E9\\uaBcD", true, false, null, {"a": {}}]', "", '{"messages": 1, "a b": 2}'),
@@ -163,7 +164,7 @@ def expressions(text):
 
 
 def limits(draw):
-    """What a short template takes is about this much, so that many places are where a limit is met."""
+    """A short template takes about this much, so limits are met in many places."""
     return (STEPS, draw.randrange(80)), (MEMORY, 215 + draw.randrange(200)), (OUTPUT, draw.randrange(40))
 
 

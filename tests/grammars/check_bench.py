@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of JSONSchemaBench: how many are supported, whether their right instances are texts and the wrong ones none,
-and texts and masks as check_llguidance.py compares them.
+"""Schemas of JSONSchemaBench: counts those that are supported, checks that their right instances are texts and the
+wrong ones are not, and compares texts and masks as check_llguidance.py does.
 
-The folder is `maskbench/data` of guidance-ai/jsonschemabench, which is not part of this repository. It writes some
-keywords with `_` before them, which takes them out: these are left out here. An instance is written without white
-space, its members in the order of the file and, if that is not text, in others, that of the schema first; where these
-are too many, once more beginning with that of the file. Masks are not compared where a schema has formats, patterns or
-bounds, which the two read in ways of their own, nor where properties of several places are those of one object: they
-come in another order.
+The folder is `maskbench/data` of guidance-ai/jsonschemabench, which is not part of this repository. It disables some
+keywords with `_` in front; they are left out here. An instance is written without white space, its members in the order
+of the file and, if that is not text, in others, that of the schema first; where these are too many, once more beginning
+with that of the file. Masks are not compared where a schema has formats, patterns or bounds, which the two read in ways
+of their own, nor where properties of several places are those of one object: they come in another order.
 
     check_bench.py --tool build/tests/grammar_tool --folder FOLDER [--every N] [--texts 1] [--prefix NAME] [--record FILE]
 """
@@ -58,7 +57,7 @@ def joins(schema):
 
 
 def reason(why):
-    """What was refused, without its place."""
+    """Returns the reason of a refusal, without its place."""
     return re.sub(r'^schema: at "[^"]*": ', "", why)[:70]
 
 
@@ -66,7 +65,8 @@ class Bench(check_llguidance.Check):
     options = {**check_llguidance.OPTIONS, "coerce_one_of": False}
 
     def written(self, value, before, tries):
-        """Texts of the value, each with what comes before it, that begin one of the schema: members in any order."""
+        """Yields texts of the value, each with the text before it, that begin a text of the schema: members in any
+        order."""
         if tries[0] <= 0:
             return
         tries[0] -= 1

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats of strings against jsonschema's checkers, on texts drawn at random.
 
-Texts are made of those that standards give as examples, with a few characters taken away, doubled, changed or put
-between, and of a few characters that mean something. Of an exact format a text is allowed exactly if it conforms; of
-the others only texts that conform are.
+Texts are made from the examples of the standards, with a few characters taken away, doubled, changed or inserted, and
+from a few characters that have a meaning. An exact format allows a text exactly if it conforms; the other formats allow
+only texts that conform.
 
     check_formats.py --tool build/tests/grammar_tool [--texts 4000] [--seed 1]
 """

@@ -5,10 +5,10 @@
 Both compile each schema without white space. A text is written token by token, each drawn from those that are
 allowed, and after each the masks are compared, bit by bit. Where the two differ on purpose the comparison leaves
 that out: texts and tokens with a backslash (tern writes listed values, patterns and names in one way, and never a lone
-surrogate). Where one way alone is left, llguidance allows only the token that its tokenizer would take: then tern's
-tokens must include it, and all agree with the bytes that llguidance says must follow. Of numbers between bounds llguidance
-leaves out some texts (-0 at times, zeros at the end of a fraction); every fourth schema has them, and is not compared. Every
-text that ends is read, and validated.
+surrogate). Where only one way is left, llguidance allows only the token that its tokenizer would take: then tern's
+tokens must include it, and all must agree with the bytes that llguidance says must follow. llguidance leaves out some
+texts of numbers between bounds (-0 at times, zeros at the end of a fraction); every fourth schema has such numbers, and
+is not compared. Every text that ends is read, and validated.
 
     check_llguidance.py --tool build/tests/grammar_tool [--schemas 2000] [--seed 1]
 """

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All values of a small set against jsonschema, on schemas drawn at random.
 
-Schemas are made of keywords that say what must not hold: not, oneOf, if, dependentRequired, uniqueItems, and what these
-are about. Of each schema that is supported a text is allowed exactly if its value is valid; of an object in one of the
-orders of its members at least, and in no order where it is not valid.
+Schemas are made of keywords that say what must not hold: not, oneOf, if, dependentRequired, uniqueItems, and the
+keywords that they apply to. A supported schema allows a text exactly if its value is valid; it allows an object in at
+least one order of its members, and an invalid one in no order.
 
     check_values.py --tool build/tests/grammar_tool [--schemas 2000] [--seed 1]
 """

@@ -4,7 +4,8 @@
 import copy
 import re
 
-# One is enough to take a checker's place; it stands for what the standard allows and the checker refuses.
+# A single text is enough to take a checker's place; it stands for texts that the standard allows and the checker
+# refuses.
 RELATIVE_POINTER = "relative-json-pointer"
 REFUSED_WRONGLY = "2200"  # section 3 of the draft forbids a zero before other digits, the checker one among them too
 

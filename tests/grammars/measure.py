@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What masks cost: made-up vocabulary of 128,256 tokens, texts of several schemas drawn at random.
+"""Measures the cost of masks: made-up vocabulary of 128,256 tokens, texts of several schemas drawn at random.
 
     measure.py --tool build/tests/grammar_tool [--tokens 128256] [--texts 20]
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def byte_alphabet():
-    """Which character stands for which byte in byte-level vocabularies."""
+    """Returns the character that stands for each byte in byte-level vocabularies."""
     kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in kept]
     return {**{b: chr(b) for b in kept}, **{b: chr(256 + i) for i, b in enumerate(others)}}
@@ -53,7 +53,7 @@ class Tool:
         return "" if answer == "ok" else answer.removeprefix("no ")
 
     def reads(self, text: bytes) -> tuple[bool, bool]:
-        """Says if the text begins one of the form, and if it is whole; the vocabulary is that of bytes."""
+        """Says whether the text begins a text of the form, and whether it is whole; the vocabulary is that of bytes."""
         try:
             return True, self.mask(text)[1]
         except ValueError as error:

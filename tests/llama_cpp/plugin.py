@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: llama.cpp's tests with a server that brings its model along. With ANY_WORDS in the environment, what they
-say of the words of their own model is true of every text."""
+"""A plugin of pytest: llama.cpp's tests with a server that brings its model along. With ANY_WORDS in the environment,
+their checks of their own model's words hold for every text."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import sys
 
 def pytest_configure():
     sys.path.insert(0, os.getcwd())
-    import utils  # of the tests; their modules take what is here by name, later
+    import utils  # the tests' own; their modules import its names later
 
     utils.ServerPreset.load_all = staticmethod(lambda: None)  # would fetch models
     if os.environ.get("ANY_WORDS"):

@@ -4,8 +4,8 @@
 on a quiet machine.
 
 The texts in drafts/ are prompts of four kinds. Each is continued greedily by tern run with guesses and without, in
-turns; the tokens must be equal. What is printed is the ratio of tokens a second, of each prompt the median of the
-rounds, of each kind the geometric mean of its prompts."""
+turns; the tokens must be equal. It prints the ratio of tokens a second: for each prompt the median of the rounds, for
+each kind the geometric mean of its prompts."""
 
 import argparse
 import json

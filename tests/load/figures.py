@@ -5,9 +5,9 @@ servers with OpenAI's interface, on a quiet machine; docs/serving.md#under-load.
 
 Servers are measured in turn, in another order in every second round, and each alone: they are started and ended for
 it. COMMAND has {port}, {threads} and {model} where these belong; PORT alone in its place means a server that runs.
---engine measures what HTTP costs: tern bench with as many sequences, beside the server with as many clients. Both do
+--engine measures the cost of HTTP: tern bench with as many sequences, beside the server with as many clients. Both do
 the same work: passes with a token of each. So prompts have one token, nothing is guessed, and kernels are the table's.
---served N prints the server's side of that alone, for bench/compare-engines; with one --other, tern_load's line of that
+--served N prints only the server's side of that, for bench/compare-engines; with one --other, tern_load's line of that
 server, be it tern's or not, with N clients. So both sides of a pair are asked in the same way."""
 
 import argparse
@@ -64,7 +64,7 @@ class Server:
 
 
 def read(command):
-    """What a program says in a line of JSON."""
+    """Returns the fields of a program's line of JSON."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
@@ -72,7 +72,7 @@ def read(command):
 
 
 def load(o, port, clients, *options):
-    """What tern_load says of clients that ask for equal streams."""
+    """Returns tern_load's report about clients that ask for equal streams."""
     return read([o.load, "--port", port, "--clients", clients, "--recipes", max(clients, 8), "--tokens", o.tokens, "--seconds", o.seconds, *options])
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """slow.py --tern PROGRAM: slowhttptest (Debian has it) holds 300 connections of `tern serve` with slow headers, slow bodies and
-slow reading in turn; the server must serve others meanwhile and afterwards. Two minutes; run by hand. `e2e_serve_faults`
-has what matters of it.
+slow reading in turn; the server must serve others meanwhile and afterwards. It takes two minutes and is run by hand.
+`e2e_serve_faults` has the parts that matter.
 """
 
 import argparse

@@ -29,7 +29,7 @@ program = None
 
 
 def load(server, *options, pid=None):
-    """What tern_load reports of a run, and its exit status."""
+    """Returns tern_load's report of a run, and its exit status."""
     place = ["--unix", server.unix] if server.unix else ["--port", server.port]
     command = [program, *place, "--pid", pid or server.process.pid, *options]
     result = subprocess.run(list(map(str, command)), capture_output=True)
@@ -41,7 +41,7 @@ class Load(common.FolderTest):
         common.small_model()
 
     def enough(self, enough, server, seconds, *options, pid=None):
-        """As long as it takes on this machine until what is looked for has happened."""
+        """Runs for as long as this machine needs until the awaited event has happened."""
         while True:
             report, result = load(server, "--seconds", seconds, *options, pid=pid)
             if result.returncode and pid is None or enough(report):
@@ -63,7 +63,7 @@ class Load(common.FolderTest):
             self.assertEqual(server.stop(), 0)
 
     def test_memory_that_grows(self):
-        """Of another process, which is said to be the server."""
+        """The growing memory is that of another process, which tern_load takes for the server."""
         with Server() as server, subprocess.Popen([sys.executable, "-c", GROWS], stdout=subprocess.PIPE) as other:
             try:
                 other.stdout.readline()

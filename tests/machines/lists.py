@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests run on pretended processors: names of ctest's tests as regular expressions."""
+"""Lists the tests that run on pretended processors: names of ctest's tests as regular expressions."""
 
-# What chooses rows and counts them; a second or less each.
+# These choose rows and count them; each takes a second or less.
 CHOICE = ("features", "select", "layout_rule", "guard", "strict", "tune", "blocks", "pack_groups", "quotient", "lookup256",
           "exact_products", "tile_rows", "kernels_matmul_amx", "bench_kernels_answers", "microbench_block_sparse",
           "bench_device_answers")  # fmt: skip
-# What runs them, together and in models.
+# These run the rows, together and in models.
 MODELS = ("engine", "engine_prompts", "session", "attention", "head", "variants", "bench", "e2e_strict")
 # Every row of a set by itself: with TERN_TEST_FILTER, and of the matrix products with TERN_TEST_EVERY.
 KERNELS = ("kernels_(activation|attend|hadamard|halves|matmul|round|rows|sparse)",)

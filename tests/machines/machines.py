@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that tests pretend: processors by name (dispatch/processors.c), and what rows of the
-kernel table they run."""
+"""Machines that tests pretend: processors by name (dispatch/processors.c), and the rows of the kernel table that they
+run."""
 
 import json
 import re
@@ -89,7 +89,7 @@ def own_sets(program, environment):
 
 
 def classes(here):
-    """For each set of instruction sets that is possible here, the first processor that has it."""
+    """Returns the first processor for each set of instruction sets that is possible here."""
     first = {}
     for name, has in PROCESSORS.items():
         first.setdefault(frozenset(has & set(here)), name)

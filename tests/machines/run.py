@@ -5,12 +5,12 @@
     tests/machines/run.py --build build --short [--day N]
     tests/machines/run.py --build build [--only NAME] [--list] [-- CTEST ARGUMENT...]
 
---short: on every processor of dispatch/processors.c what is in tests/machines/lists.py. Names of which the same
-kernels run are one group: its first runs the tests of its own kernels and whole models, the others what chooses
-kernels. One machine a day, a different one each, runs all that could depend on a processor.
+--short: runs the tests of tests/machines/lists.py on every processor of dispatch/processors.c. Names that run the same
+kernels are one group: its first runs the tests of its own kernels and whole models, the others run the tests that
+choose kernels. Each day another machine runs all tests that could depend on a processor.
 
 Without it: the whole suite once on each machine, a processor (TERN_PROCESSOR) for each group, or this one without
-cpuinfo, or with one core. What a machine's run said is kept in BUILD/masks/NAME.log and what came of it in
+cpuinfo, or with one core. The output of a machine's run is kept in BUILD/masks/NAME.log and its result in
 BUILD/masks/NAME.json; a machine that was green with the same program, tests and arguments is not run again, so the
 command goes on where it was stopped. Fails unless all are green.
 """
@@ -37,7 +37,7 @@ PLAIN = {k: v for k, v in os.environ.items() if k != "TERN_PROCESSOR"}
 
 @dataclass
 class Machine:
-    """A machine, and what ctest is told there."""
+    """A machine, and the settings that ctest gets there."""
 
     name: str
     variables: dict = field(default_factory=dict)
@@ -64,7 +64,7 @@ def short(build):
         for isa in own[name]:
             thinned = {"TERN_TEST_FILTER": f"_{isa}", "TERN_TEST_EVERY": str(lists.EVERY)}
             yield Machine(f"{name}: {isa}", variables | thinned, [], [*jobs, "-R", lists.pattern(*lists.KERNELS)])
-        # Names of another architecture have none of this one's features, and "scalar" has none.
+        # A name of another architecture shares no feature with this one, and "scalar" has no features.
         for other in others if set(rows.values()) > {"scalar"} else []:
             yield Machine(other, {"TERN_PROCESSOR": other}, [], [*jobs, "-R", lists.pattern(*lists.CHOICE)])
 
@@ -79,7 +79,8 @@ def of_the_day(build, day):
 
 
 def stamp(build, arguments):
-    """What must be the same for an older result to count: every program and test, and what ctest is told."""
+    """Returns a stamp of everything that must be the same for an older result to count: every program and test, and
+    ctest's settings."""
     digest = hashlib.sha256(repr(arguments).encode())
     tests = Path(__file__).resolve().parents[1]
     programs = [build / "tern", *sorted((build / "tests").glob("test_*")), *sorted(tests.rglob("*.py"))]
@@ -119,7 +120,7 @@ def row(machine, result, note=""):
 
 
 def whole(build, machine, mark):
-    """One machine of the long run, or what is known of it."""
+    """Runs one machine of the long run, or takes its known result."""
     kept = file_of(build, machine, "json")
     old = json.loads(kept.read_text()) if kept.exists() else {}
     if old.get("stamp") == mark and old["status"] == 0:

@@ -121,7 +121,7 @@ class Names(common.FolderTest):
         self.assert_one_line_error(result, contains=["No such file or directory"])
 
     def test_written_far_down(self):
-        """Where a path leaves no room for a temporary name the file is refused, and nothing stays."""
+        """Where a path leaves no room for a temporary name, the file is refused and nothing stays behind."""
         for length in (4000, 4040, 4060, 4080, 4095):
             folder = long_folder(self.dir, length - 3)
             with self.subTest(length=length):

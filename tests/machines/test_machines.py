@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine decides, varied: processors weaker than this one, cpuinfo that cannot start, 1 to 8
-cores, caches from none to 1 GiB. The answer is the same everywhere, and so is what must be."""
+"""Varies what a machine decides: processors weaker than this one, cpuinfo that cannot start, 1 to 8
+cores, caches from none to 1 GiB. The answer is the same everywhere, and so is everything that must not differ."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def pretend(**variables):
 
 
 def steady(said):
-    """What does not differ from run to run, or by what a machine may choose."""
+    """Returns the part of an answer that is the same in every run, whatever a machine may choose."""
     chosen = ("isa", "choice", "kernels", "threads", "weights", "bytes_per_token", "affinity")
     return {k: v for k, v in said.items() if k not in chosen and not any(word in k for word in MEASURED)}
 
@@ -72,7 +72,7 @@ class Machine(common.FolderTest):
         self.receipts(env)
 
     def tuned(self, env, isas):
-        """The first run measures after its answer, the second finds what it kept."""
+        """The first run measures after its answer, the second finds the results."""
         cache = self.dir / "cache" / "-".join(f"{k}={v}" for k, v in env.items()).replace("/", "_")[-200:]
         measured = {"TERN_NO_TUNE": "0"} | env
         for choice in ("table", "tuned"):
@@ -98,7 +98,8 @@ class Processors(Machine):
         self.assertEqual(machines.known(common.command()[0]), list(machines.PROCESSORS))
 
     def test_groups(self):
-        """Of `make masks`: every name is in one group, with the names of the same kernels; each set is some group's own."""
+        """`make masks`: every name is in one group, with the names of the same kernels; each instruction set belongs to
+        some group."""
         plain = common.clean_environment()
         plain.pop("TERN_PROCESSOR", None)
         groups = machines.groups(common.command()[0], plain)
@@ -142,7 +143,7 @@ class Processors(Machine):
             self.assert_one_line_error(result, status=2, contains=["TERN_PROCESSOR", "'haswel'", "haswell"])
 
     def test_forced_set(self):
-        """--isa asks for what the pretended processor has."""
+        """--isa asks for an instruction set that the pretended processor has."""
         for isa in self.here - machines.PROCESSORS["haswell"]:
             result = tern("run", "-n", 1, "--isa", isa, env={"TERN_PROCESSOR": "haswell"})
             self.assert_one_line_error(result, status=2, contains=[isa, "valid: scalar"])

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests execute a line: a map that is made once for a commit.
-
-A build of its own counts what is executed in files that are written by hand (cover-cc); each test runs alone in it,
-the quickest first, and what it reached is kept at once, so a run that was stopped goes on where it ended. Generated
-kernels are not counted: every test of kernels runs all of them.
+"""Maps lines to the tests that execute them; the map is made once for a commit. A build of its own counts the executed
+lines of files written by hand (cover-cc); each test runs alone in it, the quickest first, and its lines are kept at
+once, so a run that was stopped goes on where it ended. Generated kernels are not counted: every test of kernels runs
+all of them.
 """
 
 import json
@@ -78,7 +77,7 @@ class Coverage:
         return lines_of(text or "", self.source)
 
     def _programs(self, test):
-        """What the test runs, as far as one can tell."""
+        """Returns the programs that the test runs, as far as one can tell."""
         build, found = self.work.build, [self.work.build / "tern"]
         for part in [*test.command, *test.environment.values()]:
             path = Path(part)

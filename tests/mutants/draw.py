@@ -8,8 +8,8 @@
     tests/mutants/draw.py --map                           makes the map from lines to tests, which the rest needs
 
 Works in build/mutants/drawn, a checkout of one commit (--commit, HEAD when it is made first), and leaves your files
-alone. Mutants that do not compile, and those of which the compiler makes the same code, are drawn again. Those that
-change nothing that can be observed stand in equal.toml with the reason, and do not count.
+alone. Mutants that do not compile, and those of which the compiler makes the same code, are drawn again. Mutants whose
+change cannot be observed stand in equal.toml with the reason, and do not count.
 
 Exit status: 0 at least --share percent were noticed; 1 fewer, or something failed; 2 wrong usage.
 """
@@ -55,7 +55,7 @@ class Journal:
 
 
 def equals(path=HERE / "equal.toml"):
-    """{(file, what is there, what stands there instead): reason}"""
+    """{(file, the text there, the text in its place): reason}"""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("equal", []) if path.exists() else []
     return {(entry["file"], *map(squeeze, (entry["find"], entry["change"]))): entry["reason"] for entry in entries}
 
@@ -65,7 +65,7 @@ def squeeze(text):
 
 
 def sides(diff):
-    """What a diff removes and what it adds."""
+    """Returns the text that a diff removes and the text that it adds."""
     lines = diff.splitlines()
     return tuple(squeeze(" ".join(line[1:] for line in lines if line.startswith(sign))) for sign in "-+")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import operators
 import tokens
 
-# Folders whose files are drawn together; a file belongs to the longest that fits. Templates and verbs are rooms of
-# their own, because what runs is generated from them.
+# Files of these folders are drawn together; a file belongs to the longest folder that fits. Templates and verbs are
+# rooms of their own, because the code that runs is generated from them.
 ROOMS = ("base", "kernels", "kernels/isa", "dispatch", "device", "runtime/files/arch", "runtime/engine/cache", "runtime/text/chat",
          "runtime/engine/draft", "runtime/engine", "runtime/engine/forward", "runtime/files/gguf", "runtime/text/grammar", "runtime/model",
          "runtime/engine/sample", "runtime/engine/session", "runtime/text/template", "threads", "runtime/text/tokenizer",
@@ -96,7 +96,7 @@ def edits(place):
 
 
 def draw(source, seed):
-    """Mutants without end, none twice; the same ones for the same seed and tree."""
+    """Yields mutants without end, none twice; the same seed and tree give the same ones."""
     chance, seen = random.Random(str(seed)), set()
     while True:
         room = chance.choices(source.names, source.weights)[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lists of mutants (*.list beside this file), and what docs/requirements.md says of their rows."""
+"""Reads the lists of mutants (*.list beside this file), and the rows of docs/requirements.md that they break."""
 
 import re
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ def place_of(text):
 
 
 def entry(name, lines):
-    """The mutant of three lines: what it is, what it finds, what it puts there."""
+    """Returns the mutant of three lines: its heading, the text that it finds, the text that it puts there."""
     head, *changes = lines
     cells = [cell.strip() for cell in head.split(" | ")]
     if [line[0] for line in changes] != ["-", "+"] or not 3 <= len(cells) <= 5:

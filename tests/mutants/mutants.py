@@ -8,7 +8,7 @@
     tests/mutants/mutants.py --check              only whether each fits its place and its row
 
 Works on a copy below build/mutants, with a build of its own, and leaves your files alone. A mutant
-names a definition, an expression in it that is there once, what to put there, and the row of
+names a definition, an expression that occurs once in it, the text to put there, and the row of
 docs/requirements.md that it breaks; only tests and functions that this row names count.
 
 Results are kept in build/mutants/journal.jsonl: a mutant that was noticed is not tried again until
@@ -89,7 +89,7 @@ class Baseline:
 
 
 def key_of(mutant, site, tests, work):
-    """A hash of what a result depends on, as far as it is looked at."""
+    """Returns a hash of everything that a result depends on, as far as it is considered."""
     digest = hashlib.sha256(json.dumps([asdict(mutant), site.around, tests]).encode())
     for name in tests:
         source = work.tests[name].source(work)
@@ -98,7 +98,7 @@ def key_of(mutant, site, tests, work):
 
 
 def judge(mutant, site, tests, work, baseline):
-    """(outcome, what noticed or what is wrong)."""
+    """Returns (outcome, the test that noticed or the fault)."""
     only = mutant.filter
     problems = {name: baseline.problem(name, words, only) for name, words in tests.items()}
     running = {name: words for name, words in tests.items() if problems[name] is None}

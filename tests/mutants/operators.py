@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small changes of a definition: what one writes by mistake. Each operator lists the places where it fits.
+"""Small changes of a definition, such as one makes by mistake.
 
 An edit is (first character, behind the last one, what stands there instead). Lines stay lines.
 """
@@ -22,7 +22,7 @@ BEGINS = {",", ";", "(", "[", "{", "}", "?", ":"}
 
 
 class Place:
-    """What an operator sees: the text of a file, a definition in it, its tokens."""
+    """The parts that an operator sees: the text of a file, a definition in it, its tokens."""
 
     def __init__(self, text, definition, found, enumerations):
         self.text, self.definition, self.tokens, self.after = text, definition, found, enumerations
@@ -80,7 +80,7 @@ def comparison(place):
 
 
 def arithmetic(place):
-    """Not `T *x` and not `T &x`, and no sign."""
+    """Exchanges operators of arithmetic, but not the mark in `T *x` or `T &x`, nor a sign."""
     for i, edit in _exchanged(place, ARITHMETIC):
         yield edit
 
@@ -116,7 +116,7 @@ def _python_colon(place, i):
 
 
 def _side(place, i, step, ends):
-    """The last token of what stands beside token i, going by `step` until a token of `ends`."""
+    """Returns the last token of the operand beside token i, going by `step` until a token of `ends`."""
     depth, j = 0, i + step
     opening, closing = (cut.OPEN, cut.CLOSE) if step > 0 else (cut.CLOSE, cut.OPEN)
     while 0 <= j < len(place.tokens):
@@ -197,7 +197,8 @@ def _semicolon(tokens, i):
 
 
 def _is_statement(tokens, i, last):
-    """No declaration: a call, an assignment to what is there, a step, break or continue."""
+    """Says whether it is a statement, not a declaration: a call, an assignment to an existing variable, a step, break
+    or continue."""
     words = [token.text for token in tokens[i : last + 1]]
     if words[0] in ("break", "continue"):
         return True

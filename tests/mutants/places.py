@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a mutant goes: the definition of a name, in C, Python or a template, and an expression in it.
+"""Finds the place of a mutant: the definition of a name, in C, Python or a template, and an expression in it.
 
 A place is found by names and text, never by lines, so that it survives when code moves.
 """
@@ -104,8 +104,8 @@ def pattern_of(expression):
 
 
 def find(root, files, folder, name, expression):
-    """The one place of the expression in the definitions of `name` below `folder`, which may be a
-    file; `files` are paths relative to `root`. A file is given where there is no name."""
+    """Returns the only place of the expression in the definitions of `name` below `folder`, which may be a
+    file; `files` are paths relative to `root`. Without a name a file must be given."""
     pattern = pattern_of(expression)
     sites, definitions = [], 0
     for file in files:

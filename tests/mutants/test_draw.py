@@ -46,7 +46,7 @@ def most(a, b=False):
 
 
 def changes(operator, name="sum", text=SAMPLE, path=Path("x.c")):
-    """What stands in place of the lines that the operator changes, squeezed."""
+    """Returns the text in place of the lines that the operator changes, squeezed."""
     definition = next(one for one in tokens.definitions(path, text) if one.name == name)
     after = tokens.enumerations([text])
     place = operators.Place(text, definition, tokens.of(path, text, definition), after)
@@ -96,7 +96,8 @@ class Operators(unittest.TestCase):
         self.assertNotIn("static int sum(const char *0, int a, int b) {", ignored)
 
     def test_swapped_comparisons(self):
-        """Either order of two texts says whether they are equal; which comes first, and how much counts, does not."""
+        """Two texts are equal in either order, but which one comes first, and how many bytes count, depends on the
+        arguments' order."""
         text = "int f(void) {\n    return strcmp(a, b) == 0 || strncmp(a, b, n) != 0 || strcmp(a, b) < 0;\n}\n"
         self.check(operators.swapped, "return strcmp(a, b) == 0 || strncmp(a, n, b) != 0 || strcmp(a, b) < 0;",
                    "return strcmp(a, b) == 0 || strncmp(a, b, n) != 0 || strcmp(b, a) < 0;",

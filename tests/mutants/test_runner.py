@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make mutants on a small tree of its own: what is noticed, what is not, and what fits no place."""
+"""make mutants on a small tree of its own: mutants that are noticed, that are not, and that fit no place."""
 
 import shutil
 import subprocess
@@ -225,7 +225,7 @@ class Parts(unittest.TestCase):
             self.assertRaises(listing.BadList, listing.read, [path])
 
     def test_list(self):
-        """Every mutant of the list is written as it must be, and none is there twice."""
+        """Every mutant of the list is well written, and none is there twice."""
         self.assertGreater(len(listing.read(sorted(HERE.glob("*.list")))), 0)
 
 

@@ -110,7 +110,8 @@ def of(path, text, definition):
 
 
 def closing(tokens, i):
-    """Where the bracket that opens at i is closed; None where it is not, or where a wall stands between."""
+    """Returns the place where the bracket that opens at i is closed; None where it stays open, or where a wall stands
+    between."""
     depth = 0
     for j in range(i, len(tokens)):
         token = tokens[j]

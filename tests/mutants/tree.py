@@ -30,7 +30,7 @@ def tracked(root):
 
 
 def take_interrupts():
-    """Jobs in the background of a shell ignore the signal, and what they start does, too; tests send it."""
+    """Background jobs of a shell ignore the signal, and so do the programs that they start; tests send it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -76,7 +76,7 @@ class Verdict:
     output: str
 
     def noticed_by(self, words):
-        """What noticed, or None: a failure of a named function, or an end without any name."""
+        """Returns the test that noticed, or None: a failure of a named function, or an end without any name."""
         if self.status == 0:
             return None
         if self.status is None:
@@ -124,7 +124,7 @@ class Tree:
         self.environment = environment or {}
 
     def open(self):
-        """Copies what differs, and configures. Returns {name: Test}."""
+        """Copies the files that differ, and configures. Returns {name: Test}."""
         self.files = tracked(self.root)
         if self.source != self.root:
             for file in self.files:
@@ -158,8 +158,8 @@ class Tree:
                     Path(folder, name).unlink()
 
     def _tests(self):
-        """From ctest, which leaves out the commands of programs that are not built yet; those are
-        in its files."""
+        """Reads the tests from ctest, which leaves out the commands of programs that are not built yet; those are in
+        its files."""
         commands = {}
         for file in self.build.rglob("CTestTestfile.cmake"):
             for line in file.read_text(encoding="utf-8").splitlines():
@@ -185,8 +185,8 @@ class Tree:
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
     def targets(self, tests):
-        """What the commands and variables of these tests name of the build; all of it where they
-        name the folder itself."""
+        """Returns the parts of the build that the commands and variables of these tests name; all of it where they name
+        the folder itself."""
         found = set()
         for test in tests:
             for part in [*test.command, *test.environment.values()]:
@@ -198,7 +198,7 @@ class Tree:
         return sorted(found)
 
     def make(self, tests):
-        """Builds what these need; None, or what the compiler said."""
+        """Builds the programs that these need; returns None, or the compiler's message."""
         targets = self.targets(tests)
         return self.ninja(targets) if targets else None
 
@@ -207,7 +207,7 @@ class Tree:
         return None if status == 0 else output
 
     def compile(self, targets):
-        """Status and output, with what the compiler warns of."""
+        """Returns status and output, with the compiler's warnings."""
         command = ["ninja", "-C", self.build, "-j", self.jobs, *targets]
         return run(command, BUILD_SECONDS, env=self._environment())
 

@@ -17,7 +17,7 @@ NO_BUILD, SAME_CODE = "does not compile", "the same code"
 LIBRARIES = ("libtern.a", "libtern_tools.a", "libtern_serve.a", "libtern_authoring.a", "libtern_receipts.a",
              "libtern_reference.a", "libtern_json_tree.a", "tern")  # fmt: skip
 CUDA_LIBRARY = "tests/cuda/libtern_cuda_emulator.a"  # where device/cuda is compiled without CUDA
-# Warnings that show that a mutant is none that one could write without being told.
+# The compiler warns the author of such a mutant in these ways, so nobody would keep it by mistake.
 TOLD = re.compile(r"\[-W(?:incompatible-pointer-types|int-conversion|discarded-qualifiers|"
                   r"implicit-function-declaration|stringop-overflow=|nonnull|format=|format-security)\]")  # fmt: skip
 KERNEL_TESTS = ("kernels_sparse", "kernels_halves", "kernels_round", "kernels_activation", "kernels_hadamard",
@@ -32,7 +32,7 @@ FILTERS = 3  # changed rows that are tried first, each alone
 
 
 class Trials:
-    """In the tree `work`, whose source is the commit's; `known` is the map of tests."""
+    """Works in the tree `work`, whose source is the commit's; `known` is the map of tests."""
 
     def __init__(self, work, known, folder, seconds=240):
         self.work, self.known, self.seconds = work, known, seconds
@@ -154,7 +154,7 @@ class Trials:
         return HANGS if verdict.status is None else NOTICED, detail
 
     def _passes_unchanged(self, mutant, name, only):
-        """What the map lacks has to show it: the mutant is taken back as long as the test runs."""
+        """Tests that the map lacks must show it: the mutant is taken back as long as the test runs."""
         if self._known(name, only) is None:
             path = self.work.source / mutant.file
             changed = path.read_text(encoding="utf-8")
@@ -164,7 +164,7 @@ class Trials:
         return self._limit(name, only) is not None
 
     def _known(self, name, only):
-        """What is known of the test without a change; None where it has not run so."""
+        """Returns the known result of the test without a change; None where it has not run so."""
         entry = self.known.get(name)
         return self.plain.get(f"{name} {only}".strip()) if entry is None or only else entry
 

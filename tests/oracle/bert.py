@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoders (architecture bert) in float64: every position sees all others.
 
-Rounded is only what the contract rounds: activations in front of quantized weights, and keys and
+It rounds only what the contract rounds: activations in front of quantized weights, and keys and
 values, which are stored as f16 (docs/numerics.md).
 """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transformer in float64, for the architectures of the table below.
 
-Only three things are rounded, because they are part of what the model computes here rather than
-errors of computing it: activations become int8 in front of quantized weights, or what was asked for
-in their place, keys and values are stored as f16, and what multiplies these has 13 bits. All rules
-are those of docs/numerics.md. Arrays are indexed [position, ...].
+Only three things are rounded, because they belong to the model here and are not errors of computing it: activations
+become int8 in front of quantized weights (or the precision that was asked for), keys and values are stored as f16, and
+the numbers that multiply these have 13 bits. All rules are those of docs/numerics.md. Arrays are indexed [position,
+...].
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import numpy as np
 import tensors
 
 ROWS_AT_ONCE = 8192  # of a matrix decoded to float64: bounds memory for wide output heads
-NOISE = 2.0**-20  # relative: eight steps of float32, what a sum of a few hundred terms loses
+NOISE = 2.0**-20  # relative: eight steps of float32, the loss of a sum of a few hundred terms
 
 
 # ---- activations in front of quantized weights --------------------------------------------------
@@ -238,7 +238,8 @@ def weighted_codes(e, v):
 
 
 def store(x, kv):
-    """What the cache gives back; q8_0 cuts each head into blocks of 32, the last one may be short."""
+    """Returns the values that the cache gives back; q8_0 cuts each head into blocks of 32, and the last one may be
+    short."""
     if kv == "q8_0":
         blocks = np.split(x, range(32, x.shape[-1], 32), axis=-1)
         return np.concatenate([store_block(block) for block in blocks], axis=-1)
@@ -266,21 +267,21 @@ class Architecture(NamedTuple):
     pairing: str  # of rope
     activation: Callable
     sub_norms: bool  # a norm in front of attn_output and of ffn_down
-    tied: bool  # the head is the embedding, whatever else the file holds
+    tied: bool  # the head is the embedding, even if the file holds another
     biases: bool  # of the query, key and value projections, where the file has them
     head_norms: bool = False  # of each head of queries and keys, before rope
-    post_norms: bool = False  # of what attention and the feed-forward part add
+    post_norms: bool = False  # of the rows that attention and the feed-forward part add
     pre_norms: bool = True  # in front of attention and of the feed-forward part
     scaled: bool = False  # embeddings are multiplied by the root of their width
     period: int = 0  # all but every so many layers see a window only; 0: none does
     wide_norms: bool = False  # of all heads of queries, and of keys, as one vector
-    factors: bool = False  # the file has factors of embeddings, of what blocks add, of logits
+    factors: bool = False  # the file has factors of embeddings, of the rows that blocks add, of logits
     window: bool = False  # the file may have a window that all layers see
     joined: bool = False  # q, k and v may be one matrix, gate and up another
     experts: bool = False  # each position takes some of many feed-forward parts
     normed: bool = False  # their weights are divided by their sum
-    clamp: float = 0.0  # gates are at most this, what they multiply at most this in magnitude; 0: no bound
-    input_norms: bool = False  # matrices may have norms of what they read
+    clamp: float = 0.0  # gates are at most this, their factors at most this in magnitude; 0: unbounded
+    input_norms: bool = False  # matrices may have norms of the rows that they read
     still: bool = False  # layers that see everything turn nothing, the others by the file's base
 
 
@@ -327,9 +328,9 @@ ARCHITECTURES = {
 class Model:
     """With noise, a numpy Generator, every normed value is wrong by a few steps of float32.
 
-    Whoever computes in float32 makes errors of about that size, so the logits with noise show how far
-    they alone can move the result: once a value falls on the other side of a rounding boundary,
-    the activation's code differs by one, and what follows by much more than float32's rounding.
+    A computation in float32 makes errors of about that size, so the logits with noise show how far they alone can move
+    the result: once a value falls on the other side of a rounding boundary, the activation's code differs by one, and
+    later values differ by much more than float32's rounding.
     """
 
     def __init__(self, container, noise=None, activations="auto", long_context=False):
@@ -359,7 +360,7 @@ class Model:
         self.vocabulary = container.tensor("token_embd.weight").rows
 
     def _turned(self, name, x):
-        """What a matrix reads of x, where the file says that its columns were turned."""
+        """Returns x as a matrix reads it, where the file says that its columns were turned."""
         if name not in self.file.get("prism.hadamard.weight_names", []):
             return x
         return hadamard(self._signs(x.shape[1]) * x, self.file.get("prism.hadamard.block_size"))
@@ -425,7 +426,7 @@ class Model:
         everywhere = angles * (not self.arch.still), self.rope_gain, window
         of_embedding, of_blocks, of_logits = self.factors
         near = self._near(len(tokens))
-        self.cache = []  # of each layer, what attention reads: keys, values[position, kv head, dim]
+        self.cache = []  # for each layer, the cache that attention reads: keys, values[position, kv head, dim]
         h = self._embedded(tokens)
         h = h * (np.sqrt(h.shape[1]) if self.arch.scaled else of_embedding)
         for layer in range(self.layers):
@@ -444,7 +445,7 @@ class Model:
         return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale, self.yarn)
 
     def _near(self, n):
-        """Of windowed layers: angles, their gain, the window."""
+        """Windowed layers have their own angles, gain and window."""
         if not self.period:
             return None
         base = float(self._get("rope.freq_base_swa", self.base if self.arch.still else 10000.0))

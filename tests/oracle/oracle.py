@@ -76,7 +76,7 @@ def read_logits(path, shape):
 
 
 def least_cosine(container, args, expected):
-    """What --cosine asks for, or less where the model itself is so sensitive to rounding."""
+    """Returns the value of --cosine, or less where the model itself is so sensitive to rounding."""
     bound = args.cosine
     for seed in range(args.noise):
         noisy = Model(container, np.random.default_rng(seed), args.activations, args.long_context).logits(

@@ -109,7 +109,7 @@ def _q4_1(raw, rows, cols):
 
 
 def _q5_0(raw, rows, cols):
-    """As Q4_0, with one more bit for each column behind the scale, column 0 in bit 0."""
+    """Decodes as Q4_0, with one more bit for each column behind the scale, column 0 in bit 0."""
     blocks = raw.reshape(-1, 22)
     high = np.unpackbits(blocks[:, 2:6], axis=1, bitorder="little").astype(np.float64)
     codes = _nibbles(blocks[:, 6:]) + 16 * high
@@ -117,7 +117,7 @@ def _q5_0(raw, rows, cols):
 
 
 def _q5_1(raw, rows, cols):
-    """As Q4_1, with fifth bits as Q5_0 has them behind the minimum."""
+    """Decodes as Q4_1, with fifth bits behind the minimum, as in Q5_0."""
     blocks = raw.reshape(-1, 24)
     high = np.unpackbits(blocks[:, 4:8], axis=1, bitorder="little").astype(np.float64)
     codes = _nibbles(blocks[:, 8:]) + 16 * high
@@ -255,7 +255,7 @@ def _signs(bits):
 
 
 def _eighth(seven):
-    """Signs of seven weights with that of the eighth: an even number is negative."""
+    """Returns the signs of seven weights with that of the eighth: an even number is negative."""
     parity = np.zeros_like(seven)
     for i in range(7):
         parity ^= seven >> i & 1
@@ -278,7 +278,7 @@ def _iq2_s(raw, rows, cols):
 
 
 def _iq2_xxs(raw, rows, cols):
-    """For 32 weights: four entries, then 4 x 7 bits of signs and a nibble of scale."""
+    """Every 32 weights have four entries, then 4 x 7 bits of signs and a nibble of scale."""
     blocks = raw.reshape(-1, 66)
     entries = blocks[:, 2:].reshape(-1, 8, 8)[:, :, :4].reshape(-1, 32)
     words = _words(blocks[:, 2:], "<u4")[:, 1::2]

@@ -43,7 +43,7 @@ def ternary_matrix():
 
 
 def pack_i2_s(weights, scale):
-    """Element by element, from the definition: the inverse of what the oracle does with arrays."""
+    """Computes element by element, from the definition: the inverse of the oracle's decoding with arrays."""
     out = bytearray(weights.size // 4)
     for e, w in enumerate(weights.reshape(-1)):
         unit, place = divmod(e, 128)
@@ -141,7 +141,7 @@ class Tensors(unittest.TestCase):
         self.check_blocks(tensors.IQ1_S, [-16.875, 13.125, 13.125], "59cefa136c0ecd7c", [0])
 
     def test_iq1_m(self):
-        """As check_blocks, but a scale is four nibbles."""
+        """Checks as check_blocks does, but a scale is four nibbles."""
         data = bytearray(u & 255 for u in generator(12345, 4 * 56))
         for block, bits in enumerate([0x3C00, 0x2E66, 0xB800, 0x0001]):
             for i in range(4):

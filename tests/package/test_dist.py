@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release tarball: the same bytes twice, and a build of it where there is no Python.
+"""The release tarball: it has the same bytes twice, and it builds without Python.
 
 Python is hidden: a PATH of links to everything but python*, with traps of that name that leave a
 mark, and CMake forbidden to find one. The kernel library is built, its scalar rows (all of them take

@@ -52,7 +52,7 @@ class Package:
                 raise SystemExit(f"{text.name} names the folder that it was installed to")
 
     def check(self, program: Path, kind: str) -> None:
-        """The example runs, prints what it should, and loads the shared library or does not."""
+        """The example runs, prints the right text, and loads the shared library or does not."""
         env = {"LD_LIBRARY_PATH": str(self.libdir)} if kind == "shared" else {}
         small = self.args.source / "models" / "tern-small.gguf"
         library, pattern, operands = {
@@ -95,7 +95,7 @@ class Package:
 
 
 def finds_cuda_module(package: Package) -> None:
-    """Where the CUDA module was built, the moved program finds it; a device is not needed."""
+    """Where the CUDA module was built, the moved program finds it; this needs no device."""
     program = package.prefix / "bin" / "tern"
     if not program.exists():
         return
@@ -109,7 +109,7 @@ def finds_cuda_module(package: Package) -> None:
 
 
 def fetches_models(package: Package) -> None:
-    """What the program's hints name is installed beside it."""
+    """The files that the program's hints name are installed beside it."""
     program = package.prefix / "bin" / "tern"
     if program.exists() and "smollm2" not in run([program.with_name("tern-get-model"), "--list"]):
         raise SystemExit(f"{program.parent}: tern-get-model does not list smollm2")
@@ -133,7 +133,7 @@ NEEDED = {"libtern-kernels": {"cpuinfo"}, "libtern": {"cpuinfo", "pcre2-8", "utf
 
 
 def needs_no_more(package: Package) -> None:
-    """The shared libraries load what docs/dependencies.md names for them, and nothing else."""
+    """The shared libraries load the libraries that docs/dependencies.md names for them, and nothing else."""
     for name, allowed in NEEDED.items():
         text = run(["readelf", "--dynamic", package.libdir / f"{name}.so"])
         needed = set(re.findall(r"NEEDED.*\[lib([\w.+-]+?)\.so[\d.]*\]", text))
@@ -143,7 +143,7 @@ def needs_no_more(package: Package) -> None:
 
 
 def kernels_stand_alone(package: Package) -> None:
-    """All of the static libtern-kernels links with what its pkg-config file names, without libtern."""
+    """The whole static libtern-kernels links with the libraries that its pkg-config file names, without libtern."""
     env = {"PKG_CONFIG_PATH": str(package.libdir / "pkgconfig")}
     flags = run(["pkg-config", "--static", "--cflags", "--libs", "tern-kernels"], env).split()
     whole = ["-Wl,--whole-archive", "-l:libtern-kernels.a", "-Wl,--no-whole-archive"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of the libraries lives outside of objects and can change: exactly what docs/architecture.md lists.
+"""The libraries' state outside of objects that can change is exactly the list in docs/architecture.md.
 
 Read from the static libraries, which nothing else is linked into: symbols in sections that are
-writable when the program runs. What the linker makes read-only (.data.rel.ro) is constant.
+writable when the program runs. Data that the linker makes read-only (.data.rel.ro) is constant.
 """
 
 import argparse

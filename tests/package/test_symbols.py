@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the libraries show to a linker.
-
-Static: every global symbol begins with tern_, those of tern/ie_engine.h with ie_engine_. Shared:
-exactly the functions that the public headers declare. Both checks are shown to fail on libraries with one symbol too many and one too few.
+"""Checks the symbols that the libraries show to a linker. Static: every global symbol begins with tern_, those of
+tern/ie_engine.h with ie_engine_. Shared: exactly the functions that the public headers declare. Both checks are shown
+to fail on libraries with one symbol too many and one too few.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ PLACE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tern
 
 
 def python():
-    """The Python of an environment with what requirements.txt pins, which is made where it is not there."""
+    """Returns the Python of an environment with the packages that requirements.txt pins; it is made if it is
+    missing."""
     wanted = (HERE / "requirements.txt").read_text()
     program, stamp = PLACE / "bin" / "python3", PLACE / "requirements.txt"
     if not program.exists() or not stamp.exists() or stamp.read_text() != wanted:

@@ -21,7 +21,7 @@ def answer(*pieces, reason="stop", usage=None):
 
 
 class Reply:
-    """What a POST is answered with: pieces of bytes; a threading.Event among them is waited for."""
+    """The answer to a POST: pieces of bytes; a threading.Event among them is waited for."""
 
     def __init__(self, pieces=(), status=200, headers=(), kind="text/event-stream"):
         self.pieces, self.status, self.headers, self.kind = list(pieces), status, dict(headers), kind

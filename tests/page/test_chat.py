@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a browser: questions and answers, what is kept, what is said when something is wrong."""
+"""The page in a browser: questions and answers, the data that it keeps, its messages when something is wrong."""
 
 import json
 import threading

@@ -109,7 +109,7 @@ class Hostile(BrowserTest):
             return [tried, window.hit ?? null];
         }""")
         self.assertEqual(found, [[], None])
-        self.assertGreater(len(self.errors), 3)  # the browser says what it forbids
+        self.assertGreater(len(self.errors), 3)  # the browser names the thing that it forbids
         self.allowed = ["Content Security Policy", "Trusted"]
         self.hosts.discard("elsewhere.example")  # the browser tells of requests that it does not make
 

@@ -9,7 +9,7 @@ import time
 import common
 from browsing import BrowserTest
 
-# Markdown and the tree of its blocks, without what they came from; texts are not parsed in blocks.
+# Markdown and the tree of its blocks, without their source; texts are not parsed in blocks.
 BLOCKS = {
     "": [],
     "one\ntwo\n\nthree": [{"type": "paragraph", "text": "one\ntwo"}, {"type": "paragraph", "text": "three"}],
@@ -74,7 +74,7 @@ INLINE = {
 
 
 def bare(tree):
-    """Without what says where a node came from."""
+    """Returns the tree without the places where its nodes came from."""
     if isinstance(tree, list):
         return [bare(item) for item in tree]
     if isinstance(tree, dict):

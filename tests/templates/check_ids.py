@@ -73,7 +73,7 @@ def theirs(tokenizer, job):
                 way, tools=job.get("tools"), add_generation_prompt=not job.get("no_answer", False), **(job.get("variables") or {})
             )
             return list(ids)
-        except Exception as e:  # whatever a template does; where it refuses by itself, no other way is tried
+        except Exception as e:  # whatever a template does; where it refuses by itself, other ways are not tried
             if type(e) is jinja2.TemplateError:
                 break
     return None
@@ -90,7 +90,8 @@ def ours(command, job):
 
 
 def compare(command, tokenizer, control, options):
-    """How many conversations gave ids on both sides, were refused by both, and were left out; the first difference."""
+    """Returns how many conversations gave ids on both sides, were refused by both, and were left out, and the first
+    difference."""
     r = random.Random(options.seed)
     equal = refused = left_out = 0
     while equal + refused < options.conversations:

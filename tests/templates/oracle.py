@@ -32,7 +32,7 @@ class Generation(jinja2.ext.Extension):
 
 
 class Refused(jinja2.TemplateError):
-    """What raise_exception raises: no other way is tried."""
+    """The error of raise_exception: other ways are not tried."""
 
 
 def _raise(message):
@@ -86,7 +86,7 @@ def render(template, job):
     for way in ways:
         try:
             return template.render(messages=way, **variables), None
-        except Exception as e:  # whatever a template does
+        except Exception as e:  # a template may raise anything
             why = f"{type(e).__name__}: {e}"
             if isinstance(e, Refused):
                 break
@@ -172,7 +172,7 @@ def in_order(message):
 
 
 def conversation(r):
-    """A job of random messages: mostly what templates expect, now and then not."""
+    """Returns a job of random messages: mostly such as templates expect, now and then others."""
     tools = [tool(r) for _ in range(r.randint(1, 2))] if r.random() < 0.35 else None
     messages = [{"role": "system", "content": words(r)}] if r.random() < 0.4 else []
     for _ in range(r.randint(1, 3)):

@@ -171,7 +171,7 @@ class Templates(unittest.TestCase):
                 self.assertGreater(rendered, 50)
 
     def test_marks(self):
-        """Every byte of a message keeps its mark on whatever way it takes, and no other byte has it."""
+        """Every byte of a message keeps its mark on every way that it takes, and no other byte has the mark."""
         ways = ("m", "m | trim", "m | upper | lower", "m ~ '!'", "'<' + m", "m[1:]", "m[::-1]", "m | replace('q', '#')", "m.split(' ') | join(' ')",
                 "m.split('|')[1]", "m | tojson", "[m] | tojson(indent=1)", "{'k': m}", "m | indent", "m | title", "m | list | join('-')",
                 "m | capitalize", "m.strip() | first", "(m, 1)", "m | reverse", "m * 2", "[m] | map('upper') | join", "m.splitlines()[0]")
@@ -189,7 +189,7 @@ class Templates(unittest.TestCase):
                 self.assertEqual((marked[:3], marked[-3:]), ([0, 0, 0], [0, 0, 0]), way)
 
     def test_hostile_templates(self):
-        """They end with one line that says which limit or what is wrong, soon."""
+        """They end soon, with one line that names the limit or the fault."""
         for name, source in HOSTILE.items():
             with self.subTest(name=name):
                 got = self.tool.run(source, JOB)

@@ -23,7 +23,7 @@ tiles = None
 
 
 def run(*arguments, **variables):
-    """What the emulating program prints."""
+    """Returns the output of the emulating program."""
     command = [tiles, *map(str, arguments)]
     said = subprocess.run(command, env=common.clean_environment(**variables), capture_output=True, text=True, timeout=600)
     if said.returncode != 0:

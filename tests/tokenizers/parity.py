@@ -4,12 +4,12 @@
 
     parity.py --tool build/tests/tokenize_tool [-n 100000] [--seed 1] [--folder FOLDER] [--record FILE] [WORD ...]
 
-Vocabularies: that of the small model, some of Unigram and WordPiece that are trained here, those
-that scripts/get-model fetches out of Python packages, and every tokenizer.json (.json, .json.xz) and
-Unigram model of SentencePiece (.model) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those whose
-names contain one. --record writes the table of docs/tokenizers.md (docs/report/counts). Needs the packages of tests/oracle/requirements.txt. Exit status 1 when a
-single text has other ids, does not come back although the reference gives it back, or is decoded to
-another text, or when nothing was compared.
+The vocabularies are that of the small model, some of Unigram and WordPiece that are trained here, those that
+scripts/get-model fetches out of Python packages, and every tokenizer.json (.json, .json.xz) and Unigram model of
+SentencePiece (.model) in FOLDER or $TERN_TEST_TOKENIZERS. WORDs select those whose names contain one. --record writes
+the table of docs/tokenizers.md (docs/report/counts). Needs the packages of tests/oracle/requirements.txt. Exit status 1
+when a single text has other ids, does not come back although the reference gives it back, or is decoded to another
+text, or when nothing was compared.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def run_tool(tool, path, texts):
 
 
 def compare(tool, case, count, seed, note=print):
-    """Of a vocabulary: how many texts were compared, had other ids, were decoded otherwise, come back."""
+    """The counts of a vocabulary: texts that were compared, had other ids, were decoded otherwise, come back."""
     from vocabularies import ALPHABET
 
     raw = Texts(seed, case.specials).make(count)
@@ -90,7 +90,7 @@ def load_counts():
 
 
 def fetch(name):
-    """The path of what scripts/get-model has or fetches; None when it cannot."""
+    """Returns the path of the model that scripts/get-model has or fetches; None when it cannot."""
     done = subprocess.run([sys.executable, ROOT / "scripts" / "get-model", name], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else None
 

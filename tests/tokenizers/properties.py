@@ -18,7 +18,7 @@ CATEGORIES = ["Cn", "Cc", "Cf", "Co", "Cs", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", 
 GROUPS = {"C": "C", "L": "L", "M": "M", "N": "N", "P": "P", "S": "S", "Z": "Z", "LC": ("Ll", "Lt", "Lu")}
 WORDS = {"Letter": "L", "Mark": "M", "Number": "N", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Other": "C",
          "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Decimal_Number": "Nd"}
-FLAGS = {  # and the categories that they mostly are: the tables have what differs
+FLAGS = {  # and the categories that they mostly are: the tables have the exceptions
     "White_Space": ("Z",), "Word": ("L", "M", "Nd", "Nl", "Pc"), "Alphabetic": ("L", "Nl", "Mc", "Mn"), "Uppercase": ("Lu",),
     "Lowercase": ("Ll",), "Ideographic": (), "Emoji": (), "Emoji_Presentation": (), "Emoji_Modifier": (),
     "Emoji_Modifier_Base": (), "Emoji_Component": (), "Extended_Pictographic": ()}
@@ -43,7 +43,7 @@ def members(pattern):
 def known(name):
     try:
         pre_tokenizers.Split(Regex(f"\\p{{{name}}}"), "removed")
-    except Exception:  # the package has no class of its own for it
+    except Exception:  # the package lacks a class of its own for it
         return False
     return True
 
@@ -84,8 +84,8 @@ def runs(value_of):
 
 
 def cases():
-    """For each character whose case does not matter where another stands: its distance from the one before, and to the
-    first of its kind."""
+    """Returns, for each character whose case does not matter where another stands, its distance from the one before,
+    and to the first of its kind."""
     cased = sorted({c for name in ("Lu", "Ll", "Lt", "Mn", "Nl", "So") for a, b in members(f"\\p{{{name}}}")
                     for c in range(a, b) if len({chr(c).lower(), chr(c).upper(), chr(c).casefold(), chr(c).title()}) > 1
                     or name in ("Lu", "Ll", "Lt")})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts to compare tokenizers on: the same seed gives the same texts on every machine.
 
-Characters come from ranges that are written down here, not from what this Python knows of Unicode,
-and were all assigned by Unicode 10: tokenizers differ in the version that they follow.
+Characters come from ranges that are written down here, not from this Python's tables of Unicode, and were all assigned
+by Unicode 10: tokenizers differ in the version that they follow.
 """
 
 import random
@@ -62,7 +62,7 @@ SPACES = [
 
 MARKS = [*range(0x300, 0x36F), *range(0x591, 0x5BD), *range(0x64B, 0x653), *range(0x1DC0, 0x1DC6), 0x3099, 0x309A,
          0x93C, 0x94D, 0x1161, 0x1175, 0x11A8, 0x11C2, 0xFE20, 0x20D0, 0x345, 0x338]  # fmt: skip
-# What has a normal form of its own, or composes with what follows.
+# These characters have a normal form of their own, or compose with the next one.
 BASES = "aeiouAEIOUnNcCsSyYzZ\u00e5\u00f6\u00fc\u01b0\u0439\u0418\u0431\u03b1\u03c9\u212b\u2126\u212a\u0958\u09dc\u0fb2\u1100\u1112\uac00\ud788"
 BASES += "\u304b\u306f\u30cf\uf900\ufa10\u2adc\ufb1d\u1e9b\u0344\u0387\u2000\u2329"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vocabularies of Unigram and WordPiece to compare tokenizers on: trained here, or made of real ones.
 
-Both kinds come as a tokenizer.json, beside Hugging Face's `tokenizers`, and as a GGUF file. A GGUF
-file of Unigram does what SentencePiece does, so `sentencepiece` is the reference there.
+Both kinds come as a tokenizer.json, beside Hugging Face's `tokenizers`, and as a GGUF file. A GGUF file of Unigram
+works as SentencePiece does, so `sentencepiece` is the reference there.
 """
 
 import base64
@@ -36,7 +36,7 @@ def bert(**flags):
 
 
 def words_document(folder, size=2000):
-    """A tokenizer.json like that of BERT, trained."""
+    """Trains a tokenizer.json like that of BERT."""
     reference = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     reference.normalizer = normalizers.BertNormalizer(**bert())
     reference.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -138,7 +138,7 @@ def fields_of(data):
 
 
 def normalizer_of(processor):
-    """What a model says of normalizing: (map, prefix, whether spaces are removed)."""
+    """Returns a model's way of normalizing: (map, prefix, whether spaces are removed)."""
     spec = next((v for k, v in fields_of(processor.serialized_model_proto()) if k == 3), b"")
     values = {2: b"", 3: 1, 4: 1} | dict(fields_of(spec))
     return bytes(values[2]), bool(values[3]), bool(values[4])

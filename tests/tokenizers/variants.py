@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tokenizer.json can say, one thing at a time: documents to compare tern and the reference on."""
+"""Varies the fields of a tokenizer.json one at a time: documents to compare tern and the reference on."""
 
 BEHAVIORS = ["Isolated", "Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext"]
 CASED = (

@@ -63,7 +63,7 @@ ALPHABET = byte_alphabet()
 
 
 class Metadata(gguf.GGUFReader):
-    """Without the tensors: the package does not know all their types."""
+    """Leaves out the tensors: the package does not know all their types."""
 
     def _build_tensors(self, start_offs, fields):
         pass
@@ -92,7 +92,7 @@ def json_case(name, path):
 
 
 def unpacked(path, folder):
-    """A plain file of what may be compressed."""
+    """Returns a plain file of one that may be compressed."""
     path = Path(path)
     if path.suffix != ".xz":
         return path
@@ -173,7 +173,7 @@ def finish(writer):
 
 
 def parts_below(ranks, token, limit):
-    """The token cut into what it is made of by joins of a lower rank than its own."""
+    """Returns the token cut into the parts that joins of a lower rank than its own make."""
     parts = [token[i : i + 1] for i in range(len(token))]
     while True:
         pairs = [(ranks.get(a + b, limit), i) for i, (a, b) in enumerate(zip(parts, parts[1:]))]
