@@ -43,8 +43,8 @@ STYLE = {
 WIDTH = 5.2  # inches: readable where a phone shows it
 ROOFLINE = (7.2, 6.0)
 
-# Formats by what their names say, in the order of the legend; a format of no family is one of "other".
-# Few colours that can be told apart; names stand beside the points.
+# Families of formats by the beginnings of their names, in the order of the legend; a format without a family belongs to
+# "other". Only few colours can be told apart, so names stand beside the points.
 FAMILIES = {
     "ternary": r"i2_s|t5b?r16|tl\d|p?s?tq\d|iq\d_bn",
     "1 to 3 bits": r"[ip]?q[123]_|int2",

@@ -1,4 +1,4 @@
-"""How stories begin and end: openings, remarks on the hero, and endings.
+"""The beginnings and ends of stories: openings, remarks on the hero, and endings.
 
 stories.py explains the notation.
 """

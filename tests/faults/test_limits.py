@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Full disks and small limits: memory, descriptors, stack, size of files, threads, /proc.
 
-Whatever the limit: the right answer, or one line and status 1. Below what the dynamic linker needs
-to start the program (status 127, or a death before main) nothing can be asked of it.
+Whatever the limit, the program gives the right answer, or one line and status 1. Below the limits with which the
+dynamic linker can start the program (status 127, or a death before main) nothing can be asked of it.
 """
 
 import json

@@ -3,8 +3,8 @@
 """Copies of hot weights (docs/threads.md) for which there is no memory.
 
 On a machine of two nodes that hwloc is told to see, the map of a replica fails on the first node or
-on the second. The answer is the same, with one line; strict modes refuse. Whatever else the copies
-need of memory may fail as everything may: one line and status 1, nothing kept.
+on the second. The answer is the same, with one line; strict modes refuse. Other memory for the copies may be missing
+too, as for everything: one line and status 1, and nothing is kept.
 """
 
 import sys

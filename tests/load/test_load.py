@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Load on tern serve: clients that ask, leave, stall and talk nonsense at once, each of which gets what it gets alone.
-
-TERN_TEST_SECONDS says how long (5); longer where the machine is so slow that too little happens."""
+"""Load on tern serve: clients that ask, leave, stall and talk nonsense at once, and each gets the same answer as alone.
+It runs for TERN_TEST_SECONDS (5), longer where the machine is so slow that too little happens."""
 
 import argparse
 import json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the page looks and whether everybody can use it: widths, colours, keyboard, screen readers, the engine's view."""
+"""Tests of the page's look and of whether everybody can use it: widths, colours, keyboard, screen readers, the engine's
+view."""
 
 import os
 import threading
