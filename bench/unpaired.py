@@ -28,7 +28,7 @@ def check_told(side: results.Results) -> None:
 
 
 def machine(a: results.Results, b: results.Results) -> dict:
-    """The machine that both were measured on; the higher load of the two."""
+    """Returns the machine that both were measured on, with the higher load of the two."""
     names = {"cpu": "processor", "cores": "num_cpus", "architecture": "architecture", "os": "os"}
     for key in names.values():
         if a.context[key] != b.context[key]:
@@ -74,7 +74,7 @@ def side_json(side: results.Results, names: list[str]) -> dict:
 
 
 def document(a: results.Results, b: results.Results, found: dict[str, stats.Estimate]) -> dict:
-    """Raises results.ResultsError where the results say too little, or are of two machines."""
+    """Raises results.ResultsError where the results say too little, or come from two machines."""
     for side in (a, b):
         check_told(side)
     names = list(found)

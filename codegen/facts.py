@@ -96,7 +96,7 @@ def public_header(found: Formats, on_devices: set[str]) -> str:
 
 
 def initializer(fields: dict[str, object]) -> str:
-    """Designated members; those of 0 are left out."""
+    """Writes designated members; those that are 0 are left out."""
     return ", ".join(f".{name} = {value}" for name, value in fields.items() if value)
 
 

@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def is_ternary(self) -> bool:
-        """True if ternary matrices can be packed in it."""
+        """Says whether ternary matrices can be packed in it."""
         return self.input == "token" and self.is_packed
 
     @property
@@ -86,7 +86,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A tensor type of GGUF files that is only known; block 0: its size does not follow from the shape."""
+    """A tensor type of GGUF files that is known but not read; block 0: its size does not follow from the shape."""
 
     name: str
     gguf: int

@@ -57,7 +57,7 @@ class Row:
     def strength(self) -> tuple[int, int]:
         """Rows of an operation and operand are preferred in falling order of this."""
         if self.isa.is_cuda:
-            return (-1, 0)  # never compared with rows of a processor
+            return (-1, 0)  # it is never compared with rows of a processor
         return (self.ahead_of.strength, 1) if self.ahead_of else (self.isa.strength, 0)
 
     @property

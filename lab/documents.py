@@ -61,7 +61,7 @@ class Place:
         return [Place(one, f"{shown}[{i}].", self.found) for i, one in enumerate(self.at(path) or [])]
 
     def near(self, path: str, expected: float, why: str) -> None:
-        """A finding unless the number follows from others; nothing where it was not recorded."""
+        """Adds a finding unless the number follows from others; nothing where it was not recorded."""
         self.near_value(self.at(path), path, expected, why)
 
     def near_value(self, value, name: str, expected: float, why: str) -> None:
@@ -111,7 +111,7 @@ def nulls(value, path: str = ""):
 
 
 def check_fields(doc: Place, kind: str) -> bool:
-    """True if all are there and of their types; null are those alone that the document lists."""
+    """Says whether all fields are there and have their types; only those that the document lists are null."""
     before = len(doc.found)
     doc.found += (line.removeprefix("$.") for line in json_schema.problems(doc.value, schema(kind)))
     if len(doc.found) > before:
@@ -225,7 +225,7 @@ def check_machine(doc: Place) -> None:
 
 def may_be_gone(name: str, sets) -> bool:
     """True if a kernel of an earlier table may have had the name: one of an operation, for a set that the machine
-    has. Measurements are not repeated, so that it is gone does not matter to them."""
+    has. Measurements are not repeated, so a kernel that is gone does not matter to them."""
     isa = name.rpartition("_")[2]
     has_set = isa in sets if sets is not None else isa in table()[0].isas
     return has_set and any(name.startswith(f"tern_{op}_") for op in table()[0].ops)
@@ -294,7 +294,7 @@ def read_public_key(path: Path) -> str:
 
 
 def check_signature(doc: Place, key: str | None, name: str = "") -> None:
-    """key: 64 digits that it must be by, from the file `name`."""
+    """key: 64 digits of the key that must have signed it, from the file `name`."""
     signature = doc.at("signature")
     if signature is None:
         if key:

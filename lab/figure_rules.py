@@ -185,7 +185,7 @@ def check_sequences(main: Place) -> None:
 
 
 def check_arrivals(main: Place) -> None:
-    """They are of the same sequences, and of one prompt."""
+    """Both belong to the same sequences, and to one prompt."""
     arrivals, sequences = main.each("arrivals"), main.each("sequences")
     keys = ("before_p50_ms", "before_p95_ms", "during_p50_ms", "during_p95_ms", "first_token_ms")
     if main.at("arrivals") is not None and len(arrivals) != len(sequences):
@@ -269,7 +269,7 @@ def check_figures(side: Place) -> None:
 
 
 def check_side(doc: Place, which: str) -> None:
-    """A side that names tern's kernels is real; of other programs it is not known."""
+    """A side that names tern's kernels is real; for other programs nobody knows."""
     side = doc.inner(which)
     kernels = side.at("kernels") or []
     path, right = side.at("compute_path"), "real" if kernels else "other"
@@ -337,7 +337,7 @@ def check_windows(doc: Place, p: Place) -> None:
 
 
 def perplexity(doc: Place) -> None:
-    """All follows from the windows' means, but for the error of a token, which only the tokens know."""
+    """Everything follows from the windows' means, except the error of a token, which only the tokens give."""
     p = doc.inner("perplexity")
     doc.positive("run.threads")
     p.positive("rss_mib")

@@ -158,7 +158,7 @@ def engines_table(lines: dict[str, str], head: list[str]) -> str:
     rows = []
     for name, what in lines.items():
         d = crossval(name)
-        whole = d["whole_positions"]  # without any the engine's logits are stored of some ids only
+        whole = d["whole_positions"]  # without any, the engine's logits are stored only for some ids
         rows.append([*what.split(" / "), str(d["positions"]), f"{d['cosine_mean']:.7f}", f"{d['cosine_min']:.7f}",
                      f"{round(d['top1'] * whole)} of {whole}" if whole else "", f"{d['kl_mean']:.4f}" if whole else "",
                      f"{d['greedy_equal']} of {d['greedy_steps']}", ties(d)])

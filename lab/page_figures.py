@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of pages as expressions over stored documents: what lab/pages puts where they stand."""
+"""Figures of pages as expressions over stored documents; lab/pages replaces each expression by its value."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def marked(text: str, evaluate=None) -> str:
 
 
 def pages() -> list[Path]:
-    """Every page with figures that are made."""
+    """Every page with figures that lab/pages makes."""
     found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted(DOCS.glob("*.md"))
     found += sorted(p for p in ROOT.glob("*/*/README.md") if not re.match(r"build|out|\.", str(p.relative_to(ROOT))))
     return [path for path in found if SPAN.search(path.read_text(encoding="utf-8"))]

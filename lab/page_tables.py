@@ -153,7 +153,7 @@ def bandwidth_of(b: dict) -> list[str]:
 
 
 def after_its_prompt(b: dict) -> bool:
-    """True if decoding began where the prompt ended: what a reader of "decode" expects."""
+    """Says whether decoding began where the prompt ended, as a reader of "decode" expects."""
     return b["depth"] == b["prompt_tokens"]
 
 
@@ -187,7 +187,7 @@ def models_table(name: str) -> str:
 
 
 def short_table(name: str) -> str:
-    """Prompts of a few tokens: what the first token takes."""
+    """Prompts of a few tokens: the time of the first token."""
     rows = []
     for document, d in documents(name, "benchmark").items():
         b = d["benchmark"]

@@ -116,7 +116,7 @@ class Program(unittest.TestCase):
         self.assertIn("slower", result.stdout)
 
     def test_what_failed_in_b_fails(self) -> None:
-        """A benchmark without an answer cannot have become slower, but it is not as good as before either."""
+        """A benchmark without an answer did not become slower, but it is not as good as before either."""
         a, b = self.pair(1.0)
         data = json.loads(Path(b).read_text(encoding="utf-8"))
         data["benchmarks"].append({"name": "n", "run_name": "n", "error_occurred": True, "error_message": "wrong"})
@@ -163,7 +163,7 @@ class Program(unittest.TestCase):
         return path
 
     def test_document(self) -> None:
-        """tests/e2e/test_documents.py holds it to lab/verify-figures; here: where it is refused."""
+        """tests/e2e/test_documents.py holds the document to lab/verify-figures; this test shows where it is refused."""
         out = self.folder / "out.json"
         a, b = self.told("a.json"), self.told("b.json")
         self.assertEqual(self.compare(a, b, "--out", str(out)).returncode, 0)

@@ -20,7 +20,7 @@ import stats  # noqa: E402
 import turns  # noqa: E402
 import suite  # noqa: E402
 
-# Prints the next speed of a list, as tern bench does or as another engine might; notes its turn.
+# This program prints the next speed of a list, as tern bench does or as another engine might, and notes its turn.
 ENGINE = """
 import json, sys
 folder, name, form, *speeds = sys.argv[1:]

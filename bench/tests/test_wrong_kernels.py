@@ -49,7 +49,7 @@ class SparseBlocks(unittest.TestCase):
             self.assertRegex(result.stdout, rf"{kind} +scalar +no slower up to \d+ %")
 
     def test_wrong_kernels(self):
-        """The error stands in the lines of those kernels, in no other, and the program fails."""
+        """The error stands only in the lines of those kernels, and the program fails."""
         result = run(programs.wrong_sparse, "--check")
         self.assertEqual(result.returncode, 1)
         self.assertIn("results differ", result.stderr)

@@ -223,7 +223,7 @@ class Text(unittest.TestCase):
 
 
 class LiveText(Text):
-    """The same for kernels/kernels.toml: it generates, and every row stands exactly once."""
+    """kernels/kernels.toml itself generates, and every row stands exactly once."""
 
     source = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""llama.cpp through llama-cpp-python, on the processor."""
+"""Asks llama.cpp through llama-cpp-python, on the processor."""
 
 import importlib.metadata
 

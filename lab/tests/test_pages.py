@@ -47,7 +47,7 @@ class Page(unittest.TestCase):
         path.write_text(json.dumps(document))
 
     def check_perplexity(self, name, shown, refused):
-        """A receipt's perplexity of 987.654 is shown so; (part, key, value) in it besides is refused."""
+        """A receipt's perplexity of 987.654 is shown as such; a receipt with another (part, key, value) is refused."""
         path = self.receipts / page_tables.PRECISION / f"{name}.json"
         document = json.loads(path.read_text())
         page = PRECISION.read_text()
@@ -61,7 +61,7 @@ class Page(unittest.TestCase):
             self.assertRaises(page_tables.PageError, page_figures.marked, page)
 
     def test_precision(self):
-        """Another perplexity in a receipt is another one on the page; another text is refused."""
+        """Another perplexity in a receipt changes the one on the page; another text is refused."""
         self.check_perplexity("smollm2-int4-64-perplexity", "| 987.654 |", ("perplexity", "text_sha256", "0" * 64))
 
     def test_activations(self):
@@ -69,7 +69,7 @@ class Page(unittest.TestCase):
         self.check_perplexity("smollm2-int4-32-act-fp8-perplexity", "| fp8, e4m3 | 987.654 |", ("run", "activations", "bf16"))
 
     def test_figures_come_from_the_receipts(self):
-        """Another figure in a receipt is another one on the page, in tables and in prose."""
+        """Another figure in a receipt changes the one on the page, in tables and in prose."""
         def slower(document):
             document["benchmark"]["depths"][3]["decode_tps"] = 12.34
             document["benchmark"]["decode_tps"] = 56.78
@@ -95,7 +95,7 @@ class Page(unittest.TestCase):
         self.assertEqual(page_tables.paired(d, base), f"{math.exp(0.1):.3f} [{math.exp(0.1 - 1.27062):.3f}, {math.exp(0.1 + 1.27062):.3f}]")
 
     def test_texts_that_stay(self):
-        """The text of each perplexity is in the tree: whoever has the model can measure it again."""
+        """The text of each perplexity is in the tree, so anybody with the model can measure it again."""
         digest = hashlib.sha256((ROOT / "lab" / "text" / "held-out.txt").read_bytes()).hexdigest()
         found = page_tables.documents(page_tables.PRECISION, "perplexity")
         self.assertGreater(len(found), 20)

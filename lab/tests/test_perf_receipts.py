@@ -62,7 +62,7 @@ class Makefile(unittest.TestCase):
         return run("make", "-n", *words, **variables).stdout
 
     def test_bench(self):
-        """RUNS and PROMPTS are a model's; without them kernels are measured."""
+        """RUNS and PROMPTS belong to a model; without them kernels are measured."""
         self.assertIn("bench/bench_kernels\n", self.commands("bench"))
         prompts = "benchmarks/prompts_10.txt"
         for made in (self.commands("bench", RUNS="7", PROMPTS=prompts),
@@ -73,7 +73,7 @@ class Makefile(unittest.TestCase):
         self.assertIn("--repeat 4", self.commands("bench", RUNS="4"))
 
     def test_bench_refuses(self):
-        """A file that is not there, rounds that are not a number: said, with the name, before anything is built."""
+        """A missing file, or rounds that are not a number, are reported with the name before anything is built."""
         for name, value in (("PROMPTS", "no such file.txt"), ("RUNS", "many"), ("RUNS", "0")):
             for words, variables in (((), {name: value}), ((f"{name}={value}",), {})):
                 with self.subTest(name=name, value=value, words=words):

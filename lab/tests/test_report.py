@@ -199,7 +199,8 @@ class ProgramTests(InFolder):
 
     @unittest.skipUnless(HAVE_PLOTS, "needs matplotlib")
     def test_pictures_explain_themselves(self) -> None:
-        """Title and machine on each; what filled and open points are; formats in families, and by name."""
+        """Each plot has title and machine, explains filled and open points, and shows formats in families and by
+        name."""
         import report_plots
 
         plots = {plot.name: plot.svg for plot in report_plots.draw_all(results.load(str(self.json)))}
@@ -232,7 +233,7 @@ class ProgramTests(InFolder):
             self.assertEqual(path.read_bytes(), other.read_bytes(), path.name)
 
     def test_some_of_a_result(self) -> None:
-        """--filter takes benchmarks of a result, with all repetitions; the file says of how many, and is one line."""
+        """--filter takes benchmarks of a result, with all repetitions; the file says of how many, and has one line."""
         whole, source = results.load(str(self.json)), self.json
         for name, count in (("zz9_wide/|bad", 2), ("zz9_wide/memory", 1)):
             out = self.folder / f"kept-{count}"

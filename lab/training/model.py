@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 @dataclass
 class Config:
-    """Sizes of the model; `asdict` of it is stored in each checkpoint."""
+    """Sizes of the model; each checkpoint stores its `asdict`."""
     vocab: int = 1024
     embd: int = 256
     layers: int = 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The openai package as its users have it, 1.x and 3.x."""
+"""Checks the openai package as its users have it, 1.x and 3.x."""
 
 import array
 import asyncio

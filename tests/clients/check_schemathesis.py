@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that are made from the server's own description: no reply is a 5xx, but for the 501 of embeddings,
-which a model that makes text does not have."""
+"""Requests that are made from the server's own description: no reply is a 5xx, except the 501 for embeddings, which a
+model that makes text does not have."""
 
 import subprocess
 import sys

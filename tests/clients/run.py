@@ -15,7 +15,8 @@ PLACE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tern
 
 
 def python_of(name):
-    """The Python of a client's environment, which is made where it is not there as pinned."""
+    """Returns the Python of a client's environment; the environment is made if it is missing or differs from the
+    pins."""
     wanted = (HERE / "requirements" / f"{name}.txt").read_text()
     folder, stamp = PLACE / name, PLACE / f"{name}.txt"
     python = folder / "bin" / "python3"

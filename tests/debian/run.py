@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py --build FOLDER: tests of the server with a package of Debian that is not installed; see README.md.
 
-It is fetched by apt, as its sources are signed, and unpacked into the user's cache. Nothing is installed."""
+apt fetches it, because its sources are signed, and it is unpacked into the user's cache. Nothing is installed."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ TESTS = {"serve_metrics": "Metrics.test_promtool_has_nothing_to_say", "operating
 
 
 def unpacked(package):
-    """The folder with a package's files, of the system's sources."""
+    """Returns the folder with the files of a package from the system's sources."""
     folder = PLACE / f"{package}-here"
     if not (folder / "files").exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,7 @@ def claims(section):
 
 class Claims(unittest.TestCase):
     def test_every_claim_has_a_receipt(self):
-        """AC:10. Whoever claims a speed shows the run."""
+        """AC:10. A claimed speed comes with its run."""
         problems, found = [], 0
         for path in documents.paths():
             for section in documents.sections(documents.without_marks(path.read_text())):
@@ -94,7 +94,8 @@ class Claims(unittest.TestCase):
         self.assertEqual([], problems)
 
     def test_limits_of_sparse_blocks(self):
-        """dispatch/sparse_limit.c: of each kind of values and each set the least that a report has, no set left out."""
+        """dispatch/sparse_limit.c has, for each kind of values and each set, the least limit of all reports; every set
+        is there."""
         source = (documents.ROOT / "dispatch" / "sparse_limit.c").read_text()
         built_in = {(isa, kind.lower()): int(percent)
                     for isa, kind, percent in re.findall(r'\{"(\w+)", TERN_FORMAT_(\w+), (\d+)\}', source)}

@@ -201,7 +201,7 @@ def command_lines():
 
 
 def not_executed(line):
-    """The names under which the list of docs/README.md has the line."""
+    """Returns the names under which the list of docs/README.md has the line."""
     found = {name for name, pattern, _, _ in NOT_RUN if re.search(pattern, line)}
     return found | {begin for begin in ELSEWHERE if line.strip().startswith(begin)}
 
@@ -217,7 +217,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(0, result.returncode, output[-2000:])
 
     def test_list_of_what_is_not_executed(self):
-        """The page lists it, with the reasons; nothing else becomes nothing, and no entry is idle."""
+        """The page lists the left-out commands with the reasons; no other line is left out, and every entry is used."""
         reasons = {name: why for name, _, _, why in NOT_RUN} | ELSEWHERE
         page = (documents.ROOT / "docs" / "README.md").read_text()
         section = page.partition("\n## Commands that are not executed\n")[2]

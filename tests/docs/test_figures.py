@@ -114,7 +114,7 @@ class Figures(unittest.TestCase):
         self.assertEqual({}, entries, "pages that do not exist")
 
     def test_a_changed_digit_is_seen(self):
-        """Each digit of each figure, one at a time."""
+        """Changes each digit of each figure, one at a time."""
         entries, changed, missed = allowed(), 0, []
         for path in documents.paths():
             if path not in page_figures.pages() and name_of(path) not in entries:
@@ -178,7 +178,7 @@ def changed_at(text, at):
 
 
 def seen(path, text, entry):
-    """True if a check of this file fails with the page as `text`."""
+    """Says whether a check of this file fails with the page as `text`."""
     if page_figures.marked(text, value) != text:
         return True
     new, gone = differences(path, text, entry)

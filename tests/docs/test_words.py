@@ -17,7 +17,7 @@ NEGATED = re.compile(r"(?<!there )\b(?:is|are) (?:no (?!longer\b|more\b|other\b|
 
 
 def beginnings(text: str) -> list[str]:
-    """Comments that begin with a word that stands in place of a subject."""
+    """Returns comments that begin with a word in place of a subject."""
     return BEGINNING.findall(text)
 
 

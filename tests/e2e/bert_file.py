@@ -11,7 +11,7 @@ F32, F16, Q8_0 = 0, 1, 8
 
 
 def packed(values, kind):
-    """Numbers as a tensor of that type has them."""
+    """Returns numbers as a tensor of that type holds them."""
     if kind == F32:
         return struct.pack(f"<{len(values)}f", *values)
     if kind == F16:
@@ -46,7 +46,7 @@ def norm(name):
 
 
 def weights(seed):
-    """Random numbers by the names of tensors: what LayerNorm keeps in bounds."""
+    """Returns random numbers by the names of tensors; LayerNorm keeps them in bounds."""
     source = random.Random(seed)
     found = {}
     for name, rows, columns in shapes():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Hugging Face Hub of the test's own: one server that knows repositories, and one that large files lie on."""
+"""A Hugging Face Hub of the test's own: one server knows the repositories, and another has the large files."""
 
 import hashlib
 import http.server
@@ -27,15 +27,15 @@ class Hub:
         self.seen, self.stored = [], []  # (method, path, headers) of the two servers
         self.replies = []  # (status, headers) that the next questions of the Hub get in place of an answer
         self.cuts = []  # after how many bytes the next transfers break off
-        self.wrong = set()  # files of which another hash is said
+        self.wrong = set()  # files for which another hash is given
         self.whole = False  # ranges are not heeded
-        self.moves = []  # addresses at which the next files are said to be, with the same path
+        self.moves = []  # addresses that are given for the next files, with the same path
         self.moved = {}  # old repository: new one
         self.commit = COMMIT
         self.hub, self.store = self._serve(self._hub), self._serve(self._store)
         self.scheme = "https" if tls else "http"
         self.url = f"{self.scheme}://127.0.0.1:{self.hub.server_port}"
-        self.storing = f"{self.scheme}://127.0.0.1:{self.store.server_port}"  # where large files are said to be
+        self.storing = f"{self.scheme}://127.0.0.1:{self.store.server_port}"  # the address of large files
 
     def stop(self):
         for server in (self.hub, self.store):

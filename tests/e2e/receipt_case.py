@@ -32,7 +32,7 @@ class WithReceipt(common.TernTest):
 
     @classmethod
     def make(cls, path, *options, **kwargs):
-        """A run of the model with a receipt; what it printed."""
+        """Runs the model with a receipt; returns its output."""
         ids = comma(prompt(5, 256))
         run = ["run", "-m", cls.model, "--tokens", ids, "-n", TOKENS, "--ignore-eos"]
         return tern_text(*run, "--receipt", path, "--force", *options, **kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receipts for tests: an own reading of the canonical digest, and ways to change a document."""
+"""Receipts for tests: a digest computed without tern, and ways to change a document."""
 
 import copy
 import hashlib
@@ -138,7 +138,7 @@ SOUND = {
 
 
 def others(receipt, path):
-    """Values that say something else than the receipt at a path: any, and those that are as sound."""
+    """Yields values that differ from the receipt's at a path: any values, and those that are as sound."""
     value = get(receipt, path)
     yield other(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -16,7 +16,7 @@ from common import suite
 JSON = {"Content-Type": "application/json"}
 RESET = b"HTTP/1.1 400 and the connection was reset"
 LONG = {"max_tokens": -1, "ignore_eos": True, "stream": True}  # as long as the context
-SLOW = ("--isa", "scalar", "--no-draft")  # on any machine such answers take half a second and more: they are met under way
+SLOW = ("--isa", "scalar", "--no-draft")  # such answers take half a second or more, so a test meets them under way
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -51,7 +51,8 @@ class Reply:
 
 
 def hear_hangups():
-    """A shell that outlives its terminal hands on that SIGHUP is ignored; a server's own answer to it is tested."""
+    """A shell that outlives its terminal starts programs with SIGHUP ignored; the tests need a server's own answer to
+    it."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
@@ -81,7 +82,7 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        """Answers under way are not waited for."""
+        """Ends without waiting for answers under way."""
         if self.process.poll() is None:
             self.signal()
             try:
@@ -98,7 +99,7 @@ class Server:
         self.process.send_signal(number)
 
     def stop(self):
-        """Ends it if it has not ended; its exit status."""
+        """Ends it if it still runs; returns its exit status."""
         if self.process.poll() is None:
             self.signal()
         status = self.process.wait()

@@ -50,7 +50,7 @@ class Terminal:
         """Reads the next bytes; returns False at the end."""
         try:
             data = os.read(self.master, 65536)
-        except OSError:  # Linux: nobody holds the other side any more
+        except OSError:  # on Linux: nobody holds the other side any more
             return False
         self.text += data.decode(errors="replace")
         return bool(data)
@@ -67,23 +67,23 @@ class Terminal:
                 raise AssertionError(f"no {pattern!r} in {self.text!r}")
 
     def wait_for_editing(self, editing=True):
-        """Until the terminal gives the program each key (or, when not editing, whole lines)."""
+        """Waits until the terminal gives the program each key (or, when not editing, whole lines)."""
         suite.until(lambda: bool(termios.tcgetattr(self.master)[3] & termios.ICANON) != editing)
 
     def prompt(self, mark="> "):
-        """Waits until a line can be typed; what was printed before the prompt."""
+        """Waits until a line can be typed; returns the text before the prompt."""
         before = self.expect(re.escape(mark) + "$")
         self.wait_for_editing()
         return before.replace("\r\n", "\n")
 
     def ask(self, line):
-        """Types a line at the prompt; what is printed until the next prompt, without the echo."""
+        """Types a line at the prompt; returns the text until the next prompt, without the echo."""
         self.type(line + "\r")
         self.expect(r"\r\n")
         return self.prompt()
 
     def end(self):
-        """Waits for the program's end; its exit status."""
+        """Waits for the program's end; returns its exit status."""
         while self._read():
             pass
         return self.process.wait()

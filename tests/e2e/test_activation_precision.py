@@ -32,7 +32,7 @@ class Precisions(common.TernTest):
         cls.ternary = common.synth("bitnet-tiny", cls.folder)
 
     def test_one_answer_each(self):
-        """Whatever computes it; and every precision has its own."""
+        """Each precision has one answer, whatever computes it, and the answers differ."""
         for model in (self.blocks, self.floats):
             seen = {precision: digest(model, precision) for precision in PRECISIONS}
             self.assertEqual(len(set(seen.values())), len(PRECISIONS))
@@ -42,7 +42,7 @@ class Precisions(common.TernTest):
                     self.assertEqual(digest(model, precision, *how), seen[precision], (precision, isa))
 
     def test_what_changes_nothing(self):
-        """int8 of blocks, fp32 of floats: the answer without the option."""
+        """int8 with blocks, and fp32 with floats, give the answer without the option."""
         for model, same in ((self.blocks, "int8"), (self.floats, "fp32")):
             plain = digest(model, None)
             self.assertEqual(digest(model, "auto"), plain)
@@ -50,7 +50,7 @@ class Precisions(common.TernTest):
             self.assertNotIn("activations", tern_json("inspect", "-m", model, "--act-prec", same))
 
     def test_the_tuner_is_not_asked(self):
-        """It measures products over packed weights, which are others than those of decoded ones."""
+        """It measures products over packed weights, which differ from those over decoded ones."""
         where = ("-m", self.blocks, "--tokens", TOKENS, "--all", "--sha256", "--act-prec", "fp16")
         tuned = ("--cache-dir", self.folder / "cache")
         plain = digest(self.blocks, "fp16")
@@ -91,7 +91,7 @@ class Precisions(common.TernTest):
         self.assert_one_line_error(strictly, contains=["strict", "int8 activations, which are kept"])
 
     def test_hints_of_the_environment(self):
-        """They are followed where that can be; else a line says so, and the answer stays, strictly too."""
+        """They are followed where possible; else a line says so, and the answer stays the same, in strict mode too."""
         lookup = common.synth("llama-tiny-iq2_s", self.folder)
         for model, name, value, why in (
             (self.ternary, "IE_ACT_PREC", "fp8", "int8 activations, which are kept"),
@@ -164,7 +164,7 @@ class Precisions(common.TernTest):
         self.assertIn("one answer", determined)
 
     def test_sessions(self):
-        """A file goes on with its own precision only."""
+        """A session file goes on only with its own precision."""
         file = self.folder / "a.session"
         for precision in ("fp8", "fp8"):
             options = ("--tokens", TOKENS, "-n", 2, "--prompt-cache", file, "--act-prec", precision)

@@ -95,7 +95,7 @@ class Bench(common.FolderTest):
         self.assertEqual(r["threads"], 1)
 
     def test_sequences(self):
-        """Weights are read once for all, the cache for each; a prompt that arrives is waited for."""
+        """Weights are read once for all sequences, the cache once for each; a prompt that arrives is waited for."""
         r = self.bench("--sequences", "1,3,8", "--arriving", 40, "--gap-ms", 5)
         self.assertEqual([s["n"] for s in r["sequences"]], [1, 3, 8])
         for s in r["sequences"]:
@@ -105,7 +105,7 @@ class Bench(common.FolderTest):
             for tps, p50, p95 in zip(*(s["rounds"][k] for k in ("tps", "p50_ms", "p95_ms"))):
                 self.assertGreater(p50, 0)
                 self.assertLessEqual(p50, p95)
-                mean = 1e3 * s["n"] / tps  # of four times, of which the largest is p95
+                mean = 1e3 * s["n"] / tps  # of four times, and the largest is p95
                 self.assertLessEqual(mean, p95 * (1 + 1e-9))
                 self.assertGreaterEqual(mean * (1 + 1e-9), (2 * p50 + p95) / 4)
         self.assertEqual([(a["n"], a["prompt_tokens"], a["gap_ms"]) for a in r["arrivals"]],

@@ -49,7 +49,7 @@ class Cache(TernTest):
         self.assertEqual(os.stat(self.folder / "cache").st_mode & 0o777, 0o700)
 
     def test_factors_of_keys(self):
-        """Two files whose tensors are the same, but by other numbers in their keys, share no image."""
+        """Two files with the same tensors, but other numbers in their keys, do not share an image."""
         seen, file = [], gguf_edit.read(synth("minicpm-tiny", self.folder))
         wanted = ["--cache-dir", self.folder / "cache", "--pretranspose", "all", "--tokens", "1,2,3", "--sha256"]
         for value in (1.5, 2.5):

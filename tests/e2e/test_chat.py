@@ -154,7 +154,7 @@ class Pipe(Chat):
         self.assertLess(len(told), 12, "half of the context is free afterwards")
 
     def test_answers_behind_what_was_dropped(self):
-        """They are those of a conversation that never had more, and the system prompt stays."""
+        """The answers are those of a conversation that never had more, and the system prompt stays."""
         system = ("--system", "Be kind.")
         model = common.synth("llama-tiny-f16", self.folder.name)
         options = ("-m", model, "--greedy", "--ctx", 256, "--on-full", "drop", "--ignore-eos", "-n", 8, *system)
@@ -386,7 +386,7 @@ class Saved(Chat):
         self.assertEqual((result.returncode, result.stdout), (0, b"4\n6\n"), result.stderr)
 
     def refused(self, *hints):
-        """A file that is not a conversation: one line, and the conversation goes on as it was."""
+        """A file that is not a conversation gets one line, and the conversation goes on as it was."""
         result = talk("What is 2+2?", f"/load {self.saved}", "/regen")
         message = result.stderr.decode()
         self.assertEqual((result.returncode, result.stdout), (1, b"4\n4\n"), message)

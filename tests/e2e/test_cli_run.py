@@ -224,7 +224,7 @@ class Json(WithModel):
                     self.assertIn((op, fmt, isa), served)
 
     def test_kernels_of_a_model(self):
-        """They are those of a run, and inspect tells the same; only the flag asks for a model."""
+        """The kernels are those of a run, and inspect names the same; only the flag asks for a model."""
         of_model = tern_json("kernels", "-m", self.model)
         names = {row["kernel"] for row in of_model["operations"]}
         names |= {kind[use] for kind in of_model["matrices"] for use in ("gemv", "gemm") if use in kind}
@@ -254,7 +254,7 @@ class Json(WithModel):
         self.assertIsInstance(answer, dict)
 
     def test_what_a_model_runs_as(self):
-        """Activation, norms, rope and tokenizer, and who says each: in text, in JSON, and in a run."""
+        """inspect shows activation, norms, rope and tokenizer with their sources: in text, in JSON, and in a run."""
         facts = {f["name"]: f for f in tern_json("inspect", self.model)["runs_as"]}
         self.assertEqual(facts["activation"], {"name": "activation", "value": "relu2", "from": "architecture"})
         self.assertEqual(facts["rope base"]["from"], "file")
@@ -312,7 +312,7 @@ class Sampling(WithModel):
 
 
 class Usage(WithModel):
-    """Wrong usage: status 2, one line, a hint."""
+    """Wrong usage gives status 2, one line and a hint."""
 
     def test_help(self):
         for arguments in (["--help"], ["help"], *([c, "--help"] for c in COMMANDS)):
@@ -409,7 +409,7 @@ class Usage(WithModel):
 
 
 class Failures(WithModel):
-    """Right usage that cannot be done: status 1, one line."""
+    """Right usage that fails gives status 1 and one line."""
 
     def test_missing_file(self):
         result = tern("run", "-m", "/nonexistent/model.gguf", "-p", "a")
@@ -546,7 +546,7 @@ class Environment(WithModel):
             self.assert_one_line_error(tern("run", "--model-dir", folder, "-p", "abc"), 2, ["2 models"])
 
     def test_hints_of_other_programs(self):
-        """Known options without effect: a remark on standard error, the same answer."""
+        """Known options without effect get a remark on standard error, and the same answer."""
         plain = tern("run", "-m", self.model, "-p", "abc", "-n", 4)
         hints = ("-ngl", 99, "--no-mmap", "--mlock", "--precision", "int4w")
         said = tern("run", "-m", self.model, "-p", "abc", "-n", 4, *hints, env={"IE_ACT_PREC": "fp8"})

@@ -124,7 +124,7 @@ class Convert(ConvertTest):
     # ---- ternary ----
 
     def test_bitnet_packed_and_master(self):
-        """2B4T in both its forms; the packed one multiplies by its scale."""
+        """Both forms of 2B4T are converted; the packed one multiplies by its scale."""
         shape = {"hidden_size": 128, "intermediate_size": 256, "rope_theta": 500000.0}
         packed = Folder(
             self.dir / "packed",
@@ -155,7 +155,7 @@ class Convert(ConvertTest):
         self.assertEqual(gguf_edit.read(out).text("general.architecture"), "bitnet")
 
     def check_codes(self, model):
-        """Every weight and every scale; q and k by the heads' order."""
+        """Every weight and every scale is right; q and k follow the heads' order."""
         file = gguf_edit.read(self.dir / "out.gguf")
         permuted = file.text("general.architecture") == "llama"
         for gguf_name, hf_name in hf_folder.LAYER.items():
@@ -361,7 +361,7 @@ class Convert(ConvertTest):
         self.refused(model, "output_norm.weight", "not finite")
 
     def test_left_out(self):
-        """Tables that repeat the configuration; integers that nobody needs, with a warning."""
+        """Tables that repeat the configuration are left out, and so are integers that nobody needs, with a warning."""
         model = Folder(self.dir / "more", tie_word_embeddings=True)
         expected = self.convert(model)[0].read_bytes()
         model.tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = Stored(np.ones(8))
@@ -455,7 +455,7 @@ class Convert(ConvertTest):
         self.assertIn(b"hell o", file["tokenizer.ggml.merges"][1])
 
     def test_what_gguf_cannot_say(self):
-        """Composing characters is in no key: tokenizer.json lies in the file, and decides."""
+        """No key can express the composing of characters: tokenizer.json lies in the file, and decides."""
         folder, out, result = self.tokenizer(normalizer={"type": "NFC"})
         self.assertEqual(result.returncode, 0)
         self.assertIn(b"holds tokenizer.json", result.stderr)

@@ -118,7 +118,7 @@ class ConvertExperts(ConvertTest):
         self.assert_one_line_error(result, contains=["--ternarize", "experts"])
 
     def test_many_experts_that_are_not_there(self):
-        """A count that the files cannot fill takes no memory that they do not stand for."""
+        """A count that the files cannot fill takes only the memory that the files stand for."""
         model = Folder(self.dir / "bad", "OlmoeForCausalLM", num_experts=1, num_experts_per_tok=1)
         model.config["num_experts"] = 1024
         for n in range(2):

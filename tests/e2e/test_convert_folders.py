@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern convert: what today's folders say beside their weights. Chat templates in files, tokenizers as they are, all
+"""tern convert: the parts of today's folders beside their weights. Chat templates in files, tokenizers as they are, all
 ends of a text, heads, scaled angles, norms before matrices (make test-folders compares with transformers itself)."""
 
 import json
@@ -59,7 +59,7 @@ class ConvertFolders(ConvertTest):
         return file.to_bytes()
 
     def pair(self, kind, first, second, **both):
-        """True if folders with two configurations and the same weights become the same file."""
+        """Says whether folders with two configurations and the same weights become the same file."""
         models = [Folder(self.dir / "pair", kind, **{"tie_word_embeddings": False, **both}) for _ in range(2)]
         for model, change in zip(models, (first, second), strict=True):
             model.config |= change

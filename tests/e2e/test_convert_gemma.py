@@ -16,7 +16,7 @@ except ImportError:
 @unittest.skipUnless(np, "needs numpy and gguf")
 class ConvertGemma(ConvertTest):
     def test_gemma(self):
-        """Windows, bases and norms of Gemma 3; its divisor of scores; a head that nothing is said of."""
+        """Folders of Gemma 3 have windows, bases and norms, a divisor of scores, and a head that is not mentioned."""
         listed = ["sliding_attention", "sliding_attention", "full_attention"]
         new = {
             "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5e4},

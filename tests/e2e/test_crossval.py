@@ -302,8 +302,8 @@ class Ask(common.FolderTest):
 
 class Dump(common.FolderTest):
     def test_raw_floats(self):
-        """Logits that a program in C would fwrite, and one line of JSON by hand: the shipped I2_S model
-        as the oracle computes it, within the 1e-5 that is asked beside a reference implementation."""
+        """The reference has logits as a program in C would fwrite them, and one line of JSON by hand: the shipped I2_S
+        model agrees with the oracle within the 1e-5 that is asked beside a reference implementation."""
         model, tokens = common.small_model(), prompt(24, 1024)
         logits = forward.Model(Container(model)).logits(tokens, "f32")
         with open(self.dir / "dump.f32", "wb") as file:

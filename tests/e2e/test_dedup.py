@@ -120,7 +120,7 @@ class Dedups(common.FolderTest):
         self.assertEqual(logits_hash(folder), logits_hash(source))
 
     def test_a_session_knows_the_model(self):
-        """Its hash reads all weights when they were packed already: none was given back to the system."""
+        """The hash reads all weights after they were packed: none of them was given back to the system."""
         tuned = self.fine_tune(common.small_model())
         saved, run = self.dir / "session", ("run", "-p", "Q: What is 17+25? A:", "-n", "4", "--prompt-cache")
         first = tern_json(*run, self.dir / "session", "-m", tuned)

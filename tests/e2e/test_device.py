@@ -59,7 +59,7 @@ class Device(common.FolderTest):
         self.assert_one_line_error(tern(*args, *CUDA, env=module()), status=status, contains=contains)
 
     def test_same_bits(self):
-        """Logits of every architecture and format that it has kernels for."""
+        """Compares logits of every architecture and format for which the device has kernels."""
         for preset in RUNS:
             with self.subTest(preset=preset):
                 model = self.model(preset)
@@ -102,7 +102,7 @@ class Device(common.FolderTest):
         self.assertEqual(*answers)
 
     def test_sessions(self):
-        """A session that was begun on one goes on at the other."""
+        """A session that began on one goes on at the other."""
         run = ("run", "-m", common.small_model(), "--ignore-eos", "--tokens")
         start = comma(range(10, 80))  # more than a page
         for first, second in ((CUDA, ()), ((), CUDA), (CUDA, CUDA)):
@@ -116,7 +116,7 @@ class Device(common.FolderTest):
                 self.assertEqual(rest["tokens"], tern_json(*run, longer, "-n", 4)["tokens"])
 
     def test_overflow(self):
-        """Numbers that grow too large are noticed there, too, and told alike."""
+        """The device notices numbers that grow too large, too, with the same message."""
         file = gguf_edit.read(self.model("llama-tiny-f32"))
         norm = file.tensor("blk.1.attn_norm.weight")
         norm.data = struct.pack("<f", 3e38) * (len(norm.data) // 4)
@@ -152,7 +152,7 @@ class Device(common.FolderTest):
         self.refused("bench", "-m", model, "-p", 2, "-n", 2, "-r", 1, "--sparsity", contains=["cannot be looked at"])
 
     def test_auto(self):
-        """The device where it works for the model, else the processor, which --verbose tells."""
+        """The device runs where it works for the model, else the processor; --verbose says which."""
         cases = (("bitnet-tiny", module(), "device: "), ("llama-tiny-q4_k", module(), "no kernel for gemv of q4_k"))
         nowhere = {"TERN_CUDA_MODULE": str(self.dir / "none.so")}
         for preset, env, text in (*cases, ("bitnet-tiny", nowhere, "none.so")):
@@ -184,7 +184,7 @@ class Device(common.FolderTest):
             self.assertIn(text, "\n".join(figure_rules.check(document | {key: value})[1]))
 
     def test_determinism(self):
-        """The command that compares everything takes the device for one more set."""
+        """The command that compares everything treats the device as one more set."""
         file = gguf_edit.read(self.model("bitnet-tiny"))
         file["bitnet-b1.58.context_length"] = gguf_edit.u32(4)  # as many tokens are compared
         short = self.dir / "short.gguf"

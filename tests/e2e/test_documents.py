@@ -48,7 +48,7 @@ def verify_figures(*words):
 
 
 def findings(document, path):
-    """Every rule that a document breaks, one a line; path: where it may be written."""
+    """Returns every rule that a document breaks, one a line; path: the place where the document may be written."""
     if documents.is_of_figures(document):
         return "\n".join(figure_rules.check(document)[1])
     path.write_text(json.dumps(document), encoding="utf-8")
@@ -227,7 +227,7 @@ class Writing(Documents):
 
 class Rules(Documents):
     def test_every_value(self):
-        """Whatever is changed or left out, the digest notices."""
+        """The digest notices everything that is changed or left out."""
         for kind in {*self.kinds(), "independent"} - {"receipt"}:
             d = self.documents[kind]
             changed = {}
@@ -240,7 +240,7 @@ class Rules(Documents):
             self.assertEqual(self.refused(changed), set(changed))
 
     def unnoticed(self, kind):
-        """Fields that can be changed with a digest made anew."""
+        """Returns the fields that can be changed with a new digest."""
         d = self.documents[kind]
         changed = {}
         for path in tools.leaves(d):
@@ -360,7 +360,7 @@ class Committed(common.TernTest):
         self.assertEqual(tern("verify", ROOT / "ci" / "inference.json").returncode, 0)
 
     def test_no_folders(self):
-        """They name files, not where these lay."""
+        """They name files, not the folders where these lay."""
         for path in (ROOT / "docs" / "receipts").rglob("*.json"):
             self.assertNotRegex(path.read_text(), r'["\s=](/\w+){2,}', path.name)
 

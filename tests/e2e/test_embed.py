@@ -49,7 +49,7 @@ class Embed(common.FolderTest):
         cls.lines = "\n".join(TEXTS).encode()
 
     def says(self, suffix, value):
-        """A copy of the small model whose file says something of its vectors."""
+        """Makes a copy of the small model whose file has a key about its vectors."""
         path = self.dir / f"{suffix.replace('.', '-')}.gguf"
         file = gguf_edit.read(self.model)
         file[f"{file.text('general.architecture')}.{suffix}"] = value

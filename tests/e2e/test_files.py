@@ -149,7 +149,7 @@ class Words(FolderTest):
         self.assertEqual(tern("run", *PROMPT, "-n", 1, env=env).returncode, 0)
 
     def test_a_model_that_does_not_run(self):
-        """It is written, for other programs, and said."""
+        """It is written, for other programs, and a line says so."""
         file = gguf_edit.read(synth("llama-tiny-q8_0", self.dir, seed=5))
         file["general.architecture"] = gguf_edit.string("other")
         (self.dir / "other.gguf").write_bytes(file.to_bytes())
@@ -180,7 +180,7 @@ class Words(FolderTest):
 
 
 class Reading(FolderTest):
-    """Input is never output: not by another name, a link, or a part of it."""
+    """Input is never output: not under another name, not through a link, and not in part."""
 
     def assert_kept(self, *arguments, of):
         before = of.read_bytes()

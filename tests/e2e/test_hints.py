@@ -45,7 +45,7 @@ class Arguments(common.TernTest):
                          tern_text("run", "-p", PROMPT, "-n", 4))
 
     def test_a_file_of_the_folder_one_stands_in(self):
-        """--model-dir comes first; what is not there is the path itself."""
+        """--model-dir comes first; a file that is missing there is the path itself."""
         env = {"TERN_MODEL_DIR": "/nonexistent"}
         result = subprocess.run(common.command("inspect", SMALL_MODEL.name), cwd=SMALL_MODEL.parent,
                                 env=common.clean_environment(**env), capture_output=True)
@@ -80,7 +80,7 @@ class Words(common.TernTest):
 
     @unittest.skipUnless(shutil.which("make"), "no make")
     def test_names_of_the_makefile_that_others_use(self):
-        """RUNS and PROMPTS count as they are said, in the environment too; lab_perf_receipts has those that are refused."""
+        """RUNS and PROMPTS count as given, in the environment too; lab_perf_receipts has the ones that are refused."""
         def plan(*words, **env):
             outer = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "RUNS", "PROMPTS")  # of `make test`
             clean = {k: v for k, v in common.clean_environment().items() if k not in outer} | env

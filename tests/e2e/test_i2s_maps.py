@@ -96,7 +96,7 @@ class Maps(common.FolderTest):
                 self.assertEqual(self.logits(path, "--threads", "3", env=env), expected)
 
     def test_without_the_map(self):
-        """Doubted where the shares tell, refused at a code 3; turned signs are not noticed."""
+        """The file is doubted where the shares tell, and refused at a code 3; turned signs are not noticed."""
         expected = self.logits(self.model)
         looks = "looks like --i2s-map {} (or with the signs turned, {})"
         for name, first, second in (

@@ -59,7 +59,7 @@ def measure(model, text, out, *options):
 
 
 def unlike(path):
-    """A random model's columns are alike; of this file they differ by as much as a trained one's do."""
+    """A random model's columns are alike; the columns of this file differ as much as those of a trained one."""
     file = gguf_edit.read(path)
     for t in file.tensors:
         if t.name.endswith("_norm.weight") and t.name.startswith("blk."):
@@ -111,7 +111,7 @@ class Imatrix(common.FolderTest):
             self.assertEqual(out.read_bytes(), expected, options)
 
     def test_quantized_model(self):
-        """Products over integers read rounded inputs, whose squares are nearly the same."""
+        """Products over integers read rounded inputs; their squares are nearly the same."""
         out, other = self.dir / "q8.gguf", self.dir / "q8-imatrix.gguf"
         tern_text("quantize", self.model, out, "--type", "q8_0", "--force")
         tern_text("imatrix", out, self.text, "--ctx", "64", "-o", other, "--force")

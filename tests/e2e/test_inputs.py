@@ -75,7 +75,7 @@ class Inputs(FolderTest):
         ]
 
     def over_the_net(self, path):
-        """The same of a server, and of its clients where this build has them."""
+        """Servers have the same ways, and so do their clients where this build has them."""
         lines = [("serve", "-m", self.model, "--port", 0, "--api-key-file", path),
                  ("serve", "-m", self.model, "--port", 0, "--tls-cert", path, "--tls-key", self.text)]
         ask = ("run", "--server", "https://127.0.0.1:1", "-p", "a")
@@ -113,7 +113,7 @@ class Inputs(FolderTest):
                             self.assert_refused(arguments, path.name)
 
     def test_no_end(self):
-        """A device without an end is read as far as such a text may be long."""
+        """A device without an end is read up to the longest allowed text."""
         small = ("-m", self.model)
         for arguments in (
             ("run", *small, "--prompts-file", "/dev/zero"),

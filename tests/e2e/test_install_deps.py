@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/install-deps beside a system of the test's own: what is installed, and who may install; scripts/get-model
-where pip is not installed."""
+"""scripts/install-deps beside a system of the test's own: the packages that it installs, and the users who may;
+scripts/get-model where pip is not installed."""
 
 import importlib.machinery
 import importlib.util

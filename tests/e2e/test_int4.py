@@ -119,7 +119,7 @@ class Int4(common.FolderTest):
                     np.testing.assert_array_equal(self.values(made.folder), wanted)
 
     def test_groups_of_32_are_q4_0(self):
-        """The same rule, but for where the scale is rounded: errors that differ by 2 % at most."""
+        """The rule is the same, except for the rounding of the scale: errors differ by 2 % at most."""
         other = self.dir / "q4_0.gguf"
         tern_text("quantize", self.floats, other, "--type", "q4_0", "--force")
         errors = [np.square(self.values(m) - self.weights).sum() for m in (other, self.quantize("32").folder)]

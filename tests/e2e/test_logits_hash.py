@@ -95,7 +95,7 @@ class OneAnswer(common.TernTest):
         self.assertIn(f"one of: auto {' '.join(weights.TERNARY_LAYOUTS)}, not", result.stderr.decode())
 
     def test_f32_cache(self):
-        """The other cache format has one answer too, and it is another one."""
+        """The other cache format also has one answer, and it differs."""
         model = common.synth("bitnet-tiny", self.folder.name)
         ids = prompt(70, gguf_edit.vocabulary(model))
         expected = logits_hash(model, ids, "--kv", "f32")

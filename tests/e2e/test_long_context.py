@@ -59,7 +59,7 @@ class LongContext(common.FolderTest):
         self.assert_one_line_error(tern(*run), contains=["long.session", "another model"])
 
     def test_receipt(self):
-        """It says so, and is repeated with them."""
+        """The receipt names the factors, and a replay uses them."""
         receipt = self.dir / "receipt.json"
         tern_text("run", "-m", self.model, "--tokens", comma(self.ids[:300]), "-n", "8", "--long-context", "--receipt",
                   receipt)

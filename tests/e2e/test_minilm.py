@@ -35,7 +35,7 @@ class Minilm(common.FolderTest):
         return [json.loads(line) for line in self.embed(model, *options).splitlines()]
 
     def least(self, model):
-        """The least cosine; tokens are as many as there."""
+        """Returns the least cosine; the number of tokens is the same as there."""
         found = self.found(model)
         self.assertEqual([one["tokens"] for one in found], [case["tokens"] for case in self.cases])
         return min(cosine(one["embedding"], case["vector"]) for one, case in zip(found, self.cases))

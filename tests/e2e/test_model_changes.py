@@ -36,7 +36,7 @@ class Changes(common.FolderTest):
             self.assertEqual(reply.json()["error"]["code"], "model_changed")
 
     def test_of_a_server(self):
-        """No answer ends as if nothing had been; the server says why, and ends with status 1."""
+        """No answer ends as if nothing had happened; the server gives the reason, and ends with status 1."""
         with Server("-m", self.model, *SLOW) as server:
             connection = server.connect()
             body = json.dumps({"prompt": "Once upon a time", **LONG})
@@ -57,7 +57,7 @@ class Changes(common.FolderTest):
             self.assertIn(WRITTEN, server.log())
 
     def test_of_a_server_between_answers(self):
-        """Whichever reply comes before the server ends is an error that names the file, without its folder."""
+        """Every reply before the server ends is an error that names the file, without its folder."""
         with Server("-m", self.model) as server:
             self.assertEqual(server.complete("Once", max_tokens=2).status, 200)
             self.overwrite()

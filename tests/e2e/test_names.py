@@ -106,7 +106,7 @@ class Names(common.TernTest):
                     self.assertEqual("unheard-of" in answer["why"], status == 1)
 
     def test_work_touch(self):
-        """The variables that count for the bench count for a run: within its window, in its one line."""
+        """Variables that count for the bench also count for a run: within its window, in its one line."""
         env = {"IE_BYTES_PER_TOKEN": "64000000", "IE_STRIDE_BYTES": "8", "IE_VERIFY_TOUCH": "1"}
         run = ("run", "-m", self.model, "-p", "Once upon a time", "-n", 6, "--ignore-eos")
         plain, touched = common.tern_json(*run), common.tern_json(*run, env=env)
@@ -129,7 +129,8 @@ class Names(common.TernTest):
         return subprocess.run([link, *map(str, args)], env=common.clean_environment(), capture_output=True)
 
     def test_inference_engine(self):
-        """Options without a command are those of run, for one line of JSON; what has a command is that command."""
+        """Options without a command are those of run, for one line of JSON; with a command they belong to that
+        command."""
         run = ("-m", self.model, "-p", "Q: What is 2+2? A:", "--max-new", 4)
         expected = common.tern_json("run", *run)
         made = self.called("inference-engine", *run)

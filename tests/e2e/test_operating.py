@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of docs/operating.md: what they start is started."""
+"""The recipes of docs/operating.md start the programs that they name."""
 
 import configparser
 import json
@@ -74,7 +74,7 @@ class Recipes(common.FolderTest):
             subprocess.run(["make", "-n", target], cwd=common.ROOT, check=True, capture_output=True)
 
     def test_the_container_has_the_libraries(self):
-        """Each library that the program needs is of a package that the recipe installs."""
+        """Each library that the program needs belongs to a package that the recipe installs."""
         if not (shutil.which("readelf") and shutil.which("dpkg-query")) or 'VERSION_ID="12"' not in open("/etc/os-release").read():
             self.skipTest("not on Debian 12")
         needed = subprocess.run(["readelf", "-d", common.command()[0]], check=True, capture_output=True, text=True).stdout

@@ -117,7 +117,7 @@ class Perplexity(common.TernTest):
         self.assertAlmostEqual(got["nll"] / want.mean(), 1, delta=1e-12)
 
     def test_text(self):
-        """The figures for people are those of --json; standard input is a text as well."""
+        """The figures for people are those of --json; standard input may be the text as well."""
         got = self.measure()
         text = tern_text("perplexity", "-m", self.model, "-f", "-", stdin=self.text.read_bytes())
         self.assertIn(f"perplexity {got['perplexity']:.4f} +- {got['perplexity_error']:.4f},", text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weaker processors than this one, under QEMU: what is chosen there, and whether it is right.
+"""Weaker processors than this one, under QEMU: their choices of kernels, and whether the answers are right.
 
 Anything that such a processor lacks is an illegal instruction, in the rows as in the rest of the
 program. QEMU 7.2 reads and writes all eight lanes of a masked AVX load and store, so that the tests

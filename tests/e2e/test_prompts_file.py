@@ -85,7 +85,8 @@ class PromptsFile(common.TernTest):
         self.assertEqual(tern_text(*self.options, *many, "--summary"), text)
 
     def test_cache_counters(self):
-        """An answer computes each position once, but not a last token that nothing follows; rounds find nothing of each other."""
+        """An answer computes each position once, except a last token that nothing follows; rounds do not find each
+        other's positions."""
         answers, _ = self.lines("--prompts-file", self.file, "--rounds", 2, "--no-draft")
         for answer in answers:
             prompt, generated = answer["prompt_tokens"], answer["generated_tokens"]
@@ -116,7 +117,7 @@ class PromptsFile(common.TernTest):
         self.assertEqual({(a["prompt"], a["digest"]) for a in small}, digests)
 
     def test_ends(self):
-        """Limits, stops and a full context end an answer as they end it alone; so does a limit of none."""
+        """Limits, stops and a full context end an answer as they end it alone; so does a limit of 0."""
         two = Path(self.folder.name) / "two.txt"
         two.write_text("\n".join(LINES[:2]))
         for options in (
@@ -156,7 +157,7 @@ class PromptsFile(common.TernTest):
         self.assertLess(sum(map(float, first)), 1e3 * (time.monotonic() - start))
 
     def test_without_a_tokenizer(self):
-        """Ids in place of text."""
+        """Prompts are ids in place of text."""
         synthetic = Path(self.folder.name) / "synthetic.gguf"
         tern_text("synth", synthetic, "--preset", "llama-tiny-f16")
         options = ("run", "-m", synthetic, "--tokens", "1,2,3", "-n", 5)
@@ -176,7 +177,7 @@ class PromptsFile(common.TernTest):
         self.assertNotIn("answers", single)
 
     def test_one_that_cannot_be_answered(self):
-        """The others are; the exit status tells."""
+        """The others are answered; the exit status tells of the failure."""
         long = Path(self.folder.name) / "long.txt"
         long.write_text("\n".join([PROMPTS[0], "word " * 5000, PROMPTS[1]]))
         result = tern(*self.options, "--prompts-file", long, "--json")

@@ -105,7 +105,7 @@ class Pull(common.TernTest):
         self.assertEqual({p.name for p in folder.iterdir()}, {"config.json", "model.safetensors", "tokenizer.json"})
 
     def test_a_connection_that_breaks(self):
-        """It goes on where it broke, within a call and in the next one."""
+        """A transfer goes on where it broke, within a call and in the next one."""
         self.hub.cuts = [100_000, 50_000]
         self.assertEqual(self.pulled(f"{REPO}:f16").read_bytes(), BIG)
         self.assertEqual([h.get("Range") for _, _, h in self.hub.stored], [None, "bytes=100000-", "bytes=150000-"])

@@ -74,7 +74,7 @@ class Quantize(common.FolderTest):
             self.assertEqual(a.data.rstrip(b"\0"), b.data.rstrip(b"\0"), a.name)
 
     def test_scale_is_rounded(self):
-        """A scale that f16 does not hold is said to be lossy, by at most half a step."""
+        """A scale that f16 cannot hold is reported as lossy, by at most half a step."""
         one, _ = self.quantize(self.ternary(struct.pack("<e", 0.043)), "i2_s")
         file = gguf_edit.read(one)
         for t in matrices(file):
@@ -171,7 +171,7 @@ class Quantize(common.FolderTest):
         self.assertTrue(all(0.2 < e < 0.8 for e in errors), errors)
 
     def test_orders_of_i2_s(self):
-        """Codes one after the other, as some writers leave them, become the usual order."""
+        """Codes one after the other, as some writers leave them, get the usual order."""
         usual, _ = self.quantize(self.ternary(struct.pack("<e", 0.043)), "i2_s")
         file = gguf_edit.read(usual)
         for t in matrices(file):
@@ -236,7 +236,7 @@ class Quantize(common.FolderTest):
                     )
 
     def test_stand_ins(self):
-        """Blocks that do not fit the columns (96, 160; 88, 150)."""
+        """Blocks of these formats do not fit the columns (96, 160; 88, 150)."""
         for preset, kind, matrix, embedding in (
             ("llama-tiny-q8_0", "q4_k", "q5_0", "q8_0"),
             ("llama-tiny-q8_0", "q6_k", "q8_0", "q8_0"),

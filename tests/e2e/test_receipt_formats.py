@@ -23,7 +23,7 @@ class ReceiptFormats(common.FolderTest):
                     tolerance = TOLERANCES.get(name.removesuffix("_accuracy"), 1e-4)
                     self.assertEqual(test["tolerance"], tolerance, name)
                     self.assertLessEqual(test["mse"], tolerance, name)
-                    # Rounding to int8 is seen: what floats give would be no measurement.
+                    # The rounding to int8 is visible here: floats would not measure anything.
                     if tolerance > 1e-11:
                         self.assertGreater(test["mse"], 1e-6, name)
 

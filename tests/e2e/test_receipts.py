@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receipts: written by real runs, refused when anything in them is not so, replayed bit for bit."""
+"""Receipts are written by real runs, refused when anything in them is untrue, and replayed bit for bit."""
 
 import json
 import os
@@ -157,7 +157,7 @@ class OtherModels(common.TernTest):
 
 class Tampering(WithReceipt):
     def test_every_value(self):
-        """Whatever is changed, the digest notices, and the line says so."""
+        """The digest notices every change, and the line says so."""
         r = self.receipt
         changed = {}
         for path in tools.leaves(r):
@@ -300,7 +300,7 @@ class Rules(WithReceipt):
             self.assert_rule("machine.architecture", other)
 
     def test_nodes(self):
-        """Nodes are a list as the system prints it, with the one that memory was asked for."""
+        """Nodes are a list as the system prints it, and it includes the node that memory was asked from."""
         for numa in ("nodes", "node:", "node:x", "node:4294967296"):
             self.assert_rule("run.numa", numa, "run.numa: is")
         for online in ("1,0", "0-", "0,", "a", "3-1", "0,0"):
@@ -381,7 +381,7 @@ class Rules(WithReceipt):
         self.assert_rule("model_info.layers", 0)
 
     def test_no_receipts(self):
-        """Files that are something else, each in one line."""
+        """Files that are not receipts are refused, each in one line."""
         path = self.folder / "other.json"
         cases = {
             b"": "line",
@@ -424,7 +424,7 @@ class Replay(WithReceipt):
     options = ("--temp", 0.9, "--top-k", 50, "--seed", 11, "--repeat-penalty", 1.15)
 
     def with_ids(self, at, token):
-        """A document that claims another token, with digests that fit."""
+        """The document claims another token, with digests that fit."""
         ids = list(self.receipt["output"]["ids"])
         ids[at] = token
         changed = tools.put(self.receipt, ("output", "ids"), ids)
@@ -432,7 +432,7 @@ class Replay(WithReceipt):
         return tools.seal(changed)
 
     def test_everywhere(self):
-        """Every instruction set, layout, thread count and batch."""
+        """The replay agrees on every instruction set, layout, thread count and batch."""
         for isa in common.runnable_isas():
             for layout in weights.TERNARY_LAYOUTS:
                 options = ["--isa", isa, "--layout", layout, "--threads", 1 + len(layout) % 3]
@@ -453,7 +453,7 @@ class Replay(WithReceipt):
             self.assert_refused(tools.seal(changed), line, options=["--replay"])
 
     def test_where_it_stopped(self):
-        """An end or a stop that the model did not come to."""
+        """The document claims an end or a stop that the model did not reach."""
         early = tools.put(self.receipt, ("output", "stop"), "end")
         early["output"]["ignore_end"] = False
         line = 'output.stop: recorded "end", this run ends by'

@@ -67,7 +67,7 @@ class Sampling(common.FolderTest):
         self.assertEqual(self.settings()["temperature"], (0.25, "the model's metadata"))
 
     def test_what_is_said_is_done(self):
-        """A recommendation and flags of the same values give the same text."""
+        """A recommendation and flags with the same values give the same text."""
         self.config.write_text('{"temperature": 1.25, "top_k": 20, "repetition_penalty": 1.5}')
         words = ("chat", self.model, "--ignore-eos", "-n", 30)
         line = f"{QUESTION}\n".encode()
@@ -113,7 +113,7 @@ class Sampling(common.FolderTest):
             self.assert_one_line_error(result, 1, ["/seed wants", wrong])
 
     def check_left_out(self, *parts):
-        """One line, and the chat goes on without; --strict refuses."""
+        """One line says so, and the chat goes on without it; --strict refuses."""
         self.assert_defaults(self.settings(noise=[" ".join(parts[:1])]))
         message = tern("chat", self.model, stdin=b"").stderr.decode()
         for part in (*parts, "not used"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern serve: what each route answers, whole and as a stream, alone and under load."""
+"""tern serve: the answers of each route, whole and as a stream, alone and under load."""
 
 import array
 import math

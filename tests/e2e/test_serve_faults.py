@@ -48,7 +48,8 @@ class Malformed(Served):
         return bool(found and length) and len(body) >= int(length[0][15:])
 
     def test_requests_that_are_none(self):
-        """Refused, or the connection is closed: never answered with 200 or 5xx, and the next client is served."""
+        """The request is refused, or the connection is closed: the answer is never 200 or 5xx, and the next client is
+        served."""
         n = len(BODY)
         length = b"Content-Length: %d\r\n" % n
         coding = b"Transfer-Encoding: chunked\r\n"
@@ -132,7 +133,7 @@ class Malformed(Served):
 
 
 class Slow(common.FolderTest):
-    """Limits of seconds in place of minutes."""
+    """The server has limits of seconds in place of minutes."""
 
     def wait_for_the_end(self, sock, feed):
         """The server ends a connection to which `feed` is sent byte by byte."""
@@ -148,7 +149,7 @@ class Slow(common.FolderTest):
                 return
 
     def wait_for_an_answer(self, server):
-        """One of a client whose request was not cut by a pause of this machine."""
+        """Waits for an answer to a client whose request no pause of this machine has cut."""
         suite.until(lambda: server.chat(QUESTION).status == 200)
 
     def setUp(self):
@@ -183,7 +184,7 @@ class Slow(common.FolderTest):
             pass
 
     def test_who_reads_slowly_is_not_waited_for(self):
-        """A whole reply and a stream of more than a socket holds; both are let go, and others are served."""
+        """A whole reply and a stream are longer than a socket holds; both are dropped, and others are served."""
         with Server(*QUICK, "--parallel", 16, unix=str(self.dir / "slow")) as server:
             for stream in (False, True):
                 with self.subTest(stream=stream):
@@ -209,7 +210,7 @@ class Slow(common.FolderTest):
             self.assertEqual(events[-1]["tern"]["digest"], alone.events()[-1]["tern"]["digest"])
 
     def test_silent_streams_are_pinged(self):
-        """While an answer waits for its turn."""
+        """A stream is pinged while its answer waits for its turn."""
         with Server("--parallel", 1, "--ping", 0.01) as server:
             first, second = server.connect(), server.connect()
             for connection in (first, second):
@@ -259,7 +260,7 @@ class Signals(common.TernTest):
                 for thread in threads:
                     thread.start()
                 began.wait()
-                taken = 1 if drain == 0 else 12  # what was not read yet would be refused
+                taken = 1 if drain == 0 else 12  # text that was not read yet would be refused
                 server.wait_for(lambda m, n=taken: m["tern_requests_total"] >= n)
                 server.signal(signal.SIGTERM)
                 for thread in threads:

@@ -102,7 +102,8 @@ class Framing(Served):
         self.assertEqual(self.server.get("/health").status, 200)
 
     def test_long_lines_of_a_header(self):
-        """Up to 64 KiB a header is taken, cookies too, which the library reads a second time; beyond that the client hears why."""
+        """A header of up to 64 KiB is accepted, and so are cookies, which the library reads a second time; beyond that
+        the client is told why."""
         for name in ("Cookie", "X-Long"):
             for size, status in ((30000, 200), (60000, 200), (65000, 200), (66000, 431), (100000, 431)):
                 with self.subTest(name=name, size=size):
@@ -131,7 +132,7 @@ class Framing(Served):
             self.assertEqual(reply.status, 204)
             allowed = reply.headers["access-control-allow-headers"].split(", ")
             self.assertEqual(set(allowed), {"Authorization", "Content-Type", "x-api-key", "*"})
-            self.assertEqual(server.ask("OPTIONS", "/nothing", None, headers).status, 204)  # that the page may read the 404
+            self.assertEqual(server.ask("OPTIONS", "/nothing", None, headers).status, 204)  # so the page may read the 404
             self.assertIn("X-Tern-Digest", server.chat(QUESTION).headers["access-control-expose-headers"])
             for reply in (reply, server.get("/health"), server.chat(QUESTION)):
                 self.assertEqual(reply.headers["access-control-allow-origin"], "https://example.org")

@@ -115,7 +115,7 @@ class Limits(Served):
         self.assertEqual(self.refused_unread_but(ask(instructions=words(TEXT + 1)), None)["param"], "instructions")
 
     def test_names_that_mean_nothing(self):
-        """Replies tell them, as many as are short."""
+        """Replies name the unknown fields, as many of them as are short."""
         fields = {f"nothing{i}" + "x" * 1000: 1 for i in range(5000)}
         reply = self.server.complete("a", max_tokens=1, short=1, **fields)
         self.assertEqual(reply.status, 200)

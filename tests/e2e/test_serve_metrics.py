@@ -21,7 +21,7 @@ HISTOGRAMS = ["time_to_first_token", "inter_token_latency", "request_queue_time"
 
 
 def parse(page):
-    """Families of a page, name -> (type, {series: value}); what is not a sound exposition is an error."""
+    """Families of a page, name -> (type, {series: value}); a page with a wrong form is an error."""
     families, lines = {}, page.splitlines()
     assert page.endswith("\n")
     while lines:

@@ -65,7 +65,7 @@ class Log(common.FolderTest):
         self.assertEqual(json.loads(json.loads(line.split(" tokens ", 1)[1]))["messages"], MESSAGES)
 
     def test_choices_of_one_prompt(self):
-        """It is computed once, and counted once."""
+        """The answer is computed once, and counted once."""
         with Server("--log-file", self.path, "--log-format", "json") as server:
             usage = server.complete("Once upon", n=3, max_tokens=4, ignore_eos=True).json()["usage"]
         line = json.loads(self.path.read_text().splitlines()[0])
@@ -114,7 +114,7 @@ class Log(common.FolderTest):
         self.assertTrue(all(json.loads(line)["status"] == 200 for line in after))
 
     def test_nobody_reads_the_log(self):
-        """A pipe that is full holds nobody up, and the server ends."""
+        """A full pipe does not hold anybody up, and the server ends."""
         path = self.dir / "pipe"
         os.mkfifo(path)
         reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -127,7 +127,7 @@ class Log(common.FolderTest):
             self.assertEqual(server.stop(), 0)
 
     def test_a_pipe_without_a_reader(self):
-        """It is not waited for: not at the start, and not when the log is opened again."""
+        """The server does not wait for a reader, neither at the start nor when the log is opened again."""
         path = self.dir / "unread"
         os.mkfifo(path)
         result = common.tern("serve", "--port", 0, "--log-file", path)
@@ -157,7 +157,7 @@ class Log(common.FolderTest):
         self.assertEqual(server.log().count(f"{path}: cannot be written: Broken pipe"), 1)
 
     def test_no_descriptor_is_left(self):
-        """The log needs none while it is written, and goes on when there are some again."""
+        """The log needs no descriptor while it is written, and goes on when there are some again."""
         with Server("--log-file", self.path) as server:
             connection = server.connect()
             self.addCleanup(connection.close)
@@ -312,7 +312,7 @@ class Keys(common.FolderTest):
             self.assertIn(f"{self.path}: line 1", server.log())
 
     def test_sighup_with_a_pipe_in_place_of_the_keys(self):
-        """It is not waited for: the old keys count, and the server ends when it is asked to."""
+        """The server does not wait for it: the old keys count, and the server ends when it is asked to."""
         for replace in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
             self.path.write_text("alice key-a\n")
             with self.subTest(replace=replace), Server("--api-key-file", self.path) as server:

@@ -94,7 +94,7 @@ class Receipts(Served):
             self.assert_good(receipt)
 
     def test_the_blank_before_an_answer(self):
-        """No stop text has it, and a receipt says so: who repeats the answer stops where it stopped."""
+        """Stop texts are searched without this blank, and a receipt says so: a replay stops at the same place."""
         for path, dropped in (("/v1/chat/completions", True), ("/completion", False)):
             asked = {"messages": USER} if dropped else {"prompt": "Q: What is 2+2? A:"}
             receipt = self.server.post(path, **asked, max_tokens=9, stop=[" 4"], receipt=True).json()["tern"]["receipt"]

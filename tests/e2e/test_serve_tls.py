@@ -87,7 +87,7 @@ class Tls(common.FolderTest):
         self.assertEqual(server.get("/health").status, 200)
 
     def handshake(self, server, version):
-        """The version that a client agrees on which speaks no other, however old."""
+        """Returns the version that a client agrees on when it speaks only that one, however old."""
         context = trusting(self.one[0])
         context.set_ciphers("ALL:@SECLEVEL=0")
         with warnings.catch_warnings():
@@ -98,7 +98,7 @@ class Tls(common.FolderTest):
                 return secure.version()
 
     def test_old_versions_are_not_spoken(self):
-        """And the client hears that this is why."""
+        """The client is told this reason, too."""
         server = self.serve(self.one)
         for version, name in ((ssl.TLSVersion.TLSv1_2, "TLSv1.2"), (ssl.TLSVersion.TLSv1_3, "TLSv1.3")):
             self.assertEqual(self.handshake(server, version), name)

@@ -79,7 +79,7 @@ class ToolTest(Served):
         self.assertEqual(list(json_schema.problems(value, CHECKS[name])), [], arguments)
 
     def check(self, choice, names=None):
-        """A choice that ended with calls of these tools; these."""
+        """Checks a choice that ended with calls of these tools, and returns the calls."""
         calls = choice["message"]["tool_calls"]
         self.assertEqual(choice["finish_reason"], "tool_calls")
         for one in calls:
@@ -164,7 +164,7 @@ class Calls(ToolTest):
                 self.assertEqual(events[-1]["tern"]["digest"], whole["tern"]["digest"])
 
     def test_a_receipt(self):
-        """It records how calls are written: without that, or with another tool, the answer is another one."""
+        """It records how calls are written: without that, or with another tool, the answer differs."""
         body = self.chat(tool_choice="required", max_tokens=400, receipt=True, **WARM).json()
         receipt = body["tern"]["receipt"]
         self.assertEqual([t["begin"].count(name) for t, name in zip(receipt["form"]["calls"]["tags"], SCHEMAS)], [1, 1])

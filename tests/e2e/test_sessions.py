@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern run --prompt-cache: what a session file knows is not computed again, and nothing differs."""
+"""tern run --prompt-cache: positions of a session file are not computed again, and the answer stays the same."""
 
 import itertools
 import tempfile
@@ -114,7 +114,7 @@ class Sessions(common.TernTest):
         self.assertEqual(result.stderr.count(b"\n"), 1)
 
     def test_full_context(self):
-        """The answer ends where the context does, and the file can still be gone on from."""
+        """The answer ends where the context does, and the file can still be continued."""
         arguments = ("run", "-m", SMALL_MODEL, "-p", PROMPT, "-c", 24, "--ignore-eos")
         result = tern(*arguments, "--prompt-cache", self.file)
         self.assertEqual(result.returncode, 0)

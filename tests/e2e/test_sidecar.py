@@ -73,7 +73,7 @@ class Sidecar(common.TernTest):
                     self.assertEqual(logits_hash(self.model, "--isa", "scalar", "--threads", "1"), logits_hash(source))
 
     def test_left_alone(self):
-        """Blocks that were dropped change the answer, so it shows which of both files was read."""
+        """Dropped blocks change the answer, so the answer shows which of the two files was read."""
         dense = logits_hash(self.floats)
         options = ("--sparse", "ffn_down", "--block", "8,8", "--keep", "40")
         self.write(*options)
@@ -85,14 +85,15 @@ class Sidecar(common.TernTest):
         self.assertIsNone(tern_json("inspect", self.model, "--no-sidecar")["sidecar"])
         told = tern("run", "-m", self.model, "--tokens", "1", "-n", "1", "--verbose")
         self.assertIn(f"sparse layers: 2, from {self.sidecar / LIST}\n", told.stderr.decode())
-        # Whoever rewrites the file reads the file.
+        # A command that rewrites the file reads the file.
         tern_text("quantize", self.model, self.dir / "again.gguf", "--type", "f32")
         self.assertEqual(logits_hash(self.dir / "again.gguf"), dense)
         shutil.rmtree(self.sidecar)
         self.assertEqual(logits_hash(self.model), dense)
 
     def test_cache(self):
-        """Packed weights that are kept belong to the model with its sparse layers, or to that without."""
+        """Packed weights in the cache belong either to the model with its sparse layers or to the model without
+        them."""
         shutil.copy(common.synth("bitnet-tiny", self.made.name), self.model)
         dense = logits_hash(self.model)
         self.write("--sparse", "ffn_down", "--block", "16,16", "--keep", "30")

@@ -107,7 +107,8 @@ class Specification(common.FolderTest):
 
     @classmethod
     def write_hf_folder(cls):
-        """A float model with a tokenizer, which of its matrices become int4, and which of these are alike."""
+        """Writes a float model with a tokenizer, and the lists of its matrices that become int4 and of those that are
+        alike."""
         try:
             from hf_folder import Folder, byte_tokenizer
         except ImportError:
@@ -183,7 +184,7 @@ class Specification(common.FolderTest):
                 self.check_run(entry)
 
     def test_all(self):
-        """All that needs nothing else, and the receipt that it wrote."""
+        """Runs everything that needs nothing else, and keeps the receipt that it wrote."""
         self.check_runs(None)
         for entry in LIST["keys"]:
             with self.subTest(keys=entry["rows"]):

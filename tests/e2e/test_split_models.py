@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models in several files: any part opens the whole, bit for bit; what does not belong is refused."""
+"""Models in several files: any part opens the whole, bit for bit; parts that do not belong are refused."""
 
 import hashlib
 import json
@@ -204,7 +204,7 @@ class SplitModels(common.TernTest):
             self.assertEqual(tern_text(*options, *cache), other, f"part {number + 1}")
 
     def test_sessions_belong_to_every_part(self):
-        """And to the whole model, however it is cut."""
+        """A session belongs to the whole model, however the model is cut."""
         for number in range(3):
             paths, session = self.write(cut(self.file, 3)), self.dir / "kept.session"
             options = ("--tokens", "5,17,300,2", "-n", "2", "--prompt-cache", session)

@@ -63,7 +63,7 @@ class Strict(common.TernTest):
             self.assert_one_line_error(result, contains=["strict", "blk.0.attn_q.weight is f16"])
 
     def test_every_command(self):
-        """Whatever runs a model runs it strictly, or says before that it would not."""
+        """Every command that runs a model runs it strictly, or says first that it would not."""
         floats = common.synth("llama-tiny-bf16", self.folder)
         text = self.folder / "text.txt"
         text.write_text("one two three four five six seven eight", encoding="utf-8")
@@ -146,14 +146,14 @@ class Strict(common.TernTest):
                 self.assertEqual(tern("run", "-m", path, "--tokens", "1,2", "-n", 2).returncode, 0)
 
     def test_own_choice(self):
-        """Switching sets off is a choice, nothing stands in."""
+        """Switching sets off is a choice, so nothing stands in for them."""
         sets = [name for name in common.runnable_isas() if name != "scalar"]
         for disabled in (sets, sets[-1:]) if sets else ():
             result = self.run_strictly(self.model, "--disable", ",".join(disabled))
             self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_settings_of_other_programs(self):
-        """They have no effect: a remark, or strictly an error where they ask for other arithmetic."""
+        """They have no effect: a remark says so, or in strict mode an error where they ask for other arithmetic."""
         for option, value in (("--precision", "fp16"), ("-ngl", 9)):
             self.assertEqual(tern("run", "-m", self.model, "--tokens", 1, option, value).returncode, 0)
             result = self.run_strictly(self.model, option, value)
@@ -162,7 +162,7 @@ class Strict(common.TernTest):
             self.assertEqual(self.run_strictly(self.model, option, value).returncode, 0)
 
     def test_threads(self):
-        """Fewer threads than asked for do for the rest, not for a strict run."""
+        """Fewer threads than asked for are enough for other runs, but not for a strict one."""
 
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))

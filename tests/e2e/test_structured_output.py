@@ -44,7 +44,7 @@ class Structured(unittest.TestCase):
         cls.folder.cleanup()
 
     def run_lines(self, *args):
-        """The lines of several answers; the last line is the run's."""
+        """Returns the lines of several answers; the last line is the run's."""
         result = common.tern("run", "-m", common.SMALL_MODEL, "--json", "--temperature", 1.5, "-n", 200, *args)
         self.assertEqual(result.returncode, 0, result.stderr.decode())
         *answers, run = map(json.loads, result.stdout.decode().splitlines())
@@ -132,7 +132,7 @@ class Structured(unittest.TestCase):
         return common.tern("verify", path, "--model-dir", Path(common.SMALL_MODEL).parent, *args)
 
     def test_receipt(self):
-        """It has the form as it was given, and whoever replays it masks by that form, on other kernels too."""
+        """The receipt has the form as it was given, and a replay masks by that form, on other kernels too."""
         for option, file, kind in (("--json-schema", self.schema, "schema"), ("--grammar", self.grammar, "grammar")):
             with self.subTest(kind=kind):
                 receipt, text = self.receipt_of(option, file, "-n", 200)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tests with threads, built anew with the thread sanitizer: a race, or a barrier that is missing,
-ends them. Scalar rows only: what threads share is the same for all, and these are quickly built.
+ends them. It uses only scalar rows: threads share the same data with all rows, and these are quickly built.
 
     python3 tests/e2e/test_thread_sanitizer.py --tern build/tern [Threads.test_session ...]
 """
@@ -70,7 +70,7 @@ def why_not():
 
 
 def ask_for_everything(server):
-    """Some dozens of requests, many at once; half of those that stream are left."""
+    """Makes some dozens of requests, many at once; clients leave half of the streams."""
     body = {"prompt": "Once upon", "max_tokens": 8, "temperature": 0, "n": 2, "logprobs": 1}
 
     def leave():
@@ -142,7 +142,7 @@ class Threads(unittest.TestCase):
         self.check("serve_audit")
 
     def test_server(self):
-        """Asked from outside: sockets of one process would put its threads in order."""
+        """The client is another process: sockets within one process would put its threads in order."""
         if run(["ninja", "-C", self.build, "-t", "query", "test_serve_audit"]).returncode:
             self.skipTest("built without tern serve")
         self.must(["ninja", "-C", self.build, "tern_program"])

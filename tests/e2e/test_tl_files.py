@@ -18,7 +18,7 @@ MATRIX = "blk.0.attn_k.weight"  # 128 x 256
 
 
 def tl1_bytes(codes, rows, cols, tiles):
-    """Element by element, by the address that docs/formats.md gives."""
+    """Packs element by element, by the address that docs/formats.md gives."""
     tall, wide, block = tiles
     by = 256 // block
     out = bytearray(rows * cols // 4)
@@ -213,7 +213,7 @@ class TlFiles(common.FolderTest):
                 self.refused(self.changed(kind, change), *options, words=[MATRIX, word])
 
     def test_signed_zero(self):
-        """No writer gives the triple 0 0 0 a sign: a sign there is one of other tiles."""
+        """Writers never give the triple 0 0 0 a sign: a sign there comes from other tiles."""
         tensor = gguf_edit.read(self.files["tl2"]).tensor(MATRIX)
         at = next(i for i in range(32 * 128) if tensor.data[i] >> 4 == 0)  # block at // 32
         lane = at % 32
@@ -231,7 +231,7 @@ class TlFiles(common.FolderTest):
         self.refused(self.changed("tl2", change), "--tl-tiles", TILES["tl2"], words=words)
 
     def test_other_sizes(self):
-        """Types 38 and 39 of other programs: never read as TL1 or TL2."""
+        """Types 38 and 39 of other programs are never read as TL1 or TL2."""
         def as_type(kind, size):
             def change(t):
                 t.kind, t.data = kind, bytes(size)

@@ -83,7 +83,7 @@ class Tokenize(common.TernTest):
 
 
 class OtherFiles(common.TernTest):
-    """A tokenizer.json with the vocabulary of the small model makes the tokens of its own one."""
+    """A tokenizer.json with the vocabulary of the small model gives the same tokens as the model's own."""
 
     @classmethod
     def setUpClass(cls):
@@ -136,7 +136,7 @@ class OtherFiles(common.TernTest):
         self.assertEqual(tern_text("tokenize", "-m", path, "-p", TEXT), tern_text("tokenize", "-p", TEXT))
 
     def test_broken_beside(self):
-        """Nobody asked for it: ids still work, and text is refused with the reason."""
+        """Nobody asked for the bad tokenizer: ids still work, and text is refused with the reason."""
         path = self.bare_model()
         (path.parent / "tokenizer.json").write_text("{")
         tern_text("logits", "-m", path, "--tokens", "1,2", "--sha256")

@@ -74,7 +74,7 @@ class Tune(common.FolderTest):
         return self.cache / names[0]
 
     def test_tune(self):
-        """All thread counts are measured and kept; runs find them and write nothing more."""
+        """All thread counts are measured and kept; runs find them and do not write again."""
         tuned = tern_json(
             "tune", "-m", self.model, "--threads", 2, "--cache", self.cache, env=TUNED
         )
@@ -187,7 +187,7 @@ class Tune(common.FolderTest):
         self.assertNotIn(b"tuned for", quiet.stderr)
 
     def test_chat(self):
-        """A chat tunes when nothing more is asked."""
+        """A chat tunes when the user asks nothing more."""
         words = ("chat", "--threads", 2, "-n", 4, "--cache", self.cache)
         self.assertEqual(tern(*words, env=TUNED, stdin=b"").returncode, 0)
         self.assertFalse(self.cache.exists() and os.listdir(self.cache))  # nothing was answered
@@ -205,7 +205,7 @@ class Tune(common.FolderTest):
         self.kept()
 
     def keep_probe(self, **figures):
-        """No choices, and these figures of a probe, in the file of this machine."""
+        """Writes the file of this machine without choices, with these figures of a probe."""
         path = self.kept()
         text = path.read_text(encoding="utf-8")
         kept = json.loads(text)
@@ -273,7 +273,7 @@ class Tune(common.FolderTest):
             self.assertLess(len(self.kept().read_bytes()), 10000)
 
     def test_folder_is_a_file(self):
-        """A run takes the table's; tune says so before it measures."""
+        """A run takes the table's kernels; tune says so before it measures."""
         self.cache.write_text("mine")
         self.assertEqual(self.run_model("--cache", self.cache)["choice"], "table")
         result = tern("tune", "-m", self.model, "--threads", 1, "--cache", self.cache)

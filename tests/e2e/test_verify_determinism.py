@@ -12,7 +12,7 @@ LAYOUTS = weights.TERNARY_LAYOUTS
 
 
 def verify(*options):
-    """(hash, the lines in front of it)"""
+    """Returns (hash, the lines in front of it)."""
     *lines, last = tern_text("verify-determinism", *options).splitlines()
     found = re.fullmatch(r"one answer +([0-9a-f]{64})  \((\d+) runs of (\d+) tokens\)", last)
     assert found, last

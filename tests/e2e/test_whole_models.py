@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model is used whole or not at all: what a file asks for is done, makes no difference, or is refused."""
+"""A model is used whole or not at all: every request of a file is done, makes no difference, or is refused."""
 
 import math
 import struct
@@ -70,7 +70,7 @@ class WholeModels(common.TernTest):
             self.assert_one_line_error(result, contains=["edited.gguf", *words])
 
     def silent(self, file):
-        """The same logits, strictly, without a word."""
+        """The logits are the same in strict mode, without a message."""
         result = self.logits(file, "--strict")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, b"")
@@ -105,7 +105,7 @@ class WholeModels(common.TernTest):
         self.assertGreater(seen, 100)
 
     def test_read_keys(self):
-        """Values of keys that are read, and ask for another graph."""
+        """These keys are read, and their values ask for another graph."""
         for changes, words in (
             ({"attention.value_length": u32(8)}, ["key length 24", "value length 8"]),
             ({"attention.head_count": i32s([4, 4])}, ["attention.head_count"]),
@@ -201,7 +201,7 @@ class WholeModels(common.TernTest):
         self.assertNotEqual(short[1], full)
 
     def test_joined_matrices(self):
-        """q, k and v in one: of other rows, of a type without rows, beside a piece of its own."""
+        """q, k and v in one tensor have other rows, a type without rows, or a separate piece beside them."""
         qkv, up = "blk.1.attn_qkv.weight", "blk.0.ffn_up.weight"
 
         def shorter(name):
@@ -469,7 +469,7 @@ class WholeModels(common.TernTest):
     # ---- tensors ----
 
     def test_fewer_blocks(self):
-        """Blocks that are not counted would not be run."""
+        """Blocks that are not counted would not run."""
         for preset in ("llama-tiny-q8_0", "bitnet-tiny"):
             file = self.fresh(preset)
             arch = file.text("general.architecture")

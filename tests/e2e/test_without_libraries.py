@@ -80,7 +80,7 @@ class Without(common.FolderTest):
         self.assertEqual((result.returncode, result.stdout.decode()), (0, common.tern_text("run", "-p", "Hello", "-n", 2)))
 
     def test_the_network_is_loaded_when_it_is_asked_for(self):
-        """So other commands do not pay for its thirty libraries, and work where they are missing."""
+        """Other commands do not pay for its thirty libraries, and work where they are missing."""
         common.small_model()
         needed = subprocess.run(["ldd", *common.command()], capture_output=True, text=True, check=True).stdout
         self.assertNotRegex(needed, "libgnutls|libcurl")

@@ -32,7 +32,7 @@ OTHER = HEAD + """[CALL]{{ c.function.name }}({{ c.function.arguments | tojson }
 
 
 def _take_token(file, text, kind):
-    """Gives the last token that no other one is made of another text; its id."""
+    """Gives another text to the last token that is not a part of others; returns its id."""
     tokens, kinds, merges = file.texts("tokenizer.ggml.tokens"), file.numbers("tokenizer.ggml.token_type"), file.texts("tokenizer.ggml.merges")
     parts = {part for merge in merges for part in merge.split(" ")}
     found = max(i for i, token in enumerate(tokens) if kinds[i] == 1 and token not in parts and len(token) > 2)
@@ -43,7 +43,7 @@ def _take_token(file, text, kind):
 
 
 def write(path, template, token=(TOKEN, 4)):
-    """Writes the model; the ids of the token that begins a call, and of the one that ends a text."""
+    """Writes the model; returns the ids of the token that begins a call, and of the one that ends a text."""
     file = gguf_edit.read(common.small_model())
     begin, end = _take_token(file, *token), struct.unpack("<I", file["tokenizer.ggml.eos_token_id"][1])[0]
     file["bitnet-b1.58.context_length"] = gguf_edit.u32(2048)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The envelopes can fail: where one activation has another sign, every product above its limit is
+"""The envelopes can fail: when one activation gets another sign, every product above its limit is
 named with its row, its shape, its measured error and its limit, and they are counted."""
 
 import re

@@ -46,7 +46,7 @@ class Machine:
 
 
 def pretended(build):
-    """Every one for which other kernels run, and two whose system differs."""
+    """Yields every machine on which other kernels run, and two whose system differs."""
     for name in machines.groups(build / "tern", PLAIN):
         yield Machine(name, {"TERN_PROCESSOR": name})
     shim = build / "tests" / "machines" / "libtern_machine.so"
@@ -95,7 +95,7 @@ def file_of(build, machine, kind):
 
 
 def run(build, machine):
-    """Runs ctest; what came of it."""
+    """Runs ctest; returns the result."""
     log = file_of(build, machine, "log")
     start = time.monotonic()
     with log.open("w") as out:

@@ -59,7 +59,7 @@ class Machine(common.FolderTest):
         self.assertEqual({name.rsplit("_", 1)[1] for name in names} - isas, set())
 
     def sample(self, env, isas):
-        """A little of everything, on that machine."""
+        """Runs a little of everything on that machine."""
         kernels = json.loads(tern_text("kernels", "--json", env=env))
         self.assertEqual({row["isa"] for row in kernels if row["runnable"] and row["device"] == "cpu"}, isas)
         for model, wanted, answer in zip(self.models, self.hashes, self.answers):
@@ -124,7 +124,7 @@ class Processors(Machine):
                     self.assertEqual(self.hash_of(model, env), wanted)
 
     def test_samples(self):
-        """More of it, where the processors of a name run other rows than those before."""
+        """Runs more, where the processors of a name run other rows than those before."""
         for name, has in machines.classes(self.here).items():
             with self.subTest(processor=name):
                 self.sample({"TERN_PROCESSOR": name}, set(has))

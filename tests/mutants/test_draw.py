@@ -123,7 +123,7 @@ class Operators(unittest.TestCase):
                    "(c);", "(b);", "return g(a) != 0 || (b && c);", **where)  # fmt: skip
 
     def test_lines_stay(self):
-        """A statement of three lines leaves three."""
+        """A removed statement of three lines leaves three empty lines."""
         text = "void f(void) {\n    call(a,\n         b,\n         c);\n    next();\n}\n"
         definition = tokens.c_definitions(text)[0]
         place = operators.Place(text, definition, tokens.of(Path("x.c"), text, definition), {})

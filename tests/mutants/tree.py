@@ -35,7 +35,7 @@ def take_interrupts():
 
 
 def run(command, seconds, **options):
-    """Status and output; the status is None where it took too long. Nothing it started stays."""
+    """Status and output; the status is None where it took too long. Programs that it started do not stay."""
     process = subprocess.Popen(
         [str(part) for part in command],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
