@@ -45,7 +45,7 @@ def until(condition):
 
 
 def until_asleep(process):
-    """Waits until a process computes nothing and asks for no processor: it waits for something itself."""
+    """Waits until a process neither computes nor asks for a processor: then it waits for something itself."""
     look = [None]
 
     def rests():
@@ -56,7 +56,7 @@ def until_asleep(process):
 
 
 def threads_of(process):
-    """State of each thread, and how often it had a processor."""
+    """Returns the state of each thread, and how often it had a processor."""
     found = []
     for task in sorted(Path(f"/proc/{process}/task").iterdir()):
         text = (task / "status").read_text()
@@ -71,7 +71,7 @@ def fetched_models():
 
 
 def need(*modules):
-    """Ends a test whose packages (tests/oracle/requirements.txt) are not there; before they are imported."""
+    """Ends a test whose packages (tests/oracle/requirements.txt) are missing, before they are imported."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         skip(f"needs {' and '.join(modules)}")
@@ -152,7 +152,7 @@ class Result(unittest.TextTestResult):
 
 
 def tell(name, bad, reasons):
-    """The lines that tests/summary.py reads."""
+    """Prints the lines that tests/summary.py reads."""
     if reasons:
         print(f"skipped: {'; '.join(dict.fromkeys(reasons))}")
     print(f"[{'FAILED' if bad else 'SKIPPED' if reasons else 'OK'}] {name}")

@@ -30,8 +30,8 @@ class Outcome(NamedTuple):
 
 
 def of_program(case: xml.Element) -> str:
-    """passed, failed or skipped, of one <testcase>. Only a test itself can say that it was skipped:
-    ctest says "skipped" of a program that it did not find, too."""
+    """Returns passed, failed or skipped for one <testcase>. Only a test itself can say that it was skipped: ctest also
+    says "skipped" about a program that it did not find."""
     if case.get("status") == "run" and case.find("failure") is None:
         return "passed"
     skipped = case.find("skipped")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scripts that compare tern with other programs fail when nothing was compared: no case of that name, no texts.
 
-The other programs are not needed: packages stand in that hold nothing."""
+The other programs are not needed: empty packages stand in for them."""
 
 import importlib.util
 import sys
@@ -30,7 +30,7 @@ class NothingToDo:
 
 class Scripts(unittest.TestCase):
     def script(self, name):
-        """The module, whose imports bring nothing."""
+        """Loads the module; its imports are empty."""
         path = TESTS / name
         with mock.patch.dict(sys.modules, {module: mock.MagicMock() for module in PACKAGES + OWN}):
             spec = importlib.util.spec_from_file_location(path.stem, path)

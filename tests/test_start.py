@@ -82,7 +82,7 @@ class Start(unittest.TestCase):
             self.assertEqual(subprocess.run([START, "sh", "-c", f"exit {status}"]).returncode, status)
 
     def test_by_hand(self):
-        """A test in Python that is called without it is as if started by it."""
+        """A test in Python that is called without tests/start behaves as if started by it."""
         line = "import os, suite; print(*[k for k in os.environ if k in " + repr(tuple(HOSTILE)) + "])"
         said = subprocess.run([sys.executable, "-c", line], cwd=suite.ROOT / "tests", env=hostile(),
                               capture_output=True, text=True, check=True)  # fmt: skip
@@ -111,7 +111,7 @@ class Suite(unittest.TestCase):
         return command is None or any(Path(word).resolve() == WATCH for word in command[1:8])
 
     def test_functions_are_named(self):
-        """Tests in Python tell of their functions by tests/suite.py."""
+        """Tests in Python report their functions through tests/suite.py."""
         scripts = {word for test in self.tests.values() for word in test.get("command", []) if word.endswith(".py")}
         others = [name for name in sorted(scripts) if re.search(r"^ +unittest\.main\(", (suite.ROOT / name).read_text(), re.M)]
         self.assertEqual(others, [])

@@ -76,7 +76,7 @@ class TestSummary(unittest.TestCase):
         self.assertEqual(self.summary(program("x", "fail", CMOCKA)), (1, said))
 
     def test_an_end_in_no_function(self):
-        """A program that fails without a function that does, as one that a signal ends."""
+        """A program may fail although none of its functions does, for example when a signal ends it."""
         said = ["failed: x", "1 passed, 1 failed, 0 skipped"]
         self.assertEqual(self.summary(program("x", "fail", "[       OK ] one\n")), (1, said))
 

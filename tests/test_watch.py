@@ -14,8 +14,8 @@ import suite
 
 WATCH = suite.ROOT / "tests" / "watch"
 PATIENCE = 3  # seconds
-# Works for a moment and stands still for three times as long, again and again for three patiences: a machine so slow,
-# or so busy, that a test has a quarter of a processor.
+# This works for a moment and stands still for three times as long, again and again for three patiences, as on a machine
+# so slow or so busy that a test gets a quarter of a processor.
 SLOW = f"""
 import os, signal, time
 def work(seconds):
@@ -101,7 +101,7 @@ class Watch(unittest.TestCase):
                 process.stdout.close()
 
     def test_signals_are_as_they_were(self):
-        """Python changes some for itself."""
+        """Python changes some signals for itself."""
         said = watched("sh", "-c", "yes | head -n 1; grep SigIgn /proc/self/status")
         self.assertEqual(said.stderr, "")
         ignored = int(said.stdout.split()[-1], 16)

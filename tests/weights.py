@@ -19,6 +19,6 @@ DENSE_LAYOUTS = [name for name in TERNARY_LAYOUTS if TABLE["layout"][name].get("
 
 
 def sets_within(isa):
-    """An instruction set and those that it contains."""
+    """Returns an instruction set and those that it contains."""
     parent = SETS[isa].get("extends")
     return {isa} | (sets_within(parent) if parent else set())

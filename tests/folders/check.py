@@ -67,7 +67,7 @@ class Folder:
 
     @staticmethod
     def make_tokenizer(kind):
-        if kind == "own":  # what the class makes of a vocabulary by itself
+        if kind == "own":  # the class's own result for a vocabulary
             vocabulary, merges = kinds.pieces_of_text()
             if hasattr(transformers.LlamaTokenizer, "backend_tokenizer"):
                 made = transformers.LlamaTokenizer(vocab=vocabulary, merges=merges)

@@ -34,7 +34,7 @@ def read(name):
 
 
 def write_seeds(name, folder):
-    """Fills a folder with the first inputs of a target; None, or why its script wrote none."""
+    """Fills a folder with the first inputs of a target; returns None, or the reason why its script wrote nothing."""
     folder.mkdir(parents=True, exist_ok=True)
     for i, found in enumerate(read(name)):
         (folder / f"found-{i:04d}").write_bytes(found)

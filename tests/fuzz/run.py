@@ -28,7 +28,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import suite  # noqa: E402
 
-PROCESSOR_SECONDS = 5  # that one input may take, with the sanitizers
+PROCESSOR_SECONDS = 5  # one input may take so many, with the sanitizers
 STATS = {"executions": r"stat::number_of_executed_units:\s+(\d+)", "coverage": r"cov: (\d+)"}
 
 

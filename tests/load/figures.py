@@ -90,7 +90,7 @@ def serving(o, command, clients, how):
 
 
 def warm_up(port, o):
-    """An answer of one client: what the first one brings into memory is there."""
+    """Asks for an answer of one client, so that everything the first answer brings into memory is there."""
     body = json.dumps({"prompt": [9], "max_tokens": o.tokens, "ignore_eos": True, "temperature": 0}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=600):
@@ -105,7 +105,7 @@ def served(o, command, clients):
 
 
 def engine(o, clients):
-    """Tokens a second of the engine alone, and nothing that is waited for."""
+    """Returns tokens a second of the engine alone, without anything that is waited for."""
     report = read([o.tern, "bench", "-m", o.model, "--threads", o.threads, "--no-tune", "-p", 0, "--depth", 1, "-n", o.tokens, "--repeat", 2,
                    "--sequences", clients, "--json"])
     [of] = [s for s in report["sequences"] if s["n"] == clients]

@@ -55,7 +55,7 @@ class Load(common.FolderTest):
         print(json.dumps(report))
 
     def test_clients_of_all_kinds(self):
-        """A socket in the file system holds little: what slow readers do not read piles up in the server."""
+        """A socket in the file system holds little, so the text for slow readers piles up in the server."""
         with Server("--parallel", 16, unix=str(self.dir / "socket")) as server:
             self.check(server, lambda r: min(r["behaviours"].values(), default=0) > 0 and r["whole"] > 48 and r["cut"] > 0,
                        SECONDS, "--clients", 48, "--recipes", 24)

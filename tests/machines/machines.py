@@ -50,7 +50,7 @@ PROCESSORS = {
 
 
 def known(program):
-    """The names that the program itself lists."""
+    """Returns the names that the program itself lists."""
     said = subprocess.run(
         [program, "kernels"], env={"TERN_PROCESSOR": "?"}, capture_output=True, text=True
     ).stderr

@@ -17,7 +17,7 @@ import tree
 
 HERE = Path(__file__).resolve().parent
 LIMIT = 1800
-UNKNOWN = 10  # seconds of a test that --costs does not know: it may be new, or long
+UNKNOWN = 10  # seconds of a test that --costs does not know, because it may be new or long
 
 
 class Coverage:
@@ -121,7 +121,7 @@ def words_of(name):
 
 
 def promise(entry, file):
-    """Seconds that the test takes; it seems shorter where its name has words of the file's."""
+    """Returns the seconds that the test takes; it counts as shorter where its name shares words with the file's."""
     return entry["seconds"] / (1 + 4 * len(words_of(entry["test"].replace("_", " ")) & words_of(file.replace("_", " "))))
 
 

@@ -80,7 +80,7 @@ def checkout(options):
     folder = options.work / "drawn"
     if not folder.exists():
         subprocess.run(["git", "-C", ROOT, "worktree", "add", "--detach", folder, options.commit], check=True)
-        # A change makes no other commit of it, whose name the program would have in it.
+        # A change must not become another commit, because the program would contain its name.
         names = subprocess.run(["git", "-C", folder, "ls-files", "-z"], check=True, capture_output=True).stdout
         assume = ["git", "-C", folder, "update-index", "--assume-unchanged", "-z", "--stdin"]
         subprocess.run(assume, input=names, check=True)

@@ -33,7 +33,7 @@ class Place:
         return self.text[self.tokens[first].start : self.tokens[last].end]
 
     def is_value(self, i):
-        """True if an operator behind token i has a left side."""
+        """Says whether an operator behind token i has a left side."""
         token = self.tokens[i] if i >= 0 else None
         if token is None or token.kind == "wall":
             return token is not None and token.text.startswith("{{")
@@ -156,7 +156,7 @@ def dropped_operand(place):
 
 
 def deleted(place):
-    """A call or an assignment, break and continue."""
+    """Removes a call, an assignment, break or continue."""
     if place.python or place.definition.kind == "table":
         return
     tokens = place.tokens

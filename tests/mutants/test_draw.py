@@ -152,7 +152,7 @@ class Drawing(unittest.TestCase):
         self.assertEqual(len({(mutant.file, mutant.start, mutant.end, mutant.change) for mutant in found}), 1500)
 
     def test_lines(self):
-        """Nothing moves, so that lines of the map are those of the mutant."""
+        """Lines do not move, so that the lines of the map are those of the mutant."""
         for mutant in self.drawn("lines", 1000):
             text = self.source.texts[Path(mutant.file)]
             self.assertNotEqual(mutant.apply(text), text)

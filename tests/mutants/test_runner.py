@@ -168,7 +168,7 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.mutants("--only", "two", find="a", change="b")[0], 2)
 
     def test_sample(self):
-        """The same ones for the same seed."""
+        """The same seed gives the same mutants."""
         mutants = [sys.executable, HERE / "mutants.py", "--list", "--sample", "10", "--seed"]
         lists = [subprocess.run([*mutants, seed], capture_output=True, check=True).stdout
                  for seed in ("a", "a", "b")]  # fmt: skip

@@ -19,7 +19,7 @@ ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Failed(Exception):
-    """Something that is not the mutant's doing."""
+    """Something failed for a reason other than the mutant."""
 
 
 def tracked(root):
@@ -180,7 +180,7 @@ class Tree:
         return {name: test for name, test in tests.items() if test.command}
 
     def write(self, file, text):
-        """Always with a new time, because ninja compares times only."""
+        """Writes the file, always with a new time, because ninja compares only times."""
         path = self.source / file
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
 

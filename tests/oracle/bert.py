@@ -19,7 +19,7 @@ class Bert:
         self.eps = float(container.get("bert.attention.layer_norm_epsilon"))
 
     def hidden(self, tokens, kv="f16"):
-        """float64[position, width] of a text."""
+        """Returns float64[position, width] of a text."""
         rows = np.arange(len(tokens))
         h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
         h = h + self.file.tensor("token_types.weight").some_rows(0 * rows)

@@ -22,7 +22,7 @@ NOISE = 2.0**-20  # relative: eight steps of float32, the loss of a sum of a few
 
 
 def quantize_token(x):
-    """One scale a row: returns (q, s) with x ~ q / s. float32 steps, as the contract has them."""
+    """Uses one scale a row: returns (q, s) with x ~ q / s, in float32 steps as in the contract."""
     x = x.astype(np.float32)
     amax = np.maximum(1e-5, np.abs(x).max(axis=1, keepdims=True).astype(np.float64))
     s = (127.0 / amax).astype(np.float32)
@@ -30,7 +30,7 @@ def quantize_token(x):
 
 
 def quantize_blocks(x):
-    """One scale for 32 columns: returns the values q * d that the product sees."""
+    """Uses one scale for 32 columns: returns the values q * d that the product sees."""
     padded = np.pad(x.astype(np.float32), ((0, 0), (0, -x.shape[1] % 32)))
     blocks = padded.reshape(len(x), -1, 32)
     amax = np.maximum(np.float32(1e-30), np.abs(blocks).max(axis=2, keepdims=True))
@@ -52,7 +52,7 @@ FP8_VALUES = {"fp8": binary_values(3, 7, 448.0), "fp8-e5m2": binary_values(2, 15
 
 
 def nearest_values(x, values):
-    """The nearest of the values to each magnitude, the one with the even code where two are."""
+    """Returns the value nearest to each magnitude; where two are equally near, the one with the even code."""
     above = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
     low, high = values[above - 1], values[above]
     take_high = (x - low > high - x) | ((x - low == high - x) & (above % 2 == 0))
@@ -60,7 +60,7 @@ def nearest_values(x, values):
 
 
 def round_fp8(x, values):
-    """One power of two a row, the least that leaves nothing beyond the largest value."""
+    """Returns one power of two a row, the least that keeps every value within the largest one."""
     amax = np.maximum(2.0**-100, np.abs(x).max(axis=1, keepdims=True))
     scale = 2.0 ** np.ceil(np.log2(amax / values[-1]))
     return np.copysign(nearest_values(np.abs(x) / scale, values) * scale, x)
@@ -130,14 +130,14 @@ def hadamard(x, block):
 
 
 def rope_angles(positions, n_rot, base, factors=1.0, scale=1.0, yarn=None):
-    """[position, n_rot / 2]: by how much each pair turns."""
+    """Returns [position, n_rot / 2]: the angle by which each pair turns."""
     i = np.arange(n_rot // 2)
     frequency = base ** (-2.0 * i / n_rot) / factors * scale
     return np.outer(positions, frequency if yarn is None else yarn.stretch(frequency, base))
 
 
 class Yarn(NamedTuple):
-    """YaRN, as its paper has it (arXiv 2309.00071, 3.2): pairs by how often they turn in the context."""
+    """YaRN as in its paper (arXiv 2309.00071, 3.2): pairs are scaled by how often they turn in the context."""
 
     factor: float
     original: float  # positions of the context before
@@ -256,7 +256,7 @@ def store_block(x):
 
 
 def block_unit(x):
-    """d of a block, also of one that was stored: its largest code is 127, or the block is 0."""
+    """Returns d of a block, even of a stored one: its largest code is 127, or the block is 0."""
     return (np.abs(x).max(axis=-1, keepdims=True) / 127).astype(np.float16).astype(np.float64)
 
 

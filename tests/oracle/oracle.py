@@ -9,8 +9,8 @@ import numpy as np
 from container import Container
 from forward import Model
 
-COSINE = 0.9999  # below it, two implementations do not compute the same model
-NOISE_FACTOR = 4  # by how much more than the noise found in a few runs float32 may differ
+COSINE = 0.9999  # below this, two implementations do not compute the same model
+NOISE_FACTOR = 4  # float32 may differ by so many times the noise found in a few runs
 
 
 def parse_arguments():

@@ -28,7 +28,7 @@ def run(command: list, **options) -> str:
 
 
 def make(args: argparse.Namespace, out: Path) -> str:
-    """Writes the tarball; its hash."""
+    """Writes the tarball; returns its hash."""
     run([sys.executable, args.source / "scripts" / "make-dist", "--version", args.version, "--gen",
          args.gen, "--out", out])  # fmt: skip
     return hashlib.sha256(out.read_bytes()).hexdigest()
@@ -50,7 +50,7 @@ def path_without_python(folder: Path, mark: Path) -> str:
 
 
 def build(args: argparse.Namespace, tree: Path, env: dict[str, str]) -> str:
-    """Builds libtern-kernels and the example from the unpacked tarball; what the example prints."""
+    """Builds libtern-kernels and the example from the unpacked tarball; returns the example's output."""
     build_dir, program = tree / "build", tree / "gemv"
     run([args.cmake, "-S", tree, "-B", build_dir, f"-DCMAKE_C_COMPILER={args.cc}",
          "-DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON", "-DTERN_TESTS=OFF", "-DTERN_BENCH=OFF",

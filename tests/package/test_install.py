@@ -20,9 +20,9 @@ GEMV = r"^tern_gemv_i2_s_\w+, tern \d+\.\d+\.\d+\nmean squared error [\d.]+e-0[5
 OWN_FORWARD = r"^(cab){13}c$"
 EXAMPLES = {"gemv": "tern-kernels", "generate": "tern", "harness": "tern", "own_forward": "tern",
             "together": "tern"}  # fmt: skip
-# Two answers of 24 tokens, each token picked in a pass with one of the other.
+# Two answers have 24 tokens each, and each token is picked in a pass with one of the other answer.
 TOGETHER = r"^Once upon a time.*\nlength [0-9a-f]{64}\nThe sun is.*\nlength [0-9a-f]{64}\n24 passes for 5\d tokens$"
-# A prompt of five tokens, twice: it is shorter than a page, so nothing is found again.
+# A prompt of five tokens comes twice: it is shorter than a page, so nothing is found again.
 HARNESS = (r'^\{"text":".+","end":"length","digest":"[0-9a-f]{64}","answers":2,"prompt_tokens":10,'
            r'"generated_tokens":16,"prefix_hits":0,"prefix_misses":10,"first_token_ms":[\d.]+,'
            r'"p50_ms":[\d.]+,"p95_ms":[\d.]+,"tokens_per_second":[\d.]+,"peak_rss_mib":[\d.]+\}$')
@@ -39,7 +39,7 @@ def run(command: list, env: dict[str, str] | None = None) -> str:
 
 
 class Package:
-    """An installed tern, somewhere else than where it was installed to."""
+    """An installed tern that was moved away from the place where it was installed."""
 
     def __init__(self, args: argparse.Namespace, folder: Path) -> None:
         first = folder / "first"
@@ -118,7 +118,7 @@ def fetches_models(package: Package) -> None:
 
 
 def refuses(package: Package, kind: str) -> None:
-    """find_package says which component there is not."""
+    """find_package names the component that is missing."""
     command = [package.args.cmake, "-S", package.args.source / "examples",
                "-B", package.folder / "refused", f"-DCMAKE_PREFIX_PATH={package.prefix}",
                f"-DTERN_KIND={kind}"]  # fmt: skip

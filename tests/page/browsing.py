@@ -12,7 +12,7 @@ from standin import StandIn
 
 CHROMIUM = "/usr/bin/chromium"
 WIDE, PHONE = {"width": 1180, "height": 760}, {"width": 360, "height": 640}
-SLOW = 60000  # ms; a loaded machine takes its time
+SLOW = 60000  # ms, because a loaded machine is slow
 
 
 class BrowserTest(unittest.TestCase):
@@ -65,7 +65,7 @@ class BrowserTest(unittest.TestCase):
         page.click("#send")
 
     def answered(self, page, n=1):
-        """Waits until n answers are shown whole; their texts."""
+        """Waits until n answers are shown whole; returns their texts."""
         answers = page.locator(".assistant:not(.live) .facts")
         self.expect(answers).to_have_count(n)
         return page.locator(".assistant .body").all_text_contents()

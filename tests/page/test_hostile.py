@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of a hostile server or model do nothing but stand there."""
+"""Answers of a hostile server or model are shown and do nothing else."""
 
 import json
 

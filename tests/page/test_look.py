@@ -170,7 +170,7 @@ class Look(Seen):
         self.assertEqual(self.questions(page), ["One?\nline two"])
         self.assertEqual(focused(), "ask")
         seen = set()
-        for _ in range(60):  # every control can be come to, and left
+        for _ in range(60):  # every control can be reached, and left
             page.keyboard.press("Tab")
             seen.add(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim().slice(0, 12)"))
         self.assertLessEqual({"new", "help", "theme", "tab-chat", "settings", "send", "ask", "rename", "export", "delete", "Edit", "Copy", "Regenerate"}, seen)
@@ -207,7 +207,7 @@ class Look(Seen):
         self.answered(page)
 
     def test_screen_readers_hear_little(self):
-        """Beginning and end of an answer are said, and not its pieces."""
+        """Screen readers hear the beginning and the end of an answer, but not its pieces."""
         page = self.at(self.stand_in(Reply(answer(*"many small pieces of text".split(" ")))).url)
         page.evaluate("""() => {
             window.heard = [];

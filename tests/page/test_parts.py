@@ -122,7 +122,7 @@ class Parts(BrowserTest):
                 self.assertEqual(bare(self.call("inline", "parseInline", text)), nodes)
 
     def test_no_text_takes_long(self):
-        """Each is 100,000 characters or more; what grows with the square of that would take minutes."""
+        """Each has 100,000 characters or more; work that grows with the square of that would take minutes."""
         hostile = ["*a " * 40000, "a* " * 40000, "*a_" * 40000, "**a *b " * 20000, "[" * 100000, "]" * 100000, "![" * 50000, "[a](" * 30000,
                    "[a](b" * 30000, "`" * 100000, "` `` ``` " * 12000, "\\" * 100000, "<" * 100000, "<http://" * 15000, "http://" * 15000,
                    "http://a.example/" + ")" * 100000, "> " * 50000, "- " * 50000, "- a\n" * 30000, "1. " * 40000, "#" * 100000 + "a", "# " + "#" * 100000 + "a",
@@ -184,7 +184,7 @@ class Parts(BrowserTest):
                         const reader = new (await import('/page/events.js')).EventReader();
                         return pieces.flatMap((p) => reader.push(p)).concat(reader.push(""));
                     }""", pieces)
-                    # a \r at the very end may be half of a line's end: what follows decides
+                    # a \r at the very end may be half of a line's end: the next character decides
                     self.assertEqual(found, events)
 
     def test_an_event_without_end_is_refused(self):
@@ -207,7 +207,8 @@ class Parts(BrowserTest):
         self.assertEqual(found[2:], [1, 1.5, 1, True])
 
     def test_joining_conversations(self):
-        """Two that grew apart have all messages of both, whoever joins them; titles and settings as set last."""
+        """Two copies that grew apart become one with all messages of both, whoever joins them, and with the latest
+        titles and settings."""
         draw = random.Random(3)
         for _ in range(50):
             nodes = {f"n{i}": {"id": f"n{i}", "parent": "" if i == 0 else f"n{draw.randrange(i)}", "role": "user", "text": "x" * i, "at": i} for i in range(12)}
@@ -223,7 +224,7 @@ class Parts(BrowserTest):
                 self.assertEqual(again["nodes"], joined["nodes"])
 
     def test_keeping_does_not_write_over_another_tab(self):
-        """Even when this tab has not heard yet that the other one wrote, or deleted."""
+        """This holds even when this tab has not heard yet that the other one wrote or deleted."""
         found = self.page.evaluate("""async () => {
             const {Store, newConversation, read} = await import('/page/store.js');
             const store = new Store(() => {});

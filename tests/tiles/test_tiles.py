@@ -17,7 +17,7 @@ import weights
 from common import comma, prompt, tern_text
 
 SAPPHIRE = {"TERN_PROCESSOR": "sapphire-rapids"}
-# One of each layout that a row of tiles reads.
+# The list has one of each layout that a row of tiles reads.
 PRESETS = ("bitnet-tiny", *(f"llama-tiny-{f}" for f in (*weights.PLAIN, "q4_k", "iq2_s", "iq2_xxs", "iq3_s")))
 tiles = None
 
@@ -36,7 +36,8 @@ def rows(**variables):
 
 
 def names_of_amx():
-    """The table's rows of AMX; all are chosen where there are tiles, since none is for the same use as another."""
+    """Returns the table's rows of AMX; all of them are chosen where there are tiles, since each has a use of its
+    own."""
     return [name for name, row in rows().items() if row["isa"] == "amx"]
 
 

@@ -37,7 +37,7 @@ KANA = "[一-龥぀-ゟ゠-ヿ]+"
 DEEPSEEK_HAN = "[一-龥ࠀ-一가-퟿]+"
 BLOOM = r" ?[^(\s|.,!?…。，、।۔،)]+"
 CASCADE = "|".join(rf"\s{{{n}}}(?!\S)" for n in (512, 256, 128, 64, 32, 16, 8, 4, "1,2"))
-CASED_LETTERS = (  # by numbers: some of these are not in a normal form
+CASED_LETTERS = (  # written as numbers: some of these are not in a normal form
     "A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293\u0295-\u02af\u0370-\u0373\u0376"
     "\u0377\u037b-\u037d\u037f\u0386\u0388-\u038a\u038c\u038e-\u03a1\u03a3-\u03f5\u03f7-\u0481\u048a-\u052f\u0531-"
     "\u0556\u10a0-\u10c5\u13a0-\u13f5\u13f8-\u13fd\u1c90-\u1cba\u1cbd-\u1cbf\u1d00-\u1d2b\u1d6b-\u1d77\u1d79-\u1d9a"

@@ -30,7 +30,7 @@ SHOWN = 5  # differences
 
 
 class ToolFailed(Exception):
-    """tern refused a vocabulary."""
+    """Says that tern refused a vocabulary."""
 
 
 def run_tool(tool, path, texts):
@@ -109,7 +109,7 @@ def fetched_cases(name, path, folder):
 
 
 def folder_cases(source, folder):
-    """Each file as it is; byte-level ones as GGUF too, the first with every pre-tokenizer."""
+    """Yields each file as it is, byte-level ones as GGUF too, and the first of these with every pre-tokenizer."""
     import trained
     import vocabularies as v
 
@@ -131,7 +131,7 @@ def folder_cases(source, folder):
 
 
 def all_cases(folder, source, fetched):
-    """Functions that make a case each; what is not at hand is left out and said."""
+    """Yields functions that make a case each; missing vocabularies are left out, with a line."""
     import vocabularies as v
 
     import trained

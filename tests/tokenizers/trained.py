@@ -21,7 +21,7 @@ RULES = ["nmt_nfkc", "nmt_nfkc_cf", "nfkc", "identity"]  # SentencePiece's maps
 
 
 def corpus():
-    """Sentences and code: other texts have characters that are not tokens."""
+    """Returns sentences and code: other texts have characters that are not tokens."""
     texts = Texts(1)
     made = [texts.sentences() for _ in range(1500)] + [texts.code() for _ in range(500)]
     return [line for text in made for line in text.splitlines() if line]

@@ -22,7 +22,7 @@ LLAMA3 = (
     r"(?i:" + CONTRACTION + r")|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# Llama 4 tells upper from lower case.
+# Llama 4 distinguishes upper and lower case.
 UPPER, LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
 LLAMA4 = (
     rf"[^\r\n\p{{L}}\p{{N}}]?[{UPPER}]*[{LOWER}]+(?i:{CONTRACTION})?"
