@@ -17,6 +17,11 @@ TERNARY_LAYOUTS = [
 ]
 DENSE_LAYOUTS = [name for name in TERNARY_LAYOUTS if TABLE["layout"][name].get("dense")]
 
+# Kernels of rows of embeddings that plain C has alone: a row of grids is looked up, not computed.
+PLAIN_EMBEDDINGS = [
+    f"tern_embed_{name}_scalar" for name, entry in TABLE["format"].items() if entry.get("embed") == "embed_grid"
+]
+
 
 def sets_within(isa):
     """Returns an instruction set and those that it contains."""

@@ -144,14 +144,10 @@ class Templates(unittest.TestCase):
             text, error = None, str(e)
         got = self.tool.run(source, job)
         if text is not None and text.startswith(("<generator", "<list_rev", "dict_", "range(")):
-<<<<<<< HEAD
-            return  # what Python calls its objects is not a text of a conversation
-        self.assertEqual(got.get("text"), text, f"{source}\nJinja2: {error}\ntern:   {got.get('error')}")
-=======
             return  # Python's names for its objects are not texts of a conversation
-        if text != got.get("text"):
-            self.fail(f"{source}\nJinja2: {error or text!r}\ntern:   {got.get('error') or got['text']!r}")
->>>>>>> 4ac21254 (Docstrings of the oracle, the page's tests, packages and the laboratory name what they return)
+        self.assertEqual(got.get("text"), text, f"{source}
+Jinja2: {error}
+tern:   {got.get('error')}")
 
     def test_expressions(self):
         """Lines are cut at each `|`: every run of at most four pieces is a template, sound or not."""
