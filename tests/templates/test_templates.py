@@ -145,9 +145,7 @@ class Templates(unittest.TestCase):
         got = self.tool.run(source, job)
         if text is not None and text.startswith(("<generator", "<list_rev", "dict_", "range(")):
             return  # Python's names for its objects are not texts of a conversation
-        self.assertEqual(got.get("text"), text, f"{source}
-Jinja2: {error}
-tern:   {got.get('error')}")
+        self.assertEqual(got.get("text"), text, f"{source}\nJinja2: {error}\ntern:   {got.get('error')}")
 
     def test_expressions(self):
         """Lines are cut at each `|`: every run of at most four pieces is a template, sound or not."""
