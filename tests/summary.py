@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up JUnit files that ctest wrote: names the failed and the skipped tests with the reasons, then prints one line
-of counts.
+"""Adds up JUnit files that ctest wrote: names failed and skipped tests with the reasons, then prints the counts.
 
     tests/summary.py [--skips FILE] JUNIT...
 

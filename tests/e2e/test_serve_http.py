@@ -132,7 +132,7 @@ class Framing(Served):
             self.assertEqual(reply.status, 204)
             allowed = reply.headers["access-control-allow-headers"].split(", ")
             self.assertEqual(set(allowed), {"Authorization", "Content-Type", "x-api-key", "*"})
-            self.assertEqual(server.ask("OPTIONS", "/nothing", None, headers).status, 204)  # so the page may read the 404
+            self.assertEqual(server.ask("OPTIONS", "/nothing", None, headers).status, 204)  # the page may read the 404
             self.assertIn("X-Tern-Digest", server.chat(QUESTION).headers["access-control-expose-headers"])
             for reply in (reply, server.get("/health"), server.chat(QUESTION)):
                 self.assertEqual(reply.headers["access-control-allow-origin"], "https://example.org")
