@@ -155,7 +155,7 @@ class Bench(common.FolderTest):
         return self.bench("-n", 0, "--repeat", 1, *args, env=env).get("fetch")
 
     def test_fetch_ahead(self):
-        """Flags and older names set the fetching ahead, results tell it, and the logits stay the same."""
+        """Flags and older names set the fetching ahead, results report it, and the logits stay the same."""
         self.assertIsNone(self.fetched())
         self.assertEqual(self.fetched("--fetch-ahead", 4096),
                          {"ahead": 4096, "non_temporal": False, "non_temporal_percent": 0})

@@ -239,7 +239,7 @@ class Json(WithModel):
         self.assertIsInstance(everything, list)
 
     def test_kernels_table(self):
-        """Lines are narrow; a kernel that was not chosen is told with the one that was, or with the feature that is
+        """Lines are narrow; a kernel that was not chosen is shown with the reason, or with the feature that is
         missing."""
         for line in tern_text("kernels").splitlines():
             self.assertLessEqual(len(line), 100)

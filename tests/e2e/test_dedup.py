@@ -231,7 +231,7 @@ class Dedups(common.FolderTest):
                                    ["none: No such file or directory"])
 
     def test_strict_and_lenient(self):
-        """Where the folder has all bytes, a wrong index is told, and refused in strict mode."""
+        """Where the folder has all bytes, a wrong index is reported, and refused in strict mode."""
         folder, expected = self.groups(self.UP)
         self.assertEqual(self.extract(folder, folder / "model").returncode, 0)
 

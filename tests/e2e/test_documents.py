@@ -328,7 +328,7 @@ class Rules(Documents):
         self.assert_refused(tools.put(c, ("method",), "independent"), "Welch's interval")
 
     def test_what_was_not_recorded(self):
-        """A field may be null where the document says so, and only in imported ones."""
+        """A field may be null where the document says so, and only in imported documents."""
         d = self.documents["benchmark"]
         lacking = tools.put(d, ("machine",), None)
         self.assert_refused(lacking, "machine: is null")

@@ -127,8 +127,8 @@ class Hadamard(common.TernTest):
                 self.assertEqual(self.hash(self.edited(changes)), self.expected)
 
     def test_every_key_counts(self):
-        """Another sign, fewer matrices or another block size give other logits, and a cache of packed weights takes
-        them for another model."""
+        """Another sign, fewer matrices or another block size give other logits, and everything that is kept for the
+        model takes them for another one."""
         file = gguf_edit.read(self.model)
         names, signs = file.texts(KEY + "weight_names"), file.numbers(KEY + "sign_values")
         seen = {self.expected}

@@ -151,7 +151,7 @@ class Iebins(common.FolderTest):
         self.assertEqual(sum(p["tensors"] for p in seen["parts"]), len(made.list["tensors"]))
 
     def test_unknown_types(self):
-        """Parts that the model does not need are told and left out; parts that it needs are refused."""
+        """Parts that the model does not need are reported and left out; parts that it needs are refused."""
         made, expected = self.small()
         first = made.list["tensors"]
         extra = {"name": "layers.0.extra_blocks", "dtype": "mx9", "shape": [3], "file": DATA}

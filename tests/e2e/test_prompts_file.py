@@ -177,7 +177,7 @@ class PromptsFile(common.TernTest):
         self.assertNotIn("answers", single)
 
     def test_one_that_cannot_be_answered(self):
-        """The others are answered; the exit status tells of the failure."""
+        """The others are answered; the exit status reports the failure."""
         long = Path(self.folder.name) / "long.txt"
         long.write_text("\n".join([PROMPTS[0], "word " * 5000, PROMPTS[1]]))
         result = tern(*self.options, "--prompts-file", long, "--json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse layers: one hash with and without zeros, blocks that are dropped and told, files that are refused, dense
+"""Sparse layers: one hash with and without zeros, dropped blocks that are reported, files that are refused, dense
 files."""
 
 import json
@@ -190,8 +190,8 @@ class Sparse(common.FolderTest):
         self.assertRegex(told, r"^sparse f32, \d+ of \d+ blocks$")
 
     def test_auto_by_the_table(self):
-        """For ternary blocks, some instruction set gains only up to 17 of 20 blocks, however few bytes a sparse file
-        has."""
+        """With ternary blocks, some instruction set gains up to 17 stored blocks of 20; above that, fewer bytes alone
+        do not count."""
         source = common.synth("bitnet-tiny", str(self.dir))
         for keep, count in (("82", 14), ("92", 0)):
             with self.subTest(keep=keep):
@@ -296,7 +296,7 @@ class Sparse(common.FolderTest):
                 entry = made.tensor(MATRIX)
 
     def test_blocks_begin_at_multiples_of_64(self):
-        """Blocks begin there in the file that the list names; so do those of a writer's own file."""
+        """Blocks begin at multiples of 64 bytes in the file that the list names, and in a writer's own file too."""
         made = self.convert(self.floats, "--sparse", "ffn_down")
         for entry in made.list["tensors"]:
             self.assertEqual(entry["file_data_offset"] % 64, 0, entry["name"])
