@@ -13,7 +13,7 @@
 
 enum {
     MAX_FILE_BYTES = 1 << 28, /* as tern_vocabulary_open */
-    /* Of added tokens that are compared, each with all others. Real files have up to some thousand
+    /* Added tokens are compared each with all others. Real files have up to some thousand of them,
      * of at most some dozen bytes. */
     MOST_ADDED = 8192,
     LONGEST_ADDED = 256
