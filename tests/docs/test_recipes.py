@@ -105,9 +105,8 @@ class Recipes(unittest.TestCase):
         done = subprocess.run(
             command, cwd=cls.tree, env=os.environ | EVERY, capture_output=True, text=True, check=False
         )
-        if done.returncode != 0:
-            end = "\n".join((done.stdout + done.stderr).splitlines()[-60:])
-            raise AssertionError(f"{' '.join(command)}: status {done.returncode}\n{end}")
+        end = "\n".join((done.stdout + done.stderr).splitlines()[-60:])
+        cls().assertEqual(done.returncode, 0, f"{' '.join(command)}:\n{end}")
         return done.stdout
 
     def kernels(self) -> dict[str, dict]:
