@@ -258,16 +258,21 @@ static tern_status check(const tern_vocabulary *v, size_t n_vocab, tern_error *e
                      n_vocab);
 }
 
-/* Two equal merges: the later one counts in tokenizer.json, the earlier one in GGUF. */
-static bool repeats_merges(const arrays *a, size_t n) {
+/* *said becomes NEARLY if two merges are equal: the later one counts in tokenizer.json, the earlier
+ * one in GGUF. */
+static tern_status see_repeated(const arrays *a, size_t n, hf_said *said, tern_error *err) {
     tern_span_index index;
-    if (a->merges == NULL || !tern_span_index_init(&index, n))
-        return a->merges != NULL;
+    if (*said != HF_SAID_WHOLE || a->merges == NULL)
+        return TERN_OK;
+    if (!tern_span_index_init(&index, n))
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to compare %zu merges", n);
     bool repeats = false;
     for (size_t i = 0; i < n && !repeats; i++)
         repeats = tern_span_index_add(&index, a->merges, i) != i;
     tern_span_index_free(&index);
-    return repeats;
+    if (repeats)
+        *said = HF_SAID_NEARLY;
+    return TERN_OK;
 }
 
 /* Puts everything; *said is less than it was if merges repeat. */
@@ -280,11 +285,10 @@ static tern_status put_all(tern_gguf_writer *w, const tern_vocabulary *v, size_t
     if (status == TERN_OK) {
         put_special(w, v);
         put_templates(w, v);
-        if (*said == HF_SAID_WHOLE && repeats_merges(&a, v->n_merges))
-            *said = HF_SAID_NEARLY;
-        if (*said != HF_SAID_WHOLE)
-            status = hf_tokenizer_put_whole(w, v->file, err);
+        status = see_repeated(&a, v->n_merges, said, err);
     }
+    if (status == TERN_OK && *said != HF_SAID_WHOLE)
+        status = hf_tokenizer_put_whole(w, v->file, err);
     arrays_free(&a);
     return status;
 }
@@ -325,8 +329,10 @@ tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_v
     tern_status status = tern_vocabulary_open(path, &v, err);
     if (status != TERN_OK)
         return status;
-    hf_said said = hf_tokenizer_said(v);
-    status = put_all(w, v, n_vocab, &said, err);
+    hf_said said;
+    status = hf_tokenizer_said(v, &said, err);
+    if (status == TERN_OK)
+        status = put_all(w, v, n_vocab, &said, err);
     if (status == TERN_OK)
         *remark = remark_of(v, said, n_vocab);
     tern_vocabulary_free(&v);

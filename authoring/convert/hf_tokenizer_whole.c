@@ -50,22 +50,23 @@ static bool has_plain_added(const tern_vocabulary *v) {
     return true;
 }
 
-/* True if the model has a token for each byte: then no text has an unknown part. */
-static bool has_all_bytes(const tern_vocabulary *v) {
+/* *all becomes true if the model has a token for each byte: then no text has an unknown part. */
+static tern_status has_all_bytes(const tern_vocabulary *v, bool *all, tern_error *err) {
     tern_span_index index;
     if (!tern_span_index_init(&index, v->n_tokens))
-        return false;
+        return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to look %zu tokens up", v->file,
+                         v->n_tokens);
     for (size_t i = 0; i < v->n_tokens; i++)
         if (v->tokens[i].size > 0 && !(v->outside != NULL && v->outside[i]))
             (void)tern_span_index_add(&index, v->tokens, i);
-    bool all = true;
+    *all = true;
     for (int b = 0; b < 256; b++) {
         char text[TERN_UTF8_MAX_BYTES];
         const tern_span character = {text, tern_utf8_put(tern_byte_to_char((uint8_t)b), text)};
-        all = all && tern_span_index_find(&index, v->tokens, character, (tern_span){"", 0}) >= 0;
+        *all = *all && tern_span_index_find(&index, v->tokens, character, (tern_span){"", 0}) >= 0;
     }
     tern_span_index_free(&index);
-    return all;
+    return TERN_OK;
 }
 
 static bool normalizes(const tern_vocabulary *v) {
@@ -75,13 +76,16 @@ static bool normalizes(const tern_vocabulary *v) {
     return false;
 }
 
-static hf_said bytes_said(const tern_vocabulary *v) {
-    if (v->pre[0] == '\0')
-        return HF_SAID_TOKENS;
-    return !normalizes(v) && v->decodes_bytes && !v->decodes_spaces && !v->drops_space &&
-                   has_all_bytes(v) && has_plain_added(v)
-               ? HF_SAID_WHOLE
-               : HF_SAID_NEARLY;
+static tern_status bytes_said(const tern_vocabulary *v, hf_said *said, tern_error *err) {
+    *said = v->pre[0] == '\0' ? HF_SAID_TOKENS : HF_SAID_NEARLY;
+    if (v->pre[0] == '\0' || normalizes(v) || !v->decodes_bytes || v->decodes_spaces ||
+        v->drops_space || !has_plain_added(v))
+        return TERN_OK;
+    bool all = false;
+    const tern_status status = has_all_bytes(v, &all, err);
+    if (status == TERN_OK && all)
+        *said = HF_SAID_WHOLE;
+    return status;
 }
 
 static hf_said words_said(const tern_vocabulary *v) {
@@ -94,18 +98,21 @@ static hf_said words_said(const tern_vocabulary *v) {
     return before && has_plain_added(v) ? HF_SAID_WHOLE : HF_SAID_NEARLY;
 }
 
-hf_said hf_tokenizer_said(const tern_vocabulary *v) {
+tern_status hf_tokenizer_said(const tern_vocabulary *v, hf_said *said, tern_error *err) {
     tern_unigram_rules rules;
     switch (v->kind) {
     case TERN_VOCABULARY_BYTE_BPE:
-        return bytes_said(v);
+        return bytes_said(v, said, err);
     case TERN_VOCABULARY_WORDPIECE:
-        return words_said(v);
+        *said = words_said(v);
+        break;
     case TERN_VOCABULARY_UNIGRAM: /* maps of characters and equal sums are SentencePiece's there */
-        return tern_unigram_recognise(v, &rules) ? HF_SAID_NEARLY : HF_SAID_TOKENS;
+        *said = tern_unigram_recognise(v, &rules) ? HF_SAID_NEARLY : HF_SAID_TOKENS;
+        break;
     default: /* scores join other neighbours than merges now and then, and spaces differ */
-        return HF_SAID_NEARLY;
+        *said = HF_SAID_NEARLY;
     }
+    return TERN_OK;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------

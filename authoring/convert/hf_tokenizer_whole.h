@@ -18,8 +18,10 @@ typedef enum hf_said {
     HF_SAID_TOKENS  /* only which tokens there are, not how texts become tokens */
 } hf_said;
 
-/* Exact where it says WHOLE. Merges that repeat are for the caller to find. */
-hf_said hf_tokenizer_said(const tern_vocabulary *v);
+/* *said is exact where it is WHOLE. Merges that repeat are for the caller to find. Fails without
+ * memory only. */
+TERN_MUST_CHECK tern_status hf_tokenizer_said(const tern_vocabulary *v, hf_said *said,
+                                              tern_error *err);
 
 /* Puts the text of the tokenizer.json at `path`, without the white space between values. */
 TERN_MUST_CHECK tern_status hf_tokenizer_put_whole(tern_gguf_writer *w, const char *path,
