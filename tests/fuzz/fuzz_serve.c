@@ -215,8 +215,8 @@ void worker_submit(worker *w, job *j) {
         job_refuse(j, &r);
     }
     job_free(j);
-    const tern_engine_state now = tern_engine_now(w->engine);
-    require(now.waiting + now.running == 0 && now.used_pages == 0);
+    const tern_engine_state left = tern_engine_now(w->engine);
+    require(left.waiting + left.running == 0 && left.used_pages == 0);
     tern_engine_forget(w->engine);
 }
 
@@ -232,7 +232,7 @@ size_t worker_write_slots(worker *w, size_t most, text *out) {
 }
 answer_metrics worker_metrics(worker *w) {
     (void)w;
-    return (figures){0};
+    return (answer_metrics){0};
 }
 double worker_stalled(worker *w) {
     (void)w;
