@@ -41,8 +41,9 @@ static int by_value(const void *a_, const void *b_) {
     return (a > b) - (a < b);
 }
 
-/* The codes where any set begins or ends, beyond ASCII, in order; from malloc, NULL: no memory. */
-static uint32_t *find_cuts(const tern_code_set *sets, size_t n, size_t *n_cuts) {
+/* The codes where any set begins or ends, beyond ASCII, in order; the last is TERN_CODE_END. From
+ * malloc, NULL: no memory. */
+static uint32_t *find_cuts(const tern_code_set *sets, size_t n) {
     size_t most = 2, used = 0;
     for (size_t s = 0; s < n; s++)
         most += sets[s].n;
@@ -60,7 +61,6 @@ static uint32_t *find_cuts(const tern_code_set *sets, size_t n, size_t *n_cuts) 
     for (size_t i = 1; i < used; i++)
         if (cuts[i] != cuts[kept - 1])
             cuts[kept++] = cuts[i];
-    *n_cuts = kept;
     return cuts;
 }
 
@@ -123,9 +123,8 @@ static tern_status fill(tern_regex_alphabet *a, const tern_code_set *sets, size_
 
 tern_status tern_regex_alphabet_new(const tern_code_set *sets, size_t n,
                                     tern_regex_alphabet **out) {
-    size_t n_cuts;
     tern_regex_alphabet *a = calloc(1, sizeof *a);
-    uint32_t *cuts = find_cuts(sets, n, &n_cuts);
+    uint32_t *cuts = find_cuts(sets, n);
     const tern_status status = a != NULL && cuts != NULL ? fill(a, sets, n, cuts) : TERN_ERR_NOMEM;
     free(cuts);
     if (status != TERN_OK)
