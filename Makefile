@@ -41,7 +41,7 @@ test-build: test-deps
 # What tests print is kept, since tests/summary.py counts their functions by it.
 COUNTED = --test-output-size-passed 4000000 --test-output-size-failed 4000000
 
-# A few minutes: every kernel row, every unit, the program end to end.
+# A few minutes: every kernel, every unit, the program end to end.
 test: test-build
 	ctest --preset release -j $(JOBS) -LE long $(COUNTED) --output-junit tests-short.xml
 
@@ -146,7 +146,7 @@ cuda: deps
 	cmake --build --preset release -j $(JOBS)
 	TERN_TEST_DEVICE=required ctest --preset release -R '^device'
 
-# Every row of the table on a processor that this machine need not be (docs/building.md).
+# Every kernel of the table on a processor that this machine need not be (docs/building.md).
 emulate: bench-build
 	tests/emulate/bochs-run -v -- $(BUILD)/bench/bench_kernels --check
 	tests/emulate/receipt $(BUILD)/tern

@@ -173,7 +173,7 @@ static double largest_difference(const trial *t) {
 }
 
 /* The dense kernel of the same set, or of the strongest set that runs. */
-static const tern_kernel_row *dense_row(tern_format format, const char *isa, uint64_t mask) {
+static const tern_kernel_row *dense_kernel(tern_format format, const char *isa, uint64_t mask) {
     const tern_layout layout = tern_format_layout(format);
     size_t count;
     const tern_kernel_row *kernels = tern_kernel_rows(&count);
@@ -243,7 +243,7 @@ static bool compare(trial *t, unsigned percent, uint64_t mask) {
             kernel->fn.any == NULL || (kernel->needs & ~mask) != 0)
             continue;
         const double dense_ns =
-            measure(t, &dense, dense_row(t->format, kernel->isa, mask), t->want);
+            measure(t, &dense, dense_kernel(t->format, kernel->isa, mask), t->want);
         const double sparse_ns = measure(t, &sparse, kernel, t->y);
         const double difference = largest_difference(t);
         same = same && difference == 0.0;

@@ -29,9 +29,9 @@ tern_unit tern_unit_of_kernel(const char *kernel_name) {
         const char *kernel;
         tern_unit unit;
     } units[] = {
-#define TERN_ROW_UNIT(kernel, unit) {#kernel, TERN_UNIT_##unit},
+#define TERN_KERNEL_UNIT(kernel, unit) {#kernel, TERN_UNIT_##unit},
 #include "gen/units.inc"
-#undef TERN_ROW_UNIT
+#undef TERN_KERNEL_UNIT
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(units[i].kernel, kernel_name) == 0)

@@ -65,7 +65,7 @@ typedef struct tern_probe {
     size_t lanes;
     size_t inputs;
     int32_t signed_bias;                     /* the number that vi_mac_ss adds to each weight */
-    tern_probe_mac_fn *mac[TERN_UNIT_COUNT]; /* NULL: no row of the set multiplies in this way */
+    tern_probe_mac_fn *mac[TERN_UNIT_COUNT]; /* NULL: no kernel of the set multiplies in this way */
     tern_probe_read_fn *read;                /* leaves prefetching to the hardware */
     tern_probe_read_fn *read_ahead;
 } tern_probe;
@@ -74,7 +74,7 @@ typedef struct tern_probe {
 const tern_probe *const *tern_probes(size_t *count);
 
 /* The way in which the row of that name multiplies. */
-tern_unit tern_unit_of_kernel(const char *row_name);
+tern_unit tern_unit_of_kernel(const char *name);
 
 const char *tern_unit_name(tern_unit unit);
 

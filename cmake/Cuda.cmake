@@ -1,4 +1,4 @@
-# The CUDA rows of the kernel table, in a module of their own: libtern-cuda.so, which the library
+# The CUDA kernels of the table, in a module of their own: libtern-cuda.so, which the library
 # opens when a device is asked for (device/load_cuda.c). nvcc is run as what it is here, a compiler of
 # one generated file, so that the rest of the build knows nothing of CUDA's language in CMake.
 
@@ -25,7 +25,7 @@ set(TERN_CUDA_DEFINITIONS TERN_VERSION="${PROJECT_VERSION}" TERN_CUDA_CAPABILITY
 file(RELATIVE_PATH TERN_CUDA_FROM_PROGRAM ${CMAKE_INSTALL_FULL_BINDIR}
      ${CMAKE_INSTALL_FULL_LIBDIR}/libtern-cuda.so)
 
-# What every build of the module has, the tests' too (tests/cuda): all but the runtime and the rows.
+# What every build of the module has, the tests' too (tests/cuda): all but the runtime and the kernels.
 file(GLOB TERN_CUDA_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/pack*.c)
 foreach(source IN ITEMS device/cuda/memory.c device/cuda/operations.c device/cuda/waiting.c device/check.c
                         base/status.c kernels/format.c kernels/ternary.c kernels/grids.c kernels/grids_table.c)
@@ -54,19 +54,19 @@ endforeach()
 list(GET TERN_CUDA_ARCHS -1 newest)
 list(APPEND gencode -gencode arch=compute_${newest},code=compute_${newest})
 
-set(TERN_CUDA_OBJECT ${PROJECT_BINARY_DIR}/tern_cuda_rows.o)
-list(TRANSFORM TERN_ISA_cuda_SOURCES PREPEND ${TERN_GEN_DIR}/ OUTPUT_VARIABLE cuda_rows)
+set(TERN_CUDA_OBJECT ${PROJECT_BINARY_DIR}/tern_cuda_kernels.o)
+list(TRANSFORM TERN_ISA_cuda_SOURCES PREPEND ${TERN_GEN_DIR}/ OUTPUT_VARIABLE cuda_kernels)
 add_custom_command(
   OUTPUT ${TERN_CUDA_OBJECT}
   COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${TERN_NVCC} ${TERN_NVCC_FLAGS} ${gencode}
           -Xcompiler -fPIC,-fvisibility=hidden
-          -c ${TERN_GEN_DIR}/cuda/rows.cu -o ${TERN_CUDA_OBJECT}
-  DEPENDS ${TERN_GEN_DIR}/cuda/rows.cu ${cuda_rows} ${PROJECT_SOURCE_DIR}/kernels/isa/cuda.cuh
+          -c ${TERN_GEN_DIR}/cuda/kernels.cu -o ${TERN_CUDA_OBJECT}
+  DEPENDS ${TERN_GEN_DIR}/cuda/kernels.cu ${cuda_kernels} ${PROJECT_SOURCE_DIR}/kernels/isa/cuda.cuh
           ${PROJECT_SOURCE_DIR}/kernels/cuda/rows.cuh
           ${PROJECT_SOURCE_DIR}/kernels/cuda/job.h ${PROJECT_SOURCE_DIR}/include/tern/kernels.h
           ${TERN_GEN_DIR}/include/tern/formats.h
           ${PROJECT_SOURCE_DIR}/include/tern/device.h
-  COMMENT "CUDA rows with nvcc" VERBATIM)
+  COMMENT "CUDA kernels with nvcc" VERBATIM)
 
 add_library(tern_cuda MODULE ${TERN_CUDA_SOURCES} device/cuda/runtime.c device/cuda/entry.c
                              ${TERN_CUDA_OBJECT})

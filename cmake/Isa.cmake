@@ -1,5 +1,5 @@
 # Which instruction sets are built, and the flags of their files. Flags are given to the files of a
-# row only, never globally: the rest of the program runs on every processor of the architecture.
+# kernel only, never globally: the rest of the program runs on every processor of the architecture.
 
 include(CheckCCompilerFlag)
 option(TERN_SCALAR_ONLY "Build no instruction set but scalar" OFF)

@@ -1,4 +1,4 @@
-# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c, the generated rows and what lanes
+# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c, the generated kernels and what lanes
 # of the processor share work by: threads/worker.c and fetch.c. It needs nothing but cpuinfo. Making teams is left to
 # libtern, because finding places for threads takes hwloc. libtern holds the same objects, the rest of base/ and threads/,
 # and runtime/. Every file is compiled once, position independent, and goes into the static and into the shared library.

@@ -8,5 +8,5 @@ set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 # The weakest processor that may run plain NEON code: anything newer is an illegal instruction.
 set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64;-cpu;cortex-a53")
-# The one that has every instruction set of the table, for the rows that the weakest cannot run.
+# The one that has every instruction set of the table, for the kernels that the weakest cannot run.
 set(TERN_NEWEST_EMULATOR "qemu-aarch64;-cpu;max")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the kernel table: one C (or CUDA C++) file per row, X-macro lists per operation, a CMake list.
+"""Renders the kernel table: one C (or CUDA C++) file per kernel, X-macro lists per operation, a CMake list.
 
     python3 codegen/gen.py --out build/gen
 
 Output depends only on the table and the templates; a file is written only when it changes, so an
-unchanged table rebuilds nothing. Files that no row produces any more are removed.
+unchanged table rebuilds nothing. Files that no kernel produces any more are removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import spec as table  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Generated from row {row} of kernels/kernels.toml
+ * Generated from {origin} of kernels/kernels.toml
  * and template kernels/{template}.{suffix}.j2. Do not edit.
  */
 
@@ -33,7 +33,7 @@ BANNER = """/* SPDX-License-Identifier: Apache-2.0 */
 ORIGIN = "Generated from kernels/kernels.toml"  # in every list; kernels have BANNER
 COLUMNS = 100
 NOTHING = "\0"  # in place of an expression that is empty: a line of nothing else is left out
-# A row multiplies in the way of the first of these verbs that its code calls (bench/probe.h).
+# A kernel multiplies in the way of the first of these verbs that its code calls (bench/probe.h).
 UNITS = {"tiles": "tile_multiply(", "codes": "vp_mac(", "signed": "vi_mac_ss(", "float": "vf_mul("}
 
 
@@ -56,38 +56,41 @@ def token_tiles(tokens: int) -> list[int]:
     return [tokens] + [size for size in (8, 4, 2, 1) if size < tokens]
 
 
-def render_row(env: jinja2.Environment, row: table.Row, weights: table.weights.Formats) -> str:
-    layout, fmt = weights.layouts[row.layout], weights.formats.get(row.format)
-    text = env.get_template(f"{row.template}.{row.suffix}.j2").render(
-        row=row,
-        op=row.op.name,
-        format=row.format,
+def render_kernel(env: jinja2.Environment, kernel: table.Kernel, weights: table.weights.Formats) -> str:
+    layout, fmt = weights.layouts[kernel.layout], weights.formats.get(kernel.format)
+    text = env.get_template(f"{kernel.template}.{kernel.suffix}.j2").render(
+        kernel=kernel,
+        row=kernel,
+        op=kernel.op.name,
+        format=kernel.format,
         file=fmt,
         packed=weights.layouts[fmt.layout] if fmt else None,  # the format's own layout
-        layout=layout,  # the row's
+        layout=layout,  # the kernel's
         blocks=layout if layout.codes else None,
-        isa=row.isa,
-        lanes=row.isa.lanes,
-        vectors=16 // row.isa.lanes,  # vectors that hold the sixteen virtual lanes
-        token_tiles=token_tiles(row.tokens) if row.op.tiled else [],
+        isa=kernel.isa,
+        lanes=kernel.isa.lanes,
+        vectors=16 // kernel.isa.lanes,  # vectors that hold the sixteen virtual lanes
+        token_tiles=token_tiles(kernel.tokens) if kernel.op.tiled else [],
     )
-    head = f'#include "tern/kernels.h"\n\n{prototype(row)}'
-    if row.isa.is_cuda:  # all rows are compiled together
+    head = f'#include "tern/kernels.h"\n\n{prototype(kernel)}'
+    if kernel.isa.is_cuda:  # all kernels are compiled together
         head = '#include "kernels/cuda/rows.cuh"\n#include "kernels/isa/cuda.cuh"'
-        text = f"namespace code_of_{row.name} {{\n{text}}} // namespace code_of_{row.name}\n"
-    banner = BANNER.format(row=row.name, template=row.template, suffix=row.suffix, head=head)
+        text = f"namespace code_of_{kernel.name} {{\n{text}}} // namespace code_of_{kernel.name}\n"
+    banner = BANNER.format(
+        origin=f"kernel {kernel.name}", template=kernel.template, suffix=kernel.suffix, head=head
+    )
     return tidy(banner + text)
 
 
-def prototype(row: table.Row) -> str:
-    """A row's file declares that row alone, so that one row more compiles no other file again."""
-    return "\n".join(f"{kind} {name};" for name, kind in row.functions.items())
+def prototype(kernel: table.Kernel) -> str:
+    """A kernel's file declares that kernel alone, so that one more compiles no other file again."""
+    return "\n".join(f"{kind} {name};" for name, kind in kernel.functions.items())
 
 
 def render_proof(env: jinja2.Environment, isa: table.Isa) -> str:
     text = env.get_template("proof.c.j2").render(isa=isa, lanes=isa.lanes)
     head = f'#include "tern/kernels.h"\n\n{proof_prototype(isa)}'
-    banner = BANNER.format(row=f"isa.{isa.name}", template="proof", suffix="c", head=head)
+    banner = BANNER.format(origin=f"isa.{isa.name}", template="proof", suffix="c", head=head)
     return tidy(banner + text)
 
 
@@ -135,37 +138,37 @@ def have(isa: table.Isa) -> str:
 
 
 def op_list(spec: table.Spec, op: table.Op) -> str:
-    """TERN_ROW(op, format, layout, isa, needs, rows, tokens, name, function) per row.
+    """TERN_TABLE_KERNEL(op, format, layout, isa, needs, rows, tokens, name, function) per kernel.
 
-    Rows of several functions are TERN_<OP>_ROW, with all of them.
+    Kernels of several functions are TERN_<OP>_KERNEL, with all of them.
     """
-    macro = f"TERN_{op.name.upper()}_ROW" if op.parts else "TERN_ROW"
-    out = [f"/* {ORIGIN}: rows of {op.name} in order of preference. */\n"]
-    for row in (r for r in spec.rows if r.op is op):
-        needs = needs_text(row.isa)
-        head = f"{macro}({op.name.upper()}, {(row.format or 'none').upper()}, {row.layout.upper()}"
-        args = f"{row.isa.name}, ({needs}), {row.rows}, {row.tokens}, {row.name}"
-        there = ", ".join(row.functions)
+    macro = f"TERN_{op.name.upper()}_KERNEL" if op.parts else "TERN_TABLE_KERNEL"
+    out = [f"/* {ORIGIN}: kernels of {op.name} in order of preference. */\n"]
+    for kernel in (r for r in spec.kernels if r.op is op):
+        needs = needs_text(kernel.isa)
+        head = f"{macro}({op.name.upper()}, {(kernel.format or 'none').upper()}, {kernel.layout.upper()}"
+        args = f"{kernel.isa.name}, ({needs}), {kernel.rows}, {kernel.tokens}, {kernel.name}"
+        there = ", ".join(kernel.functions)
         missing = ", ".join(["NULL"] * max(1, len(op.parts)))
-        out += [f"#if {have(row.isa)}", wrapped(f"{head}, {args}, {there})")]
+        out += [f"#if {have(kernel.isa)}", wrapped(f"{head}, {args}, {there})")]
         out += ["#else", wrapped(f"{head}, {args}, {missing})"), "#endif"]
     return "\n".join(out) + "\n"
 
 
 def declarations(spec: table.Spec) -> str:
-    """Prototypes of every row that the build compiles."""
+    """Prototypes of every kernel that the build compiles."""
     out = [f"/* {ORIGIN}. */", '#include "tern/kernels.h"', ""]
     for isa in spec.processor_isas():
         out.append(f"#if {have(isa)}")
-        for row in (r for r in spec.rows if r.isa is isa):
-            out.append(prototype(row))
+        for kernel in (r for r in spec.kernels if r.isa is isa):
+            out.append(prototype(kernel))
         out += [proof_prototype(isa), "#endif"]
     return "\n".join(out) + "\n"
 
 
 def layouts_on_devices(spec: table.Spec) -> set[str]:
     """Layouts that a product of a device reads."""
-    return {row.layout for row in spec.rows if row.isa.is_cuda and row.op.tiled}
+    return {kernel.layout for kernel in spec.kernels if kernel.isa.is_cuda and kernel.op.tiled}
 
 
 def unit_of(text: str) -> str:
@@ -177,7 +180,7 @@ def needs_text(isa: table.Isa) -> str:
 
 
 def render_probe(env: jinja2.Environment, isa: table.Isa, units: list[str]) -> str:
-    """bench/probe.c.j2 for an instruction set whose rows use `units`."""
+    """bench/probe.c.j2 for an instruction set whose kernels use `units`."""
     head = "/* SPDX-License-Identifier: Apache-2.0 */\n"
     head += f"/* {ORIGIN} and bench/probe.c.j2. Do not edit. */\n\n"
     probe = env.get_template("probe.c.j2")
@@ -185,23 +188,23 @@ def render_probe(env: jinja2.Environment, isa: table.Isa, units: list[str]) -> s
 
 
 def probes(env: jinja2.Environment, spec: table.Spec, units: dict[str, str]) -> dict[str, str]:
-    """Writes the sources that bench/ needs: a probe of each instruction set, their list, and each row's unit."""
+    """Writes the sources that bench/ needs: a probe of each instruction set, their list, and each kernel's unit."""
     files = {}
     listed = [f"/* {ORIGIN}, weakest first. */"]
     for isa in spec.processor_isas():
-        used = {units[row.name] for row in spec.rows if row.isa is isa}
+        used = {units[kernel.name] for kernel in spec.kernels if kernel.isa is isa}
         files[f"probes/tern_probe_{isa.name}.c"] = render_probe(
             env, isa, [unit for unit in UNITS if unit in used]
         )
         listed += [f"#if {have(isa)}", f"TERN_PROBE({isa.name})", "#endif"]
     files["probes.inc"] = "\n".join(listed) + "\n"
-    lines = [f"TERN_ROW_UNIT({name}, {unit.upper()})" for name, unit in units.items()]
+    lines = [f"TERN_KERNEL_UNIT({name}, {unit.upper()})" for name, unit in units.items()]
     files["units.inc"] = "\n".join([f"/* {ORIGIN}. */", *lines]) + "\n"
     return files
 
 
 def test_list(spec: table.Spec) -> str:
-    """TERN_OP_TEST(op, test) per operation that has rows."""
+    """TERN_OP_TEST(op, test) per operation that has kernels."""
     lines = [f'TERN_OP_TEST({op.name.upper()}, "{op.test}")' for op in spec.ops.values()]
     return "\n".join([f"/* {ORIGIN}. */", *lines]) + "\n"
 
@@ -221,7 +224,7 @@ def cmake_list(spec: table.Spec) -> str:
     names = "".join(f"\n    {name}" for name in spec.isas)
     out = [f"# {ORIGIN}.", f"set(TERN_ISAS{names})"]
     for isa in spec.isas.values():
-        files = "".join(f"\n    {r.file}" for r in spec.rows if r.isa is isa)
+        files = "".join(f"\n    {r.file}" for r in spec.kernels if r.isa is isa)
         if not isa.is_cuda:
             files += f"\n    kernels/proof_{isa.name}.c"
         out.append(f"set(TERN_ISA_{isa.name}_ARCH {isa.arch})")
@@ -231,34 +234,34 @@ def cmake_list(spec: table.Spec) -> str:
     return "\n".join(out) + "\n"
 
 
-def cuda_rows(spec: table.Spec) -> str:
-    """Every CUDA row in one file, which nvcc compiles faster than one by one, and their list."""
-    rows = [row for row in spec.rows if row.isa.is_cuda]
+def cuda_kernels(spec: table.Spec) -> str:
+    """Every CUDA kernel in one file, which nvcc compiles faster than one by one, and their list."""
+    kernels = [kernel for kernel in spec.kernels if kernel.isa.is_cuda]
     out = [f"/* {ORIGIN}. */", ""]
-    out += [f'#include "gen/{row.file}"' for row in rows]
+    out += [f'#include "gen/{kernel.file}"' for kernel in kernels]
     out += ["", "extern const tern_cuda_kernel tern_cuda_kernels[] = {"]
-    for row in rows:
-        facts = f"TERN_OP_{row.op.name.upper()}, TERN_FORMAT_{(row.format or 'none').upper()}"
-        place = f"TERN_LAYOUT_{row.layout.upper()}, {row.rows}, {row.tokens}"
-        out += [f'    {{"{row.name}",', f"     {facts},", f"     {place},"]
-        out += [f"     (const void *)code_of_{row.name}::{row.name}}},"]
-    out += ["};", "", f"extern const size_t tern_cuda_kernel_count = {len(rows)};"]
+    for kernel in kernels:
+        facts = f"TERN_OP_{kernel.op.name.upper()}, TERN_FORMAT_{(kernel.format or 'none').upper()}"
+        place = f"TERN_LAYOUT_{kernel.layout.upper()}, {kernel.rows}, {kernel.tokens}"
+        out += [f'    {{"{kernel.name}",', f"     {facts},", f"     {place},"]
+        out += [f"     (const void *)code_of_{kernel.name}::{kernel.name}}},"]
+    out += ["};", "", f"extern const size_t tern_cuda_kernel_count = {len(kernels)};"]
     return "\n".join(out) + "\n"
 
 
 def outputs(spec: table.Spec) -> dict[str, str]:
     """Relative path -> text of everything that is generated."""
     env = environment()
-    code = {row.name: render_row(env, row, spec.weights) for row in spec.rows}
-    files = {row.file: code[row.name] for row in spec.rows}
-    processor = {r.name: unit_of(code[r.name]) for r in spec.rows if not r.isa.is_cuda}
+    code = {kernel.name: render_kernel(env, kernel, spec.weights) for kernel in spec.kernels}
+    files = {kernel.file: code[kernel.name] for kernel in spec.kernels}
+    processor = {r.name: unit_of(code[r.name]) for r in spec.kernels if not r.isa.is_cuda}
     files |= probes(env, spec, processor)
     files |= {f"kernels/proof_{i.name}.c": render_proof(env, i) for i in spec.processor_isas()}
     if any(isa.is_cuda for isa in spec.isas.values()):
-        files["cuda/rows.cu"] = cuda_rows(spec)
+        files["cuda/kernels.cu"] = cuda_kernels(spec)
     files |= {f"{op.name}.inc": op_list(spec, op) for op in spec.ops.values()}
-    files["rows.inc"] = f"/* {ORIGIN}. */\n"
-    files["rows.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
+    files["table.inc"] = f"/* {ORIGIN}. */\n"
+    files["table.inc"] += "".join(f'#include "gen/{op}.inc"\n' for op in spec.ops)
     files["ops.inc"] = test_list(spec)
     files["isas.inc"] = isa_list(spec)
     files |= facts.outputs(spec.weights, layouts_on_devices(spec), wrapped)
@@ -271,8 +274,8 @@ def is_ours(path: Path) -> bool:
     """Says whether this program wrote a file. It removes nothing else, wherever --out points."""
     with path.open("rb") as file:
         head = file.read(256).decode("utf-8", "replace")
-    of_row = "Generated from row" in head and "of kernels/kernels.toml" in head
-    return of_row or ORIGIN in head or facts.ORIGIN in head
+    of_kernel = "Generated from" in head and "of kernels/kernels.toml" in head
+    return of_kernel or ORIGIN in head or facts.ORIGIN in head
 
 
 def write(out: Path, files: dict[str, str]) -> None:

@@ -27,12 +27,12 @@ class Isa:
     registers: int
     strength: int  # place in the table, 0 the weakest
     proof: tuple[str, ...] = ()  # verbs that show, when executed, that the processor has the set
-    like: tuple[str, ...] = ()  # sets whose rows `kernels` names: the first that has one
-    kernels: tuple[str, ...] = ()  # "op" or "op format": rows that this set compiles as well
+    like: tuple[str, ...] = ()  # sets whose kernels `kernels` names: the first that has one
+    kernels: tuple[str, ...] = ()  # "op" or "op format": kernels that this set compiles as well
 
     @property
     def is_cuda(self) -> bool:
-        """Rows are CUDA C++ from templates of their own, in a module of their own."""
+        """Kernels are CUDA C++ from templates of their own, in a module of their own."""
         return self.arch == "cuda"
 
 
@@ -87,7 +87,7 @@ def check_lists(where: str, entry: dict, features: set[str]) -> None:
 
 
 def load_like(where: str, entry: dict, parent: Isa | None, known: dict[str, Isa]) -> tuple[str, ...]:
-    """Says where the rows of key 'kernels' come from: key 'like', or the sets that this one extends."""
+    """Says where the kernels of key 'kernels' come from: key 'like', or the sets that this one extends."""
     if "like" in entry:
         if entry["like"] not in known:
             raise SpecError(f"{where}: '{entry['like']}' of key 'like' does not stand before it")

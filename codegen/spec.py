@@ -27,10 +27,10 @@ class Op:
     name: str
     templates: dict[str | None, str]
     tiled: bool
-    test: str  # compares the rows with the reference: tests/*/test_<name>.c
+    test: str  # compares the kernels with the reference: tests/*/test_<name>.c
     type: str  # of its function: tern_<type>_fn
-    parts: tuple[str, ...] = ()  # of several functions: <row>_<part>, tern_<type>_<part>_fn
-    devices: bool = False  # no processor has rows of it
+    parts: tuple[str, ...] = ()  # of several functions: <kernel>_<part>, tern_<type>_<part>_fn
+    devices: bool = False  # no processor has kernels of it
     of_weights: bool = False  # its formats are those of kernels/formats.toml
 
 
@@ -39,7 +39,7 @@ PREFETCH = 4096  # bytes ahead, unless an entry says otherwise
 
 
 @dataclass(frozen=True)
-class Row:
+class Kernel:
     """One kernel: a C file and a line of its operation's X-macro list."""
 
     op: Op
@@ -51,18 +51,18 @@ class Row:
     other_layout: bool = False  # not the layout that kernels/formats.toml gives the format
     own_template: str | None = None  # instead of the operation's
     prefetch: int = PREFETCH  # bytes of weights ahead that a product asks the memory for
-    ahead_of: Isa | None = None  # a stronger set whose rows come after this one
+    ahead_of: Isa | None = None  # a stronger set whose kernels come after this one
 
     @property
     def strength(self) -> tuple[int, int]:
-        """Rows of an operation and operand are preferred in falling order of this."""
+        """Kernels of an operation and operand are preferred in falling order of this."""
         if self.isa.is_cuda:
-            return (-1, 0)  # it is never compared with rows of a processor
+            return (-1, 0)  # it is never compared with kernels of a processor
         return (self.ahead_of.strength, 1) if self.ahead_of else (self.isa.strength, 0)
 
     @property
     def operand(self) -> str | None:
-        """Returns the name that the row goes by: the format, or a layout that is not the format's own. A packed layout
+        """Returns the name that the kernel goes by: the format, or a layout that is not the format's own. A packed layout
         serves all formats that it holds, the file's own rows serve one format."""
         if not self.other_layout:
             return self.format
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def functions(self) -> dict[str, str]:
-        """The functions of a row and their types."""
+        """The functions of a kernel and their types."""
         if not self.op.parts or self.isa.is_cuda:
             return {self.name: f"tern_{self.op.type}_fn"}
         return {f"{self.name}_{p}": f"tern_{self.op.type}_{p}_fn" for p in self.op.parts}
@@ -106,7 +106,7 @@ class Spec:
     ops: dict[str, Op] = field(default_factory=dict)
     weights: weights.Formats = field(default_factory=weights.Formats)
     groups: dict[str, list[str]] = field(default_factory=dict)  # of section [group]
-    rows: list[Row] = field(default_factory=list)
+    kernels: list[Kernel] = field(default_factory=list)
 
     def processor_isas(self) -> list[Isa]:
         """All but CUDA, weakest first."""
@@ -152,7 +152,7 @@ def load_op(
 
 
 def check_test(where: str, op: str, name: str, folder: Path) -> None:
-    """A test that does not name the operation cannot prove its rows."""
+    """A test that does not name the operation cannot prove its kernels."""
     path = next(folder.glob(f"*/test_{name}.c"), None)
     if path is None:
         raise SpecError(f"{where}: test 'test_{name}.c' does not exist")
@@ -160,7 +160,7 @@ def check_test(where: str, op: str, name: str, folder: Path) -> None:
         raise SpecError(f"{where}: test '{path.name}' does not name TERN_OP_{op.upper()}")
 
 
-def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[Row]:
+def load_kernels(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[Kernel]:
     """Expands one [[kernel]] entry, formats outermost, instruction sets in their order."""
     if not isinstance(entry, dict):
         raise SpecError(f"kernel {index}: expected a table")
@@ -191,10 +191,10 @@ def load_rows(index: int, entry: dict, spec: Spec, template_dir: Path) -> list[R
             is_other = other is not None and other != layout
             place = other if is_other else layout
             facts = (rows, tokens, is_other, template, prefetch, ahead_of)
-            found.append(Row(op, fmt, place, spec.isas[isa], *facts))
-    for row in found:
-        check_tile(row)
-        check_cuda_template(row, template_dir)
+            found.append(Kernel(op, fmt, place, spec.isas[isa], *facts))
+    for kernel in found:
+        check_tile(kernel)
+        check_cuda_template(kernel, template_dir)
     return found
 
 
@@ -267,91 +267,91 @@ def load_prefetch(where: str, entry: dict, op: Op) -> int:
     return value
 
 
-def check_tile(row: Row) -> None:
+def check_tile(kernel: Kernel) -> None:
     """Interleaved layouts put rows in lanes: a tile must fill whole vectors."""
-    in_lanes = row.layout != "rows" and not row.layout.startswith("bsr_f")  # there columns are
-    if row.op.tiled and in_lanes and row.rows % row.isa.lanes:
-        raise SpecError(f"{row.name}: {row.rows} rows do not fill vectors of {row.isa.lanes} lanes")
+    in_lanes = kernel.layout != "rows" and not kernel.layout.startswith("bsr_f")  # there columns are
+    if kernel.op.tiled and in_lanes and kernel.rows % kernel.isa.lanes:
+        raise SpecError(f"{kernel.name}: {kernel.rows} rows do not fill vectors of {kernel.isa.lanes} lanes")
 
 
-def check_cuda_template(row: Row, template_dir: Path) -> None:
-    """An operation has a template for CUDA only where there is a row for it."""
-    if row.isa.is_cuda and not (template_dir / f"{row.template}.cu.j2").is_file():
-        raise SpecError(f"{row.name}: template '{row.template}.cu.j2' does not exist")
+def check_cuda_template(kernel: Kernel, template_dir: Path) -> None:
+    """An operation has a template for CUDA only where there is a kernel for it."""
+    if kernel.isa.is_cuda and not (template_dir / f"{kernel.template}.cu.j2").is_file():
+        raise SpecError(f"{kernel.name}: template '{kernel.template}.cu.j2' does not exist")
 
 
-def check_rows(rows: list[Row], reference: set[str]) -> None:
-    """Names are unique, each op and format has a scalar row, each format a reference."""
+def check_kernels(kernels: list[Kernel], reference: set[str]) -> None:
+    """Names are unique, each op and format has a scalar kernel, each format a reference."""
     seen = set()
-    for row in rows:
-        if row.name in seen:
-            raise SpecError(f"{row.name}: stands twice in the table")
-        seen.add(row.name)
-        if row.format and row.format not in reference:
-            complaint = f"format '{row.format}' has no reference in kernels/reference_matmul.c"
-            raise SpecError(f"{row.name}: {complaint}")
-    scalar = {(row.op.name, row.operand) for row in rows if row.isa.name == "scalar"}
-    for row in rows:
-        if row.op.devices and not row.isa.is_cuda:
-            raise SpecError(f"{row.name}: op '{row.op.name}' is one of devices alone")
-        if not row.op.devices and (row.op.name, row.operand) not in scalar:
-            raise SpecError(f"{row.name}: has no scalar sibling")
+    for kernel in kernels:
+        if kernel.name in seen:
+            raise SpecError(f"{kernel.name}: stands twice in the table")
+        seen.add(kernel.name)
+        if kernel.format and kernel.format not in reference:
+            complaint = f"format '{kernel.format}' has no reference in kernels/reference_matmul.c"
+            raise SpecError(f"{kernel.name}: {complaint}")
+    scalar = {(kernel.op.name, kernel.operand) for kernel in kernels if kernel.isa.name == "scalar"}
+    for kernel in kernels:
+        if kernel.op.devices and not kernel.isa.is_cuda:
+            raise SpecError(f"{kernel.name}: op '{kernel.op.name}' is one of devices alone")
+        if not kernel.op.devices and (kernel.op.name, kernel.operand) not in scalar:
+            raise SpecError(f"{kernel.name}: has no scalar sibling")
 
 
-def rows_like(spec: Spec) -> list[Row]:
-    """Rows that sets name themselves, in key 'kernels': those of the set they are like, again."""
-    found: list[Row] = []
+def kernels_like(spec: Spec) -> list[Kernel]:
+    """Kernels that sets name themselves, in key 'kernels': those of the set they are like, again."""
+    found: list[Kernel] = []
     for isa in spec.isas.values():
         for wanted in isa.kernels:
             found += [
-                replace(row, isa=isa, ahead_of=None)
-                for row in rows_named(spec.rows + found, isa, wanted)
+                replace(kernel, isa=isa, ahead_of=None)
+                for kernel in kernels_named(spec.kernels + found, isa, wanted)
             ]
-    for row in found:
-        check_tile(row)
+    for kernel in found:
+        check_tile(kernel)
     return found
 
 
-def rows_named(rows: list[Row], isa: Isa, wanted: str) -> list[Row]:
-    """Rows "op" or "op operand" of the first set that `isa` is like and that has any."""
+def kernels_named(kernels: list[Kernel], isa: Isa, wanted: str) -> list[Kernel]:
+    """Kernels "op" or "op operand" of the first set that `isa` is like and that has any."""
     op, _, operand = wanted.partition(" ")
     for name in isa.like:
         found = [
-            row
-            for row in rows
-            if row.isa.name == name and row.op.name == op and operand in ("", row.operand)
+            kernel
+            for kernel in kernels
+            if kernel.isa.name == name and kernel.op.name == op and operand in ("", kernel.operand)
         ]
         if found:
             return found
-    raise SpecError(f"isa.{isa.name}: {' and '.join(isa.like)} has no row '{wanted}'")
+    raise SpecError(f"isa.{isa.name}: {' and '.join(isa.like)} has no kernel '{wanted}'")
 
 
-def in_order(spec: Spec) -> list[Row]:
-    """Rows by operation, then by operand, then strongest set first, then as the table has them."""
+def in_order(spec: Spec) -> list[Kernel]:
+    """Kernels by operation, then by operand, then strongest set first, then as the table has them."""
     ops = list(spec.ops)
-    operands = list(dict.fromkeys(row.operand for row in spec.rows))
+    operands = list(dict.fromkeys(kernel.operand for kernel in spec.kernels))
     return sorted(
-        spec.rows,
-        key=lambda row: (
-            ops.index(row.op.name), operands.index(row.operand), [-x for x in row.strength]
+        spec.kernels,
+        key=lambda kernel: (
+            ops.index(kernel.op.name), operands.index(kernel.operand), [-x for x in kernel.strength]
         ),
     )
 
 
-def check_order(rows: list[Row]) -> None:
-    """Every row is the first choice of some processor, or shares its set with one that is."""
-    for place, row in enumerate(rows):
-        for later in rows[place + 1 :]:
-            if (later.op, later.operand) != (row.op, row.operand) or later.isa.is_cuda:
+def check_order(kernels: list[Kernel]) -> None:
+    """Every kernel is the first choice of some processor, or shares its set with one that is."""
+    for place, kernel in enumerate(kernels):
+        for later in kernels[place + 1 :]:
+            if (later.op, later.operand) != (kernel.op, kernel.operand) or later.isa.is_cuda:
                 break
-            if set(row.isa.needs) < set(later.isa.needs):
+            if set(kernel.isa.needs) < set(later.isa.needs):
                 raise SpecError(
-                    f"{row.name}: would hide {later.name}, whose set is stronger and could"
+                    f"{kernel.name}: would hide {later.name}, whose set is stronger and could"
                     " never be chosen"
                 )
-        if row.ahead_of and row.ahead_of.strength <= row.isa.strength:
-            name = row.ahead_of.name
-            raise SpecError(f"{row.name}: key 'ahead_of' names {name}, no stronger set")
+        if kernel.ahead_of and kernel.ahead_of.strength <= kernel.isa.strength:
+            name = kernel.ahead_of.name
+            raise SpecError(f"{kernel.name}: key 'ahead_of' names {name}, no stronger set")
 
 
 def names_of_list(text: str, macro: str) -> list[str]:
@@ -382,11 +382,11 @@ def load(root: Path, table: Path | None = None, formats: Path | None = None) -> 
     ops = set(names_of_list(header, "TERN_OP_LIST"))
     spec.ops = {n: load_op(n, e, ops, root / "kernels", spec.weights) for n, e in data["op"].items()}
     for index, entry in enumerate(data["kernel"], start=1):
-        spec.rows += load_rows(index, entry, spec, root / "kernels")
-    spec.rows += rows_like(spec)
-    spec.rows = in_order(spec)
-    check_order(spec.rows)
-    check_rows(spec.rows, formats_with_reference(root, spec.weights))
+        spec.kernels += load_kernels(index, entry, spec, root / "kernels")
+    spec.kernels += kernels_like(spec)
+    spec.kernels = in_order(spec)
+    check_order(spec.kernels)
+    check_kernels(spec.kernels, formats_with_reference(root, spec.weights))
     return spec
 
 

@@ -12,11 +12,11 @@
 /* Streams without a team have no state; this is the address of all of them. */
 static const tern_lane the_stream = {.worker = {.count = 1}};
 
-const tern_kernel_row *tern_processor_row(const tern_device *d, tern_op op, tern_format format,
-                                          tern_error *err) {
+const tern_kernel_row *tern_processor_kernel(const tern_device *d, tern_op op, tern_format format,
+                                             tern_error *err) {
     const tern_processor_device *p = (const tern_processor_device *)d;
     const tern_format_info *info = tern_format_describe(format);
-    const tern_kernel_row *kernel = p->rows[op][format];
+    const tern_kernel_row *kernel = p->kernels[op][format];
 
     if (kernel == NULL)
         kernel = tern_kernel_select(p->mask, op, format);

@@ -38,7 +38,7 @@ typedef struct tern_processor_device {
     tern_device base;
     uint64_t mask; /* features that kernels may need */
     /* Kernels to use for operations over a format; NULL: the first one that the mask allows. */
-    const tern_kernel_row *rows[TERN_OP_COUNT][TERN_FORMAT_COUNT + 1];
+    const tern_kernel_row *kernels[TERN_OP_COUNT][TERN_FORMAT_COUNT + 1];
     tern_attend_scratch attend; /* heads NULL: taken from the system for each operation */
     tern_tally *tally;          /* of the kernels that run, borrowed; NULL: nobody counts */
 } tern_processor_device;
@@ -47,8 +47,8 @@ typedef struct tern_processor_device {
 void tern_processor_init(tern_processor_device *p, uint64_t mask);
 
 /* The kernel for it; NULL and a message where there is none. */
-const tern_kernel_row *tern_processor_row(const tern_device *d, tern_op op, tern_format format,
-                                          tern_error *err);
+const tern_kernel_row *tern_processor_kernel(const tern_device *d, tern_op op, tern_format format,
+                                             tern_error *err);
 
 /* An operation runs a kernel for the lane of the stream: the first lane counts for all. */
 static inline void tern_processor_ran(const tern_device *d, tern_device_stream *stream,

@@ -56,7 +56,7 @@ typedef struct task {
     const tern_device_attend_pages *a;
     const tern_attend_scratch *s;
     const tern_attend_functions *f;
-    const tern_kernel_row *row;
+    const tern_kernel_row *kernel;
     const tern_lane *lane;
     size_t group;
     size_t chunks;       /* of all blocks of one head */
@@ -197,7 +197,7 @@ static void attend_item(const task *t, const item *i) {
         return;
     }
     const tern_attend_args args = args_of(t, i);
-    tern_attend_all(t->row, &args, own_of(t), out_of(t, i), t->a->out_stride);
+    tern_attend_all(t->kernel, &args, own_of(t), out_of(t, i), t->a->out_stride);
 }
 
 static void attend(task *t) {
@@ -230,7 +230,7 @@ static tern_status run(task *t, const tern_device *d, tern_lane *lane, tern_erro
     void *memory = NULL;
 
     t->lane = lane;
-    t->f = &t->row->fn.attend;
+    t->f = &t->kernel->fn.attend;
     t->group = t->a->heads / t->a->kv_heads;
     if (t->s->heads == NULL) {
         tern_attend_scratch_sizes(t->group, t->a->dim, &own);
@@ -241,7 +241,7 @@ static tern_status run(task *t, const tern_device *d, tern_lane *lane, tern_erro
         t->s = &own;
     }
     enter(lane, t->a);
-    tern_processor_ran(d, tern_lane_stream(lane), t->row);
+    tern_processor_ran(d, tern_lane_stream(lane), t->kernel);
     attend(t);
     free(memory);
     return TERN_OK;
@@ -253,9 +253,10 @@ tern_status tern_processor_attend_pages(tern_device *d, tern_device_stream *stre
     const tern_status status = tern_check_attend_pages(a, err);
     if (status != TERN_OK)
         return status;
-    task t = {
-        .a = a, .s = &p->attend, .row = tern_processor_row(d, TERN_OP_ATTEND, a->k.format, err)};
-    return t.row != NULL ? run(&t, d, tern_lane_of(stream), err) : TERN_ERR_KERNEL;
+    task t = {.a = a,
+              .s = &p->attend,
+              .kernel = tern_processor_kernel(d, TERN_OP_ATTEND, a->k.format, err)};
+    return t.kernel != NULL ? run(&t, d, tern_lane_of(stream), err) : TERN_ERR_KERNEL;
 }
 
 /* Keys and values one after the other: a sequence whose page p is page p. */
@@ -266,8 +267,8 @@ tern_status tern_processor_attend(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_attend(a, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *row = tern_processor_row(d, TERN_OP_ATTEND, a->format, err);
-    if (row == NULL)
+    const tern_kernel_row *kernel = tern_processor_kernel(d, TERN_OP_ATTEND, a->format, err);
+    if (kernel == NULL)
         return TERN_ERR_KERNEL;
     tern_device_place *at = malloc(a->tokens * sizeof *at);
     if (at == NULL)
@@ -293,7 +294,7 @@ tern_status tern_processor_attend(tern_device *d, tern_device_stream *stream,
                                             .scale = a->scale,
                                             .out = a->out,
                                             .out_stride = a->out_stride};
-    task t = {.a = &pages, .s = &p->attend, .row = row};
+    task t = {.a = &pages, .s = &p->attend, .kernel = kernel};
     const tern_status done = run(&t, d, tern_lane_of(stream), err);
     free(at);
     return done;

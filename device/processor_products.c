@@ -60,7 +60,7 @@ static tern_status find_kernels(const tern_device *d, const tern_device_product 
     if (p->kernel == NULL)
         p->kernel = select_product(d, op, of->w, err);
     if (p->kernel != NULL && of->bias != NULL)
-        p->add = tern_processor_row(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
+        p->add = tern_processor_kernel(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
     return p->kernel == NULL || (of->bias != NULL && p->add == NULL) ? TERN_ERR_KERNEL : TERN_OK;
 }
 
@@ -165,7 +165,7 @@ tern_status tern_processor_gemm(tern_device *d, tern_device_stream *stream, cons
 tern_status tern_processor_gemv_block_sparse_f32(tern_device *d, const tern_block_sparse *w,
                                                  const float *x, float *y, tern_error *err) {
     const tern_kernel_row *kernel =
-        tern_processor_row(d, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, err);
+        tern_processor_kernel(d, TERN_OP_GEMV_SPARSE, TERN_FORMAT_F32, err);
 
     if (kernel == NULL)
         return TERN_ERR_KERNEL;

@@ -51,7 +51,7 @@ tern_status tern_processor_quantize_token(tern_device *d, tern_device_stream *st
     if (status != TERN_OK)
         return status;
     const tern_kernel_row *kernel =
-        tern_processor_row(d, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, err);
+        tern_processor_kernel(d, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_quantize(stream, x, out);
@@ -69,7 +69,7 @@ tern_status tern_processor_quantize_block(tern_device *d, tern_device_stream *st
     if (status != TERN_OK)
         return status;
     const tern_kernel_row *kernel =
-        tern_processor_row(d, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE, err);
+        tern_processor_kernel(d, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_quantize(stream, x, out);
@@ -88,7 +88,8 @@ tern_status tern_processor_rmsnorm(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_norm(x, g, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_RMSNORM, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel =
+        tern_processor_kernel(d, TERN_OP_RMSNORM, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
@@ -104,7 +105,8 @@ tern_status tern_processor_layernorm(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_norm(x, b != NULL ? g : NULL, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_LAYERNORM, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel =
+        tern_processor_kernel(d, TERN_OP_LAYERNORM, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
@@ -121,7 +123,8 @@ tern_status tern_processor_hadamard(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_hadamard(x, block, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_HADAMARD, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel =
+        tern_processor_kernel(d, TERN_OP_HADAMARD, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
@@ -136,7 +139,8 @@ tern_status tern_processor_softmax(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_rows("softmax", x, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel =
+        tern_processor_kernel(d, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, NULL, x);
@@ -152,7 +156,7 @@ tern_status tern_processor_gate(tern_device *d, tern_device_stream *stream, tern
     const tern_status status = tern_check_gate(op, g, u, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, op, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel = tern_processor_kernel(d, op, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     tern_lane *lane = tern_lane_of(stream);
@@ -172,7 +176,7 @@ tern_status tern_processor_round(tern_device *d, tern_device_stream *stream, ter
     const tern_status status = tern_check_round(op, x, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, op, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel = tern_processor_kernel(d, op, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, x, y);
@@ -188,7 +192,7 @@ tern_status tern_processor_add(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_pair("add", x, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel = tern_processor_kernel(d, TERN_OP_ADD, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const tern_part part = enter_rows(stream, y, x);
@@ -217,7 +221,7 @@ tern_status tern_processor_embed(tern_device *d, tern_device_stream *stream, con
     const tern_status status = tern_check_embed(w, ids, y, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_EMBED, w->format, err);
+    const tern_kernel_row *kernel = tern_processor_kernel(d, TERN_OP_EMBED, w->format, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     const size_t row_bytes = tern_elements_bytes(w->format, w->cols);
@@ -238,7 +242,7 @@ tern_status tern_processor_store(tern_device *d, tern_device_stream *stream, ter
     const tern_status status = tern_check_rows("store", x, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_STORE, format, err);
+    const tern_kernel_row *kernel = tern_processor_kernel(d, TERN_OP_STORE, format, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     if (out == NULL || stride < x->n)
@@ -301,7 +305,7 @@ tern_status tern_processor_rope(tern_device *d, tern_device_stream *stream,
     const tern_status status = tern_check_rope(a, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, a->op, TERN_FORMAT_NONE, err);
+    const tern_kernel_row *kernel = tern_processor_kernel(d, a->op, TERN_FORMAT_NONE, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     tern_lane *lane = tern_lane_of(stream);
@@ -326,7 +330,7 @@ tern_status tern_processor_store_pages(tern_device *d, tern_device_stream *strea
     const tern_status status = tern_check_store_pages(a, err);
     if (status != TERN_OK)
         return status;
-    const tern_kernel_row *kernel = tern_processor_row(d, TERN_OP_STORE, a->to.format, err);
+    const tern_kernel_row *kernel = tern_processor_kernel(d, TERN_OP_STORE, a->to.format, err);
     if (kernel == NULL)
         return TERN_ERR_KERNEL;
     tern_lane *lane = tern_lane_of(stream);

@@ -17,16 +17,16 @@ static const tern_kernel_row kernels[] = {
     .name = #name_, .isa = #isa_, .op = TERN_OP_##op_, .format = TERN_FORMAT_##format_,            \
     .layout = TERN_LAYOUT_##layout_, .needs = (needs_), .rows_tile = (rows_),                      \
     .tokens_tile = (tokens_)
-#define TERN_ROW(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, function_)            \
+#define TERN_TABLE_KERNEL(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, function_)   \
     {TERN_ROW_FACTS(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_),                   \
      .fn = {.any = (void (*)(void))(function_)}},
-#define TERN_ATTEND_ROW(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, chunks_,       \
-                        merge_, finish_)                                                           \
+#define TERN_ATTEND_KERNEL(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_, chunks_,    \
+                           merge_, finish_)                                                        \
     {TERN_ROW_FACTS(op_, format_, layout_, isa_, needs_, rows_, tokens_, name_),                   \
      .fn = {.attend = {chunks_, merge_, finish_}}},
-#include "gen/rows.inc"
-#undef TERN_ATTEND_ROW
-#undef TERN_ROW
+#include "gen/table.inc"
+#undef TERN_ATTEND_KERNEL
+#undef TERN_TABLE_KERNEL
 #undef TERN_ROW_FACTS
 };
 
@@ -77,8 +77,8 @@ static bool serves(const tern_kernel_row *kernel, tern_kernel_use use) {
            (packed || kernel->format == use.format);
 }
 
-const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
-                                       tern_kernel_use use) {
+const tern_kernel_row *tern_select_kernel(const tern_kernel_row *table, size_t count, uint64_t mask,
+                                          tern_kernel_use use) {
     for (size_t i = 0; i < count; i++)
         if (serves(&table[i], use) && table[i].fn.any != NULL && (table[i].needs & ~mask) == 0)
             return &table[i];
@@ -95,7 +95,7 @@ static tern_layout default_layout(tern_op op, tern_format format) {
 const tern_kernel_row *tern_kernel_select_layout(uint64_t mask, tern_op op, tern_format format,
                                                  tern_layout layout) {
     const tern_kernel_use use = {op, format, layout};
-    return tern_select_row(kernels, sizeof kernels / sizeof *kernels, mask, use);
+    return tern_select_kernel(kernels, sizeof kernels / sizeof *kernels, mask, use);
 }
 
 const tern_kernel_row *tern_kernel_select(uint64_t mask, tern_op op, tern_format format) {

@@ -28,8 +28,8 @@ typedef struct tern_kernel_use {
 } tern_kernel_use;
 
 /* First kernel of `table` for the use that has code and whose needs are all in mask, or NULL. */
-const tern_kernel_row *tern_select_row(const tern_kernel_row *table, size_t count, uint64_t mask,
-                                       tern_kernel_use use);
+const tern_kernel_row *tern_select_kernel(const tern_kernel_row *table, size_t count, uint64_t mask,
+                                          tern_kernel_use use);
 
 /* The scalar kernel for (op, format), or NULL: the one that needs no feature. */
 static inline const tern_kernel_row *tern_kernel_scalar(tern_op op, tern_format format) {

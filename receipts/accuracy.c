@@ -178,7 +178,7 @@ static const char *name_of(tern_layout layout, tern_format format) {
     return ternary[dense] != NULL ? ternary[dense] : tern_format_describe(format)->name;
 }
 
-static const tern_kernel_row *row_of(const tern_model *m, tern_op op, const tern_matrix *w) {
+static const tern_kernel_row *kernel_of(const tern_model *m, tern_op op, const tern_matrix *w) {
     return tern_model_select(m, op, w->format, w->layout);
 }
 
@@ -191,8 +191,8 @@ static tern_status measure(trial *t, tern_layout layout, accuracy *out, tern_err
     if (status != TERN_OK)
         return status;
     const bool own = layout == t->info.matrix.layout;
-    out->gemv = own ? t->info.gemv : row_of(t->model, TERN_OP_GEMV, &t->matrix);
-    out->gemm = own ? t->info.gemm : row_of(t->model, TERN_OP_GEMM, &t->matrix);
+    out->gemv = own ? t->info.gemv : kernel_of(t->model, TERN_OP_GEMV, &t->matrix);
+    out->gemm = own ? t->info.gemm : kernel_of(t->model, TERN_OP_GEMM, &t->matrix);
     if (out->gemv == NULL || out->gemm == NULL) {
         return tern_fail(err, TERN_ERR_KERNEL, "no kernels to measure the accuracy of %s with",
                          tern_layout_name(layout));

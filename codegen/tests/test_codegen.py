@@ -37,8 +37,8 @@ SHOWN = (
 def golden_files() -> dict[str, str]:
     env = gen.environment()
     spec = table.load(ROOT)
-    rows = {row.name: row for row in spec.rows}
-    return {f"{name}.{rows[name].suffix}": gen.render_row(env, rows[name], spec.weights) for name in SHOWN}
+    kernels = {kernel.name: kernel for kernel in spec.kernels}
+    return {f"{name}.{kernels[name].suffix}": gen.render_kernel(env, kernels[name], spec.weights) for name in SHOWN}
 
 
 def update_golden() -> None:
@@ -146,64 +146,64 @@ class Text(unittest.TestCase):
                 self.assertNotRegex(line, r"\{\{|\{%|%\}|\}\}\}|^%%|^##", where)
 
     def test_kernels_name_their_origin(self) -> None:
-        for row in self.spec.rows:
-            text = self.files[row.file]
+        for kernel in self.spec.kernels:
+            text = self.files[kernel.file]
             self.assertTrue(text.startswith("/* SPDX-License-Identifier: Apache-2.0 */\n"))
-            self.assertIn(f"Generated from row {row.name} of kernels/kernels.toml", text)
-            self.assertIn(f"template kernels/{row.template}.{row.suffix}.j2", text)
-            suffix, head = ("cuh", r"TERN_KERNEL(?:_AHEAD)?\(\w+, ") if row.isa.is_cuda else ("h", "void ")
-            self.assertIn(f'#include "kernels/isa/{row.isa.name}.{suffix}"', text)
-            for name in row.functions:
+            self.assertIn(f"Generated from kernel {kernel.name} of kernels/kernels.toml", text)
+            self.assertIn(f"template kernels/{kernel.template}.{kernel.suffix}.j2", text)
+            suffix, head = ("cuh", r"TERN_KERNEL(?:_AHEAD)?\(\w+, ") if kernel.isa.is_cuda else ("h", "void ")
+            self.assertIn(f'#include "kernels/isa/{kernel.isa.name}.{suffix}"', text)
+            for name in kernel.functions:
                 found = re.findall(rf"^{head}{name}\b", text, re.M)
                 self.assertEqual(len(found), 1, name)
 
-    def test_lists_have_every_row_once_in_order(self) -> None:
-        includes = re.findall(r'^#include "gen/(\w+)\.inc"$', self.files["rows.inc"], re.M)
+    def test_lists_have_every_kernel_once_in_order(self) -> None:
+        includes = re.findall(r'^#include "gen/(\w+)\.inc"$', self.files["table.inc"], re.M)
         self.assertEqual(includes, list(self.spec.ops))
         for op in includes:
             text = re.sub(r"\n    ", " ", self.files[f"{op}.inc"])
             parts = self.spec.ops[op].parts
-            macro = f"TERN_{op.upper()}_ROW" if parts else "TERN_ROW"
+            macro = f"TERN_{op.upper()}_KERNEL" if parts else "TERN_TABLE_KERNEL"
             entry = re.compile(
                 rf"^#if TERN_HAVE_(\w+)\n{macro}\((.*\), \d+, \d+), (\w+), (.*)\)\n"
                 rf"#else\n{macro}\((.*\), \d+, \d+), (\w+), (.*)\)\n#endif\n",
                 re.M,
             )
             found = entry.findall(text)
-            rows = {r.name: r for r in self.spec.rows if r.op.name == op}
+            kernels = {r.name: r for r in self.spec.kernels if r.op.name == op}
             self.assertEqual(len(re.findall(macro, text)), 2 * len(found), op)
             for have, facts, name, functions, other_facts, other_name, missing in found:
                 self.assertEqual((facts, name), (other_facts, other_name))
                 self.assertTrue(name.endswith("_" + have.lower()), name)
-                if not rows[name].isa.is_cuda:
-                    self.assertEqual(functions, ", ".join(rows[name].functions))
+                if not kernels[name].isa.is_cuda:
+                    self.assertEqual(functions, ", ".join(kernels[name].functions))
                 self.assertEqual(missing, ", ".join(["NULL"] * max(1, len(parts))))
-            self.assertEqual([name for _, _, name, *_ in found], list(rows))
+            self.assertEqual([name for _, _, name, *_ in found], list(kernels))
 
     def test_declared_and_compiled_once(self) -> None:
         declared = re.findall(r"^tern_\w+_fn (\w+);$", self.files["kernels.h"], re.M)
         sources = re.findall(r"^    kernels/(\w+)\.c", self.files["sources.cmake"], re.M)
         written = [n[len("kernels/") : -2] for n in self.files if n.startswith("kernels/")]
-        ours = [r for r in self.spec.rows if not r.isa.is_cuda]
+        ours = [r for r in self.spec.kernels if not r.isa.is_cuda]
         self.assertEqual(sorted(declared), sorted(name for r in ours for name in r.functions))
         proofs = [f"proof_{isa.name}" for isa in self.spec.processor_isas()]
         for names in (sources, written):
             self.assertEqual(sorted(names), sorted([r.name for r in ours] + proofs))
 
-    def test_cuda_rows_are_compiled_and_listed_once(self) -> None:
-        rows = sorted(r.name for r in self.spec.rows if r.isa.is_cuda)
-        self.assertTrue(rows)
+    def test_cuda_kernels_are_compiled_and_listed_once(self) -> None:
+        kernels = sorted(r.name for r in self.spec.kernels if r.isa.is_cuda)
+        self.assertTrue(kernels)
         sources = re.findall(r"^    cuda/(\w+)\.cu", self.files["sources.cmake"], re.M)
-        text = self.files["cuda/rows.cu"]
+        text = self.files["cuda/kernels.cu"]
         included = re.findall(r'^#include "gen/cuda/(\w+)\.cu"$', text, re.M)
         named = re.findall(r'^    \{"(\w+)",$', text, re.M)
         functions = re.findall(r"\(const void \*\)code_of_(\w+)::(\w+)\}", text)
         written = [n[len("cuda/") : -3] for n in self.files if n.startswith("cuda/")]
         for names in (sources, included, named):
-            self.assertEqual(sorted(names), rows)
-        self.assertEqual(sorted(functions), [(name, name) for name in rows])
-        self.assertEqual(sorted(written), sorted([*rows, "rows"]))
-        self.assertIn(f"tern_cuda_kernel_count = {len(rows)};", text)
+            self.assertEqual(sorted(names), kernels)
+        self.assertEqual(sorted(functions), [(name, name) for name in kernels])
+        self.assertEqual(sorted(written), sorted([*kernels, "kernels"]))
+        self.assertIn(f"tern_cuda_kernel_count = {len(kernels)};", text)
 
     def test_instruction_sets(self) -> None:
         listed = re.findall(
@@ -223,15 +223,15 @@ class Text(unittest.TestCase):
 
 
 class LiveText(Text):
-    """kernels/kernels.toml itself generates, and every row stands exactly once."""
+    """kernels/kernels.toml itself generates, and every kernel stands exactly once."""
 
     source = None
 
 
 class Facts(unittest.TestCase):
-    def test_facts_of_a_row(self) -> None:
+    def test_facts_of_a_kernel(self) -> None:
         facts = (
-            "TERN_ROW(GEMV, I2_S, T2R16, avx512, (TERN_CPU_MASK(AVX2) | TERN_CPU_MASK(F16C) | "
+            "TERN_TABLE_KERNEL(GEMV, I2_S, T2R16, avx512, (TERN_CPU_MASK(AVX2) | TERN_CPU_MASK(F16C) | "
             "TERN_CPU_MASK(AVX512F)), 16, 1, tern_gemv_i2_s_16x1_avx512, NULL)"
         )
         text = gen.outputs(table.load(ROOT, FIXTURE))["gemv.inc"]
@@ -239,7 +239,7 @@ class Facts(unittest.TestCase):
 
 
 class Inheritance(InFolder):
-    """Tests of what a set inherits from the one that it extends, and of where its rows stand."""
+    """Tests of what a set inherits from the one that it extends, and of where its kernels stand."""
 
     def load(self, text: str = TABLE) -> table.Spec:
         path = self.folder / "table.toml"
@@ -247,8 +247,8 @@ class Inheritance(InFolder):
         return table.load(ROOT, path)
 
     def names(self, spec: table.Spec, op: str, operand: str | None) -> list[str]:
-        rows = [row for row in spec.rows if row.op.name == op and row.operand == operand]
-        return [row.isa.name for row in rows]
+        kernels = [kernel for kernel in spec.kernels if kernel.op.name == op and kernel.operand == operand]
+        return [kernel.isa.name for kernel in kernels]
 
     def test_facts(self) -> None:
         found = self.load().isas
@@ -258,24 +258,24 @@ class Inheritance(InFolder):
         self.assertEqual((found["avx512"].arch, found["avx512"].chains), ("x86_64", 2))
         self.assertEqual(found["avx512"].proof, ("vp_mac", "vf_mul"))
 
-    def test_rows_of_a_set_that_names_them(self) -> None:
+    def test_kernels_of_a_set_that_names_them(self) -> None:
         spec = self.load()
-        own = [row.name for row in spec.rows if row.isa.name == "avxvnni"]
+        own = [kernel.name for kernel in spec.kernels if kernel.isa.name == "avxvnni"]
         self.assertEqual(own, ["tern_gemv_q4_1_16x1_avxvnni", "tern_softmax_avxvnni"])
 
-    def test_rows_like_those_of_another_set(self) -> None:
+    def test_kernels_like_those_of_another_set(self) -> None:
         wanted = 'like = "scalar"\nkernels = ["add", "attend f32"]'
         spec = self.load(TABLE.replace('kernels = ["gemv q4_1", "softmax"]', wanted))
-        own = [row.name for row in spec.rows if row.isa.name == "avxvnni"]
+        own = [kernel.name for kernel in spec.kernels if kernel.isa.name == "avxvnni"]
         self.assertEqual(own, ["tern_attend_f32_avxvnni", "tern_add_avxvnni"])
 
-    def test_rows_of_a_set_farther_up(self) -> None:
+    def test_kernels_of_a_set_farther_up(self) -> None:
         more = (
             '[isa.gfni]\nextends = "avxvnni"\nneeds = ["GFNI"]\ncflags = []\n'
             'proof = ["vp_mac"]\nkernels = ["add", "softmax"]\n\n[isa.avx512]'
         )
         spec = self.load(TABLE.replace("[isa.avx512]", more))
-        own = [row.name for row in spec.rows if row.isa.name == "gfni"]
+        own = [kernel.name for kernel in spec.kernels if kernel.isa.name == "gfni"]
         self.assertEqual(own, ["tern_softmax_gfni", "tern_add_gfni"])
 
     def test_the_strongest_set_comes_first(self) -> None:
@@ -294,9 +294,9 @@ class Inheritance(InFolder):
         entry = '[[kernel]]\nop = "gemv"\nformat = ["i2_s"]\nisa = ["avx2"]\n'
         entry += "tile = { rows = 8, tokens = 1 }\n\n"
         first = TABLE.replace("[[kernel]]", entry + "[[kernel]]", 1)
-        rows = [row for row in self.load(first).rows if row.operand == "i2_s"]
+        kernels = [kernel for kernel in self.load(first).kernels if kernel.operand == "i2_s"]
         self.assertEqual(
-            [f"{row.rows} {row.isa.name}" for row in rows],
+            [f"{kernel.rows} {kernel.isa.name}" for kernel in kernels],
             ["16 avx512", "8 avx2", "16 avx2", "4 scalar"],
         )
 
@@ -305,7 +305,7 @@ class Inheritance(InFolder):
         names = self.names(self.load(ahead), "add", None)
         self.assertEqual(names, ["avxvnni", "avx512", "avx2", "scalar"])
 
-    def test_a_row_declares_itself_alone(self) -> None:
+    def test_a_kernel_declares_itself_alone(self) -> None:
         files = gen.outputs(self.load())
         text = files["kernels/tern_gemv_i2_s_16x1_avx2.c"]
         declared = re.findall(r"^tern_\w+_fn (\w+);$", text, re.M)
@@ -313,7 +313,7 @@ class Inheritance(InFolder):
         self.assertIn("tern_matmul_fn tern_gemv_i2_s_16x1_avx2;", text)
         self.assertNotIn('"gen/', text)
 
-    def test_one_row_more_changes_no_other_row(self) -> None:
+    def test_one_kernel_more_changes_no_other(self) -> None:
         before = gen.outputs(self.load())
         more = TABLE.replace('kernels = ["gemv q4_1", ', 'kernels = ["gemv q4_1", "gemv i2_s", ')
         after = gen.outputs(self.load(more))

@@ -96,17 +96,17 @@ REFUSED = {
         "",
         r"kernel \d+ \(gemv\): op 'gemv' has no template for 'bf16'",
     ),
-    "missing template of a row": (
+    "missing template of a kernel": (
         'format = "bf16"\nisa',
         'format = "bf16"\ntemplate = "nothing"\nisa',
         r"kernel \d+ \(gemv\): template 'nothing\.c\.j2' does not exist",
     ),
-    "template of a row that is not text": (
+    "template of a kernel that is not text": (
         'format = "bf16"\nisa',
         'format = "bf16"\ntemplate = 3\nisa',
         r"kernel \d+ \(gemv\): key 'template' must be of type str",
     ),
-    "unknown layout of a row": (
+    "unknown layout of a kernel": (
         'format = "bf16"\nisa',
         'format = "bf16"\nlayout = "diagonal"\nisa',
         r"kernel \d+ \(gemv\): unknown layout 'diagonal'",
@@ -121,33 +121,33 @@ REFUSED = {
         'op = "softmax"\nlayout = "rows"\n',
         r"kernel \d+ \(softmax\): op 'softmax' takes no layout",
     ),
-    "unknown key of a row": (
+    "unknown key of a kernel": (
         'op = "add"\n',
         'op = "add"\ncolour = 1\n',
         r"kernel \d+ \(add\): unknown key 'colour'",
     ),
-    "row without op": ('op = "add"\n', "", r"kernel \d+ \(\?\): key 'op' is missing"),
-    "row without isa": (
+    "kernel without op": ('op = "add"\n', "", r"kernel \d+ \(\?\): key 'op' is missing"),
+    "kernel without isa": (
         'op = "add"\nisa = ["every"]',
         'op = "add"',
         r"kernel \d+ \(add\): key 'isa' is missing",
     ),
-    "row of an unknown op": (
+    "kernel of an unknown op": (
         'op = "add"\n',
         'op = "sub"\n',
         r"kernel \d+ \(sub\): unknown op 'sub'",
     ),
-    "row whose op is not text": (
+    "kernel whose op is not text": (
         'op = "add"\n',
         'op = ["add"]\n',
         r"kernel \d+ .*: key 'op' must be of type str",
     ),
-    "row of an unknown isa": (
+    "kernel of an unknown isa": (
         'op = "add"\nisa = ["every"',
         'op = "add"\nisa = ["avx1024"',
         r"kernel \d+ \(add\): unknown isa 'avx1024'",
     ),
-    "row of an unknown format": (
+    "kernel of an unknown format": (
         'format = ["f16", "f32"]',
         'format = ["f16", "f31"]',
         r"kernel \d+ \(attend\): unknown format 'f31'",
@@ -212,7 +212,7 @@ REFUSED = {
         'template = "layernorm"\n',
         r"tern_softmax_cuda: template 'cuda/layernorm.cu.j2' does not exist",
     ),
-    "duplicate row": (
+    "duplicate kernel": (
         "[[kernel]]\n",
         '[[kernel]]\nop = "add"\nisa = "avx2"\n\n[[kernel]]\n',
         r"tern_add_avx2: stands twice in the table",
@@ -248,17 +248,17 @@ REFUSED = {
         'proof = ["vp_fly"]\n',
         r"isa\.avxvnni: no proof executes 'vp_fly' \(one of tile_multiply, ",
     ),
-    "rows of a set that has none": (
+    "kernels of a set that has none": (
         '"gemv q4_1", "softmax"',
         '"gemv bf16"',
-        r"isa\.avxvnni: avx2 has no row 'gemv bf16'",
+        r"isa\.avxvnni: avx2 has no kernel 'gemv bf16'",
     ),
-    "rows like those of nothing": (
+    "kernels like those of nothing": (
         'kernels = ["gemv q4_1", "softmax"]',
         'like = "sse2"\nkernels = ["gemv q4_1"]',
         r"isa\.avxvnni: 'sse2' of key 'like' does not stand before it",
     ),
-    "rows like nothing": (
+    "kernels like nothing": (
         'proof = ["vf_mul"]\n',
         'proof = ["vf_mul"]\nkernels = ["add"]\n',
         r"isa\.scalar: key 'kernels' needs 'extends' or 'like'",
@@ -273,18 +273,18 @@ REFUSED = {
         'avx2 = ["scalar"]\nevery = [',
         r"group\.avx2: an instruction set has that name",
     ),
-    "row ahead of one that contains its set": (
+    "kernel ahead of one that contains its set": (
         'op = "softmax"\nisa = ["avx512", "avx2", "cuda", "scalar"]',
         'op = "softmax"\nisa = ["avx512", "cuda", "scalar"]\n\n'
         '[[kernel]]\nop = "softmax"\nisa = "avx2"\nahead_of = "avx512"',
         r"tern_softmax_avx2: would hide tern_softmax_avx512, whose set is stronger",
     ),
-    "row ahead of an unknown set": (
+    "kernel ahead of an unknown set": (
         'op = "add"\n',
         'op = "add"\nahead_of = "avx1024"\n',
         r"kernel \d+ \(add\): unknown isa 'avx1024' in key 'ahead_of'",
     ),
-    "row ahead of a weaker set": (
+    "kernel ahead of a weaker set": (
         'op = "softmax"\nisa = ["avx512", "avx2", "cuda", "scalar"]',
         'op = "softmax"\nahead_of = "scalar"\nisa = ["avx512", "avx2", "scalar"]',
         r"tern_softmax_avx512: key 'ahead_of' names scalar, no stronger set",
@@ -353,7 +353,7 @@ class Refused(InFolder):
                 self.assertRegex(self.complaint(TABLE.replace(old, new, 1)), expected)
 
     def test_the_table_itself_is_fine(self) -> None:
-        names = [row.name for row in table.load(ROOT, FIXTURE).rows]
+        names = [kernel.name for kernel in table.load(ROOT, FIXTURE).kernels]
         self.assertEqual(len(names), 22)
         self.assertEqual(names[:2], ["tern_gemv_i2_s_16x1_avx512", "tern_gemv_i2_s_16x1_avx2"])
         self.assertEqual(names[-1], "tern_add_scalar")

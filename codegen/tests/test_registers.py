@@ -89,26 +89,26 @@ class Registers(InFolder):
         subprocess.run([compiler, *FLAGS, f"-I{self.folder}", *flags, "-c", source, "-o", made], check=True)
         return made
 
-    def rows(self, spec: table.Spec) -> list[table.Row]:
-        return [row for row in spec.rows if row.template in TEMPLATES and row.format in FORMATS]
+    def kernels(self, spec: table.Spec) -> list[table.Kernel]:
+        return [kernel for kernel in spec.kernels if kernel.template in TEMPLATES and kernel.format in FORMATS]
 
     def test_sums_stay_in_registers(self) -> None:
         env = gen.environment()
         spec = table.load(ROOT)
-        rows = self.rows(spec)
+        kernels = self.kernels(spec)
         header = self.folder / "tern" / "formats.h"
         header.parent.mkdir()
         header.write_text(facts.public_header(spec.weights, set()), encoding="utf-8")
-        self.assertEqual({row.template for row in rows}, set(TEMPLATES))
-        for row in rows:
-            source = self.folder / f"{row.name}.c"
-            source.write_text(gen.render_row(env, row, spec.weights), encoding="utf-8")
+        self.assertEqual({kernel.template for kernel in kernels}, set(TEMPLATES))
+        for kernel in kernels:
+            source = self.folder / f"{kernel.name}.c"
+            source.write_text(gen.render_kernel(env, kernel, spec.weights), encoding="utf-8")
             for compiler in compilers():
-                found = loops(self.compile(compiler, source, row.isa.cflags))
-                self.assertTrue(found, f"{row.name}, {compiler}: no loop multiplies")
+                found = loops(self.compile(compiler, source, kernel.isa.cflags))
+                self.assertTrue(found, f"{kernel.name}, {compiler}: no loop multiplies")
                 self.assertGreaterEqual(max(loop.multiplications for loop in found), 16)
                 loose = [loop for loop in found if is_loose(loop)]
-                self.assertFalse(loose, f"{row.name}, {compiler}: vectors on the stack")
+                self.assertFalse(loose, f"{kernel.name}, {compiler}: vectors on the stack")
 
     def test_spilled_sums_are_seen(self) -> None:
         """Forty sums in thirty-two registers."""

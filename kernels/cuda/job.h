@@ -4,7 +4,7 @@
 
 /*
  * The argument that the host hands to a CUDA kernel: one struct by value, the same for all kernels,
- * so that one launch function and one emulator serve every row. C and C++.
+ * so that one launch function and one emulator serve every kernel. C and C++.
  */
 
 #include "tern/device.h"
@@ -130,7 +130,7 @@ typedef union tern_cuda_job {
     tern_cuda_watch watch;
 } tern_cuda_job;
 
-/* A row of the table as the module finds it. */
+/* A kernel of the table as the module finds it. */
 typedef struct tern_cuda_kernel {
     const char *name;
     tern_op op;
@@ -144,7 +144,7 @@ typedef struct tern_cuda_kernel {
 extern "C" {
 #endif
 
-/* The CUDA rows of the kernel table; defined by the generated gen/cuda/rows.cu. */
+/* The CUDA kernels of the table; defined by the generated gen/cuda/kernels.cu. */
 extern const tern_cuda_kernel tern_cuda_kernels[];
 extern const size_t tern_cuda_kernel_count;
 

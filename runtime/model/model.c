@@ -28,25 +28,25 @@ tern_model_params tern_model_params_default(void) {
 
 /* ---- everything else ------------------------------------------------------------------------ */
 
-static tern_status select_rows(tern_model *m, tern_error *err) {
+static tern_status select_kernels(tern_model *m, tern_error *err) {
     const tern_arch *a = m->config.arch;
     const struct {
         const tern_kernel_row **slot;
         tern_op op;
         tern_format format;
     } wanted[] = {
-        {&m->rows.quantize_token, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE},
-        {&m->rows.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
-        {&m->rows.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
-        {&m->rows.layernorm, TERN_OP_LAYERNORM, TERN_FORMAT_NONE},
-        {&m->rows.hadamard, TERN_OP_HADAMARD, TERN_FORMAT_NONE},
-        {&m->rows.rope, a->rope, TERN_FORMAT_NONE},
-        {&m->rows.gate, m->config.gate, TERN_FORMAT_NONE},
-        {&m->rows.softmax, TERN_OP_SOFTMAX, TERN_FORMAT_NONE},
-        {&m->rows.add, TERN_OP_ADD, TERN_FORMAT_NONE},
+        {&m->kernels.quantize_token, TERN_OP_QUANTIZE_TOKEN, TERN_FORMAT_NONE},
+        {&m->kernels.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
+        {&m->kernels.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
+        {&m->kernels.layernorm, TERN_OP_LAYERNORM, TERN_FORMAT_NONE},
+        {&m->kernels.hadamard, TERN_OP_HADAMARD, TERN_FORMAT_NONE},
+        {&m->kernels.rope, a->rope, TERN_FORMAT_NONE},
+        {&m->kernels.gate, m->config.gate, TERN_FORMAT_NONE},
+        {&m->kernels.softmax, TERN_OP_SOFTMAX, TERN_FORMAT_NONE},
+        {&m->kernels.add, TERN_OP_ADD, TERN_FORMAT_NONE},
 #define CACHE_ROWS(format)                                                                         \
-    {&m->rows.attend[format], TERN_OP_ATTEND, format},                                             \
-        {&m->rows.store[format], TERN_OP_STORE, format}
+    {&m->kernels.attend[format], TERN_OP_ATTEND, format},                                          \
+        {&m->kernels.store[format], TERN_OP_STORE, format}
         CACHE_ROWS(TERN_FORMAT_F32),
         CACHE_ROWS(TERN_FORMAT_F16),
         CACHE_ROWS(TERN_FORMAT_Q8_0),
@@ -196,7 +196,7 @@ static tern_status read_rest(opening *o, tern_error *err) {
 
 static tern_status find_kernels(opening *o, tern_error *err) {
     tern_model *m = o->m;
-    const tern_status status = select_rows(m, err);
+    const tern_status status = select_kernels(m, err);
     return status == TERN_OK && o->params->device != NULL
                ? tern_model_open_device(m, o->params->device, err)
                : status;

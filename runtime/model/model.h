@@ -33,17 +33,17 @@ typedef struct tern_model_replicas {
 } tern_model_replicas;
 
 /* The kernels of all operations but matrix products, selected once. */
-typedef struct tern_row_set {
+typedef struct tern_kernel_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
     const tern_kernel_row *layernorm, *hadamard;
     const tern_kernel_row *softmax; /* for the routers of experts */
     const tern_kernel_row *round;   /* rounds float activations; NULL: they are not rounded */
     /* indexed by the cache's format; NULL: caches cannot have that format */
     const tern_kernel_row *attend[TERN_FORMAT_COUNT], *store[TERN_FORMAT_COUNT];
-} tern_row_set;
+} tern_kernel_set;
 
-static inline bool tern_is_cache_format(const tern_row_set *rows, tern_format kv) {
-    return (unsigned)kv < TERN_FORMAT_COUNT && rows->attend[kv] != NULL;
+static inline bool tern_is_cache_format(const tern_kernel_set *kernels, tern_format kv) {
+    return (unsigned)kv < TERN_FORMAT_COUNT && kernels->attend[kv] != NULL;
 }
 
 /* The source of layouts and kernels; tern_model_choice names it. */
@@ -72,7 +72,7 @@ struct tern_model {
     uint32_t together; /* sequences that are expected to be decoded at once */
     char layout_reason[TERN_LAYOUT_REASON_BYTES]; /* why it is `ternary`; empty: no probe */
     tern_choice choice;
-    tern_row_set rows;
+    tern_kernel_set kernels;
     tern_arena weights;          /* packed matrices and vectors; over packed_image if mapped */
     tern_file_map *packed_image; /* NULL: weights were packed */
     tern_image_work *image_work; /* NULL: no image is being written; model_image.c */

@@ -59,8 +59,8 @@ static tern_status settle_precision(loading *l, tern_error *err) {
     m->precision = tern_precision_settle(l->wanted, tern_model_forms(m));
     const tern_op op = tern_precision_op(m->precision);
     if (op != TERN_OP_COUNT) {
-        m->rows.round = tern_guard_operation(&m->guard, op, TERN_FORMAT_NONE, NULL, 0);
-        if (m->rows.round == NULL)
+        m->kernels.round = tern_guard_operation(&m->guard, op, TERN_FORMAT_NONE, NULL, 0);
+        if (m->kernels.round == NULL)
             return tern_model_no_kernel(m, op, err);
     }
     l->choice.precision = m->precision;

@@ -99,9 +99,9 @@ static tern_status check_operations(const tern_model *m, tern_error *err) {
         if (operations[i].needed &&
             !has_kernel(m, operations[i].op, TERN_FORMAT_NONE, TERN_LAYOUT_NONE))
             return no_kernel(m, operations[i].op, TERN_FORMAT_NONE, named("the model"), err);
-    if (m->rows.round != NULL &&
-        !has_kernel(m, m->rows.round->op, TERN_FORMAT_NONE, TERN_LAYOUT_NONE))
-        return no_kernel(m, m->rows.round->op, TERN_FORMAT_NONE, named("the precision"), err);
+    if (m->kernels.round != NULL &&
+        !has_kernel(m, m->kernels.round->op, TERN_FORMAT_NONE, TERN_LAYOUT_NONE))
+        return no_kernel(m, m->kernels.round->op, TERN_FORMAT_NONE, named("the precision"), err);
     return TERN_OK;
 }
 

@@ -3,4 +3,4 @@
 
 #include "tests/cuda/emulator.h" /* replaces CUDA's headers, so it comes before the rows */
 
-#include "gen/cuda/rows.cu"
+#include "gen/cuda/kernels.cu"

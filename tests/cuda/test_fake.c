@@ -297,22 +297,22 @@ static void test_refused(void **state) {
 static void test_table(void **state) {
     size_t count;
     size_t found = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
     (void)state;
     for (size_t i = 0; i < count; i++) {
-        if (tern_device_of_row(&rows[i]) != TERN_DEVICE_CUDA)
+        if (tern_device_of_row(&kernels[i]) != TERN_DEVICE_CUDA)
             continue;
-        assert_null(rows[i].fn.any);
+        assert_null(kernels[i].fn.any);
         for (size_t k = 0; k < tern_cuda_kernel_count; k++) {
             const tern_cuda_kernel *kernel = &tern_cuda_kernels[k];
-            if (strcmp(kernel->name, rows[i].name) != 0)
+            if (strcmp(kernel->name, kernels[i].name) != 0)
                 continue;
             found++;
-            assert_int_equal(kernel->op, rows[i].op);
-            assert_int_equal(kernel->format, rows[i].format);
-            assert_int_equal(kernel->layout, rows[i].layout);
-            assert_int_equal(kernel->tokens_tile, rows[i].tokens_tile);
+            assert_int_equal(kernel->op, kernels[i].op);
+            assert_int_equal(kernel->format, kernels[i].format);
+            assert_int_equal(kernel->layout, kernels[i].layout);
+            assert_int_equal(kernel->tokens_tile, kernels[i].tokens_tile);
             assert_non_null(kernel->function);
         }
     }

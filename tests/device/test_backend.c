@@ -273,18 +273,18 @@ static int entry_of(tern_op op) {
 /* How often kernels of each entry have run, by the runner's own account. Also checks that the list
  * names each kernel that has run exactly once. */
 static void read_tally(const tern_session *s, size_t ran[ENTRIES]) {
-    const tern_kernel_row *rows[64];
-    const size_t n = tern_session_kernels(s, rows, 64);
+    const tern_kernel_row *kernels[64];
+    const size_t n = tern_session_kernels(s, kernels, 64);
     memset(ran, 0, ENTRIES * sizeof *ran);
     assert_true(n <= 64);
     for (size_t i = 0; i < n; i++) {
-        const int entry = entry_of(rows[i]->op);
-        check_case("%s", rows[i]->name);
+        const int entry = entry_of(kernels[i]->op);
+        check_case("%s", kernels[i]->name);
         assert_in_range(entry, 0, ENTRIES - 1);
-        assert_true(tern_runner_calls(s->runner, rows[i]) > 0);
-        ran[entry] += tern_runner_calls(s->runner, rows[i]);
+        assert_true(tern_runner_calls(s->runner, kernels[i]) > 0);
+        ran[entry] += tern_runner_calls(s->runner, kernels[i]);
         for (size_t k = 0; k < i; k++)
-            assert_ptr_not_equal(rows[k], rows[i]);
+            assert_ptr_not_equal(kernels[k], kernels[i]);
     }
 }
 
@@ -327,11 +327,11 @@ static void test_what_ran(void **state) {
 
 /* How often kernels of an operation have run. */
 static size_t calls_of(const tern_session *s, tern_op op) {
-    const tern_kernel_row *rows[64];
-    const size_t n = tern_session_kernels(s, rows, 64);
+    const tern_kernel_row *kernels[64];
+    const size_t n = tern_session_kernels(s, kernels, 64);
     size_t sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum += rows[i]->op == op ? tern_runner_calls(s->runner, rows[i]) : 0;
+        sum += kernels[i]->op == op ? tern_runner_calls(s->runner, kernels[i]) : 0;
     return sum;
 }
 

@@ -131,11 +131,11 @@ static void test_same_bytes(void **state) {
 /* ---- the limit ------------------------------------------------------------------------------- */
 
 static void check_share(tern_format format, const char *isa, size_t cols, size_t every, bool want) {
-    const tern_kernel_row row = {
+    const tern_kernel_row kernel = {
         .isa = isa, .op = TERN_OP_GEMV, .layout = tern_format_sparse_layout(format)};
     made m = make(format, 32, cols, 16, 64, every);
     check_case("%s %s, %u blocks", isa, tern_format_describe(format)->name, m.form.blocks);
-    assert_int_equal(tern_blocks_want_dense(&m.tensor, &row), want);
+    assert_int_equal(tern_blocks_want_dense(&m.tensor, &kernel), want);
     made_free(&m);
 }
 
@@ -152,16 +152,16 @@ static void test_share(void **state) {
 /* Every kernel has a limit, and some limits are below 100 %. */
 static void test_limits(void **state) {
     size_t count, sparse = 0, below = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     (void)state;
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].op != TERN_OP_GEMV ||
-            tern_layout_sparse_format(rows[i].layout) == TERN_FORMAT_NONE)
+        if (kernels[i].op != TERN_OP_GEMV ||
+            tern_layout_sparse_format(kernels[i].layout) == TERN_FORMAT_NONE)
             continue;
-        check_case("%s", rows[i].name);
-        assert_in_range(tern_sparse_limit(&rows[i]), 50, 100);
+        check_case("%s", kernels[i].name);
+        assert_in_range(tern_sparse_limit(&kernels[i]), 50, 100);
         sparse++;
-        below += tern_sparse_limit(&rows[i]) < 100;
+        below += tern_sparse_limit(&kernels[i]) < 100;
     }
     assert_true(sparse > 10);
     assert_true(below > 2);
@@ -170,15 +170,15 @@ static void test_limits(void **state) {
 /* A writer keeps as many blocks sparse as pay on at least one instruction set, and no more. */
 static void test_pay_somewhere(void **state) {
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     static const tern_format formats[] = {TERN_FORMAT_F32, TERN_FORMAT_F16, TERN_FORMAT_I2_S};
     unsigned most[3] = {0};
     (void)state;
     for (size_t f = 0; f < 3; f++) {
         for (size_t i = 0; i < count; i++) { /* ARM was not measured */
-            const unsigned limit = tern_sparse_limit(&rows[i]);
-            if (rows[i].op == TERN_OP_GEMV && strncmp(rows[i].isa, "neon", 4) != 0 &&
-                rows[i].layout == tern_format_sparse_layout(formats[f]))
+            const unsigned limit = tern_sparse_limit(&kernels[i]);
+            if (kernels[i].op == TERN_OP_GEMV && strncmp(kernels[i].isa, "neon", 4) != 0 &&
+                kernels[i].layout == tern_format_sparse_layout(formats[f]))
                 most[f] = limit > most[f] ? limit : most[f];
         }
         check_case("%s", tern_format_describe(formats[f])->name);

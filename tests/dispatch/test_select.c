@@ -160,19 +160,19 @@ static bool is_product(tern_op op) {
 }
 
 /* tern_<op>[_<format or layout>][_<rows>x<tokens>]_<isa>, built from the kernel's own facts. */
-static void expected_name(const tern_kernel_row *row, char *name, size_t size) {
+static void expected_name(const tern_kernel_row *kernel, char *name, size_t size) {
     char format[32] = "";
     char tile[32] = "";
-    if (is_product(row->op) && row->layout == TERN_LAYOUT_ROWS &&
-        tern_format_layout(row->format) != TERN_LAYOUT_ROWS)
-        snprintf(format, sizeof format, "_%s_rows", tern_format_describe(row->format)->name);
-    else if (is_product(row->op) && row->layout != tern_format_layout(row->format))
-        snprintf(format, sizeof format, "_%s", tern_layout_name(row->layout));
-    else if (row->format != TERN_FORMAT_NONE)
-        snprintf(format, sizeof format, "_%s", tern_format_describe(row->format)->name);
-    if (is_product(row->op))
-        snprintf(tile, sizeof tile, "_%ux%u", row->rows_tile, row->tokens_tile);
-    snprintf(name, size, "tern_%s%s%s_%s", tern_op_name(row->op), format, tile, row->isa);
+    if (is_product(kernel->op) && kernel->layout == TERN_LAYOUT_ROWS &&
+        tern_format_layout(kernel->format) != TERN_LAYOUT_ROWS)
+        snprintf(format, sizeof format, "_%s_rows", tern_format_describe(kernel->format)->name);
+    else if (is_product(kernel->op) && kernel->layout != tern_format_layout(kernel->format))
+        snprintf(format, sizeof format, "_%s", tern_layout_name(kernel->layout));
+    else if (kernel->format != TERN_FORMAT_NONE)
+        snprintf(format, sizeof format, "_%s", tern_format_describe(kernel->format)->name);
+    if (is_product(kernel->op))
+        snprintf(tile, sizeof tile, "_%ux%u", kernel->rows_tile, kernel->tokens_tile);
+    snprintf(name, size, "tern_%s%s%s_%s", tern_op_name(kernel->op), format, tile, kernel->isa);
 }
 
 /* neoni8mm has kernels for gemm only, and not for all formats. */
@@ -217,19 +217,19 @@ static void check_chosen(const processor *p, const pair *wanted) {
                                                    : p->other,
                                          wanted));
     const char *isa = has_tiles(p, wanted) ? "amx" : without;
-    const tern_kernel_row *row = tern_kernel_select(p->features, wanted->op, wanted->format);
+    const tern_kernel_row *kernel = tern_kernel_select(p->features, wanted->op, wanted->format);
     char name[128];
     check_case("%s: %s, format %d", p->name, tern_op_name(wanted->op), (int)wanted->format);
-    if (row == NULL)
-        check_fail("no row");
-    expected_name(row, name, sizeof name);
-    if (strcmp(row->isa, isa) != 0 || strcmp(row->name, name) != 0)
-        check_fail("chose %s, must be %s for %s", row->name, name, isa);
-    assert_int_equal(row->op, wanted->op);
-    assert_int_equal(row->format, wanted->format);
-    assert_true((row->needs & ~p->features) == 0);
-    assert_true(row->fn.any != NULL);
-    assert_ptr_equal(row, tern_kernel_select(p->features, wanted->op, wanted->format));
+    if (kernel == NULL)
+        check_fail("no kernel");
+    expected_name(kernel, name, sizeof name);
+    if (strcmp(kernel->isa, isa) != 0 || strcmp(kernel->name, name) != 0)
+        check_fail("chose %s, must be %s for %s", kernel->name, name, isa);
+    assert_int_equal(kernel->op, wanted->op);
+    assert_int_equal(kernel->format, wanted->format);
+    assert_true((kernel->needs & ~p->features) == 0);
+    assert_true(kernel->fn.any != NULL);
+    assert_ptr_equal(kernel, tern_kernel_select(p->features, wanted->op, wanted->format));
 }
 
 static void test_processors(void **state) {
@@ -269,32 +269,32 @@ static void test_foreign_features(void **state) {
 
 static void test_every_row(void **state) {
     size_t count;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     (void)state;
     for (size_t i = 0; i < count; i++) {
-        const tern_isa_info *isa = find_isa(rows[i].isa);
+        const tern_isa_info *isa = find_isa(kernels[i].isa);
         /* PTQ1_0 is packed as PQ2_0 and uses its kernels. Embeddings of grids are read by scalar C
          * on every processor. The last operations exist on devices only. */
         bool known =
-            (rows[i].op == TERN_OP_EMBED && tern_grid_of(rows[i].format) != NULL) ||
-            (rows[i].layout == TERN_LAYOUT_ROWS && rows[i].format == TERN_FORMAT_PTQ1_0) ||
-            (rows[i].op >= TERN_OP_WATCH && tern_device_of_row(&rows[i]) != TERN_DEVICE_CPU);
+            (kernels[i].op == TERN_OP_EMBED && tern_grid_of(kernels[i].format) != NULL) ||
+            (kernels[i].layout == TERN_LAYOUT_ROWS && kernels[i].format == TERN_FORMAT_PTQ1_0) ||
+            (kernels[i].op >= TERN_OP_WATCH && tern_device_of_row(&kernels[i]) != TERN_DEVICE_CPU);
         char name[128];
-        check_case("%s", rows[i].name);
-        expected_name(&rows[i], name, sizeof name);
-        assert_string_equal(rows[i].name, name);
-        if (tern_device_of_row(&rows[i]) == TERN_DEVICE_CPU) {
+        check_case("%s", kernels[i].name);
+        expected_name(&kernels[i], name, sizeof name);
+        assert_string_equal(kernels[i].name, name);
+        if (tern_device_of_row(&kernels[i]) == TERN_DEVICE_CPU) {
             assert_non_null(isa);
-            assert_true(rows[i].needs == isa->needs);
-            assert_int_equal(rows[i].fn.any != NULL, isa->built);
+            assert_true(kernels[i].needs == isa->needs);
+            assert_int_equal(kernels[i].fn.any != NULL, isa->built);
         } else { /* its code is in the device's module */
             assert_null(isa);
-            assert_null(rows[i].fn.any);
+            assert_null(kernels[i].fn.any);
         }
-        assert_ptr_equal(tern_kernel_find(rows[i].name), &rows[i]); /* names are unique */
-        assert_non_null(tern_layout_name(rows[i].layout));
+        assert_ptr_equal(tern_kernel_find(kernels[i].name), &kernels[i]); /* names are unique */
+        assert_non_null(tern_layout_name(kernels[i].layout));
         for (size_t k = 0; k < PAIRS; k++)
-            known = known || (pairs[k].op == rows[i].op && pairs[k].format == rows[i].format);
+            known = known || (pairs[k].op == kernels[i].op && pairs[k].format == kernels[i].format);
         assert_true(known);
     }
     assert_null(tern_kernel_find("tern_gemv"));
@@ -304,26 +304,27 @@ static void test_every_row(void **state) {
 static void test_scalar_rows(void **state) {
     (void)state;
     for (size_t k = 0; k < PAIRS; k++) {
-        const tern_kernel_row *row = tern_kernel_select(0, pairs[k].op, pairs[k].format);
+        const tern_kernel_row *kernel = tern_kernel_select(0, pairs[k].op, pairs[k].format);
         check_case("%s, format %d", tern_op_name(pairs[k].op), (int)pairs[k].format);
-        assert_non_null(row);
-        assert_string_equal(row->isa, "scalar");
-        assert_true(row->needs == 0);
+        assert_non_null(kernel);
+        assert_string_equal(kernel->isa, "scalar");
+        assert_true(kernel->needs == 0);
     }
 }
 
 /* No kernel is hidden by one for the same weights that needs fewer features. */
 static void test_preference_order(void **state) {
     size_t count, compared = 0;
-    const tern_kernel_row *rows = tern_kernel_rows(&count);
+    const tern_kernel_row *kernels = tern_kernel_rows(&count);
     (void)state;
     for (size_t i = 0; i < count; i++)
         for (size_t later = i + 1; later < count; later++) {
-            if (rows[later].op != rows[i].op || rows[later].format != rows[i].format ||
-                rows[later].layout != rows[i].layout)
+            if (kernels[later].op != kernels[i].op || kernels[later].format != kernels[i].format ||
+                kernels[later].layout != kernels[i].layout)
                 continue;
-            check_case("%s before %s", rows[i].name, rows[later].name);
-            if ((rows[i].needs & ~rows[later].needs) == 0 && rows[i].needs != rows[later].needs)
+            check_case("%s before %s", kernels[i].name, kernels[later].name);
+            if ((kernels[i].needs & ~kernels[later].needs) == 0 &&
+                kernels[i].needs != kernels[later].needs)
                 check_fail("the second one can never be chosen");
             compared++;
         }
@@ -356,10 +357,10 @@ static void test_order_decides(void **state) {
         size_t row;
     } cases[] = {{0, 3}, {1, 2}, {2, 3}, {3, 1}, {7, 1}, {UINT64_MAX, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_ptr_equal(tern_select_row(table, 5, cases[i].mask, add), &table[cases[i].row]);
-    assert_null(tern_select_row(table, 3, 0, add));
-    assert_null(tern_select_row(table, 5, 0, softmax));
-    assert_null(tern_select_row(NULL, 0, 0, add));
+        assert_ptr_equal(tern_select_kernel(table, 5, cases[i].mask, add), &table[cases[i].row]);
+    assert_null(tern_select_kernel(table, 3, 0, add));
+    assert_null(tern_select_kernel(table, 5, 0, softmax));
+    assert_null(tern_select_kernel(NULL, 0, 0, add));
 }
 
 /* ---- instruction sets by name ------------------------------------------------------------------

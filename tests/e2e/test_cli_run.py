@@ -245,7 +245,7 @@ class Json(WithModel):
             self.assertLessEqual(len(line), 100)
             if line.startswith("tern_"):
                 _, runs, chosen, why = line.split(None, 3)
-                self.assertEqual(chosen == "yes", why == "first row of the table that runs here")
+                self.assertEqual(chosen == "yes", why == "first kernel of the table that runs here")
                 missing = re.match(r"lacks \S+( \.\.\.)?$|(not built for this architecture|no CUDA device)$", why)
                 self.assertEqual(runs == "no", missing is not None)
 

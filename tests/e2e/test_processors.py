@@ -21,7 +21,7 @@ import weights
 from common import comma, prompt
 
 QEMU = shutil.which("qemu-x86_64")
-ROWS = re.compile(r"^(\d+) of \d+ kernel rows run on this machine$", re.M)
+ROWS = re.compile(r"^(\d+) of \d+ kernels run on this machine$", re.M)
 
 
 def build_folder():

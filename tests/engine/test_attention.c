@@ -137,24 +137,26 @@ static void naive_block(const block *b, double *y) {
     }
 }
 
-/* ---- kernel rows --------------------------------------------------------------------------------
+/* ---- kernels
+ * -------------------------------------------------------------------------------------
  */
 
-typedef struct row_set {
+typedef struct kernel_set {
     tern_matmul_fn *multiply;
     tern_rope_fn *rotate;
     tern_store_fn *store;
     const tern_kernel_row *attend;
-} row_set;
+} kernel_set;
 
-static row_set rows_of(uint64_t mask, const block *b) {
-    return (row_set){.multiply = tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_F32)->fn.matmul,
-                     .rotate = tern_kernel_select(mask, b->rope, TERN_FORMAT_NONE)->fn.rope,
-                     .store = tern_kernel_select(mask, TERN_OP_STORE, b->cache)->fn.store,
-                     .attend = tern_kernel_select(mask, TERN_OP_ATTEND, b->cache)};
+static kernel_set kernels_of(uint64_t mask, const block *b) {
+    return (kernel_set){.multiply =
+                            tern_kernel_select(mask, TERN_OP_GEMV, TERN_FORMAT_F32)->fn.matmul,
+                        .rotate = tern_kernel_select(mask, b->rope, TERN_FORMAT_NONE)->fn.rope,
+                        .store = tern_kernel_select(mask, TERN_OP_STORE, b->cache)->fn.store,
+                        .attend = tern_kernel_select(mask, TERN_OP_ATTEND, b->cache)};
 }
 
-static void multiply(const row_set *r, const float *w, size_t rows, size_t cols, const float *x,
+static void multiply(const kernel_set *r, const float *w, size_t rows, size_t cols, const float *x,
                      float *y) {
     const tern_matrix matrix = {.format = TERN_FORMAT_F32,
                                 .layout = TERN_LAYOUT_ROWS,
@@ -196,7 +198,7 @@ static void buffers_free(buffers *s) {
 }
 
 /* Attention of all heads at a position. Its q, k and v are in the buffers. */
-static void run_heads(const block *b, const row_set *r, buffers *s, size_t position) {
+static void run_heads(const block *b, const kernel_set *r, buffers *s, size_t position) {
     const size_t row_bytes = tiny_cache_row_bytes(b->cache, DIM);
     for (size_t h = 0; h < KV_HEADS; h++) {
         uint8_t *k = s->cache_k + h * POSITIONS * row_bytes;
@@ -216,7 +218,7 @@ static void run_heads(const block *b, const row_set *r, buffers *s, size_t posit
 }
 
 /* y[POSITIONS][EMBD] */
-static void run_block(const block *b, const row_set *r, float *y) {
+static void run_block(const block *b, const kernel_set *r, float *y) {
     double frequency[HALF];
     float c[HALF], s[HALF];
     buffers w = buffers_new();
@@ -257,8 +259,8 @@ static void check_block(tern_format cache, tern_op rope, double bound) {
         check_case("attention block, cache %s, %s, %s", tern_format_describe(cache)->name,
                    tern_op_name(rope), isas[i]);
         assert_int_equal(tern_cpu_mask(isas[i], NULL, &mask, NULL), TERN_OK);
-        const row_set rows = rows_of(mask, &b);
-        run_block(&b, &rows, got);
+        const kernel_set kernels = kernels_of(mask, &b);
+        run_block(&b, &kernels, got);
         check_close(want, got, bound);
     }
     free(got);

@@ -65,7 +65,7 @@ void trial_each(tern_op op, size_t multiple, void (*check)(trial *)) {
                            (i + (size_t)kind) % 2 ? CHECK_END : CHECK_START,
                            {i * 16 + r}};
                 t.n *= multiple;
-                check_case("%s, n = %zu, fill %d", t.row->name, t.n, kind);
+                check_case("%s, n = %zu, fill %d", t.kernel->name, t.n, kind);
                 if (!table_left_out())
                     check(&t);
             }
@@ -83,13 +83,13 @@ void trial_check_binary(trial *t, trial_binary *op, bool second) {
     check_buffer in_b = trial_copy(&b, t->place);
 
     op(NULL, a.data, b.data, t->n, want.data);
-    op(t->row, a.data, b.data, t->n, y.data);
+    op(t->kernel, a.data, b.data, t->n, y.data);
     check_floats("y", want.data, y.data, t->n);
     if (second) {
-        op(t->row, a.data, in_b.data, t->n, in_b.data);
+        op(t->kernel, a.data, in_b.data, t->n, in_b.data);
         check_floats("y in place of the second operand", want.data, in_b.data, t->n);
     }
-    op(t->row, a.data, b.data, t->n, a.data);
+    op(t->kernel, a.data, b.data, t->n, a.data);
     check_floats("y in place of the first operand", want.data, a.data, t->n);
     check_buffer_free(&a);
     check_buffer_free(&b);

@@ -25,7 +25,7 @@ check_buffer trial_copy(const check_buffer *from, check_place place);
 
 /* The subject of one comparison. */
 typedef struct trial {
-    const tern_kernel_row *row;
+    const tern_kernel_row *kernel;
     size_t n;
     trial_kind kind;
     check_place place;
@@ -38,7 +38,7 @@ typedef struct trial {
  */
 void trial_each(tern_op op, size_t multiple, void (*check)(trial *));
 
-/* y = op(a, b), by the reference if row is NULL. */
+/* y = op(a, b), by the reference if kernel is NULL. */
 typedef void trial_binary(const tern_kernel_row *kernel, const float *a, const float *b, size_t n,
                           float *y);
 

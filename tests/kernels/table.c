@@ -52,7 +52,7 @@ void table_report(void) {
             runnable++;
         else
             printf("skipped: %s\n", kernels[i].name);
-    printf("%zu of %zu kernel rows run on this machine\n", runnable, count);
+    printf("%zu of %zu kernels run on this machine\n", runnable, count);
     if (runnable == 0) {
         printf("skipped: none of these kernels can run on this machine\n");
         exit(TABLE_SKIPPED);

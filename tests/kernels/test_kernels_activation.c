@@ -64,9 +64,9 @@ static void check_tanh(trial *t) {
 
     for (size_t i = 0; i < t->n; i++)
         ((float *)want.data)[i] = tern_ref_tanh(((float *)x.data)[i]);
-    t->row->fn.tanh(x.data, t->n, y.data);
+    t->kernel->fn.tanh(x.data, t->n, y.data);
     check_floats("y", want.data, y.data, t->n);
-    t->row->fn.tanh(x.data, t->n, x.data);
+    t->kernel->fn.tanh(x.data, t->n, x.data);
     check_floats("y in place", want.data, x.data, t->n);
     check_buffer_free(&x);
     check_buffer_free(&want);

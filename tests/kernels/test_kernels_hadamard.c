@@ -24,11 +24,11 @@ static void check_block(trial *t, size_t block, const float *before, const float
     check_buffer want = check_buffer_new(x.bytes, sizeof(float), t->place);
     check_buffer y = check_buffer_new(x.bytes, sizeof(float), t->place);
 
-    check_case("%s, %zu elements in blocks of %zu", t->row->name, t->n, block);
+    check_case("%s, %zu elements in blocks of %zu", t->kernel->name, t->n, block);
     tern_ref_hadamard(x.data, before, after, t->n, block, want.data);
-    t->row->fn.hadamard(x.data, before, after, t->n, block, y.data);
+    t->kernel->fn.hadamard(x.data, before, after, t->n, block, y.data);
     check_floats("y", want.data, y.data, t->n);
-    t->row->fn.hadamard(x.data, before, after, t->n, block, x.data);
+    t->kernel->fn.hadamard(x.data, before, after, t->n, block, x.data);
     check_floats("y in place", want.data, x.data, t->n);
     check_buffer_free(&x);
     check_buffer_free(&want);

@@ -25,10 +25,10 @@ static void check_round(trial *t) {
     check_buffer want = check_buffer_new(x.bytes, sizeof(float), t->place);
     check_buffer y = check_buffer_new(x.bytes, sizeof(float), t->place);
 
-    tern_ref_round(t->row->op, x.data, t->n, want.data);
-    t->row->fn.tanh(x.data, t->n, y.data);
+    tern_ref_round(t->kernel->op, x.data, t->n, want.data);
+    t->kernel->fn.tanh(x.data, t->n, y.data);
     check_floats("y", want.data, y.data, t->n);
-    t->row->fn.tanh(x.data, t->n, x.data);
+    t->kernel->fn.tanh(x.data, t->n, x.data);
     check_floats("y in place", want.data, x.data, t->n);
     check_buffer_free(&x);
     check_buffer_free(&want);

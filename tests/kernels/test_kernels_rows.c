@@ -27,7 +27,7 @@ static void check_quantize_token(trial *t) {
     int32_t sum[2];
 
     tern_ref_quantize_token(x.data, t->n, want.data, &s[0], &sum[0]);
-    t->row->fn.quantize_token(x.data, t->n, q.data, &s[1], &sum[1]);
+    t->kernel->fn.quantize_token(x.data, t->n, q.data, &s[1], &sum[1]);
     check_bytes("q", want.data, q.data, q.bytes);
     check_floats("s", &s[0], &s[1], 1);
     assert_int_equal(sum[0], sum[1]);
@@ -47,7 +47,7 @@ static void check_quantize_block(trial *t) {
         out[i][2] = check_buffer_new(blocks * sizeof(int32_t), sizeof(int32_t), t->place);
     }
     tern_ref_quantize_block(x.data, t->n, out[0][0].data, out[0][1].data, out[0][2].data);
-    t->row->fn.quantize_block(x.data, t->n, out[1][0].data, out[1][1].data, out[1][2].data);
+    t->kernel->fn.quantize_block(x.data, t->n, out[1][0].data, out[1][1].data, out[1][2].data);
     check_bytes("q", out[0][0].data, out[1][0].data, out[0][0].bytes);
     check_floats("d", out[0][1].data, out[1][1].data, blocks);
     check_bytes("block_sum", out[0][2].data, out[1][2].data, out[0][2].bytes);
@@ -94,10 +94,10 @@ static void check_layernorm(trial *t) {
     for (int shifted = 0; shifted < 2; shifted++) {
         const float *shift = shifted ? b.data : NULL;
         tern_ref_layernorm(x.data, g.data, shift, t->n, 1e-5f, want.data);
-        t->row->fn.layernorm(x.data, g.data, shift, t->n, 1e-5f, y.data);
+        t->kernel->fn.layernorm(x.data, g.data, shift, t->n, 1e-5f, y.data);
         check_floats(shifted ? "y with a shift" : "y", want.data, y.data, t->n);
     }
-    t->row->fn.layernorm(x.data, g.data, b.data, t->n, 1e-5f, x.data);
+    t->kernel->fn.layernorm(x.data, g.data, b.data, t->n, 1e-5f, x.data);
     check_floats("y in place", want.data, x.data, t->n);
     check_buffer_free(&x);
     check_buffer_free(&g);
@@ -113,7 +113,7 @@ static void check_add(trial *t) {
     check_buffer want = trial_copy(&x, t->place);
 
     tern_ref_add(want.data, y.data, t->n);
-    t->row->fn.add(x.data, y.data, t->n);
+    t->kernel->fn.add(x.data, y.data, t->n);
     check_floats("x", want.data, x.data, t->n);
     check_buffer_free(&x);
     check_buffer_free(&y);
@@ -138,14 +138,14 @@ static void test_add(void **state) {
 /* ---- rope, softmax ------------------------------------------------------------------------- */
 
 static void check_rope(trial *t) {
-    const bool neox = t->row->op == TERN_OP_ROPE_NEOX;
+    const bool neox = t->kernel->op == TERN_OP_ROPE_NEOX;
     check_buffer x = trial_floats(2 * t->n, t->kind, t->place, &t->rng);
     check_buffer c = trial_floats(t->n, TRIAL_NORMAL, t->place, &t->rng);
     check_buffer s = trial_floats(t->n, TRIAL_NORMAL, t->place, &t->rng);
     check_buffer want = trial_copy(&x, t->place);
 
     tern_ref_rope(neox ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM, want.data, c.data, s.data, t->n);
-    t->row->fn.rope(x.data, c.data, s.data, t->n);
+    t->kernel->fn.rope(x.data, c.data, s.data, t->n);
     check_floats("x", want.data, x.data, 2 * t->n);
     check_buffer_free(&x);
     check_buffer_free(&c);
@@ -161,7 +161,7 @@ static void check_softmax(trial *t) {
         values[i] = t->kind == TRIAL_NORMAL ? 9.0f * values[i] : values[i];
     check_buffer want = trial_copy(&x, t->place);
     tern_ref_softmax(want.data, t->n);
-    t->row->fn.softmax(x.data, t->n);
+    t->kernel->fn.softmax(x.data, t->n);
     check_floats("x", want.data, x.data, t->n);
     check_buffer_free(&x);
     check_buffer_free(&want);
@@ -182,7 +182,7 @@ static void test_softmax(void **state) {
 
 /* A row of the file. Any bytes are valid. Elements of 2 and 4 bytes are aligned, blocks are not. */
 static void check_embed(trial *t) {
-    const tern_format_info *info = tern_format_describe(t->row->format);
+    const tern_format_info *info = tern_format_describe(t->kernel->format);
     const size_t bytes = t->n / info->block_elements * info->block_bytes;
     const size_t align = info->block_elements == 1 ? info->block_bytes : 1;
 
@@ -193,10 +193,10 @@ static void check_embed(trial *t) {
     check_buffer want = check_buffer_new(t->n * sizeof(float), sizeof(float), t->place);
     for (size_t i = 0; i < bytes; i++)
         ((uint8_t *)file.data)[i] = (uint8_t)check_random(&t->rng);
-    tern_ref_embed(t->row->format, file.data, t->n, want.data);
-    t->row->fn.embed(file.data, t->n, y.data);
+    tern_ref_embed(t->kernel->format, file.data, t->n, want.data);
+    t->kernel->fn.embed(file.data, t->n, y.data);
     check_floats("y", want.data, y.data, t->n);
-    tern_dequantize_row(t->row->format, file.data, t->n, 0, 1.0f, y.data);
+    tern_dequantize_row(t->kernel->format, file.data, t->n, 0, 1.0f, y.data);
     check_floats("dequantized", want.data, y.data, t->n);
     check_buffer_free(&file);
     check_buffer_free(&y);
@@ -204,7 +204,7 @@ static void check_embed(trial *t) {
 }
 
 static void check_store(trial *t) {
-    const tern_format_info *info = tern_format_describe(t->row->format);
+    const tern_format_info *info = tern_format_describe(t->kernel->format);
     const size_t blocks = (t->n + info->block_elements - 1) / info->block_elements;
     const size_t bytes = blocks * info->block_bytes;
     const size_t align = info->block_elements == 1 ? info->block_bytes : 1;
@@ -214,8 +214,8 @@ static void check_store(trial *t) {
 
     for (size_t i = 0; i < t->n && t->kind == TRIAL_ANY; i += 2) /* mostly values in f16's range */
         ((float *)x.data)[i] = ldexpf(check_normal(&t->rng), 16 - (int)check_below(&t->rng, 44));
-    tern_ref_store(t->row->format, x.data, t->n, want.data);
-    t->row->fn.store(x.data, t->n, out.data);
+    tern_ref_store(t->kernel->format, x.data, t->n, want.data);
+    t->kernel->fn.store(x.data, t->n, out.data);
     check_bytes("out", want.data, out.data, out.bytes);
     check_buffer_free(&x);
     check_buffer_free(&out);

@@ -495,8 +495,8 @@ static void put_state(tern_session *s, tern_chacha *c, size_t kind) {
                : kind == 1 ? x[i] + other[i] /* two tokens are nearly as likely */
                : kind == 2 ? x[i] - other[i]
                            : x[i] + 0.3f * normal(c);
-    m->rows.quantize_block->fn.quantize_block(x, width, scratch->in.bx, scratch->in.bx_d,
-                                              scratch->in.bx_sum);
+    m->kernels.quantize_block->fn.quantize_block(x, width, scratch->in.bx, scratch->in.bx_d,
+                                                 scratch->in.bx_sum);
     s->runner->buffer_row = TERN_NO_ROW;
 }
 

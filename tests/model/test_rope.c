@@ -238,8 +238,8 @@ static void test_pairings_agree(void **state) {
     double frequency[HALF];
     float c[HALF], s[HALF], neox[2 * HALF], norm[2 * HALF];
     check_rng rng = {4};
-    const tern_kernel_row *const norm_row = tern_kernel_find("tern_rope_norm_scalar");
-    const tern_kernel_row *const neox_row = tern_kernel_find("tern_rope_neox_scalar");
+    const tern_kernel_row *const norm_kernel = tern_kernel_find("tern_rope_norm_scalar");
+    const tern_kernel_row *const neox_kernel = tern_kernel_find("tern_rope_neox_scalar");
     (void)state;
     tern_rope_frequencies(10000.0, 1.0, NULL, 2 * HALF, frequency);
     tern_rope_angles(frequency, 1.0, HALF, 37, c, s);
@@ -249,8 +249,8 @@ static void test_pairings_agree(void **state) {
         norm[2 * i] = neox[i];
         norm[2 * i + 1] = neox[i + HALF];
     }
-    norm_row->fn.rope(norm, c, s, HALF);
-    neox_row->fn.rope(neox, c, s, HALF);
+    norm_kernel->fn.rope(norm, c, s, HALF);
+    neox_kernel->fn.rope(neox, c, s, HALF);
     check_case("NORM and NEOX");
     for (size_t i = 0; i < HALF; i++) {
         assert_true(check_same_float(norm[2 * i], neox[i]));

@@ -133,10 +133,10 @@ static void test_weak_rows(void **state) {
     assert_int_equal(tern_strict_loaded(&sound, NULL), TERN_OK);
 
     tern_model weak = sound;
-    weak.rows.rmsnorm = tern_kernel_find("tern_rmsnorm_scalar");
+    weak.kernels.rmsnorm = tern_kernel_find("tern_rmsnorm_scalar");
     check_model_refused(&weak, false, "for rmsnorm, tern_rmsnorm_scalar would stand in");
     weak = sound;
-    weak.rows.attend[TERN_FORMAT_Q8_0] = tern_kernel_find("tern_attend_q8_0_scalar");
+    weak.kernels.attend[TERN_FORMAT_Q8_0] = tern_kernel_find("tern_attend_q8_0_scalar");
     check_model_refused(&weak, false, "for attend, tern_attend_q8_0_scalar would stand in");
     weak = sound;
     weak.own.head.gemm = tern_kernel_find("tern_gemm_f16_1x1_scalar");

@@ -336,7 +336,7 @@ static tern_tuner *new_tuner(const tern_guard *guard, tern_team *team, uint64_t 
     return tuner;
 }
 
-/* Every format, odd shapes, several threads: the table's row has figures, and candidates are
+/* Every format, odd shapes, several threads: the table's kernel has figures, and candidates are
  * listed. */
 static void test_measure(void **state) {
     const tern_guard guard = tern_guard_new(tern_cpu_features());

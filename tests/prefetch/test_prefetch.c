@@ -39,7 +39,7 @@ static const char *const attentions[] = {
 #include "noted_attention.inc"
 };
 
-static const tern_kernel_row *row_of(const char *path) {
+static const tern_kernel_row *kernel_of(const char *path) {
     const char *slash = strrchr(path, '/');
     size_t count;
     const tern_kernel_row *kernels = tern_kernel_rows(&count);
@@ -151,7 +151,7 @@ static void test_products(void **state) {
     size_t tried = 0;
     (void)state;
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
-        const tern_kernel_row *kernel = row_of(products[i]);
+        const tern_kernel_row *kernel = kernel_of(products[i]);
         check_case("%s", kernel->name);
         if (!table_runnable(kernel))
             continue;
@@ -208,7 +208,7 @@ static void check_attention(const tern_kernel_row *kernel, size_t row_bytes) {
 static void test_attention(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++) {
-        const tern_kernel_row *kernel = row_of(attentions[i]);
+        const tern_kernel_row *kernel = kernel_of(attentions[i]);
         check_case("%s", kernel->name);
         if (table_runnable(kernel))
             check_attention(kernel, kernel->format == TERN_FORMAT_F32   ? DIM * 4

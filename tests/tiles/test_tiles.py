@@ -36,7 +36,7 @@ def rows(**variables):
 
 
 def names_of_amx():
-    """Returns the table's rows of AMX; all of them are chosen where there are tiles, since each has a use of its
+    """Returns the table's kernels of AMX; all of them are chosen where there are tiles, since each has a use of its
     own."""
     return [name for name, row in rows().items() if row["isa"] == "amx"]
 

@@ -76,7 +76,7 @@ static void reason(const listing *l, const tern_kernel_row *kernel, char *text, 
     else if ((kernel->needs & ~l->mask) != 0)
         (void)snprintf(text, size, "left out by the instruction set asked for");
     else if (chosen == kernel)
-        (void)snprintf(text, size, "first row of the table that runs here");
+        (void)snprintf(text, size, "first kernel of the table that runs here");
     else if (chosen != NULL && strcmp(chosen->isa, kernel->isa) == 0)
         (void)snprintf(text, size, "%s comes first", chosen->name);
     else

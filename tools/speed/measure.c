@@ -180,7 +180,7 @@ static void peak_body(tern_worker worker, void *argument) {
 }
 
 /* The kernel that multiplies matrices by several tokens; NULL: none. */
-static const tern_kernel_row *gemm_row(const loaded *l) {
+static const tern_kernel_row *gemm_kernel(const loaded *l) {
     for (size_t i = 0; i < l->n_kernels; i++)
         if (l->kernels[i]->op == TERN_OP_GEMM)
             return l->kernels[i];
@@ -188,7 +188,7 @@ static const tern_kernel_row *gemm_row(const loaded *l) {
 }
 
 void bench_measure_peak(bench *b) {
-    const tern_kernel_row *kernel = gemm_row(&b->l);
+    const tern_kernel_row *kernel = gemm_kernel(&b->l);
     tern_team *team = NULL;
     if (tern_model_device(b->l.model) != NULL || kernel == NULL ||
         tern_team_new(b->main.threads, &team, NULL) != TERN_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Generated from row tern_gemv_i2_s_16x1_cuda of kernels/kernels.toml
+ * Generated from kernel tern_gemv_i2_s_16x1_cuda of kernels/kernels.toml
  * and template kernels/cuda/matmul_ternary.cu.j2. Do not edit.
  */
 

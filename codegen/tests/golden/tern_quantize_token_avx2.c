@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Generated from row tern_quantize_token_avx2 of kernels/kernels.toml
+ * Generated from kernel tern_quantize_token_avx2 of kernels/kernels.toml
  * and template kernels/quantize_token.c.j2. Do not edit.
  */
 

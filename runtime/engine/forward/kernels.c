@@ -31,7 +31,7 @@ static size_t add_linear(const listing *l, const tern_linear *linear, size_t n) 
 
 size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel_row **kernels,
                           size_t capacity) {
-    const tern_row_set *r = &m->rows;
+    const tern_kernel_set *r = &m->kernels;
     const listing l = {m, kernels, capacity};
     size_t n = add_kernel(&l, m->own.embedding.kernel, 0);
     n = add_kernel(&l, m->config.arch->encodes ? r->layernorm : r->rmsnorm, n);

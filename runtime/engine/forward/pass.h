@@ -162,7 +162,7 @@ static inline void rotate_rows(pass *p, const wanted *next, const tern_device_ro
 static inline void make_forms(pass *p, unsigned forms, const tern_device_rows *x,
                               const tern_device_quantized *token,
                               const tern_device_quantized *block) {
-    const tern_kernel_row *precision = p->model->rows.round;
+    const tern_kernel_row *precision = p->model->kernels.round;
     if (forms & TERN_INPUT_FLOAT && precision != NULL)
         keep(p, p->ops->round(p->d, p->stream, precision->op, x, x, error_of(p)));
     if (forms & TERN_INPUT_TOKEN)

@@ -125,21 +125,27 @@ static void lay_out(tern_runner *r, uint32_t threads, tern_taker *t) {
 /* Sets up the processor's operations with the kernels that the model has chosen; their memory comes
  * later. */
 static void choose_backend(tern_runner *r) {
-    const tern_row_set *rows = &r->model->rows;
+    const tern_kernel_set *kernels = &r->model->kernels;
     tern_processor_device *p = &r->processor;
-    const tern_kernel_row *const chosen[] = {
-        rows->quantize_token, rows->quantize_block, rows->rmsnorm, rows->layernorm,
-        rows->rope,           rows->gate,           rows->add,     r->model->own.embedding.kernel,
-        rows->hadamard,       rows->softmax};
+    const tern_kernel_row *const chosen[] = {kernels->quantize_token,
+                                             kernels->quantize_block,
+                                             kernels->rmsnorm,
+                                             kernels->layernorm,
+                                             kernels->rope,
+                                             kernels->gate,
+                                             kernels->add,
+                                             r->model->own.embedding.kernel,
+                                             kernels->hadamard,
+                                             kernels->softmax};
     tern_processor_init(p, r->model->guard.mask);
     p->tally = r->tally;
-    if (rows->round != NULL)
-        p->rows[rows->round->op][TERN_FORMAT_NONE] = rows->round;
+    if (kernels->round != NULL)
+        p->kernels[kernels->round->op][TERN_FORMAT_NONE] = kernels->round;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
-        p->rows[chosen[i]->op][chosen[i]->format] = chosen[i];
+        p->kernels[chosen[i]->op][chosen[i]->format] = chosen[i];
     for (tern_format kv = 0; kv < TERN_FORMAT_COUNT; kv++) {
-        p->rows[TERN_OP_ATTEND][kv] = rows->attend[kv];
-        p->rows[TERN_OP_STORE][kv] = rows->store[kv];
+        p->kernels[TERN_OP_ATTEND][kv] = kernels->attend[kv];
+        p->kernels[TERN_OP_STORE][kv] = kernels->store[kv];
     }
     r->backend = &p->base;
 }

@@ -41,7 +41,7 @@ static tern_status refuse_context(const tern_config *c, uint32_t n_ctx, tern_err
 
 static tern_status check_params(const tern_model *model, const tern_session_params *p,
                                 tern_error *err) {
-    if (!tern_is_cache_format(&model->rows, p->kv))
+    if (!tern_is_cache_format(&model->kernels, p->kv))
         return tern_fail(err, TERN_ERR_ARG, "the cache can hold f32, f16 or q8_0");
     if (p->n_ctx > model->config.n_ctx)
         return refuse_context(&model->config, p->n_ctx, err);
@@ -478,6 +478,7 @@ tern_status tern_model_embed(const tern_model *m, int32_t token, float *row, ter
         row[i] *= m->config.embedding_scale;
     const tern_hadamard *back = &m->hadamards.embedding;
     if (back->block > 0)
-        m->rows.hadamard->fn.hadamard(row, NULL, back->signs, m->config.n_embd, back->block, row);
+        m->kernels.hadamard->fn.hadamard(row, NULL, back->signs, m->config.n_embd, back->block,
+                                         row);
     return TERN_OK;
 }

@@ -77,7 +77,7 @@ void tern_model_describe_loading(const tern_model *m, tern_model_loading *out) {
 
 uint64_t tern_model_kv_bytes(const tern_model *m, uint32_t n_ctx, tern_format kv) {
     const tern_config *c = &m->config;
-    if (!tern_is_cache_format(&m->rows, kv))
+    if (!tern_is_cache_format(&m->kernels, kv))
         return 0;
     return 2 * (uint64_t)tern_cache_row_bytes(kv, c->head_dim) * c->n_layer * c->n_head_kv * n_ctx;
 }

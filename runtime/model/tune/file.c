@@ -80,7 +80,7 @@ static bool number(const tern_json_value *v, const char *key, int64_t most, int6
 }
 
 /* The kernel of that name; NULL for anything else. */
-static const tern_kernel_row *row_named(const tern_guard *guard, const tern_json_value *v) {
+static const tern_kernel_row *kernel_named(const tern_guard *guard, const tern_json_value *v) {
     for (size_t i = 0; i < guard->count; i++)
         if (tern_json_is_string(v, guard->table[i].name))
             return &guard->table[i];
@@ -104,8 +104,8 @@ static bool read_choice(const tern_guard *guard, const tern_json_value *v, tern_
                                       .cols = (size_t)cols,
                                       .threads = (uint32_t)threads,
                                       .stream = (uint64_t)stream},
-                              .gemv = row_named(guard, tern_json_get(v, "gemv")),
-                              .gemm = row_named(guard, tern_json_get(v, "gemm"))};
+                              .gemv = kernel_named(guard, tern_json_get(v, "gemv")),
+                              .gemm = kernel_named(guard, tern_json_get(v, "gemm"))};
     int64_t noise;
     if (number(v, "noise", TERN_LAYOUT_RATIO_LIMIT, &noise))
         out->noise = (uint32_t)noise;

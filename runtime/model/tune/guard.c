@@ -50,7 +50,7 @@ static void refuse(tern_guard *g, const tern_kernel_row *kernel, const char *whe
 static const tern_kernel_row *select_from(const tern_guard *g, tern_kernel_use use,
                                           const tern_kernel_row *kernel) {
     const tern_kernel_row *end = g->table + g->count;
-    while ((kernel = tern_select_row(kernel, (size_t)(end - kernel), g->mask, use)) != NULL &&
+    while ((kernel = tern_select_kernel(kernel, (size_t)(end - kernel), g->mask, use)) != NULL &&
            is_refused(g, kernel))
         kernel++;
     return kernel;
@@ -66,7 +66,7 @@ const tern_kernel_row *tern_guard_next(const tern_guard *g, tern_kernel_use use,
 }
 
 static const tern_kernel_row *scalar_sibling(const tern_guard *g, tern_kernel_use use) {
-    return tern_select_row(g->table, g->count, 0, use);
+    return tern_select_kernel(g->table, g->count, 0, use);
 }
 
 /* ---- made-up numbers ----------------------------------------------------------------------- */

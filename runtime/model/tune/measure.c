@@ -442,7 +442,7 @@ static size_t keep_pair(const tern_kernel_row **kernels, size_t n, const tern_ke
 }
 
 /* The table's kernel over the layout; NULL: none but the scalar one. */
-static const tern_kernel_row *row_of(const tern_tuner *t, tern_op op, tern_layout layout) {
+static const tern_kernel_row *kernel_of(const tern_tuner *t, tern_op op, tern_layout layout) {
     const tern_kernel_use use = {op, TERN_FORMAT_I2_S, layout};
     const tern_kernel_row *kernel = tern_guard_select(t->guard, use);
     return kernel != NULL && kernel->needs != 0 ? kernel : NULL;
@@ -454,7 +454,7 @@ static tern_layout dense_layout(const tern_tuner *t) {
     for (int i = 0; i < TERN_LAYOUT_COUNT; i++) {
         const bool first = dense == TERN_LAYOUT_NONE;
         if (tern_layout_facts_of((tern_layout)i)->dense &&
-            (first || row_of(t, TERN_OP_GEMV, (tern_layout)i) != NULL))
+            (first || kernel_of(t, TERN_OP_GEMV, (tern_layout)i) != NULL))
             dense = (tern_layout)i;
     }
     return dense;
@@ -468,8 +468,8 @@ enum { FIRST_LOOK = 16 };
  * limit base 3 is. False: a kernel or memory is missing, or it was stopped. */
 static bool compare_layouts(tern_tuner *t, tern_op op, size_t rows, size_t tokens, double limit,
                             tern_estimate *e) {
-    const tern_kernel_row *two[] = {row_of(t, op, tern_layout_usual()),
-                                    row_of(t, op, dense_layout(t))};
+    const tern_kernel_row *two[] = {kernel_of(t, op, tern_layout_usual()),
+                                    kernel_of(t, op, dense_layout(t))};
     double seconds;
     if (two[0] == NULL || two[1] == NULL || new_sample(t, two[0], rows, tokens).products == 0 ||
         !take_operands(t, t->x.cols, rows * tokens))
@@ -495,7 +495,7 @@ static bool compare_layouts(tern_tuner *t, tern_op op, size_t rows, size_t token
 
 bool tern_tuner_compare(tern_tuner *t, size_t rows, size_t cols, uint32_t together,
                         tern_layout_probe *probe) {
-    const tern_kernel_row *usual = row_of(t, TERN_OP_GEMV, tern_layout_usual());
+    const tern_kernel_row *usual = kernel_of(t, TERN_OP_GEMV, tern_layout_usual());
     tern_estimate e;
     t->x.cols = cols;
     if (usual == NULL || !compare_layouts(t, TERN_OP_GEMV, gemv_rows(t, usual, rows, cols), 1,
