@@ -85,10 +85,10 @@ def schema(kind: str) -> dict:
 
 
 @cache
-def table() -> tuple[spec.Spec, dict[str, spec.Row]]:
+def table() -> tuple[spec.Spec, dict[str, spec.Kernel]]:
     """The kernel table, and its kernels by name."""
     loaded = spec.load(ROOT)
-    return loaded, {row.name: row for row in loaded.rows}
+    return loaded, {kernel.name: kernel for kernel in loaded.kernels}
 
 
 def is_of_figures(document: dict) -> bool:
@@ -234,27 +234,27 @@ def may_be_gone(name: str, sets) -> bool:
 def kernel_problem(doc: Place, name: str) -> str | None:
     """Says what is wrong with one name: it must be one of tern's, not a mock, and belong to an instruction set that the
     machine has."""
-    row, sets, backend = table()[1].get(name), doc.at("machine.instruction_sets"), doc.text("backend")
+    kernel, sets, backend = table()[1].get(name), doc.at("machine.instruction_sets"), doc.text("backend")
     if "mock" in name.lower():
         return f'"{name}" is a mock'
-    if row is None:
+    if kernel is None:
         return None if name in FAMILIES or may_be_gone(name, sets) else f'"{name}" is not a kernel of tern'
-    if row.isa.is_cuda:
-        return None if backend == row.isa.name else f'"{name}" needs {row.isa.name}, but backend is "{backend}"'
-    if sets is not None and row.isa.name not in sets:
-        return f'"{name}" needs {row.isa.name}, which machine.instruction_sets lacks'
+    if kernel.isa.is_cuda:
+        return None if backend == kernel.isa.name else f'"{name}" needs {kernel.isa.name}, but backend is "{backend}"'
+    if sets is not None and kernel.isa.name not in sets:
+        return f'"{name}" needs {kernel.isa.name}, which machine.instruction_sets lacks'
     return None
 
 
-def check_layout(doc: Place, rows: list[spec.Row]) -> None:
+def check_layout(doc: Place, kernels: list[spec.Kernel]) -> None:
     """Ternary products ran on kernels of the layout that the weights have."""
     layout = doc.at("run.layout")
     ternary = {name for name, one in table()[0].weights.layouts.items() if one.is_ternary}
     if layout not in (None, "mixed", *ternary):
         doc.find(f'run.layout: "{layout}" is not a layout of ternary matrices')
-    for row in rows if layout in ternary else []:
-        if row.layout in ternary and row.layout != layout:
-            doc.find(f'run.layout: is {layout}, but "{row.name}" multiplies in {row.layout}')
+    for kernel in kernels if layout in ternary else []:
+        if kernel.layout in ternary and kernel.layout != layout:
+            doc.find(f'run.layout: is {layout}, but "{kernel.name}" multiplies in {kernel.layout}')
 
 
 def check_kernels(doc: Place) -> None:
@@ -267,11 +267,11 @@ def check_kernels(doc: Place) -> None:
             doc.find(f"kernels[{i}]: {problem}")
         if name in names[:i]:
             doc.find(f'kernels[{i}]: "{name}" is there twice')
-    rows = [table()[1][name] for name in names if name in table()[1]]
-    check_layout(doc, rows)
+    kernels = [table()[1][name] for name in names if name in table()[1]]
+    check_layout(doc, kernels)
     if doc.at("machine.instruction_sets") is not None:
         check_machine(doc)
-    own = [row.name for row in rows if not row.isa.is_cuda]
+    own = [kernel.name for kernel in kernels if not kernel.isa.is_cuda]
     if doc.text("backend") != "cpu" and own:
         doc.find(f'backend: is "{doc.text("backend")}", but "{own[0]}" is a kernel of the processor')
 
