@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small GGUF vocabularies as seeds of fuzz_tokenizer: seeds_tokenizer.py FOLDER.
+"""Writes small GGUF vocabularies, and texts of tokenizer.json, as seeds of fuzz_tokenizer: seeds_tokenizer.py FOLDER.
 
 Needs the package gguf.
 """
@@ -9,6 +9,7 @@ import sys
 
 import gguf
 
+import seeds_tokenizer_json
 from seeds_charsmap import TABLES, table
 
 PRES = ["llama-bpe", "dbrx", "qwen2", "gpt-2", "smollm", "falcon", "falcon3", "default"]
@@ -75,6 +76,10 @@ def main(folder):
         w.add_uint32("tokenizer.ggml.unknown_token_id", 0)
         w.add_bool("tokenizer.ggml.normalizer.strip_accents", False)
     write(os.path.join(folder, "words"), "bert", [*tokens, "\u2581hello", "\u25811", "2", "3"], words)
+
+    for i, document in enumerate(seeds_tokenizer_json.whole_documents()):
+        with open(os.path.join(folder, f"whole-{i:02}"), "wb") as f:  # two bytes say which keys are beside it
+            f.write(seeds_tokenizer_json.encoded(document, i % 2 == 0) + bytes([i % 8, i % 3]) + TAIL)
 
 
 if __name__ == "__main__":

@@ -106,15 +106,24 @@ def words():
             "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True}, "model": model}  # fmt: skip
 
 
+def whole_documents():
+    """Texts of tokenizer.json: each kind of model."""
+    return [byte_level(pre) for pre in PRE] + [llama2(), metaspace(), words(), unigram(TABLES["few"])]
+
+
+def encoded(document, ascii_only):
+    return json.dumps(document, ensure_ascii=ascii_only, separators=(",", ":")).encode()
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    documents = [byte_level(pre) for pre in PRE] + [llama2(), metaspace(), words(), unigram(TABLES["few"])]
+    documents = whole_documents()
     documents.append({"<s>": 0, "</s>": 1, "<unk>": 2, "\u2581": 3, "\u2581hello": 4, "he": 5, "l": 6, "<0x0A>": 7})
     documents.append({"vocab": {t: i for i, t in enumerate(ALPHABET + ["hello"])}, "special_tokens": {}})
     documents.append({"vocab": {"a": 0, "b": 1, "<e>": 2}, "special_tokens": {"eos_token": "<e>", "unk_token": {"content": "b"}}})
     for i, x in enumerate(documents):
         with open(os.path.join(folder, f"{i:02}"), "wb") as f:
-            f.write(json.dumps(x, ensure_ascii=i % 2 == 0, separators=(",", ":")).encode() + TAIL)
+            f.write(encoded(x, i % 2 == 0) + TAIL)
 
 
 if __name__ == "__main__":
