@@ -2,6 +2,9 @@
 /* File layouts to packed layouts and back: checks, and the walk over row groups. */
 
 #include "kernels/pack.h"
+
+#include <string.h>
+
 #include "kernels/grids.h"
 
 static const tern_packer *const packers[] = {
@@ -46,6 +49,46 @@ size_t tern_packed_bytes(tern_layout layout, size_t rows, size_t cols) {
         return 0;
     return bytes;
 }
+
+/* ---- layouts of blocks ------------------------------------------------------------------------
+ */
+
+size_t tern_blocks_bytes(tern_format format, size_t packed_bytes, size_t cols) {
+    size_t bytes;
+
+    return __builtin_mul_overflow(cols / tern_format_describe(format)->block_elements, packed_bytes,
+                                  &bytes)
+               ? 0
+               : bytes;
+}
+
+void tern_pack_blocks(const tern_pack_job *job, tern_pack_row_fn *pack, size_t packed_bytes,
+                      size_t row0, uint8_t *group) {
+    const tern_format_info *info = tern_format_describe(job->format);
+    const size_t blocks = job->cols / info->block_elements, n = tern_pack_group_rows(job, row0);
+    const uint8_t *file = job->file + row0 * blocks * info->block_bytes;
+
+    if (n < TERN_ROW_GROUP)
+        memset(group, 0, job->group_bytes);
+    for (size_t b = 0; b < blocks; b++, group += packed_bytes)
+        for (size_t r = 0; r < n; r++)
+            pack(job->format, file + (r * blocks + b) * info->block_bytes, r, group);
+}
+
+void tern_unpack_blocks(const tern_pack_job *job, tern_pack_row_fn *unpack, size_t packed_bytes,
+                        const uint8_t *packed, uint8_t *file) {
+    const tern_format_info *info = tern_format_describe(job->format);
+    const size_t blocks = job->cols / info->block_elements;
+
+    for (size_t row = 0; row < job->rows; row++) {
+        const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
+        for (size_t b = 0; b < blocks; b++, file += info->block_bytes)
+            unpack(job->format, group + b * packed_bytes, row % TERN_ROW_GROUP, file);
+    }
+}
+
+/* ---- matrices ---------------------------------------------------------------------------------
+ */
 
 /* Checks that the matrix can have this layout and describes the work. */
 static tern_status job_init(tern_pack_job *job, tern_format format, tern_layout layout, size_t rows,

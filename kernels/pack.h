@@ -72,6 +72,23 @@ void tern_unpack_scales(const tern_pack_job *job, size_t row, uint8_t *file);
 tern_status tern_pack_tq(const tern_pack_job *job, size_t row0, uint8_t *group, tern_error *err);
 void tern_unpack_tq(const tern_pack_job *job, const uint8_t *packed, uint8_t *file);
 
+/* ---- layouts of blocks (pack.c) -------------------------------------------------------------- */
+
+/* A block of row r of a group, from the file to the packed bytes of that block's 16 rows, or back.
+ */
+typedef void tern_pack_row_fn(tern_format format, const uint8_t *src, size_t r, uint8_t *out);
+
+/* Bytes of a group whose 16 rows of a block take packed_bytes; 0 on overflow. */
+size_t tern_blocks_bytes(tern_format format, size_t packed_bytes, size_t cols);
+
+/* The group from row0, block by block; rows that the matrix does not have are zero bytes. */
+void tern_pack_blocks(const tern_pack_job *job, tern_pack_row_fn *pack, size_t packed_bytes,
+                      size_t row0, uint8_t *group);
+
+/* The inverse, for the whole matrix. */
+void tern_unpack_blocks(const tern_pack_job *job, tern_pack_row_fn *unpack, size_t packed_bytes,
+                        const uint8_t *packed, uint8_t *file);
+
 /* Rows that the group from row0 has: 16, fewer at the end of the matrix. */
 static inline size_t tern_pack_group_rows(const tern_pack_job *job, size_t row0) {
     return job->rows - row0 < TERN_ROW_GROUP ? job->rows - row0 : TERN_ROW_GROUP;

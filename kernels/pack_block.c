@@ -129,11 +129,15 @@ static size_t group_bytes(const block_shape *shape, size_t cols) {
 }
 
 /* Each layout holds the formats that have it in the table, Q4_0R16 also the TQ formats. */
-static bool holds(tern_format own, tern_format format) {
+static bool holds(tern_layout layout, tern_format format) {
     const bool tq = format == TERN_FORMAT_TQ1_0 || format == TERN_FORMAT_TQ2_0;
-    return tern_format_layout(format) == tern_format_layout(own) || (own == TERN_FORMAT_Q4_0 && tq);
+    return tern_format_layout(format) == layout || (layout == TERN_LAYOUT_Q4_0R16 && tq);
 }
 
-#define TERN_PLAIN(NAME, name, ...) TERN_FORMAT_PACKER(NAME, name)
+#define TERN_PLAIN(NAME, name, ...)                                                                \
+    static bool holds_##name(tern_format format) {                                                 \
+        return holds(TERN_LAYOUT_##NAME##R16, format);                                             \
+    }                                                                                              \
+    TERN_PACKER(NAME, name, holds_##name)
 #include "gen/plain.inc"
 #undef TERN_PLAIN

@@ -29,14 +29,8 @@ static size_t sub_bytes(const grid_shape *shape) {
     return TERN_ROW_GROUP + shape->bits * TERN_CHUNK_BYTES;
 }
 
-static size_t super_bytes(const grid_shape *shape) {
+static size_t packed_bytes(const grid_shape *shape) {
     return D_BYTES + SUBS * sub_bytes(shape);
-}
-
-static size_t group_bytes(const grid_shape *shape, size_t cols) {
-    size_t bytes;
-
-    return __builtin_mul_overflow(cols / TERN_GRID_BLOCK, super_bytes(shape), &bytes) ? 0 : bytes;
 }
 
 /* ---- 32 columns of a row: word i has the codes of columns 4i .. 4i + 3 -------------------------
@@ -116,43 +110,10 @@ static void unpack_row(const grid_shape *shape, tern_format format, const uint8_
     tern_grid_put_d(format, (uint16_t)(super[2 * r] | super[2 * r + 1] << 8), dst);
 }
 
-/* ---- matrices -------------------------------------------------------------------------------- */
-
-static tern_status pack_group(const tern_pack_job *job, const grid_shape *shape, size_t row0,
-                              uint8_t *group, tern_error *err) {
-    const size_t bytes = tern_format_describe(job->format)->block_bytes;
-    const size_t blocks = job->cols / TERN_GRID_BLOCK, n = tern_pack_group_rows(job, row0);
-
-    (void)err; /* every bit pattern is a block */
-    if (n < TERN_ROW_GROUP)
-        memset(group, 0, job->group_bytes);
-    for (size_t b = 0; b < blocks; b++)
-        for (size_t r = 0; r < n; r++)
-            pack_row(shape, job->format, job->file + ((row0 + r) * blocks + b) * bytes, r,
-                     group + b * super_bytes(shape));
-    return TERN_OK;
-}
-
-static void unpack_matrix(const tern_pack_job *job, const grid_shape *shape, const uint8_t *packed,
-                          uint8_t *file) {
-    const size_t bytes = tern_format_describe(job->format)->block_bytes;
-    const size_t blocks = job->cols / TERN_GRID_BLOCK;
-
-    for (size_t row = 0; row < job->rows; row++)
-        for (size_t b = 0; b < blocks; b++)
-            unpack_row(shape, job->format,
-                       packed + row / TERN_ROW_GROUP * job->group_bytes + b * super_bytes(shape),
-                       row % TERN_ROW_GROUP, file + (row * blocks + b) * bytes);
-}
-
-static bool holds(tern_format own, tern_format format) {
-    return format == own;
-}
-
-TERN_FORMAT_PACKER(IQ1_S, iq1_s)
-TERN_FORMAT_PACKER(IQ1_M, iq1_m)
-TERN_FORMAT_PACKER(IQ2_XXS, iq2_xxs)
-TERN_FORMAT_PACKER(IQ2_XS, iq2_xs)
-TERN_FORMAT_PACKER(IQ2_S, iq2_s)
-TERN_FORMAT_PACKER(IQ3_XXS, iq3_xxs)
-TERN_FORMAT_PACKER(IQ3_S, iq3_s)
+TERN_BLOCK_PACKER(IQ1_S, iq1_s)
+TERN_BLOCK_PACKER(IQ1_M, iq1_m)
+TERN_BLOCK_PACKER(IQ2_XXS, iq2_xxs)
+TERN_BLOCK_PACKER(IQ2_XS, iq2_xs)
+TERN_BLOCK_PACKER(IQ2_S, iq2_s)
+TERN_BLOCK_PACKER(IQ3_XXS, iq3_xxs)
+TERN_BLOCK_PACKER(IQ3_S, iq3_s)

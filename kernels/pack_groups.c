@@ -133,7 +133,7 @@ static void unpack_quads(const uint8_t *packed, uint8_t *block) {
     }
 }
 
-/* ---- groups, matrices ---------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* One row's share of a packed block; r is the row in its group. */
 static void pack_row(const group_shape *shape, tern_format format, const uint8_t *src, size_t r,
@@ -160,47 +160,7 @@ static void unpack_row(const group_shape *shape, tern_format format, const uint8
     memcpy(dst + scale_at(format), packed + 2 * r, 2);
 }
 
-static tern_status pack_group(const tern_pack_job *job, const group_shape *shape, size_t row0,
-                              uint8_t *out, tern_error *err) {
-    (void)err; /* every bit pattern is a block */
-    const size_t file_bytes = tern_format_describe(job->format)->block_bytes;
-    const size_t blocks = job->cols / (TERN_BLOCK * shape->blocks);
-    const size_t n = tern_pack_group_rows(job, row0);
-
-    if (n < TERN_ROW_GROUP)
-        memset(out, 0, job->group_bytes);
-    for (size_t b = 0; b < blocks; b++, out += packed_bytes(shape))
-        for (size_t r = 0; r < n; r++)
-            pack_row(shape, job->format, job->file + ((row0 + r) * blocks + b) * file_bytes, r,
-                     out);
-    return TERN_OK;
-}
-
-static void unpack_matrix(const tern_pack_job *job, const group_shape *shape, const uint8_t *packed,
-                          uint8_t *file) {
-    const size_t file_bytes = tern_format_describe(job->format)->block_bytes;
-    const size_t blocks = job->cols / (TERN_BLOCK * shape->blocks);
-
-    for (size_t row = 0; row < job->rows; row++) {
-        const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
-        for (size_t b = 0; b < blocks; b++, file += file_bytes)
-            unpack_row(shape, job->format, group + b * packed_bytes(shape), row % TERN_ROW_GROUP,
-                       file);
-    }
-}
-
-static size_t group_bytes(const group_shape *shape, size_t cols) {
-    const size_t blocks = cols / (TERN_BLOCK * shape->blocks);
-    size_t bytes;
-
-    return __builtin_mul_overflow(blocks, packed_bytes(shape), &bytes) ? 0 : bytes;
-}
-
-static bool holds(tern_format own, tern_format format) {
-    return format == own || (own == TERN_FORMAT_PQ2_0 && format == TERN_FORMAT_PTQ1_0);
-}
-
-TERN_FORMAT_PACKER(Q1_0, q1_0)
-TERN_FORMAT_PACKER(Q2_0, q2_0)
-TERN_FORMAT_PACKER(PQ2_0, pq2_0)
-TERN_FORMAT_PACKER(STQ1_0, stq1_0)
+TERN_BLOCK_PACKER(Q1_0, q1_0)
+TERN_BLOCK_PACKER(Q2_0, q2_0)
+TERN_BLOCK_PACKER(PQ2_0, pq2_0)
+TERN_BLOCK_PACKER(STQ1_0, stq1_0)

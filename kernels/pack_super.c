@@ -23,7 +23,6 @@ typedef uint8_t bytes_of_subs[SUBS]
  * above both.
  */
 typedef struct super_shape {
-    size_t file_bytes;
     size_t fields, fields_at;
     size_t scales; /* bytes of each sub-block that the layout keeps: 1 or 2 */
     void (*read_scales)(const uint8_t *src, bytes_of_subs scales);
@@ -89,36 +88,50 @@ static void write_iq4_xs(bytes_of_subs scales, uint8_t *dst) {
         tern_iq4_xs_put_scale(dst, s, (int8_t)scales[s][0]);
 }
 
-static const super_shape q4_k = {
-    144, 2, 0, 2, read_minima, write_minima, .nibbles = true, .nibbles_at = TERN_Q4_K_NIBBLES};
-static const super_shape q5_k = {176,
-                                 2,
-                                 0,
-                                 2,
-                                 read_minima,
-                                 write_minima,
+static const super_shape q4_k = {.fields = 2,
+                                 .scales = 2,
+                                 .read_scales = read_minima,
+                                 .write_scales = write_minima,
+                                 .nibbles = true,
+                                 .nibbles_at = TERN_Q4_K_NIBBLES};
+static const super_shape q5_k = {.fields = 2,
+                                 .scales = 2,
+                                 .read_scales = read_minima,
+                                 .write_scales = write_minima,
                                  .nibbles = true,
                                  .nibbles_at = TERN_Q5_K_NIBBLES,
                                  .ones = true,
                                  .ones_at = TERN_Q5_K_HIGH};
-static const super_shape q6_k = {210,
-                                 1,
-                                 TERN_Q6_K_D,
-                                 2,
-                                 read_q6_k,
-                                 write_q6_k,
+static const super_shape q6_k = {.fields = 1,
+                                 .fields_at = TERN_Q6_K_D,
+                                 .scales = 2,
+                                 .read_scales = read_q6_k,
+                                 .write_scales = write_q6_k,
                                  .nibbles = true,
                                  .twos = true,
                                  .twos_at = TERN_Q6_K_HIGH};
-static const super_shape q3_k = {110,          1,
-                                 TERN_Q3_K_D,  2,
-                                 read_q3_k,    write_q3_k,
-                                 .twos = true, .twos_at = TERN_Q3_K_TWOS,
-                                 .ones = true, .ones_at = TERN_Q3_K_HIGH};
-static const super_shape q2_k = {84,        2,          TERN_Q2_K_D,  2,
-                                 read_q2_k, write_q2_k, .twos = true, .twos_at = TERN_Q2_K_TWOS};
-static const super_shape iq4_xs = {
-    136, 1, 0, 1, read_iq4_xs, write_iq4_xs, .nibbles = true, .nibbles_at = TERN_IQ4_XS_NIBBLES};
+static const super_shape q3_k = {.fields = 1,
+                                 .fields_at = TERN_Q3_K_D,
+                                 .scales = 2,
+                                 .read_scales = read_q3_k,
+                                 .write_scales = write_q3_k,
+                                 .twos = true,
+                                 .twos_at = TERN_Q3_K_TWOS,
+                                 .ones = true,
+                                 .ones_at = TERN_Q3_K_HIGH};
+static const super_shape q2_k = {.fields = 2,
+                                 .fields_at = TERN_Q2_K_D,
+                                 .scales = 2,
+                                 .read_scales = read_q2_k,
+                                 .write_scales = write_q2_k,
+                                 .twos = true,
+                                 .twos_at = TERN_Q2_K_TWOS};
+static const super_shape iq4_xs = {.fields = 1,
+                                   .scales = 1,
+                                   .read_scales = read_iq4_xs,
+                                   .write_scales = write_iq4_xs,
+                                   .nibbles = true,
+                                   .nibbles_at = TERN_IQ4_XS_NIBBLES};
 
 static size_t scales_bytes(const super_shape *shape) {
     return shape->scales * TERN_ROW_GROUP;
@@ -132,7 +145,7 @@ static size_t sub_bytes(const super_shape *shape) {
     return scales_bytes(shape) + chunks_of(shape) * TERN_CHUNK_BYTES;
 }
 
-static size_t super_bytes(const super_shape *shape) {
+static size_t packed_bytes(const super_shape *shape) {
     return shape->fields * FIELD_BYTES + SUBS * sub_bytes(shape);
 }
 
@@ -217,7 +230,7 @@ static void unpack_ones(const super_shape *shape, const uint8_t *packed, size_t 
         or32(dst + shape->ones_at + 4 * i, (tern_load32(packed) >> i & 0x01010101u) << s);
 }
 
-/* ---- blocks, groups, matrices -------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* The codes of sub-block s of a row. */
 static void pack_codes(const super_shape *shape, const uint8_t *src, size_t s, uint8_t *out) {
@@ -247,7 +260,9 @@ static void unpack_codes(const super_shape *shape, const uint8_t *packed, size_t
 }
 
 /* One row's share of a packed super-block; r is the row in its group. */
-static void pack_block(const super_shape *shape, const uint8_t *src, size_t r, uint8_t *out) {
+static void pack_row(const super_shape *shape, tern_format format, const uint8_t *src, size_t r,
+                     uint8_t *out) {
+    (void)format;
     bytes_of_subs scales;
 
     for (size_t f = 0; f < shape->fields; f++)
@@ -261,10 +276,11 @@ static void pack_block(const super_shape *shape, const uint8_t *src, size_t r, u
     }
 }
 
-static void unpack_block(const super_shape *shape, const uint8_t *packed, size_t r, uint8_t *dst) {
+static void unpack_row(const super_shape *shape, tern_format format, const uint8_t *packed,
+                       size_t r, uint8_t *dst) {
     bytes_of_subs scales;
 
-    memset(dst, 0, shape->file_bytes);
+    memset(dst, 0, tern_format_describe(format)->block_bytes);
     for (size_t f = 0; f < shape->fields; f++)
         memcpy(dst + shape->fields_at + 2 * f, packed + f * FIELD_BYTES + 2 * r, 2);
     packed += shape->fields * FIELD_BYTES;
@@ -276,44 +292,9 @@ static void unpack_block(const super_shape *shape, const uint8_t *packed, size_t
     shape->write_scales(scales, dst);
 }
 
-static tern_status pack_group(const tern_pack_job *job, const super_shape *shape, size_t row0,
-                              uint8_t *out, tern_error *err) {
-    (void)err; /* every bit pattern is a block */
-    const size_t blocks = job->cols / TERN_SUPER;
-    const size_t n = tern_pack_group_rows(job, row0);
-
-    if (n < TERN_ROW_GROUP)
-        memset(out, 0, job->group_bytes);
-    for (size_t b = 0; b < blocks; b++, out += super_bytes(shape))
-        for (size_t r = 0; r < n; r++)
-            pack_block(shape, job->file + ((row0 + r) * blocks + b) * shape->file_bytes, r, out);
-    return TERN_OK;
-}
-
-static void unpack_matrix(const tern_pack_job *job, const super_shape *shape, const uint8_t *packed,
-                          uint8_t *file) {
-    const size_t blocks = job->cols / TERN_SUPER;
-
-    for (size_t row = 0; row < job->rows; row++) {
-        const uint8_t *group = packed + row / TERN_ROW_GROUP * job->group_bytes;
-        for (size_t b = 0; b < blocks; b++, file += shape->file_bytes)
-            unpack_block(shape, group + b * super_bytes(shape), row % TERN_ROW_GROUP, file);
-    }
-}
-
-static size_t group_bytes(const super_shape *shape, size_t cols) {
-    size_t bytes;
-
-    return __builtin_mul_overflow(cols / TERN_SUPER, super_bytes(shape), &bytes) ? 0 : bytes;
-}
-
-static bool holds(tern_format own, tern_format format) {
-    return format == own;
-}
-
-TERN_FORMAT_PACKER(Q2_K, q2_k)
-TERN_FORMAT_PACKER(Q3_K, q3_k)
-TERN_FORMAT_PACKER(Q4_K, q4_k)
-TERN_FORMAT_PACKER(Q5_K, q5_k)
-TERN_FORMAT_PACKER(Q6_K, q6_k)
-TERN_FORMAT_PACKER(IQ4_XS, iq4_xs)
+TERN_BLOCK_PACKER(Q2_K, q2_k)
+TERN_BLOCK_PACKER(Q3_K, q3_k)
+TERN_BLOCK_PACKER(Q4_K, q4_k)
+TERN_BLOCK_PACKER(Q5_K, q5_k)
+TERN_BLOCK_PACKER(Q6_K, q6_k)
+TERN_BLOCK_PACKER(IQ4_XS, iq4_xs)
