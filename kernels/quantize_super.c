@@ -333,50 +333,59 @@ static double search_runs(const float *x, const float *w, span like, int limit, 
     return put_half(largest / -limit, half);
 }
 
-/* The codes of a run, half of sub-block s. */
-static void put_run(const uint8_t codes[RUN], int s, int half, uint8_t *block) {
-    uint8_t *low = block + s / 4 * 64 + s % 2 * 32 + half * RUN;
-    uint8_t *high = block + TERN_Q6_K_HIGH + s / 4 * 32 + half * RUN;
+/* A format of runs with signed scales: its codes, and where its fields are. */
+typedef struct runs_form {
+    span like;
+    int limit; /* scales are -limit .. limit - 1 */
+    size_t bytes, half_at;
+    void (*put)(int scale, const uint8_t codes[RUN], int r, uint8_t *block);
+} runs_form;
 
+static void put_q6_k(int scale, const uint8_t codes[RUN], int r, uint8_t *block) {
+    const int s = r / 2;
+    uint8_t *low = block + s / 4 * 64 + s % 2 * 32 + r % 2 * RUN;
+    uint8_t *high = block + TERN_Q6_K_HIGH + s / 4 * 32 + r % 2 * RUN;
+
+    block[TERN_Q6_K_SCALES + r] = (uint8_t)scale;
     for (int l = 0; l < RUN; l++) {
         low[l] = (uint8_t)(low[l] | (codes[l] & 15) << s / 2 % 2 * 4);
         high[l] = (uint8_t)(high[l] | codes[l] >> 4 << s % 4 * 2);
     }
 }
 
-void tern_encode_q6_k(const float *x, const float *w, uint8_t *block) {
-    const span like = {.n = RUN, .least = -32, .top = 31};
+static void put_q3_k(int scale, const uint8_t codes[RUN], int r, uint8_t *block) {
+    uint8_t *high = block + TERN_Q3_K_HIGH + r % 2 * RUN;
+
+    tern_q3_k_put_scale(block, (size_t)r, scale);
+    put_twos(codes, r, block + TERN_Q3_K_TWOS);
+    for (int l = 0; l < RUN; l++)
+        high[l] = (uint8_t)(high[l] | codes[l] >> 2 << r / 2);
+}
+
+static void encode_runs(const runs_form *form, const float *x, const float *w, uint8_t *block) {
     double steps[RUNS];
     uint8_t codes[RUN];
 
-    memset(block, 0, 210);
-    const double d = search_runs(x, w, like, 128, block + TERN_Q6_K_D, steps);
+    memset(block, 0, form->bytes);
+    const double d = search_runs(x, w, form->like, form->limit, block + form->half_at, steps);
     for (int r = 0; r < RUNS; r++) {
-        const span weighed = span_of(x, w, like, r), alike = span_of(x, NULL, like, r);
-        const int scale = round_run(&weighed, steps[r], d, 128);
-        block[TERN_Q6_K_SCALES + r] = (uint8_t)scale;
+        const span weighed = span_of(x, w, form->like, r), alike = span_of(x, NULL, form->like, r);
+        const int scale = round_run(&weighed, steps[r], d, form->limit);
         encode_run(&alike, d * scale, codes);
-        put_run(codes, r / 2, r % 2, block);
+        form->put(scale, codes, r, block);
     }
 }
 
-void tern_encode_q3_k(const float *x, const float *w, uint8_t *block) {
-    const span like = {.n = RUN, .least = -4, .top = 3};
-    double steps[RUNS];
-    uint8_t codes[RUN];
+void tern_encode_q6_k(const float *x, const float *w, uint8_t *block) {
+    static const runs_form q6_k = {
+        {.n = RUN, .least = -32, .top = 31}, 128, 210, TERN_Q6_K_D, put_q6_k};
+    encode_runs(&q6_k, x, w, block);
+}
 
-    memset(block, 0, 110);
-    const double d = search_runs(x, w, like, 32, block + TERN_Q3_K_D, steps);
-    for (int r = 0; r < RUNS; r++) {
-        const span weighed = span_of(x, w, like, r), alike = span_of(x, NULL, like, r);
-        const int scale = round_run(&weighed, steps[r], d, 32);
-        uint8_t *high = block + TERN_Q3_K_HIGH + r % 2 * RUN;
-        tern_q3_k_put_scale(block, (size_t)r, scale);
-        encode_run(&alike, d * scale, codes);
-        put_twos(codes, r, block + TERN_Q3_K_TWOS);
-        for (int l = 0; l < RUN; l++)
-            high[l] = (uint8_t)(high[l] | codes[l] >> 2 << r / 2);
-    }
+void tern_encode_q3_k(const float *x, const float *w, uint8_t *block) {
+    static const runs_form q3_k = {
+        {.n = RUN, .least = -4, .top = 3}, 32, 110, TERN_Q3_K_D, put_q3_k};
+    encode_runs(&q3_k, x, w, block);
 }
 
 /* ---- IQ4_XS: step * level -------------------------------------------------------------------- */
