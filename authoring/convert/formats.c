@@ -25,12 +25,16 @@ static tern_format find_format(const char *name) {
     return TERN_FORMAT_NONE;
 }
 
-tern_status convert_formats_read(const char *body, const char *embedding, const char *output,
-                                 const char *tl_tiles, convert_formats *out, tern_error *err) {
+tern_status convert_formats_read(const char *body, bool pure, const char *embedding,
+                                 const char *output, const char *tl_tiles, convert_formats *out,
+                                 tern_error *err) {
     *out = (convert_formats){.body = find_format(body),
                              .embedding = find_format(embedding),
                              .output = find_format(output),
-                             .mixture = convert_mixture_find(body)};
+                             .mixture = pure ? NULL : convert_mixture_find(body)};
+    if (pure && out->body == TERN_FORMAT_NONE && convert_mixture_find(body) != NULL)
+        return tern_fail(err, TERN_ERR_ARG, "%s is a mixture of formats: --pure needs one format",
+                         body);
     if (body != NULL && (strcasecmp(body, "tl1") == 0 || strcasecmp(body, "tl2") == 0)) {
         out->tiled = strcasecmp(body, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
         out->body = TERN_FORMAT_I2_S;
@@ -90,6 +94,15 @@ tern_status convert_int4_choose(const convert_formats *asked, const char *name, 
     return TERN_OK;
 }
 
+/* True if the format is too coarse for a matrix of a block without importance: as llama.cpp has it,
+ * all types of grids but the finest are. */
+static bool needs_importance(const convert_formats *asked, const char *name, tern_format target) {
+    const bool too_coarse = tern_grid_of(target) != NULL && target != TERN_FORMAT_IQ3_S;
+    const bool in_mixture =
+        asked->mixture != NULL && convert_mixture_needs_importance(asked->mixture, target);
+    return strncmp(name, "blk.", 4) == 0 && (too_coarse || in_mixture);
+}
+
 /* Reports an entry of the importance file that does not fit the tensor. */
 static tern_status refuse_importance(const char *name, size_t matrices, size_t cols,
                                      const tern_importance_entry *e, tern_error *err) {
@@ -107,9 +120,9 @@ tern_status convert_importance_choose(const convert_formats *asked, const char *
                                       const tern_importance_entry **out, tern_error *err) {
     const bool weighs = target == TERN_FORMAT_INT4 || tern_format_weighs(target);
     *out = NULL;
-    if (asked->importance == NULL && tern_grid_of(target) != NULL)
+    if (asked->importance == NULL && needs_importance(asked, name, target))
         return tern_fail(err, TERN_ERR_ARG,
-                         "tensor %s: %s needs to know which columns matter: --imatrix", name,
+                         "tensor %s: %s needs to know which columns matter: --imatrix FILE", name,
                          tern_format_describe(target)->name);
     if (asked->importance == NULL || !weighs)
         return TERN_OK;

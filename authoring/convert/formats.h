@@ -29,10 +29,11 @@ typedef struct convert_formats {
 
 /*
  * Reads the names of formats; each is NULL where it was not asked for. The body may also be a
- * mixture, "tl1" or "tl2". Sizes of tiles have the form that tern_reading_init takes. TERN_ERR_ARG:
- * they are not sizes of tiles.
+ * mixture, "tl1" or "tl2". Some names are those of a format and of a mixture: `pure` takes the
+ * format. Sizes of tiles have the form that tern_reading_init takes. TERN_ERR_ARG: they are not
+ * sizes of tiles, or `pure` goes with a mixture that is not a format.
  */
-TERN_MUST_CHECK tern_status convert_formats_read(const char *body, const char *embedding,
+TERN_MUST_CHECK tern_status convert_formats_read(const char *body, bool pure, const char *embedding,
                                                  const char *output, const char *tl_tiles,
                                                  convert_formats *out, tern_error *err);
 
@@ -48,8 +49,8 @@ TERN_MUST_CHECK tern_status convert_int4_choose(const convert_formats *asked, co
  * Finds the importance of the columns of a tensor that consists of so many matrices and becomes
  * `target`. NULL: there is no importance file, the target does not use it, or it has no entry for
  * the embedding or the head. TERN_ERR_TENSOR_MISSING: a matrix of a block has no entry;
- * TERN_ERR_TENSOR_SHAPE: its entry has other columns or experts; TERN_ERR_ARG: a type of
- * grids needs importance.
+ * TERN_ERR_TENSOR_SHAPE: its entry has other columns or experts; TERN_ERR_ARG: a matrix of a
+ * block needs importance for that format, or for it in that mixture.
  */
 TERN_MUST_CHECK tern_status convert_importance_choose(const convert_formats *asked,
                                                       const char *name, size_t matrices,
@@ -71,13 +72,12 @@ uint32_t convert_file_type(const convert_formats *asked, tern_format most);
 
 /*
  * The format of a tensor that is `source` now. Vectors become f32. Matrices get the body's format.
- * If its blocks do not fit the columns they get the next larger one: types of grids, q2_k and q3_k
- * become q4_0, iq4_xs iq4_nl, q4_k q5_0, q5_k and q6_k q8_0, formats with blocks of 32 f16; ternary
- * formats have no such substitute. The embedding and the output head have at least 8 bits unless
- * asked for otherwise: with a float body they get its format; with another body they stay as they
- * are if the body is ternary or they are quantized already, and become q8_0 otherwise. Routers of
- * experts stay as they are. TERN_ERR_TENSOR_SHAPE: a ternary format does not fit, `err` says which
- * would.
+ * If its blocks do not fit the columns they get its stand_in of kernels/formats.toml, which is that
+ * of llama.cpp; ternary formats have no such substitute. The embedding and the output head have at
+ * least 8 bits unless asked for otherwise: with a float body they get its format; with another body
+ * they stay as they are if the body is ternary or they are quantized already, and become q8_0
+ * otherwise. Routers of experts stay as they are. TERN_ERR_TENSOR_SHAPE: a ternary format does not
+ * fit, `err` says which would.
  */
 TERN_MUST_CHECK tern_status convert_format_choose(const convert_formats *asked, const char *name,
                                                   tern_format source, size_t rows, size_t cols,

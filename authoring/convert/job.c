@@ -182,7 +182,7 @@ static tern_status make_searches(const convert_job *job, tern_grid_search **sear
                                  tern_error *err) {
     for (size_t i = 0; i < job->n; i++) {
         const tern_format target = job->tensors[i].target;
-        if (tern_grid_of(target) == NULL || job->tensors[i].importance == NULL ||
+        if (job->tensors[i].as_is != NULL || tern_grid_of(target) == NULL ||
             searches[target] != NULL)
             continue;
         searches[target] = malloc(sizeof **searches);

@@ -32,7 +32,8 @@ typedef struct piece {
     size_t first, rows;
     size_t row_bytes; /* 0: the format is made from the whole matrix */
     float scale;      /* I2_S, once its codes are made */
-    float *w;         /* [matrices][cols] weights of the columns; NULL: all weigh the same */
+    float *w; /* [matrices][cols] weights of the columns; NULL: all weigh the same, and the format
+               * has no grid */
     const tern_grid_search *search; /* of the target, if it has a grid */
     float *x;    /* [rows][cols] */
     float *back; /* [workers][cols] a worker's row, decoded again */
@@ -218,14 +219,18 @@ static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_
     return status;
 }
 
-/* Allocates and fills the weights of the columns; true also if there are none. */
+/* Allocates and fills the weights of the columns, which for a grid are 1 where importance is not
+ * known; true also if there are none. */
 static bool weigh_columns(piece *p) {
-    if (p->t->importance == NULL)
+    const tern_importance_entry *e = p->t->importance;
+    if (e == NULL && p->search == NULL)
         return true;
     const size_t n = convert_matrices(p->t), cols = p->t->cols;
     p->w = calloc(n, cols * sizeof *p->w);
-    for (size_t i = 0; p->w != NULL && i < n; i++)
-        tern_importance_weights(p->t->importance, cols, i, p->w + i * cols);
+    for (size_t i = 0; p->w != NULL && e != NULL && i < n; i++)
+        tern_importance_weights(e, cols, i, p->w + i * cols);
+    for (size_t i = 0; p->w != NULL && e == NULL && i < n * cols; i++)
+        p->w[i] = 1.0f;
     return p->w != NULL;
 }
 

@@ -331,7 +331,7 @@ REFUSED_FORMATS = {
     ),
     "header of a plain block": ("header = 64", "header = 32", r"format\.q4_1: layout 'q4_1r16' has other fields"),
     "levels": ("plain = true\n", "plain = true\nlevels = [1]\n", r"format\.q4_0: key 'levels' must be sixteen"),
-    "another format": ('stand_in = "q4_0"', 'stand_in = "q4_2"', r"format\.iq2_s: 'q4_2' of key 'stand_in'"),
+    "another format": ('stand_in = "iq4_nl"', 'stand_in = "q4_2"', r"format\.iq2_s: 'q4_2' of key 'stand_in'"),
     "number of two formats": ("gguf = 3\n", "gguf = 2\n", r"q4_1: gguf 2 is q4_0's"),
     "number of a known type": ("gguf = 4\n", "gguf = 3\n", r"q4_2, retired: gguf 3 is q4_1's"),
     "bytes without a block": ("block = 32\nbytes = 36\n", "bytes = 36\n", r"format\.q8_1: keys 'block' and 'bytes'"),

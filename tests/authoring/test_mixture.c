@@ -27,7 +27,7 @@ static void check_layers(const char *mixture, const convert_shape *shape, const 
     for (int layer = 0; layer < LAYERS; layer++) {
         snprintf(name, sizeof name, "blk.%d.%s.weight", layer, matrix);
         const char *format = made(mixture, shape, name);
-        got[layer] = strcmp(format, most) == 0 ? '.' : format[1];
+        got[layer] = strcmp(format, most) == 0 ? '.' : format[strcspn(format, "12345678")];
     }
     assert_string_equal(got, want);
 }
@@ -63,6 +63,7 @@ static void test_down(void **state) {
     check_layers("q4_k_s", &dense, "ffn_down", "q4_k", "5555............................");
     check_layers("q4_k_m", &dense, "ffn_down_exps", "q4_k", "6666..6..6..6..6..6..6..6..66666");
     check_layers("iq4_xs", &dense, "ffn_down", "iq4_xs", "5555............................");
+    check_layers("iq2_m", &dense, "ffn_down", "iq2_s", "3333............................");
     const convert_shape known = {.layers = LAYERS, .queries = 4, .importance = true};
     check_layers("iq4_xs", &known, "ffn_down", "iq4_xs", ALL("."));
     check_layers("q4_k_s", &known, "ffn_down", "q4_k", "5555............................");
@@ -106,7 +107,8 @@ static void test_names(void **state) {
         const char *name;
         uint32_t file_type;
     } known[] = {{"q2_k", 10},   {"q2_k_s", 21}, {"q3_k_s", 11}, {"q3_k_m", 12}, {"q3_k_l", 13},
-                 {"q4_k_s", 14}, {"q4_k_m", 15}, {"q5_k_s", 16}, {"q5_k_m", 17}, {"iq4_xs", 30}};
+                 {"q4_k_s", 14}, {"q4_k_m", 15}, {"q5_k_s", 16}, {"q5_k_m", 17}, {"iq4_xs", 30},
+                 {"iq2_s", 28},  {"iq2_m", 29},  {"iq3_xs", 22}, {"iq3_m", 27}};
 
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

@@ -150,7 +150,7 @@ class Imatrix(common.FolderTest):
                 self.assertLess(self.error(paths[1], MATRIX), 0.97 * self.error(paths[0], MATRIX))
 
     def test_grids(self):
-        refused = tern("quantize", self.model, self.dir / "none.gguf", "--type", "iq2_s")
+        refused = tern("quantize", self.model, self.dir / "none.gguf", "--type", "iq2_s", "--pure")
         self.assert_one_line_error(refused, contains=["blk.0.attn_q.weight", "iq2_s needs", "--imatrix"])
         self.assertFalse((self.dir / "none.gguf").exists())
         for kind, number, most in GRIDS:
@@ -159,7 +159,7 @@ class Imatrix(common.FolderTest):
 
     def check_grid(self, kind, number, most):
         out = self.dir / f"{kind}.gguf"
-        self.quantize(kind, out, self.matrix)
+        self.quantize(kind, out, self.matrix, "--pure")
         self.assertEqual(gguf_edit.read(out).tensor(MATRIX).kind, number)
         self.assertIn("+-", tern_text("perplexity", "-m", out, "-f", self.text, "--ctx", "64"))
         energy = float((floats(self.model, MATRIX).astype(np.float64) ** 2 * self.squares(MATRIX)).sum())

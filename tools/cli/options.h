@@ -160,6 +160,7 @@ typedef enum option_id {
     OPT_EMBEDDING_TYPE,
     OPT_OUTPUT_TYPE,
     OPT_FORCE,
+    OPT_PURE,
     OPT_FORCE_TERNARY,
     OPT_TERNARIZE,
     OPT_TO,

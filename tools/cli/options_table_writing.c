@@ -145,6 +145,9 @@ static const option_spec table[AT(OPT_THREADS)] = {
                       .any_case = true, .one_call = true, .commands = RECODES, .often = EVERY,
                       .help = "format of the matrices, or a mixture of formats; vectors become f32 "
                               "(convert: without it, unchanged)"},
+    [AT(OPT_PURE)] = {"pure", 0, NULL, NULL, OPTION_SWITCH, GROUP_WRITE, .one_call = true,
+                      .commands = RECODES,
+                      .help = "make all matrices TYPE, where TYPE is also the name of a mixture"},
     [AT(OPT_EMBEDDING_TYPE)] = {"embedding-type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
                                 .choices = TERN_ROW_FORMATS, .any_case = true, .one_call = true,
                                 .commands = RECODES, .often = EVERY,

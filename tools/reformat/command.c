@@ -24,9 +24,9 @@ static tern_status check_int4(const options *o, const char *type, tern_error *er
 
 tern_status convert_read_formats(const options *o, convert_formats *out, tern_error *err) {
     const char *type = options_text(o, OPT_TYPE), *group = options_text(o, OPT_INT4_GROUP);
-    const tern_status status = convert_formats_read(type, options_text(o, OPT_EMBEDDING_TYPE),
-                                                    options_text(o, OPT_OUTPUT_TYPE),
-                                                    options_text(o, OPT_TL_TILES), out, err);
+    const tern_status status = convert_formats_read(
+        type, options_switch(o, OPT_PURE), options_text(o, OPT_EMBEDDING_TYPE),
+        options_text(o, OPT_OUTPUT_TYPE), options_text(o, OPT_TL_TILES), out, err);
     if (status != TERN_OK)
         return status;
     out->int4.group = strcmp(group, "row") == 0 ? SIZE_MAX : strtoul(group, NULL, 10);
