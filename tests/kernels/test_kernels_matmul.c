@@ -56,17 +56,17 @@ static void each_row(const matmul_case *c, const char *kind, check_rng *rng,
     }
 }
 
-typedef void row_visit(const matmul_case *, const tern_kernel_row *, check_rng *);
+typedef void layout_visit(const matmul_case *, check_rng *);
 
-/* Runs a random case in every layout that holds the format, for every kernel of each. */
-static void each_layout(tern_format format, const case_shape *shape, const char *what,
-                        row_visit *visit, check_rng *rng) {
+/* Runs a random case in every layout that holds the format. */
+static void each_layout(tern_format format, const case_shape *shape, layout_visit *visit,
+                        check_rng *rng) {
     for (int l = 0; l < TERN_LAYOUT_COUNT; l++) {
         const tern_layout layout = (tern_layout)l;
         if (!has_rows(format, layout))
             continue;
         matmul_case c = case_new_layout(format, layout, shape, CASE_RANDOM, CHECK_END, rng);
-        each_row(&c, what, rng, visit);
+        visit(&c, rng);
         case_free(&c);
     }
 }
@@ -173,12 +173,16 @@ static void check_rectangles(const matmul_case *c, const tern_kernel_row *kernel
     case_check_tile(c, kernel->fn.matmul, (tern_tile){3, 7, 32, 32}, CHECK_END); /* empty */
 }
 
+static void check_layout_rectangles(const matmul_case *c, check_rng *rng) {
+    each_row(c, "rectangles", rng, check_rectangles);
+}
+
 static void check_partial(void **state) {
     const tern_format format = *(const tern_format *)*state;
     check_rng rng = {77};
 
     const size_t cols = case_possible(format, 100, 160) ? 160 : 256;
-    each_layout(format, &(case_shape){100, cols, 19}, "rectangles", check_rectangles, &rng);
+    each_layout(format, &(case_shape){100, cols, 19}, check_layout_rectangles, &rng);
 }
 
 /* ---- saturation ---------------------------------------------------------------------------- */
@@ -240,22 +244,30 @@ static size_t count_changed(const float *before, const float *after) {
     return changed;
 }
 
+static void check_probe(const matmul_case *c, const tern_kernel_row *kernel, check_rng *rng) {
+    float y[PROBE_OUTPUTS];
+
+    (void)rng;
+    run_probe(c, kernel, y);
+    check_floats("after a changed bit", c->expected.data, y, PROBE_OUTPUTS);
+}
+
 /*
  * Flips one bit of the file at a time (codes, scales, minima, whatever there is) in the first row,
- * the last row and anywhere. The kernel must agree with the reference, and nearly every bit must
- * change some output. So a kernel that skips a nibble, a scale or a tail is noticed.
+ * the last row and anywhere. All kernels of the layout must agree with the reference, which is
+ * computed once for all of them, and nearly every bit must change some output. So a kernel that
+ * skips a nibble, a scale or a tail is noticed.
  */
-static void check_weights_matter(const matmul_case *c, const tern_kernel_row *kernel,
-                                 check_rng *rng) {
+static void check_weights_matter(const matmul_case *c, check_rng *rng) {
     const size_t bytes = tern_format_describe(c->format)->block_bytes * PROBE_ROWS * PROBE_COLS /
                          tern_format_describe(c->format)->block_elements;
-    float before[PROBE_OUTPUTS], after[PROBE_OUTPUTS], expected[PROBE_OUTPUTS];
+    float before[PROBE_OUTPUTS], *expected = c->expected.data;
     uint8_t *file = c->file.data;
     const size_t part =
         table_thinned(300); /* bits at the front, as many at the end, twice as many anywhere */
     size_t tried = 0, seen = 0;
 
-    run_probe(c, kernel, before);
+    run_reference(c, before);
     for (size_t i = 0; i < 4 * part; i++) {
         const size_t at = i < part       ? i % bytes
                           : i < 2 * part ? bytes - 1 - (i - part) % bytes
@@ -265,8 +277,7 @@ static void check_weights_matter(const matmul_case *c, const tern_kernel_row *ke
         file[at] ^= bit;
         if (case_repack(c, NULL)) {
             run_reference(c, expected);
-            run_probe(c, kernel, after);
-            check_floats("after a changed bit", expected, after, PROBE_OUTPUTS);
+            each_row(c, "weights", rng, check_probe);
             seen += count_changed(before, expected) != 0;
             tried++;
         }
@@ -342,6 +353,12 @@ static void check_activations(const matmul_case *c, const tern_kernel_row *kerne
     check_activations_matter(&changed, kernel, rng);
 }
 
+static void check_everything_matters(const matmul_case *c, check_rng *rng) {
+    check_weights_matter(c, rng);
+    each_row(c, "scales", rng, check_scales_matter);
+    each_row(c, "activations", rng, check_activations);
+}
+
 static void check_sensitivity(void **state) {
     const tern_format format = *(const tern_format *)*state;
     const case_shape shape = {PROBE_ROWS, PROBE_COLS, PROBE_TOKENS};
@@ -349,9 +366,7 @@ static void check_sensitivity(void **state) {
 
     if (!case_possible(format, PROBE_ROWS, PROBE_COLS))
         check_fail("the probe's shape does not suit the format");
-    each_layout(format, &shape, "weights", check_weights_matter, &rng);
-    each_layout(format, &shape, "scales", check_scales_matter, &rng);
-    each_layout(format, &shape, "activations", check_activations, &rng);
+    each_layout(format, &shape, check_everything_matters, &rng);
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
