@@ -30,7 +30,9 @@ def clean_environment(**extra):
     """Returns the environment without tern's tuner, so that the kernels that run do not depend on timings. The
     variables that ctest gives to a test (tests/CMakeLists.txt) belong to the test, not to the program."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TERN_") or k == "TERN_PROCESSOR"}
-    return kept | {"TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | extra
+    fence = os.environ.get("TERN_TEST_FENCE")  # tests/fence
+    fenced = {"LD_PRELOAD": fence} if fence else {}
+    return kept | {"TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | fenced | extra
 
 
 def command(*args):

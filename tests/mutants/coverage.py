@@ -46,7 +46,8 @@ class Coverage:
 
     def make(self, leave_out=(), costs=None, progress=print):
         """Runs every test that is not kept yet."""
-        self.raw.mkdir(parents=True, exist_ok=True)
+        for folder in (self.raw, self.folder):
+            folder.mkdir(parents=True, exist_ok=True)
         self.work.open()
         output = self.work.ninja(["all"])
         if output is not None:
