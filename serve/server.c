@@ -341,10 +341,6 @@ unsigned server_active(const server *s) {
     return http_active(s->http);
 }
 
-void server_cancel(server *s) {
-    worker_cancel(s->worker);
-}
-
 /* Waits until replies have been sent, for SEND_SECONDS at most. */
 static void wait_sent(const server *s) {
     const double until = tern_clock_seconds() + SEND_SECONDS;

@@ -68,9 +68,6 @@ void server_drain(server *s);
 /* Number of requests that are not over. */
 unsigned server_active(const server *s);
 
-/* Ends answers that are not complete, and tells their clients. */
-void server_cancel(server *s);
-
 /* Cancels all answers, waits a few seconds until all replies are sent, then stops. Sets *s to NULL;
  * NULL is fine. */
 void server_close(server **s);

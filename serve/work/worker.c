@@ -276,20 +276,6 @@ void worker_submit(worker *w, job *j) {
     }
 }
 
-void worker_cancel(worker *w) {
-    (void)pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < w->n_jobs; i++)
-        cancel(w, w->jobs[i]);
-    (void)pthread_mutex_unlock(&w->lock);
-}
-
-unsigned worker_jobs(worker *w) {
-    (void)pthread_mutex_lock(&w->lock);
-    const unsigned n = (unsigned)w->n_jobs;
-    (void)pthread_mutex_unlock(&w->lock);
-    return n;
-}
-
 static void write_slot(const job *j, size_t i, size_t slot, text *out) {
     const choice *c = &j->choices[i];
     const size_t n = i / j->ask.n, most = job_request(j, n).max_tokens;

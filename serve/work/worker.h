@@ -23,11 +23,6 @@ TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, const tern_model *m
  * is told. */
 void worker_submit(worker *w, job *j);
 
-/* Ends all jobs; their clients are told. */
-void worker_cancel(worker *w);
-
-unsigned worker_jobs(worker *w); /* number of jobs that have not ended */
-
 /* Appends the answers in work, at most `most`, as elements of a JSON array: slots in llama.cpp's
  * dialect, without texts. Returns their number. */
 size_t worker_write_slots(worker *w, size_t most, text *out);

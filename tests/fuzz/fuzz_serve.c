@@ -220,10 +220,6 @@ void worker_submit(worker *w, job *j) {
     tern_engine_forget(w->engine);
 }
 
-unsigned worker_jobs(worker *w) {
-    (void)w;
-    return 0;
-}
 size_t worker_write_slots(worker *w, size_t most, text *out) {
     (void)w;
     (void)most;

@@ -96,11 +96,6 @@ const char *tern_block_hf_name(const tern_arch *arch, const tern_block_tensor *t
 
 size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side);
 
-/* How many matrices the tensor holds. */
-static inline uint32_t tern_block_count(const tern_block_sizes *sizes, const tern_block_tensor *t) {
-    return t->routed ? sizes->n_expert : 1;
-}
-
 /* The member of a layer for a matrix of the table, and for a norm or bias. */
 tern_linear *tern_layer_matrix(tern_layer *layer, const tern_block_tensor *t);
 const float **tern_layer_vector(tern_layer *layer, const tern_block_tensor *t);
