@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the keys tokenizer.* of a GGUF file, from tokenizer.json and the files beside it. */
+/* Writes the keys tokenizer.* of a GGUF file, from tokenizer.json or older files, and those beside it. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "authoring/convert/hf_metadata.h"
+#include "authoring/convert/hf_older.h"
 #include "authoring/convert/hf_tokenizer_models.h"
-#include "authoring/convert/hf_tokenizer_whole.h"
 #include "runtime/text/tokenizer/index.h"
 
 enum { PATH_BYTES = 4096, FILLER_BYTES = 24 /* "[PAD16777215]" */, TEMPLATE_NAME_BYTES = 64 };
@@ -275,9 +275,10 @@ static tern_status see_repeated(const arrays *a, size_t n, hf_said *said, tern_e
     return TERN_OK;
 }
 
-/* Puts everything; *said is less than it was if merges repeat. */
+/* Puts everything; *said is less than it was if merges repeat. made: the text of a tokenizer.json
+ * that is not the vocabulary's file, or NULL. */
 static tern_status put_all(tern_gguf_writer *w, const tern_vocabulary *v, size_t n_vocab,
-                           hf_said *said, tern_error *err) {
+                           const char *made, hf_said *said, tern_error *err) {
     arrays a = {.n = 0};
     tern_status status = check(v, n_vocab, err);
     if (status == TERN_OK)
@@ -287,54 +288,47 @@ static tern_status put_all(tern_gguf_writer *w, const tern_vocabulary *v, size_t
         put_templates(w, v);
         status = see_repeated(&a, v->n_merges, said, err);
     }
-    if (status == TERN_OK && *said != HF_SAID_WHOLE)
+    if (status == TERN_OK && *said != HF_SAID_WHOLE && made != NULL)
+        tern_gguf_put_string(w, TERN_VOCABULARY_WHOLE_KEY, made);
+    else if (status == TERN_OK && *said != HF_SAID_WHOLE)
         status = hf_tokenizer_put_whole(w, v->file, err);
     arrays_free(&a);
     return status;
 }
 
-/* Older files of a tokenizer without a tokenizer.json. */
-static tern_status refuse_older(const char *folder, const char *name, tern_error *err) {
-    char path[PATH_BYTES];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ||
-        access(path, F_OK) != 0)
-        return TERN_OK;
-    return tern_fail(
-        err, TERN_ERR_TOKENIZER_MODEL,
-        "%s: is not read, and there is no tokenizer.json beside it, which "
-        "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers "
-        "makes of it",
-        path);
-}
+/* The tokenizer of a folder. */
+typedef struct opened {
+    tern_vocabulary *vocabulary; /* NULL: the folder has none */
+    char *made;                  /* a tokenizer.json that was made of older files, or NULL */
+    hf_said said;
+} opened;
 
-static tern_status put_none(const char *folder, const char **remark, tern_error *err) {
-    static const char *const older[] = {"tokenizer.model", "vocab.json", "vocab.txt",
-                                        "spiece.model", "sentencepiece.bpe.model"};
-    tern_status status = TERN_OK;
-    for (size_t i = 0; status == TERN_OK && i < sizeof older / sizeof *older; i++)
-        status = refuse_older(folder, older[i], err);
-    *remark = "there is no tokenizer.json: the model takes only token ids";
+static tern_status open_tokenizer(const char *path, opened *out, tern_error *err) {
+    hf_older older;
+    if (access(path, F_OK) == 0) {
+        const tern_status status = tern_vocabulary_open(path, &out->vocabulary, err);
+        return status == TERN_OK ? hf_tokenizer_said(out->vocabulary, &out->said, err) : status;
+    }
+    const tern_status status = hf_older_open(path, &older, err);
+    *out = (opened){older.vocabulary, older.json, older.said};
     return status;
 }
 
 tern_status hf_tokenizer_put(tern_gguf_writer *w, const char *folder, size_t n_vocab,
                              const char **remark, tern_error *err) {
     char path[PATH_BYTES];
-    tern_vocabulary *v = NULL;
+    opened o = {.vocabulary = NULL};
     *remark = NULL;
     if (snprintf(path, sizeof path, "%s/tokenizer.json", folder) >= (int)sizeof path)
         return tern_fail(err, TERN_ERR_IO, "%.64s...: the path is too long", folder);
-    if (access(path, F_OK) != 0)
-        return put_none(folder, remark, err);
-    tern_status status = tern_vocabulary_open(path, &v, err);
-    if (status != TERN_OK)
-        return status;
-    hf_said said;
-    status = hf_tokenizer_said(v, &said, err);
-    if (status == TERN_OK)
-        status = put_all(w, v, n_vocab, &said, err);
-    if (status == TERN_OK)
-        *remark = remark_of(v, said, n_vocab);
-    tern_vocabulary_free(&v);
+    tern_status status = open_tokenizer(path, &o, err);
+    if (status == TERN_OK && o.vocabulary == NULL)
+        *remark = "there is no tokenizer.json: the model takes only token ids";
+    else if (status == TERN_OK)
+        status = put_all(w, o.vocabulary, n_vocab, o.made, &o.said, err);
+    if (status == TERN_OK && o.vocabulary != NULL)
+        *remark = remark_of(o.vocabulary, o.said, n_vocab);
+    tern_vocabulary_free(&o.vocabulary);
+    free(o.made);
     return status;
 }

@@ -32,11 +32,7 @@ static bool overlap(tern_span first, tern_span second) {
     return false;
 }
 
-/*
- * True if added tokens are cut out of each text in the same way whether the longest or the
- * left-most is looked for first, and without the white space or the words beside them.
- */
-static bool has_plain_added(const tern_vocabulary *v) {
+bool hf_has_plain_added(const tern_vocabulary *v) {
     if (v->n_added > MOST_ADDED)
         return false; /* it would take too long to know */
     for (size_t i = 0; i < v->n_added; i++) {
@@ -79,7 +75,7 @@ static bool normalizes(const tern_vocabulary *v) {
 static tern_status bytes_said(const tern_vocabulary *v, hf_said *said, tern_error *err) {
     *said = v->pre[0] == '\0' ? HF_SAID_TOKENS : HF_SAID_NEARLY;
     if (v->pre[0] == '\0' || normalizes(v) || !v->decodes_bytes || v->decodes_spaces ||
-        v->drops_space || !has_plain_added(v))
+        v->drops_space || !hf_has_plain_added(v))
         return TERN_OK;
     bool all = false;
     const tern_status status = has_all_bytes(v, &all, err);
@@ -95,7 +91,7 @@ static hf_said words_said(const tern_vocabulary *v) {
     bool before = true; /* all are cut out before the normalizers */
     for (size_t i = 0; i < v->n_added; i++)
         before = before && !v->added[i].normalized;
-    return before && has_plain_added(v) ? HF_SAID_WHOLE : HF_SAID_NEARLY;
+    return before && hf_has_plain_added(v) ? HF_SAID_WHOLE : HF_SAID_NEARLY;
 }
 
 tern_status hf_tokenizer_said(const tern_vocabulary *v, hf_said *said, tern_error *err) {

@@ -23,6 +23,12 @@ typedef enum hf_said {
 TERN_MUST_CHECK tern_status hf_tokenizer_said(const tern_vocabulary *v, hf_said *said,
                                               tern_error *err);
 
+/*
+ * True if added tokens are cut out of each text in the same way whether the longest or the
+ * left-most is looked for first, and without the white space or the words beside them.
+ */
+bool hf_has_plain_added(const tern_vocabulary *v);
+
 /* Puts the text of the tokenizer.json at `path`, without the white space between values. */
 TERN_MUST_CHECK tern_status hf_tokenizer_put_whole(tern_gguf_writer *w, const char *path,
                                                    tern_error *err);

@@ -234,16 +234,6 @@ class ConvertFolders(ConvertTest):
         renamed = json.loads(json.dumps(held).replace('"b": 261', '"c": 261').replace('["a", "b"]', '["a", "c"]').replace('"ab"', '"ac"').replace(f'{MARK}ab', f'{MARK}ac'))
         self.assert_one_line_error(seen(renamed), contains=["token 261 is 'c'", "list of tokens"])
 
-    def test_older_files(self):
-        """A message about a tokenizer that cannot be read says how to make it readable; without a tokenizer, only ids
-        are taken."""
-        for name in ("tokenizer.model", "vocab.json", "vocab.txt"):
-            folder = Folder(self.dir / "older").write()
-            (folder / name).write_text("x")
-            result = tern("convert", folder, self.dir / "older.gguf")
-            self.assert_one_line_error(result, contains=[name, "tokenizer.json", "save_pretrained"])
-            self.assertFalse((self.dir / "older.gguf").exists())
-
     def test_all_ends(self):
         document = hf_folder.byte_tokenizer([["a", "b"]], {f"<{i}>": True for i in range(8)})
         ends = [258, 259, 260, 261, 263]

@@ -124,13 +124,20 @@ static void emit_symbol(tern_encoder *e, tern_span piece, const tern_symbol *s) 
     }
 }
 
+/* The token that is the whole piece; -1: none. A control or unknown token is not one: it would have
+ * been cut out of the text before if it were to be seen. */
+static int32_t find_whole(const tern_tokenizer *t, tern_span piece) {
+    const int32_t id = t->ignore_merges ? tern_token_find_own(t, piece) : TERN_TOKEN_NONE;
+    const bool hidden =
+        id >= 0 && (t->types[id] == TERN_TOKEN_CONTROL || t->types[id] == TERN_TOKEN_UNKNOWN);
+    return hidden ? TERN_TOKEN_NONE : id;
+}
+
 tern_status tern_bpe_encode(tern_encoder *e, tern_span piece) {
-    if (e->t->ignore_merges) {
-        const int32_t id = tern_token_find_own(e->t, piece);
-        if (id >= 0) {
-            tern_encoder_emit(e, id);
-            return TERN_OK;
-        }
+    const int32_t whole = find_whole(e->t, piece);
+    if (whole >= 0) {
+        tern_encoder_emit(e, whole);
+        return TERN_OK;
     }
     if (!tern_merger_begin(&e->merger, piece.size))
         return TERN_ERR_NOMEM;

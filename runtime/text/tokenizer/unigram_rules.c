@@ -20,6 +20,12 @@ static bool is_fewer(const tern_step *s) {
            (is_text(s->content, " ") || is_mark(s->content));
 }
 
+/* True for a step that drops the spaces at both ends. */
+static bool is_trim(const tern_step *s) {
+    return s->kind == TERN_STEP_REPLACE && !s->literal && is_text(s->pattern, "\\A +| +\\z") &&
+           s->content.size == 0;
+}
+
 static bool is_split_at_spaces(const tern_step *s) {
     return s->kind == TERN_STEP_SPLIT && !s->literal && !s->invert && is_text(s->pattern, "\\s") &&
            s->behavior == TERN_SPLIT_REMOVED;
@@ -28,13 +34,17 @@ static bool is_split_at_spaces(const tern_step *s) {
 /* True for the last steps: spaces become the mark; perhaps one is put in front; perhaps each begins
  * a piece. */
 static bool is_metaspace(const tern_step *s, size_t n, bool *prefix) {
+    const bool before =
+        n > 0 && s->kind == TERN_STEP_PREPEND && is_mark(s->content) && s->where == TERN_PREPEND_ALWAYS;
+    s += before, n -= before;
     if (n == 0 || s->kind != TERN_STEP_REPLACE || !s->literal || !is_text(s->pattern, " ") ||
         !is_mark(s->content))
         return false;
     s++, n--;
-    *prefix = n > 0 && s->kind == TERN_STEP_PREPEND && is_mark(s->content) &&
-              s->where == TERN_PREPEND_UNLESS_THERE;
-    s += *prefix, n -= *prefix;
+    const bool after = n > 0 && s->kind == TERN_STEP_PREPEND && is_mark(s->content) &&
+                       s->where == TERN_PREPEND_UNLESS_THERE;
+    s += after, n -= after;
+    *prefix = before || after;
     return n == 0 || (n == 1 && s->kind == TERN_STEP_SPLIT && s->literal && is_mark(s->pattern) &&
                       s->behavior == TERN_SPLIT_WITH_NEXT);
 }
@@ -67,6 +77,8 @@ bool tern_unigram_recognise(const tern_vocabulary *v, tern_unigram_rules *out) {
             out->charsmap = s->content;
         else if (is_fewer(s))
             out->fewer_spaces = true;
+        else if (is_trim(s))
+            continue;
         else if (is_split_at_spaces(s))
             splits = true;
         else if (s->kind != TERN_STEP_ADDED && (s->kind != TERN_STEP_STRIP || s->left))

@@ -207,7 +207,11 @@ typedef struct tern_vocabulary {
 TERN_MUST_CHECK tern_status tern_vocabulary_open(const char *path, tern_vocabulary **out,
                                                  tern_error *err);
 
-/* Does the same for bytes[size] from malloc, which it takes over. It reads no files beside them. */
+/* Does the same for bytes[size] from malloc, which it takes over, in place of what is at `path`. */
+TERN_MUST_CHECK tern_status tern_vocabulary_open_as(char *bytes, size_t size, const char *path,
+                                                    tern_vocabulary **out, tern_error *err);
+
+/* Does the same for such bytes without a path. It reads no files beside them. */
 TERN_MUST_CHECK tern_status tern_vocabulary_parse(char *bytes, size_t size, const char *name,
                                                   tern_vocabulary **out, tern_error *err);
 

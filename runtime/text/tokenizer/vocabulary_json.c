@@ -357,18 +357,10 @@ static tern_status finish(tern_vocabulary *v, tern_status status, tern_vocabular
     return TERN_OK;
 }
 
-tern_status tern_vocabulary_parse(char *bytes, size_t size, const char *name, tern_vocabulary **out,
-                                  tern_error *err) {
-    tern_vocabulary *v = NULL;
-    tern_status status = new_vocabulary(name, &v, err);
-    if (status != TERN_OK) {
-        free(bytes);
-        return status;
-    }
-    status = tern_json_parse(bytes, size, name, &v->json, err);
-    if (status == TERN_OK)
-        status = read_root(v, err);
-    return finish(v, status, out);
+/* Reads v->json, and the files beside `path`, as those of a tokenizer. */
+static tern_status read_at(tern_vocabulary *v, const char *path, tern_error *err) {
+    const tern_status status = read_root(v, err);
+    return status == TERN_OK ? tern_json_read_beside(v, path, err) : status;
 }
 
 tern_status tern_vocabulary_open(const char *path, tern_vocabulary **out, tern_error *err) {
@@ -377,9 +369,30 @@ tern_status tern_vocabulary_open(const char *path, tern_vocabulary **out, tern_e
     if (status != TERN_OK)
         return status;
     status = tern_json_read(path, MAX_FILE_BYTES, &v->json, err);
+    return finish(v, status == TERN_OK ? read_at(v, path, err) : status, out);
+}
+
+/* Parses bytes that it takes over; with `beside` it reads the files beside `name`, too. */
+static tern_status parse(char *bytes, size_t size, const char *name, bool beside,
+                         tern_vocabulary **out, tern_error *err) {
+    tern_vocabulary *v = NULL;
+    tern_status status = new_vocabulary(name, &v, err);
+    if (status != TERN_OK) {
+        free(bytes);
+        return status;
+    }
+    status = tern_json_parse(bytes, size, name, &v->json, err);
     if (status == TERN_OK)
-        status = read_root(v, err);
-    if (status == TERN_OK)
-        status = tern_json_read_beside(v, path, err);
+        status = beside ? read_at(v, name, err) : read_root(v, err);
     return finish(v, status, out);
+}
+
+tern_status tern_vocabulary_open_as(char *bytes, size_t size, const char *path,
+                                    tern_vocabulary **out, tern_error *err) {
+    return parse(bytes, size, path, true, out, err);
+}
+
+tern_status tern_vocabulary_parse(char *bytes, size_t size, const char *name, tern_vocabulary **out,
+                                  tern_error *err) {
+    return parse(bytes, size, name, false, out, err);
 }
