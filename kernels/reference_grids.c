@@ -38,6 +38,18 @@ float tern_ref_grid_value(tern_format format, const void *file, size_t index) {
            scale_of(format, block);
 }
 
+/* The levels of 32 columns from k on. */
+static void levels_from(tern_format format, const uint8_t *block, size_t k,
+                        int levels[TERN_BLOCK]) {
+    const tern_grid *grid = tern_grid_of(format);
+    uint8_t codes[TERN_BLOCK];
+
+    for (size_t j = 0; j < TERN_BLOCK; j += grid->run)
+        tern_grid_codes(grid, block, (k + j) / grid->run, codes + j);
+    for (size_t j = 0; j < TERN_BLOCK; j++)
+        levels[j] = tern_format_facts_of(format)->levels[codes[j]];
+}
+
 /* 32 columns whose halves differ in their factors have these in the sum; else they scale it. */
 float tern_ref_grid_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t) {
     const bool by_halves = tern_grid_of(w->format)->scale_span == 16;
@@ -48,9 +60,12 @@ float tern_ref_grid_dot(const tern_ref_matrix *w, size_t row, const tern_activat
         const uint8_t *block = block_at(w->format, w->file, row * w->cols + first);
         const size_t at = first % TERN_GRID_BLOCK;
         float scale = scale_of(w->format, block);
+        int levels[TERN_BLOCK];
         int64_t dot = 0;
+
+        levels_from(w->format, block, at, levels);
         for (size_t j = 0; j < TERN_BLOCK; j++)
-            dot += (int64_t)level_of(w->format, block, at + j) * q[first + j] *
+            dot += (int64_t)levels[j] * q[first + j] *
                    (by_halves ? factor_of(w->format, block, at + j) : 1);
         if (!by_halves)
             scale *= (float)factor_of(w->format, block, at);

@@ -54,10 +54,15 @@ static void test_f32_cache(void **state) {
     check_preset("llama-tiny-q4_1", TERN_FORMAT_F32);
 }
 
+/* Each architecture; formats of weights, which do not change what is stored, have a preset each. */
 static void test_q8_0_cache(void **state) {
+    static const char formats[] = "llama-tiny-";
+
     (void)state;
     for (size_t i = 0; tiny_presets()[i] != NULL; i++)
-        check_preset(tiny_presets()[i], TERN_FORMAT_Q8_0);
+        if (strncmp(tiny_presets()[i], formats, strlen(formats)) != 0)
+            check_preset(tiny_presets()[i], TERN_FORMAT_Q8_0);
+    check_preset("llama-tiny-q4_1", TERN_FORMAT_Q8_0);
 }
 
 /* ---- experts --------------------------------------------------------------------------------- */
