@@ -174,7 +174,7 @@ def outputs(found: Formats, on_devices: set[str], wrapped) -> dict[str, str]:
         for f in found.formats.values()
         if f.quantize
     ]
-    foreign = [f'{{{x.gguf}, {x.block}, {x.bytes}, "{x.name}"}},' for x in found.foreign]
+    foreign = [f'{{{x.gguf}, {x.block}, {x.bytes}, {x.row}, "{x.name}"}},' for x in found.foreign]
     return {
         "include/tern/formats.h": public_header(found, on_devices),
         "formats.inc": listed(formats),

@@ -92,6 +92,7 @@ class Foreign:
     gguf: int
     block: int = 0
     bytes: int = 0
+    row: int = 0
 
 
 @dataclass
@@ -203,11 +204,11 @@ def check_levels(where: str, fmt: Format, layout: Layout) -> None:
 
 def load_foreign(name: str, entry: dict) -> Foreign:
     where = f"format.{name}"
-    kinds = {"gguf": int, "block": int, "bytes": int, "called": str}
+    kinds = {"gguf": int, "block": int, "bytes": int, "row": int, "called": str}
     check_entry(where, name, entry, kinds, {"gguf"})
     if ("block" in entry) != ("bytes" in entry):
         raise SpecError(f"{where}: keys 'block' and 'bytes' belong together")
-    return Foreign(entry.get("called", name), entry["gguf"], entry.get("block", 0), entry.get("bytes", 0))
+    return Foreign(entry.get("called", name), entry["gguf"], entry.get("block", 0), entry.get("bytes", 0), entry.get("row", 0))
 
 
 def check_references(found: Formats) -> None:

@@ -15,7 +15,7 @@ static bool is_mapped(const tern_import *how) {
 }
 
 bool tern_import_is_plain(const tern_import *how) {
-    return how->kind == 0 && how->order == TERN_I2S_UNITS_128 && !is_mapped(how);
+    return how->kind == 0 && how->bn == 0 && how->order == TERN_I2S_UNITS_128 && !is_mapped(how);
 }
 
 static tern_status check_i2s(const tern_import *how, size_t rows, size_t cols, tern_error *err) {
@@ -31,6 +31,8 @@ static tern_status check_i2s(const tern_import *how, size_t rows, size_t cols, t
 
 tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
                               tern_error *err) {
+    if (how->bn != 0)
+        return tern_bn_check(how->bn, rows, cols, err);
     return how->kind == 0 ? check_i2s(how, rows, cols, err)
                           : tern_tl_check(how, file, rows, cols, err);
 }
@@ -43,11 +45,26 @@ size_t tern_import_scale_at(const tern_import *how, size_t rows, size_t cols) {
     return (size_t)at;
 }
 
+tern_status tern_import_scales(const tern_import *how, const uint8_t *file, size_t rows,
+                               size_t cols, float *scales, tern_error *err) {
+    if (how->bn != 0)
+        return tern_bn_scales(how->bn, file, rows, cols, scales, err);
+    const tern_status status =
+        tern_ternary_tensor_scale(file, tern_import_scale_at(how, rows, cols), scales, err);
+    for (size_t r = 1; status == TERN_OK && r < rows; r++)
+        scales[r] = scales[0];
+    return status;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 /* Codes of a row; TERN_NO_WEIGHT where there is none. */
 static void read_row(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
                      size_t row, uint8_t *codes) {
+    if (how->bn != 0) {
+        tern_bn_read_row(how->bn, file, cols, row, codes);
+        return;
+    }
     if (how->kind != 0) {
         tern_tl_read_row(how, file, rows, cols, row, codes);
         return;
@@ -122,15 +139,26 @@ tern_status tern_import_pack(const tern_import *how, const uint8_t *file, size_t
 
 /* ---- whole tensors --------------------------------------------------------------------------- */
 
+static tern_status first_scale(const tern_import *how, const uint8_t *file, size_t rows,
+                               size_t cols, float *scale, tern_error *err) {
+    float *scales = malloc(rows * sizeof *scales);
+    if (scales == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu scales", rows);
+    const tern_status status = tern_import_scales(how, file, rows, cols, scales, err);
+    if (status == TERN_OK)
+        *scale = scales[0];
+    free(scales);
+    return status;
+}
+
 tern_status tern_import_tensor(const tern_import *how, const uint8_t *file, size_t rows,
                                size_t cols, uint8_t *i2s, tern_error *err) {
     const size_t whole = rows / TERN_STRIP_ROWS * TERN_STRIP_ROWS, codes = rows * cols / 4;
-    float scale;
+    float scale = 0.0f;
     tern_status status = tern_import_check(how, file, rows, cols, err);
 
     if (status == TERN_OK)
-        status =
-            tern_ternary_tensor_scale(file, tern_import_scale_at(how, rows, cols), &scale, err);
+        status = first_scale(how, file, rows, cols, &scale, err);
     if (status == TERN_OK && whole > 0)
         status = tern_import_rows(how, file, rows, cols, 0, whole, i2s, err);
     if (status == TERN_OK && whole < rows) { /* its padding must not go after the tensor */

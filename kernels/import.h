@@ -12,9 +12,17 @@
 
 enum { TERN_NO_WEIGHT = 3 /* in a map: no weight has this code */ };
 
+/* Rows of ternary codes, each after its own scale, as ik_llama.cpp stores them. */
+typedef enum tern_bn_kind {
+    TERN_IQ1_BN = 1, /* five codes in a byte, an f16 scale */
+    TERN_IQ2_BN,     /* four codes in a byte, a float */
+    TERN_IQ2_BN_R4   /* the same, four rows woven into each other */
+} tern_bn_kind;
+
 /* How a tensor is to be read. */
 typedef struct tern_import {
-    tern_tl_kind kind;    /* 0: I2_S */
+    tern_tl_kind kind;    /* 0: I2_S, or rows with scales */
+    tern_bn_kind bn;      /* 0: no rows with scales */
     tern_tl_tiles tiles;  /* of TL1 and TL2 */
     tern_i2s_order order; /* of I2_S */
     uint8_t map[4];       /* of I2_S: weight + 1 of each code of the file, or TERN_NO_WEIGHT */
@@ -33,7 +41,14 @@ bool tern_import_is_plain(const tern_import *how);
 tern_status tern_import_check(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
                               tern_error *err);
 
-/* The byte of a checked tensor where its scale, a float, lies. */
+/*
+ * The scales of the rows of a checked tensor, which most kinds have only one of. A row of zeros
+ * gets that of the first row that has one. TERN_ERR_TENSOR_DATA: one is negative or not finite.
+ */
+tern_status tern_import_scales(const tern_import *how, const uint8_t *file, size_t rows,
+                               size_t cols, float *scales, tern_error *err);
+
+/* The byte of a checked tensor with one scale where that, a float, lies. */
 size_t tern_import_scale_at(const tern_import *how, size_t rows, size_t cols);
 
 /*
@@ -50,7 +65,8 @@ tern_status tern_import_pack(const tern_import *how, const uint8_t *file, size_t
                              tern_layout layout, size_t r0, size_t r1, uint8_t *out,
                              tern_error *err);
 
-/* A whole tensor to one of TERN_FORMAT_I2_S, scale and zeros after it included. */
+/* A whole tensor to one of TERN_FORMAT_I2_S, scale and zeros after it included. Where the scales of
+ * rows differ, it is that of the first row. */
 tern_status tern_import_tensor(const tern_import *how, const uint8_t *file, size_t rows,
                                size_t cols, uint8_t *i2s, tern_error *err);
 
@@ -64,6 +80,13 @@ void tern_i2s_read_row(tern_i2s_order order, const uint8_t *file, size_t cols, s
  * nothing (import_lookup.c). */
 void tern_tl_read_row(const tern_import *how, const uint8_t *file, size_t rows, size_t cols,
                       size_t row, uint8_t *codes);
+
+/* import_bn.c: as above, of rows with scales. A row of scale 0 has weights 0. */
+tern_status tern_bn_check(tern_bn_kind kind, size_t rows, size_t cols, tern_error *err);
+void tern_bn_read_row(tern_bn_kind kind, const uint8_t *file, size_t cols, size_t row,
+                      uint8_t *codes);
+tern_status tern_bn_scales(tern_bn_kind kind, const uint8_t *file, size_t rows, size_t cols,
+                           float *scales, tern_error *err);
 
 /*
  * The place of the scale. It depends only on rows and columns, so it also gives the size of

@@ -16,6 +16,7 @@ struct convert_gguf_tensor {
     uint8_t *imported;    /* ternary weights converted to I2_S as in published files; owned */
     tern_format format;
     float scale;
+    float *scales; /* [rows] of ternary rows whose scales differ, in place of `scale`; owned */
 };
 
 static void source_row(const void *context, size_t row, float *out) {
@@ -31,13 +32,32 @@ static void source_row(const void *context, size_t row, float *out) {
         convert_int4_decode(form, s->bytes + row * tern_int4_row_bytes(form, cols), cols, out);
         return;
     }
-    tern_dequantize_row(s->format, s->bytes, cols, row, s->scale, out);
+    const float scale = s->scales != NULL ? s->scales[row] : s->scale;
+    tern_dequantize_row(s->format, s->bytes, cols, row, scale, out);
 }
 
 static void drop_source(const convert_tensor *t, void *user) {
     const convert_gguf *g = user;
     const convert_gguf_tensor *s = t->context;
     tern_gguf_drop_pages(g->file, s->tensor);
+}
+
+/* Keeps the scales of rows if they differ. */
+static tern_status read_scales(convert_gguf_tensor *s, const tern_import *how, size_t rows,
+                               tern_error *err) {
+    bool differ = false;
+    s->scales = malloc(rows * sizeof *s->scales);
+    if (s->scales == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu scales", rows);
+    const tern_status status =
+        tern_import_scales(how, s->tensor->data, rows, (size_t)s->tensor->ne[0], s->scales, err);
+    for (size_t r = 0; status == TERN_OK && r < rows; r++)
+        differ |= memcmp(&s->scales[r], s->scales, sizeof *s->scales) != 0;
+    if (differ)
+        return TERN_OK;
+    free(s->scales);
+    s->scales = NULL;
+    return status;
 }
 
 /* Converts ternary weights that the file stores in another layout to the usual one. */
@@ -56,7 +76,8 @@ static tern_status import_ternary(convert_gguf_tensor *s, const tern_reading *re
     if (s->imported == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to reorder a tensor");
     s->bytes = s->imported;
-    return tern_import_tensor(&how, s->tensor->data, rows, cols, s->imported, err);
+    status = tern_import_tensor(&how, s->tensor->data, rows, cols, s->imported, err);
+    return status == TERN_OK ? read_scales(s, &how, rows, err) : status;
 }
 
 /* Sparse blocks are written dense unless they are to become sparse again. */
@@ -108,7 +129,7 @@ static tern_status add_tensor(convert_gguf *g, const tern_reading *reading, conv
         }
     }
     s->scale = tern_format_scale(format, s->bytes, t->rows, t->cols);
-    t->as_is = s->bytes;
+    t->as_is = s->scales == NULL ? s->bytes : NULL; /* I2_S has one scale */
     return TERN_OK;
 }
 
@@ -131,8 +152,10 @@ tern_status convert_gguf_open(convert_gguf *g, const tern_gguf *file,
 }
 
 void convert_gguf_free(convert_gguf *g) {
-    for (size_t i = 0; g->tensors != NULL && i < g->n; i++)
+    for (size_t i = 0; g->tensors != NULL && i < g->n; i++) {
         free(g->tensors[i].imported);
+        free(g->tensors[i].scales);
+    }
     free(g->tensors);
     *g = (convert_gguf){.file = NULL};
 }

@@ -112,7 +112,8 @@ static const char *type_of(uint32_t type, uint64_t cols, uint64_t rows, uint64_t
     assert_int_equal(tern_gguf_parse(b.data, b.size, "t", &file, NULL), TERN_OK);
     const tern_gguf_tensor *t = tern_gguf_tensor_at(file, 0);
     const char *name = tern_gguf_tensor_type(t);
-    assert_int_equal(tern_gguf_format(t) == TERN_FORMAT_I2_S, tern_gguf_tiled(t) != 0);
+    assert_int_equal(tern_gguf_format(t) == TERN_FORMAT_I2_S,
+                     tern_gguf_tiled(t) != 0 || tern_gguf_bn(t) != 0);
     assert_int_equal(tern_gguf_tiled(t), strcmp(name, "tl1") == 0 && t->bytes > 0 ? TERN_TL1
                                          : strcmp(name, "tl2") == 0               ? TERN_TL2
                                                                                   : 0);

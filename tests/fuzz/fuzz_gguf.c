@@ -44,10 +44,16 @@ static void import_rows(const tern_gguf_tensor *tensor, const tern_reading *read
     const size_t rows = (size_t)(tensor->ne[1] * tensor->ne[2] * tensor->ne[3]);
     const size_t cols = (size_t)tensor->ne[0];
     const size_t end = rows < TERN_STRIP_ROWS ? rows : TERN_STRIP_ROWS;
+    float *scales = malloc(rows * sizeof *scales);
     tern_import how;
     if (tern_reading_of(reading, tensor, &how, NULL) != TERN_OK ||
-        tern_import_check(&how, tensor->data, rows, cols, NULL) != TERN_OK)
+        tern_import_check(&how, tensor->data, rows, cols, NULL) != TERN_OK) {
+        free(scales);
         return;
+    }
+    if (scales != NULL)
+        sink += (uint64_t)tern_import_scales(&how, tensor->data, rows, cols, scales, NULL);
+    free(scales);
     uint8_t *stream = malloc(TERN_STRIP_ROWS * cols / 4);
     if (stream != NULL &&
         tern_import_rows(&how, tensor->data, rows, cols, 0, end, stream, NULL) == TERN_OK)

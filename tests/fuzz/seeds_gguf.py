@@ -26,6 +26,9 @@ def main(folder):
         "tl1": (TL1, ZERO_PAIRS * (n // 4) + SCALE),
         "tl2": (TL2, tl2),
         "mxfp4": (TL2, bytes(n // 32 * 17)),
+        "iq1_bn": (134, (b"\0\x38" + b"\x80" * (COLS // 64 * 13)) * ROWS),
+        "iq2_bn": (135, (b"\0\0\0\x3f" + b"\x55" * (COLS // 4)) * ROWS),
+        "iq2_bn_r4": (335, (b"\0\0\0\x3f" * 4 + b"\x55" * COLS) * (ROWS // 4)),
     }
     for name, (kind, data) in tensors.items():
         tensor = gguf_edit.Tensor("t", [COLS, ROWS], kind, data)

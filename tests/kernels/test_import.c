@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/import.h"
+#include "kernels/pack.h"
 #include "kernels/reference_fill.h"
 #include "tests/support/check.h"
 
@@ -39,15 +40,32 @@ static void write_sequential(pair *p) {
     memcpy(file + n / 4, (const uint8_t *)p->i2s.data + n / 4, 4);
 }
 
+/* Rows of IQ2_BN: a scale, then byte j of 64 columns has columns j, j + 16, j + 32 and j + 48. */
+static void write_rows(pair *p) {
+    const size_t bytes = sizeof(float) + p->cols / 4;
+    for (size_t r = 0; r < p->rows; r++) {
+        uint8_t *row = (uint8_t *)p->file.data + r * bytes;
+        const float scale = 0.5f + (float)r;
+        memset(row, 0, bytes);
+        memcpy(row, &scale, sizeof scale);
+        for (size_t k = 0; k < p->cols; k++) {
+            uint8_t *byte = row + sizeof scale + k / 64 * 16 + k % 16;
+            *byte = (uint8_t)(*byte | code_at(p->i2s.data, r * p->cols + k) << 2 * (k % 64 / 16));
+        }
+    }
+}
+
 static pair make(tern_import how, size_t rows, size_t cols) {
     pair p = {.rows = rows, .cols = cols, .how = how};
-    const size_t bytes = rows * cols / 4 + 32;
+    const size_t bytes = rows * cols / 4 + (how.bn != 0 ? rows * sizeof(float) : 32);
     uint64_t random = rows * 1000 + cols;
-    p.i2s = check_buffer_new(bytes, 1, CHECK_END);
+    p.i2s = check_buffer_new(rows * cols / 4 + 32, 1, CHECK_END);
     p.file = check_buffer_new(bytes, 1, CHECK_END);
     tern_ref_fill_weights(TERN_FORMAT_I2_S, TERN_REF_FILL_RANDOM, rows, cols, 0.5f, &random,
                           p.i2s.data);
-    if (how.kind == 0)
+    if (how.bn != 0)
+        write_rows(&p);
+    else if (how.kind == 0)
         write_sequential(&p);
     else
         assert_int_equal(
@@ -116,6 +134,29 @@ static void test_tiled(void **state) {
     check_all((tern_import){.kind = TERN_TL2, .tiles = {64, 24, 32}}, 64, 264);  /* no pairs */
 }
 
+/* Rows with scales of their own, of which one is 0: its codes do not count. */
+static void test_rows(void **state) {
+    const tern_import how = {.bn = TERN_IQ2_BN, .map = {0, 1, 2, 3}};
+    const float zero = 0.0f;
+    float scales[6];
+    uint8_t stream[TERN_STRIP_ROWS * 64 / 4];
+    (void)state;
+    check_all(how, 5, 384);
+    check_all(how, 34, 64);
+    check_all(how, 82, 128);
+    pair p = make(how, 6, 64);
+    memcpy(p.file.data, &zero, sizeof zero);
+    assert_int_equal(tern_import_scales(&how, p.file.data, 6, 64, scales, NULL), TERN_OK);
+    for (size_t r = 0; r < 6; r++)
+        assert_true(scales[r] == (r == 0 ? 1.5f : 0.5f + (float)r));
+    assert_int_equal(tern_import_rows(&how, p.file.data, 6, 64, 0, 6, stream, NULL), TERN_OK);
+    for (size_t e = 0; e < 6 * 64; e++)
+        assert_int_equal(code_at(stream, e), e < 64 ? 1 : code_at(p.i2s.data, e));
+    assert_int_equal(tern_import_check(&how, p.file.data, 6, 96, NULL), TERN_ERR_TENSOR_SHAPE);
+    check_buffer_free(&p.i2s);
+    check_buffer_free(&p.file);
+}
+
 /* An invalid weight is reported by its place in the matrix, whatever the range of rows. */
 static void test_places(void **state) {
     tern_import how = {.order = TERN_I2S_SEQUENTIAL, .map = {1, 2, 0, 3}};
@@ -137,6 +178,7 @@ static void test_places(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_i2s),
         cmocka_unit_test(test_tiled),
         cmocka_unit_test(test_places),

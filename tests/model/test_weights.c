@@ -79,9 +79,9 @@ static void test_bad_data(void **state) {
     check_refused(bitnet, nan_at_the_start, bad, "blk.0.ffn_norm.weight: element 0 is not finite");
     check_refused(bitnet, infinity_in_output_norm, bad, "output_norm.weight: element 255 is not");
     check_refused(bitnet, nan_in_sub_norm, bad, "blk.0.ffn_sub_norm.weight: element 639 is not");
-    check_refused(bitnet, nan_scale, bad, "tensor blk.0.ffn_up.weight has scale nan");
-    check_refused(bitnet, infinite_scale, bad, "tensor blk.1.ffn_down.weight has scale inf");
-    check_refused(bitnet, negative_scale, bad, "tensor blk.1.attn_q.weight has scale -0.5");
+    check_refused(bitnet, nan_scale, bad, "tensor blk.0.ffn_up.weight: scale nan");
+    check_refused(bitnet, infinite_scale, bad, "tensor blk.1.ffn_down.weight: scale inf");
+    check_refused(bitnet, negative_scale, bad, "tensor blk.1.attn_q.weight: scale -0.5");
     check_refused(bitnet, code_three, bad, "tensor blk.1.attn_v.weight: ");
     check_refused(bitnet, code_three, bad, "row 1, column 6");
     check_refused(bitnet, last_code_three, bad, "row 127, column 255");

@@ -5,10 +5,14 @@
 /* The part of the reader of GGUF files (tern/gguf.h) that only the library needs. */
 
 #include "base/hash64.h"
+#include "kernels/import.h"
 #include "tern/gguf.h"
 
 /* Types of tensors that other programs use for something else, too. The bytes tell which (tl.c). */
 enum { TERN_GGUF_TL1 = 38, TERN_GGUF_TL2 = 39 };
+
+/* Types of ternary rows with scales. */
+enum { TERN_GGUF_IQ1_BN = 134, TERN_GGUF_IQ2_BN = 135, TERN_GGUF_IQ2_BN_R4 = 335 };
 
 /* Types that GGUF has no number for, and that lists of tensors may name (iebin.h). */
 #define TERN_GGUF_UNKNOWN_TYPE (UINT32_MAX - 1)
@@ -25,6 +29,9 @@ enum { TERN_GGUF_TL1 = 38, TERN_GGUF_TL2 = 39 };
 
 /* Tells which tiled ternary type a tensor has; 0: none. */
 tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *tensor);
+
+/* Tells which kind of ternary rows with scales a tensor has; 0: none. */
+tern_bn_kind tern_gguf_bn(const tern_gguf_tensor *tensor);
 
 /* Rows of ne[0] elements, of all matrices that it holds. */
 static inline size_t tern_gguf_rows_of(const tern_gguf_tensor *tensor) {

@@ -155,8 +155,8 @@ tern_status tern_reading_init(tern_reading *r, tern_i2s_order order, const char 
 tern_status tern_reading_of(const tern_reading *r, const tern_gguf_tensor *t, tern_import *out,
                             tern_error *err) {
     const size_t rows = (size_t)(t->ne[1] * t->ne[2] * t->ne[3]), cols = (size_t)t->ne[0];
-    tern_import how = {.kind = tern_gguf_tiled(t), .order = r->order};
-    memcpy(how.map, how.kind ? tern_usual_map : r->map, sizeof how.map);
+    tern_import how = {.kind = tern_gguf_tiled(t), .bn = tern_gguf_bn(t), .order = r->order};
+    memcpy(how.map, how.kind || how.bn ? tern_usual_map : r->map, sizeof how.map);
     const tern_status status =
         how.kind ? tern_reading_tiles(r, how.kind, rows, cols, &how.tiles, err) : TERN_OK;
     if (status != TERN_OK)

@@ -50,12 +50,26 @@ tern_tl_kind tern_gguf_tiled(const tern_gguf_tensor *t) {
                                                                                          : 0;
 }
 
+tern_bn_kind tern_gguf_bn(const tern_gguf_tensor *t) {
+    switch (t->type) {
+    case TERN_GGUF_IQ1_BN:
+        return TERN_IQ1_BN;
+    case TERN_GGUF_IQ2_BN:
+        return TERN_IQ2_BN;
+    case TERN_GGUF_IQ2_BN_R4:
+        return TERN_IQ2_BN_R4;
+    default:
+        return 0;
+    }
+}
+
 tern_format tern_gguf_format(const tern_gguf_tensor *t) {
     if (t->int4.group > 0)
         return TERN_FORMAT_INT4;
     if (t->type == TERN_GGUF_SPARSE_TYPE)
         return tern_iebs_view(t->data).format;
-    return tern_gguf_tiled(t) ? TERN_FORMAT_I2_S : tern_format_from_gguf(t->type);
+    return tern_gguf_tiled(t) || tern_gguf_bn(t) ? TERN_FORMAT_I2_S
+                                                 : tern_format_from_gguf(t->type);
 }
 
 const char *tern_gguf_tensor_type(const tern_gguf_tensor *t) {

@@ -13,12 +13,13 @@
 static const struct foreign_type {
     uint32_t id;
     uint16_t block_elements, block_bytes;
+    uint16_t row_bytes; /* before the blocks of each row */
     const char *name;
 } foreign_types[] = {
 #include "gen/foreign.inc"
-    {TERN_GGUF_U8_TYPE, 1, 1, "u8"},
-    {TERN_GGUF_INT4_TYPE, 0, 0, "int4"},
-    {TERN_GGUF_SPARSE_TYPE, 0, 0, "iebs"},
+    {TERN_GGUF_U8_TYPE, 1, 1, 0, "u8"},
+    {TERN_GGUF_INT4_TYPE, 0, 0, 0, "int4"},
+    {TERN_GGUF_SPARSE_TYPE, 0, 0, 0, "iebs"},
 };
 
 static const struct foreign_type *foreign_find(uint32_t type) {
@@ -67,10 +68,12 @@ tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *by
         return TERN_OK;
     if (ne[0] % foreign->block_elements != 0)
         return TERN_ERR_TENSOR_SHAPE;
-    if (__builtin_mul_overflow(rows * (ne[0] / foreign->block_elements), foreign->block_bytes,
-                               bytes))
-        return TERN_ERR_TENSOR_SHAPE;
-    return TERN_OK;
+    uint64_t heads;
+    const bool fits = !__builtin_mul_overflow(rows * (ne[0] / foreign->block_elements),
+                                              foreign->block_bytes, bytes) &&
+                      !__builtin_mul_overflow(rows, foreign->row_bytes, &heads) &&
+                      !__builtin_add_overflow(*bytes, heads, bytes);
+    return fits ? TERN_OK : TERN_ERR_TENSOR_SHAPE;
 }
 
 uint32_t tern_gguf_file_type(tern_format format) {

@@ -2,7 +2,6 @@
 
 /* Lists the tensors that a model reads, by the table of block.h, and what the file says of each. */
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +98,26 @@ static tern_status list_embedding(tern_load_list *l, const char *name, size_t ro
 
 /* ---- matrices ------------------------------------------------------------------------------ */
 
-/* Reads how the codes of I2_S, TL1 or TL2 are stored, and the scale after them. */
+static tern_status make_room(const tern_gguf *file, tern_load_entry *e, tern_error *err) {
+    e->row_scales = malloc(e->rows * sizeof *e->row_scales);
+    return e->row_scales != NULL
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_NOMEM, "%s: tensor %.*s: no memory for %zu scales",
+                           tern_gguf_name(file), TERN_SPAN_SHOWN(e->tensor->name), e->rows);
+}
+
+/* Keeps the scales of rows unless they are all the same. */
+static void settle_scales(tern_load_entry *e) {
+    e->scale = e->row_scales[0];
+    for (size_t r = 0; r < e->rows; r++)
+        e->differ |= memcmp(&e->row_scales[r], e->row_scales, sizeof *e->row_scales) != 0;
+    if (e->differ)
+        return;
+    free(e->row_scales);
+    e->row_scales = NULL;
+}
+
+/* Reads how ternary codes are stored that become I2_S, and the scales of their rows. */
 static tern_status read_codes(const tern_gguf *file, const tern_reading *reading,
                               tern_load_entry *e, tern_error *err) {
     const tern_gguf_tensor *t = e->tensor;
@@ -107,33 +125,32 @@ static tern_status read_codes(const tern_gguf *file, const tern_reading *reading
     tern_status status = tern_reading_of(reading, t, &e->how, &problem);
     if (status == TERN_OK)
         status = tern_import_check(&e->how, t->data, e->rows, e->cols, &problem);
+    if (status == TERN_OK && make_room(file, e, err) != TERN_OK)
+        return TERN_ERR_NOMEM;
+    if (status == TERN_OK)
+        status = tern_import_scales(&e->how, t->data, e->rows, e->cols, e->row_scales, &problem);
     if (status != TERN_OK)
         return tern_fail(err, status, "%s: tensor %.*s: %s", tern_gguf_name(file),
                          TERN_SPAN_SHOWN(t->name), problem.message);
-    memcpy(&e->scale, t->data + tern_import_scale_at(&e->how, e->rows, e->cols), sizeof e->scale);
-    if (!isfinite(e->scale) || e->scale < 0.0f)
-        return tern_fail(err, TERN_ERR_TENSOR_DATA,
-                         "%s: tensor %.*s has scale %g, must be finite and not negative",
-                         tern_gguf_name(file), TERN_SPAN_SHOWN(t->name), (double)e->scale);
+    settle_scales(e);
     return TERN_OK;
 }
 
-/* Reads the scales of TQ blocks. A matrix whose scales differ within a row is not ternary. The
- * scales of rows are kept unless they are all the same; packing checks that they are finite. */
+/* Reads the scales of TQ blocks; packing checks that they are finite. A matrix whose scales differ
+ * within a row is not ternary. */
 static tern_status read_block_scales(const tern_gguf *file, tern_load_entry *e, tern_error *err) {
-    e->row_scales = malloc(e->rows * sizeof *e->row_scales);
-    if (e->row_scales == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "%s: tensor %.*s: no memory for %zu scales",
-                         tern_gguf_name(file), TERN_SPAN_SHOWN(e->tensor->name), e->rows);
+    const tern_status status = make_room(file, e, err);
+    if (status != TERN_OK)
+        return status;
     e->is_ternary =
         tern_ternary_row_scales(e->format, e->tensor->data, e->rows, e->cols, e->row_scales);
-    e->scale = e->is_ternary ? e->row_scales[0] : 1.0f;
-    for (size_t r = 0; e->is_ternary && r < e->rows; r++)
-        e->differ |= memcmp(&e->row_scales[r], e->row_scales, sizeof *e->row_scales) != 0;
-    if (!e->differ) {
-        free(e->row_scales);
-        e->row_scales = NULL;
+    if (e->is_ternary) {
+        settle_scales(e);
+        return TERN_OK;
     }
+    free(e->row_scales);
+    e->row_scales = NULL;
+    e->scale = 1.0f;
     return TERN_OK;
 }
 
