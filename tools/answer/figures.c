@@ -13,35 +13,35 @@ static double rate(size_t n, double seconds) {
     return seconds > 0.0 ? (double)n / seconds : 0.0;
 }
 
-double figures_prompt_seconds(const together_answer *a) {
+double figures_prompt_seconds(const one_answer *a) {
     const tern_branch_figures *f = &a->figures;
     return f->prompt_seconds > 0.0 ? f->prompt_seconds - f->queued_seconds : 0.0;
 }
 
-double figures_decode_seconds(const together_answer *a) {
+double figures_decode_seconds(const one_answer *a) {
     const tern_branch_figures *f = &a->figures;
     return f->prompt_seconds > 0.0 ? f->seconds - f->prompt_seconds : 0.0;
 }
 
 /* Tokens of the prompt that were computed, per second. */
-static double prefill_rate(const together_answer *a) {
+static double prefill_rate(const one_answer *a) {
     return rate(a->figures.n_prompt - a->figures.n_shared, figures_prompt_seconds(a));
 }
 
-static double decode_rate(const together_answer *a) {
+static double decode_rate(const one_answer *a) {
     return rate(a->n_tokens, figures_decode_seconds(a));
 }
 
-double figures_first_token_ms(const together_answer *a) {
+double figures_first_token_ms(const one_answer *a) {
     const tern_branch_figures *f = &a->figures;
     return a->n_tokens > 0 ? 1e3 * (f->first_token_seconds - f->queued_seconds) : 0.0;
 }
 
-static double bandwidth_gbs(const together_answer *a, const loaded *l) {
+static double bandwidth_gbs(const one_answer *a, const loaded *l) {
     return decode_rate(a) * (double)l->info.weight_bytes * 1e-9;
 }
 
-void figures_print(const char *name, const together_answer *a, const loaded *l) {
+void figures_print(const char *name, const one_answer *a, const loaded *l) {
     const tern_branch_figures *f = &a->figures;
     (void)fprintf(stderr,
                   "%sprompt %zu tokens, %.1f/s | generated %zu, %.2f/s, p50 %.2f ms, p95 %.2f ms | "
@@ -60,7 +60,7 @@ static json_t *token_list(const int32_t *tokens, size_t n) {
     return list;
 }
 
-void figures_set_answer(json_t *root, const together_answer *a, const loaded *l) {
+void figures_set_answer(json_t *root, const one_answer *a, const loaded *l) {
     const tern_branch_figures *f = &a->figures;
     const double wall = figures_prompt_seconds(a) + figures_decode_seconds(a);
     json_object_set_new(root, "text", json_text(a->text, a->text_size));

@@ -78,13 +78,13 @@ bool form_mask(const form *f, size_t number, const tern_progress *progress, uint
     return tern_grammar_mask(f->states[number], progress, allowed, words);
 }
 
-const tern_error *form_error(const form *f, const together_answer *a) {
+const tern_error *form_error(const form *f, const one_answer *a) {
     const tern_error *own =
         f->grammar != NULL ? tern_grammar_state_error(f->states[a->number]) : NULL;
     return a->error != NULL && own != NULL ? own : a->error;
 }
 
-bool form_is_whole(form *f, const together_answer *a) {
+bool form_is_whole(form *f, const one_answer *a) {
     bool whole = false;
     if (f->grammar == NULL)
         return true;

@@ -5,7 +5,7 @@
 /* The form that answers must have: --json-schema or --grammar. */
 
 #include "tern/grammar.h"
-#include "tools/answer/together.h"
+#include "tools/answer/answerer.h"
 #include "tools/load/loader.h"
 
 typedef struct form {
@@ -35,10 +35,10 @@ bool form_mask(const form *f, size_t number, const tern_progress *progress, uint
                size_t words);
 
 /* The reason why a mask was refused, otherwise the answer's own error. */
-const tern_error *form_error(const form *f, const together_answer *a);
+const tern_error *form_error(const form *f, const one_answer *a);
 
 /* True if the answer is a complete text of the form; false for an answer that failed. */
-bool form_is_whole(form *f, const together_answer *a);
+bool form_is_whole(form *f, const one_answer *a);
 
 /* Forgets the state of a complete answer. */
 void form_end(form *f, size_t number);

@@ -57,7 +57,8 @@ static int prepare(chat *c) {
     char path[4096];
     const bool keeps =
         c->terminal && !options_switch(c->o, OPT_NO_HISTORY) && history_path(path, sizeof path);
-    c->answerer = answerer_open(c->l.session, c->l.tokenizer);
+    if (c->server == NULL)
+        c->answerer = answerer_of(c->l.session, c->l.tokenizer);
     c->lines = line_reader_open(c->terminal, keeps ? path : NULL);
     if (c->lines == NULL) {
         complain("no memory for a line");

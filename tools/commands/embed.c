@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/answer/together.h"
+#include "tools/answer/answerer.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
@@ -131,7 +131,7 @@ static bool go_on(void *user) {
     return e->status == EXIT_DONE && !interrupt_seen();
 }
 
-static void tell(void *user, const together_answer *a) {
+static void tell(void *user, const one_answer *a) {
     embedding *e = user;
     if (e->status != EXIT_DONE)
         return;
@@ -151,17 +151,19 @@ static void tell(void *user, const together_answer *a) {
 }
 
 static int make_all(embedding *e) {
-    const together_task task = {.n = e->texts.n,
-                                .ahead = AHEAD,
-                                .live = LOADER_PROMPTS_AT_ONCE,
-                                .width = e->l.info.n_embd,
-                                .ask = ask,
-                                .go_on = go_on,
-                                .tell = tell,
-                                .user = e};
+    const answer_task task = {.n = e->texts.n,
+                              .ahead = AHEAD,
+                              .live = LOADER_PROMPTS_AT_ONCE,
+                              .ask = ask,
+                              .go_on = go_on,
+                              .tell = tell,
+                              .user = e};
+    answerer a = {.engine = e->l.engine, .width = e->l.info.n_embd};
     tern_error err = {0};
     interrupt_catch();
-    if (together_run(e->l.engine, &task, &err) != TERN_OK)
+    const tern_status done = answerer_run(&a, &task, &err);
+    answerer_close(&a);
+    if (done != TERN_OK)
         return complain_error(&err);
     const int status = e->status == EXIT_DONE ? loader_check_file(&e->l) : e->status;
     return status == EXIT_DONE ? interrupt_status(EXIT_DONE) : status;

@@ -74,7 +74,7 @@ static json_t *form_json(const form *f) {
 }
 
 static json_t *output_json(const receipt_run *run) {
-    const together_answer *a = &run->answer->latest;
+    const one_answer *a = &run->answer->latest;
     const tern_request *asked = run->request;
     json_t *points = json_array();
     json_t *root = facts_output(&(const facts_answer){.tokens = a->tokens,
@@ -112,7 +112,7 @@ static json_t *cache_json(const receipt_run *run, double hit_rate) {
 }
 
 static json_t *performance(const receipt_run *run, double rss_mib, double hit_rate) {
-    const together_answer *a = &run->answer->latest;
+    const one_answer *a = &run->answer->latest;
     const double prefill = figures_prompt_seconds(a), decode = figures_decode_seconds(a);
     const double n = (double)a->n_tokens;
     json_t *root = json_object();

@@ -36,8 +36,9 @@ static int record(const bench *b, recording *r, const tern_sampler_params *sampl
                              .request = &request,
                              .answer = &r->answerer,
                              .watch = &r->watch};
+    const answer_task task = {.n = 1, .ahead = 1, .live = 1, .request = &request};
     tern_error err = {0};
-    if (answerer_answer(&r->answerer, &request, NULL, NULL, &err) != TERN_OK)
+    if (answerer_run(&r->answerer, &task, &err) != TERN_OK)
         return complain_error(&err);
     receipt_watch_end(&r->watch, r->answerer.latest.n_tokens);
     json_t *benchmark = bench_figures(b);
@@ -55,7 +56,7 @@ int bench_write_receipt(bench *b) {
     if (status != EXIT_DONE)
         return status;
     r.watch = receipt_watch_begin(b->l.session);
-    r.answerer = answerer_open(b->l.session, NULL);
+    r.answerer = answerer_of(b->l.session, NULL);
     status = record(b, &r, &sampling);
     receipt_watch_free(&r.watch);
     answerer_close(&r.answerer);

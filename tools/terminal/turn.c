@@ -94,13 +94,19 @@ static bool fits(const chat *c) {
     return false;
 }
 
-static bool show(const char *bytes, size_t size, void *user) {
-    (void)user;
-    return out_write(bytes, size) && out_flush() && !interrupt_seen();
+static void show(void *user, size_t number, const char *bytes, size_t size) {
+    bool *written = user;
+    (void)number;
+    *written = out_write(bytes, size) && out_flush();
+}
+
+static bool go_on(void *user) {
+    const bool *written = user;
+    return *written && !interrupt_seen();
 }
 
 static void remark_end(const chat *c) {
-    const together_answer *a = &c->answerer.latest;
+    const one_answer *a = &c->answerer.latest;
     if (a->end == TERN_END_LENGTH)
         chat_remark(c, "cut after %zu tokens, see -n", a->n_tokens);
     else if (a->end == TERN_END_CONTEXT)
@@ -123,13 +129,21 @@ static tern_status ask(chat *c, tern_error *err) {
     request.sampling = &how;
     request.drop_space = true;
     request.no_digest = true;
-    return answerer_answer(&c->answerer, &request, show, NULL, err);
+    bool written = true;
+    const answer_task task = {.n = 1,
+                              .ahead = 1,
+                              .live = 1,
+                              .request = &request,
+                              .go_on = go_on,
+                              .say = show,
+                              .user = &written};
+    return answerer_run(&c->answerer, &task, err);
 }
 
 static bool answer(chat *c) {
     if (!chat_tokenize(c) || !make_room(c) || !fits(c))
         return false;
-    const together_answer *a = &c->answerer.latest;
+    const one_answer *a = &c->answerer.latest;
     tern_error err = {0};
     const tern_status status = ask(c, &err);
     out_print("\n");
