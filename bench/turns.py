@@ -103,6 +103,6 @@ def take_turns(a: Side, b: Side, runs: int, warm_up: int) -> None:
             if turn < 0:
                 continue
             if turn > 0 and set(found) != set(side.figures):
-                raise TurnError(f"{side.name}, run {turn + 1}: other figures than before")
+                raise TurnError(f"{side.name}, run {turn + 1}: not the figures that earlier runs gave")
             for name, value in found.items():
                 side.figures.setdefault(name, []).append(value)

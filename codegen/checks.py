@@ -36,7 +36,7 @@ def as_list(where: str, key: str, value) -> list[str]:
         raise SpecError(f"{where}: key '{key}' must be a name or a list of names")
     for item in items:
         if items.count(item) > 1:
-            raise SpecError(f"{where}: '{item}' stands twice in key '{key}'")
+            raise SpecError(f"{where}: '{item}' is there twice in key '{key}'")
     return items
 
 

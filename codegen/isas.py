@@ -90,7 +90,7 @@ def load_like(where: str, entry: dict, parent: Isa | None, known: dict[str, Isa]
     """Says where the kernels of key 'kernels' come from: key 'like', or the sets that this one extends."""
     if "like" in entry:
         if entry["like"] not in known:
-            raise SpecError(f"{where}: '{entry['like']}' of key 'like' does not stand before it")
+            raise SpecError(f"{where}: '{entry['like']}' of key 'like' must come before it")
         return (entry["like"],)
     if "kernels" in entry and parent is None:
         raise SpecError(f"{where}: key 'kernels' needs 'extends' or 'like'")
@@ -104,7 +104,7 @@ def load_parent(where: str, entry: dict, known: dict[str, Isa]) -> Isa | None:
     check_type(where, entry, "extends", str)
     if entry["extends"] not in known:
         name = entry["extends"]
-        raise SpecError(f"{where}: '{name}', which it extends, does not stand before it")
+        raise SpecError(f"{where}: '{name}', which it extends, must come before it")
     return known[entry["extends"]]
 
 

@@ -285,7 +285,7 @@ def check_kernels(kernels: list[Kernel], reference: set[str]) -> None:
     seen = set()
     for kernel in kernels:
         if kernel.name in seen:
-            raise SpecError(f"{kernel.name}: stands twice in the table")
+            raise SpecError(f"{kernel.name}: is in the table twice")
         seen.add(kernel.name)
         if kernel.format and kernel.format not in reference:
             complaint = f"format '{kernel.format}' has no reference in kernels/reference_matmul.c"
@@ -293,7 +293,7 @@ def check_kernels(kernels: list[Kernel], reference: set[str]) -> None:
     scalar = {(kernel.op.name, kernel.operand) for kernel in kernels if kernel.isa.name == "scalar"}
     for kernel in kernels:
         if kernel.op.devices and not kernel.isa.is_cuda:
-            raise SpecError(f"{kernel.name}: op '{kernel.op.name}' is one of devices alone")
+            raise SpecError(f"{kernel.name}: op '{kernel.op.name}' is for devices only")
         if not kernel.op.devices and (kernel.op.name, kernel.operand) not in scalar:
             raise SpecError(f"{kernel.name}: has no scalar sibling")
 

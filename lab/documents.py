@@ -289,7 +289,7 @@ def read_public_key(path: Path) -> str:
     text = path.read_text(encoding="utf-8", errors="replace")
     match = re.fullmatch(r"tern-ed25519-public-key ([0-9a-f]{64})\s*", text)
     if not match:
-        raise ValueError(f"{path}: no key of the kind tern-ed25519-public-key")
+        raise ValueError(f"{path}: not a key of the kind tern-ed25519-public-key")
     return match[1]
 
 
@@ -319,7 +319,7 @@ def parse(data: bytes):
     def unique(pairs):
         members = dict(pairs)
         if len(members) != len(pairs):
-            raise ValueError("a name is there twice in an object")
+            raise ValueError("an object has the same name twice")
         return members
 
     def no_number(text):

@@ -37,7 +37,7 @@ def point_of(data):
     if (x * x - square) % P:
         x = x * ROOT_OF_MINUS_ONE % P
     if y >= P or (x * x - square) % P or (x == 0 and odd):
-        raise ValueError("no point of the curve")
+        raise ValueError("not a point of the curve")
     return (P - x if x & 1 != odd else x), y
 
 

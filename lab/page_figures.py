@@ -67,7 +67,7 @@ def spans(text: str) -> list[tuple[int, int, str]]:
     found = [(m.start(2), m.end(2), m[1]) for m in SPAN.finditer(text)]
     left = MARK.search(SPAN.sub("", text))
     if left is not None:
-        raise PageError(f"{left[0]}: the mark has no other")
+        raise PageError(f"{left[0]}: the mark has no end")
     return found
 
 

@@ -12,7 +12,7 @@ BUILT = Path(__file__).resolve().parents[1] / "build" / "tern"
 
 def arguments(parser, command):
     """Returns the arguments that were given; `options` are the words after --."""
-    parser.add_argument("--tern", help="the program; without it the built one, or that of the path")
+    parser.add_argument("--tern", help="the program; default: the built one, else the one on PATH")
     parser.epilog = f"Words after -- are options of tern {command}."
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)

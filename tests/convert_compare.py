@@ -152,7 +152,7 @@ def record(cases):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tern", required=True)
-    parser.add_argument("--only", default="", help="cases that begin so")
+    parser.add_argument("--only", default="", help="only cases whose names begin with this")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the differences, for docs/report")
     arguments = parser.parse_args()
     tern = arguments.tern

@@ -160,7 +160,7 @@ REFUSED = {
     "name twice in a list": (
         'op = "add"\nisa = ["every"',
         'op = "add"\nisa = ["every", "avx2"',
-        r"kernel \d+ \(add\): 'avx2' stands twice in key 'isa'",
+        r"kernel \d+ \(add\): 'avx2' is there twice in key 'isa'",
     ),
     "missing tile": (
         "tile = { rows = 16, tokens = 1 }\n",
@@ -215,17 +215,17 @@ REFUSED = {
     "duplicate kernel": (
         "[[kernel]]\n",
         '[[kernel]]\nop = "add"\nisa = "avx2"\n\n[[kernel]]\n',
-        r"tern_add_avx2: stands twice in the table",
+        r"tern_add_avx2: is in the table twice",
     ),
     "set that extends nothing known": (
         'extends = "avx2"\nneeds = ["AVXVNNI"]',
         'extends = "avx3"\nneeds = ["AVXVNNI"]',
-        r"isa\.avxvnni: 'avx3', which it extends, does not stand before it",
+        r"isa\.avxvnni: 'avx3', which it extends, must come before it",
     ),
     "set that extends a later one": (
         'extends = "avx2"\nneeds = ["AVXVNNI"]',
         'extends = "avx512"\nneeds = ["AVXVNNI"]',
-        r"isa\.avxvnni: 'avx512', which it extends, does not stand before it",
+        r"isa\.avxvnni: 'avx512', which it extends, must come before it",
     ),
     "set with nothing new": (
         'needs = ["AVXVNNI"]',
@@ -256,7 +256,7 @@ REFUSED = {
     "kernels like those of nothing": (
         'kernels = ["gemv q4_1", "softmax"]',
         'like = "sse2"\nkernels = ["gemv q4_1"]',
-        r"isa\.avxvnni: 'sse2' of key 'like' does not stand before it",
+        r"isa\.avxvnni: 'sse2' of key 'like' must come before it",
     ),
     "kernels like nothing": (
         'proof = ["vf_mul"]\n',

@@ -146,5 +146,5 @@ def bitnet(file):
             parent, name = theirs.rsplit(".", 1)
             replace_linear(layer.get_submodule(parent), name, file.tensor(f"blk.{i}.{ours}.weight"))
     if file.unread:
-        raise ValueError(f"tensors without a meaning here: {sorted(file.unread)[:5]}")
+        raise ValueError(f"unknown tensors: {sorted(file.unread)[:5]}")
     return model

@@ -21,7 +21,7 @@ def main():
         except anthropic.BadRequestError as error:
             equal(error.body["type"], "error", "error")
         else:
-            raise AssertionError("-5 tokens were taken")
+            raise AssertionError("-5 tokens were accepted")
 
 
 main()

@@ -73,7 +73,7 @@ def errors(client):
         except kind as error:
             assert error.body["message"], error
         else:
-            raise AssertionError(f"{wrong} was taken")
+            raise AssertionError(f"{wrong} was accepted")
     equal([model.id for model in client.models.list()], ["tern-small"], "models")
 
 
@@ -129,7 +129,7 @@ def tool_loop(client):
     except openai.BadRequestError as error:
         equal(error.param, "messages", "field")
     else:
-        raise AssertionError("a result without a call was taken")
+        raise AssertionError("a result without a call was accepted")
 
 
 def with_tools(tern):

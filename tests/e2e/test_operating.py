@@ -55,7 +55,7 @@ class Recipes(common.FolderTest):
     def test_systemd_takes_the_unit(self):
         analyze = shutil.which("systemd-analyze")
         if not analyze:
-            self.skipTest("systemd-analyze is not here")
+            self.skipTest("systemd-analyze is not installed")
         text, _ = self.unit()
         path = self.dir / "tern.service"
         path.write_text(text.replace(PROGRAM, common.command()[0]).replace("man:tern(1)", "https://example.org"))
@@ -89,7 +89,7 @@ class Recipes(common.FolderTest):
     def test_prometheus_takes_the_rules(self):
         promtool = shutil.which("promtool")
         if not promtool:
-            self.skipTest("promtool is not here (Debian: prometheus)")
+            self.skipTest("promtool is not installed (Debian: prometheus)")
         config, rules = blocks("yaml")
         for name, text, check in (("config.yml", config, ["config", "--syntax-only"]), ("rules.yml", rules, ["rules"])):
             (self.dir / name).write_text(text)

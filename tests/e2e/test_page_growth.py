@@ -11,7 +11,7 @@ PAGE = common.ROOT / "serve" / "page"
 
 
 class Growth(common.FolderTest):
-    @unittest.skipUnless(shutil.which("node"), "node is not here: the page's scripts run in no browser of this test")
+    @unittest.skipUnless(shutil.which("node"), "node is not installed: the page's scripts run in no browser of this test")
     def test_steps_grow_with_the_text(self):
         for script in PAGE.glob("*.js"):
             shutil.copy(script, self.dir)

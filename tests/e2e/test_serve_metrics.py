@@ -137,7 +137,7 @@ class Metrics(common.TernTest):
     def test_promtool_has_nothing_to_say(self):
         promtool = shutil.which("promtool")
         if not promtool:
-            self.skipTest("promtool is not here (Debian: prometheus)")
+            self.skipTest("promtool is not installed (Debian: prometheus)")
         result = subprocess.run([promtool, "check", "metrics"], input=self.page.encode(), capture_output=True, check=False)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"", b""))
 

@@ -110,7 +110,7 @@ def example_of(text):
 def pasted(lines, key=None):
     """Runs the lines in a shell and returns the output."""
     if not shutil.which("curl"):
-        raise unittest.SkipTest("curl is not here")
+        raise unittest.SkipTest("curl is not installed")
     if key:
         lines = lines.replace("KEY", key)
     result = subprocess.run(["sh", "-c", lines], capture_output=True, text=True)

@@ -22,7 +22,7 @@ def make_certificate(folder, name, *options):
     """A self-signed certificate for 127.0.0.1, and its key."""
     openssl = shutil.which("openssl")
     if not openssl:
-        raise unittest.SkipTest("openssl is not here")
+        raise unittest.SkipTest("openssl is not installed")
     certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
     subprocess.run(
         [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",

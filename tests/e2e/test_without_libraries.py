@@ -101,7 +101,7 @@ class Without(common.FolderTest):
     def test_cmake_says_what_is_left_out(self):
         real = shutil.which("pkg-config")
         if not real or not shutil.which("cmake"):
-            self.skipTest("CMake or pkg-config is not here")
+            self.skipTest("CMake or pkg-config is not installed")
         wrapper = self.dir / "pkg-config"
         wrapper.write_text(PKG_CONFIG.format(real=real))
         wrapper.chmod(0o755)

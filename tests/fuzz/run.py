@@ -69,7 +69,7 @@ def build(folder, names, generator_python):
     folder.mkdir(parents=True, exist_ok=True)
     clang = shutil.which("clang")
     if clang is None:
-        suite.skip("clang is not here, see scripts/install-deps --fuzz")
+        suite.skip("clang is not installed, see scripts/install-deps --fuzz")
     if not has_libfuzzer(clang, folder):
         suite.skip("this clang cannot link with libFuzzer and its sanitizers")
     options = [f"-DTERN_PYTHON={generator_python}"] if generator_python else []

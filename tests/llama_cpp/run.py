@@ -41,9 +41,9 @@ def main():
     parser.add_argument("--tern", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True, help="tools/server/tests of llama.cpp")
     parser.add_argument("--model", type=Path, default=HERE.parents[1] / "models" / "tern-small.gguf")
-    parser.add_argument("--context", type=int, default=512, help="the most positions that the model takes")
+    parser.add_argument("--context", type=int, default=512, help="largest context of the model, in positions")
     parser.add_argument("--port", type=int, default=18616)
-    parser.add_argument("--log", help="what pytest says is added to this file")
+    parser.add_argument("--log", help="append the output of pytest to this file")
     parser.add_argument("names", nargs="*", metavar="NAME")
     o = parser.parse_args()
     if not (o.folder / "unit").is_dir():

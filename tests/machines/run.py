@@ -155,7 +155,7 @@ def main():
             machine.ctest = options.ctest
             good &= whole(build, machine, mark)
     if not good:
-        print(f"what failed said why in {build / 'masks'}/MACHINE.log")
+        print(f"the reasons of failures are in {build / 'masks'}/MACHINE.log")
     return 0 if good else 1
 
 

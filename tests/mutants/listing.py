@@ -49,7 +49,7 @@ def read(paths):
     ids = [mutant.id for mutant in mutants]
     twice = sorted({name for name in ids if ids.count(name) > 1})
     if twice:
-        raise BadList(f"ids that are there twice: {', '.join(twice)}")
+        raise BadList(f"ids that occur twice: {', '.join(twice)}")
     return mutants
 
 

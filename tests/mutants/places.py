@@ -125,5 +125,5 @@ def find(root, files, folder, name, expression):
     if definitions == 0:
         raise NoPlace(f"there is no {where}")
     if len(sites) != 1:
-        raise NoPlace(f"{where}: the expression is there {len(sites)} times")
+        raise NoPlace(f"{where}: the expression occurs {len(sites)} times")
     return sites[0]

@@ -149,8 +149,8 @@ class Runner(unittest.TestCase):
 
     def test_no_place(self):
         self.check(1, "NO PLACE: there is no subtract", function="subtract", find="a", change="b")
-        self.check(1, "NO PLACE: add: the expression is there 0 times", find="a - b", change="b")
-        self.check(1, "NO PLACE: add: the expression is there 2 times", find="a + b", change="b")
+        self.check(1, "NO PLACE: add: the expression occurs 0 times", find="a - b", change="b")
+        self.check(1, "NO PLACE: add: the expression occurs 2 times", find="a + b", change="b")
         self.check(1, "NO PLACE: M4 does not name the test sum", find="return a + b",
                    change="return 1", row="M4", by="sum")  # fmt: skip
         self.check(1, "NO PLACE: M3 does not name sum: test_first", find="return a + b",

@@ -416,7 +416,7 @@ class Model:
         head = self._head()
         y = matmul(head, self._turned(head.name, self.hidden(tokens, kv)), self.activations)
         if self.file.unread:
-            raise ValueError(f"tensors without a meaning here: {sorted(self.file.unread)[:5]}")
+            raise ValueError(f"unknown tensors: {sorted(self.file.unread)[:5]}")
         return y
 
     def hidden(self, tokens, kv="f16"):
