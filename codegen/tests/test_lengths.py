@@ -28,8 +28,7 @@ VECTORS = "a line for each product of a vector of four lanes, of which a tile ha
 SUMS = "sixteen sums that stay in registers from the first column to the last"
 LONGER = {
     "matmul_quads": (238, "eight vectors of one lane, each with its own patterns"),
-    "matmul_block_gemm": (255, "sums of a whole block of Q6_K, two vectors of rows side by side"),
-    "matmul_int": (449, VECTORS),
+    "matmul_block_gemm": (273, "sums of a whole block of Q2_K and Q6_K, two vectors of rows side by side"),
     "matmul_halves": (403, VECTORS),
     "matmul_base3": (365, VECTORS),
     "matmul_bsr_ternary": (275, VECTORS),
