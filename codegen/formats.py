@@ -195,7 +195,7 @@ def check_plain(where: str, fmt: Format, layout: Layout) -> None:
 def check_levels(where: str, fmt: Format, layout: Layout) -> None:
     """Formats whose codes stand for signed bytes have a layout for such codes."""
     bytes_of = all(type(level) is int and -128 <= level < 128 for level in fmt.levels)
-    count = {"levels": 16, "threes": 6}.get(layout.codes)
+    count = {"levels": 16, "threes": 6, "digits": 6}.get(layout.codes)
     if fmt.levels and (not bytes_of or len(fmt.levels) != (count or 16)):
         raise SpecError(f"{where}: key 'levels' must be {'six' if count == 6 else 'sixteen'} signed bytes")
     if bool(fmt.levels) != (count is not None):
