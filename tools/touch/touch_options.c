@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/touch/touch_options.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/cli/output.h"
@@ -11,9 +12,10 @@ static option_id given_of(const options *o, option_id own, option_id weights) {
 }
 
 static touch_hint hint_of(const options *o) {
-    const char hint =
-        options_text(o, given_of(o, OPT_TOUCH_HINT, OPT_FETCH_NT))[1]; /* auto, on, off */
-    return hint == 'n' ? TOUCH_HINT_ON : hint == 'f' ? TOUCH_HINT_OFF : TOUCH_HINT_AUTO;
+    const char *when = options_text(o, given_of(o, OPT_TOUCH_HINT, OPT_FETCH_NT));
+    if (strcmp(when, "on") == 0)
+        return TOUCH_HINT_ON;
+    return strcmp(when, "off") == 0 ? TOUCH_HINT_OFF : TOUCH_HINT_AUTO;
 }
 
 int touch_open_as_asked(const options *o, touch *t) {
