@@ -60,7 +60,7 @@ def render_kernel(env: jinja2.Environment, kernel: table.Kernel, weights: table.
     layout, fmt = weights.layouts[kernel.layout], weights.formats.get(kernel.format)
     text = env.get_template(f"{kernel.template}.{kernel.suffix}.j2").render(
         kernel=kernel,
-        row=kernel,
+        row=kernel,  # its older name
         op=kernel.op.name,
         format=kernel.format,
         file=fmt,
