@@ -12,7 +12,7 @@ save_pretrained, with chat templates for chats with and without tools and five t
 - logits of a sequence are close, and the best token of each position is the same (encoders: their vectors);
 - every token that ends a text in generation_config.json does in tern.
 
-Families that the installed transformers does not have are named and left out.
+The family "older" is that of folders without a tokenizer.json (older.py). Families that the installed transformers does not have are named and left out.
 """
 
 import argparse
@@ -28,6 +28,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import families
 import kinds
 import numpy as np
+import older
 import torch
 import transformers
 from texts import Texts
@@ -186,7 +187,7 @@ def main():
     parser.add_argument("--texts", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("families", nargs="*", default=list(families.FAMILIES), metavar="FAMILY")
+    parser.add_argument("families", nargs="*", default=[*families.FAMILIES, "older"], metavar="FAMILY")
     arguments = parser.parse_args()
     transformers.logging.set_verbosity_error()
     complaints = []
@@ -194,7 +195,7 @@ def main():
         where = arguments.keep or Path(temporary)
         where.mkdir(exist_ok=True)
         for name in arguments.families:
-            complaints += check(name, where, arguments)
+            complaints += older.check(where, run, arguments) if name == "older" else check(name, where, arguments)
     for complaint in complaints:
         print(complaint[:2000], file=sys.stderr)
     print(f"{len(arguments.families)} families, transformers {transformers.__version__}: {len(complaints)} complaints")
