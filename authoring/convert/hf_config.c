@@ -8,14 +8,12 @@
 
 #include "authoring/convert/hf_keys.h"
 #include "authoring/convert/hf_pooling.h"
+#include "authoring/convert/hf_quantization.h"
 #include "base/json.h"
 #include "base/word_list.h"
 #include "runtime/model/config/config.h"
 
 enum { CONFIG_BYTES = 1 << 24, PATH_BYTES = 4096 };
-
-/* Advice about weights that another program quantized. */
-#define ELSEWHERE "convert the model that was not quantized, or pull a GGUF file of it"
 
 /* A config.json while it is read; *err keeps the first error. */
 typedef struct reading {
@@ -434,6 +432,11 @@ static void read_input_norms(reading *r, const tern_json_value *q, hf_config *c)
 /* The class of the layers says whether weight_scale multiplies or divides. */
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
+    char why[HF_QUANTIZATION_BYTES];
+    if (hf_quantization_is_foreign(r->root, why)) {
+        fail_key(r, TERN_ERR_CONFIG, q != NULL ? "quantization_config" : "quantization", why);
+        return;
+    }
     c->weights = c->arch->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
     if (q == NULL)
         return;
@@ -441,15 +444,8 @@ static void read_quantization(reading *r, hf_config *c) {
         fail_key(r, TERN_ERR_CONFIG, "quantization_config", "of experts is not supported");
         return;
     }
-    const tern_json_value *method = tern_json_get(q, "quant_method");
-    if (method == NULL) {
-        fail_key(r, TERN_ERR_CONFIG, "quantization_config",
-                 "names no method, as of weights that were quantized for MLX: " ELSEWHERE);
-        return;
-    }
-    if (!tern_json_is_string(method, "bitnet")) {
-        refuse_value(r, TERN_ERR_CONFIG, "quant_method", method,
-                     "only bitnet is supported: " ELSEWHERE);
+    if (!hf_kept_read(q, &c->kept, why)) {
+        fail_key(r, TERN_ERR_CONFIG, "modules_to_not_convert", why);
         return;
     }
     const tern_json_value *layers = tern_json_get(q, "linear_class");
@@ -460,6 +456,9 @@ static void read_quantization(reading *r, hf_config *c) {
     }
     const bool online = tern_json_is_string(tern_json_get(q, "quantization_mode"), "online");
     c->weights = automatic && online ? HF_WEIGHTS_MASTER : HF_WEIGHTS_TERNARY;
+    if (online && c->kept.listed && !hf_kept_has(&c->kept, "lm_head.weight"))
+        fail_key(r, TERN_ERR_CONFIG, "modules_to_not_convert",
+                 "does not name lm_head: a ternary head is not supported");
     c->scale = automatic ? HF_SCALE_MULTIPLIES : HF_SCALE_DIVIDES;
     read_input_norms(r, q, c);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "authoring/convert/hf_quantization.h"
 #include "runtime/files/arch/arch.h"
 #include "runtime/model/config/rope_scaling.h"
 #include "tern/embed.h"
@@ -46,6 +47,7 @@ typedef struct hf_config {
     tern_pooling pooling;             /* as the folder says; NONE: it does not say */
     hf_weights weights;
     hf_scale scale;
+    hf_kept kept;      /* matrices that are not ternary where others are */
     char unknown[400]; /* keys that tern does not know, separated by commas; "": none */
 } hf_config;
 

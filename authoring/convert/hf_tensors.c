@@ -113,13 +113,14 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     t->before = from->bytes;
     s->less_one = w->norm && a->c->arch->gemma_folders;
     s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
-    s->packed = w->ternary && from->type == SAFETENSORS_U8;
-    s->ternarized = w->ternary && a->c->weights == HF_WEIGHTS_MASTER;
+    const bool ternary = w->ternary && !hf_kept_has(&a->c->kept, from->name);
+    s->packed = ternary && from->type == SAFETENSORS_U8;
+    s->ternarized = ternary && a->c->weights == HF_WEIGHTS_MASTER;
     if (!is_float(from->type) && !s->packed) {
         return tern_fail(a->err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %s", from->file,
                          from->name, safetensors_type_name(from->type));
     }
-    if (w->ternary && !s->packed && a->c->weights == HF_WEIGHTS_TERNARY) {
+    if (ternary && !s->packed && a->c->weights == HF_WEIGHTS_TERNARY) {
         return tern_fail(a->err, TERN_ERR_TENSOR_TYPE,
                          "%s: tensor %s has type %s, but config.json says packed ternary weights",
                          from->file, from->name, safetensors_type_name(from->type));

@@ -31,6 +31,7 @@ class Hub:
         self.whole = False  # ranges are not heeded
         self.moves = []  # addresses that are given for the next files, with the same path
         self.moved = {}  # old repository: new one
+        self.gated = set()  # repositories whose files are refused
         self.commit = COMMIT
         self.hub, self.store = self._serve(self._hub), self._serve(self._store)
         self.scheme = "https" if tls else "http"
@@ -81,6 +82,8 @@ class Hub:
             names = [{"rfilename": name} for name in self.files[api[1]]]
             return self._send(request, 200, json.dumps({"id": api[1], "sha": self.commit, "siblings": names}).encode())
         found = re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", request.path)
+        if found and found[1] in self.gated:
+            return self._send(request, 403, b'{"error": "Access to model is restricted."}', X_Error_Code="GatedRepo")
         if found and self.moves:
             return self._send(request, 302, Location=self.moves.pop(0) + request.path)
         if found and found[1] in self.moved:

@@ -123,6 +123,21 @@ class Convert(ConvertTest):
 
     # ---- ternary ----
 
+    def test_modules_that_stay(self):
+        """Matrices of modules_to_not_convert stay floats, by whole names, beginnings and ends; the head has to be there."""
+        shape = {"hidden_size": 128, "intermediate_size": 256, "rope_theta": 500000.0}
+        listed = ["lm_head", "model.layers.1", "mlp.down_proj"]
+        model = Folder(self.dir / "kept", "BitNetForCausalLM", weights="master", quantization_config=ONLINE | {"modules_to_not_convert": listed}, **shape)
+        kept = [n for n in model.codes if n.startswith("model.layers.1.") or "down_proj" in n]
+        for name in kept:
+            del model.codes[name]
+        _, said = self.agree(model, bound=1e-2)
+        self.assertEqual({said[n]["to"] for n in ("blk.0.ffn_up.weight", "blk.0.attn_q.weight")}, {"i2_s"})
+        self.assertEqual({said[n]["to"] for n in ("blk.0.ffn_down.weight", "blk.1.ffn_up.weight", "blk.1.attn_q.weight")}, {"bf16"})
+        for wrong, word in (([], "lm_head"), (["model.layers.1"], "lm_head"), (["lm_head", "model.*"], "'model.*'"), (["lm_head", 3], "plain name")):
+            model.config["quantization_config"] = ONLINE | {"modules_to_not_convert": wrong}
+            self.refused(model, "modules_to_not_convert", word)
+
     def test_bitnet_packed_and_master(self):
         """Both forms of 2B4T are converted; the packed one multiplies by its scale."""
         shape = {"hidden_size": 128, "intermediate_size": 256, "rope_theta": 500000.0}
@@ -306,7 +321,7 @@ class Convert(ConvertTest):
             ({"final_logit_softcapping": 30.0}, ["final_logit_softcapping"]),
             ({"attention_chunk_size": 64}, ["attention_chunk_size"]),
             ({"rope_scaling": LLAMA3 | {"attention_factor": 1.5}}, ["attention_factor"]),
-            ({"quantization_config": {"quant_method": "gptq"}}, ["quant_method", "gptq", "bitnet"]),
+            ({"quantization_config": {"quant_method": "gptq"}}, ["quantization_config", "quantized by gptq", "GGUF"]),
             ({"quantization_config": PACKED}, ["q_proj", "BF16", "packed"]),
             ({"head_dim": 17}, ["head_dim", "odd"]),
             ({"tie_word_embeddings": False}, ["lm_head.weight", "missing"]),

@@ -144,7 +144,7 @@ class Pull(common.TernTest):
     def test_a_token_is_shown_to_the_hub_alone(self):
         self.hub.token = "hf_secret"
         self.assert_one_line_error(self.pull(REPO), 1, ["401", REPO, "HF_TOKEN"])
-        self.assert_one_line_error(self.pull(REPO, HF_TOKEN="wrong"), 1, ["401", "rights"])
+        self.assert_one_line_error(self.pull(REPO, HF_TOKEN="wrong"), 1, ["401", "another token", "terms"])
         self.pulled(f"{REPO}:q8_0", HF_TOKEN="hf_secret")
         Path(self.env["HF_TOKEN_PATH"]).write_text("hf_secret\n")
         self.pulled(f"{REPO}:f16")

@@ -3,6 +3,7 @@
 names the form and says what to do."""
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from common import tern, tern_json, tern_text
 from hub_server import COMMIT, Hub
 
 suite.need("numpy", "gguf")
+sys.path.insert(0, str(common.ROOT / "tests" / "fuzz"))
+
+import seeds_sentencepiece  # noqa: E402
+import split_files  # noqa: E402
 
 from hf_folder import Folder, byte_tokenizer  # noqa: E402
 
@@ -23,9 +28,15 @@ MODULES = [
     {"idx": 1, "name": "1", "path": "1_Pooling", "type": POOLING},
     {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.base.modules.normalize.Normalize"},
 ]
-QUANTIZED = {"gptq": {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}},
-             "awq": {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}},
-             "mlx": {"quantization": {"group_size": 64, "bits": 4}, "quantization_config": {"group_size": 64, "bits": 4}}}
+QUANTIZED = {
+    "gptq (4 bits)": {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}},
+    "awq (4 bits)": {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}},
+    "bitsandbytes (4 bits)": {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}},
+    "compressed-tensors": {"quantization_config": {"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {}}},
+    "fp8": {"quantization_config": {"quant_method": "fp8", "fmt": "e4m3"}},
+    "MLX (4 bits)": {"quantization": {"group_size": 64, "bits": 4}, "quantization_config": {"group_size": 64, "bits": 4}},
+    "MLX (8 bits)": {"quantization": {"group_size": 64, "bits": 8}},
+}
 
 
 class PullForms(common.TernTest):
@@ -87,6 +98,18 @@ class PullForms(common.TernTest):
         self.assertEqual(path.name, COMMIT)
         self.assertEqual(len(tern_json("run", "-m", out, "-p", "he", "-n", 3)["tokens"]), 3)
 
+    def test_older_tokenizers(self):
+        held = self.folder()
+        del held["tokenizer.json"]
+        self.hub.files["one/older"] = held | {"tokenizer.model": seeds_sentencepiece.MODELS["bpe"], "special_tokens_map.json": b"{}"}
+        out, _ = self.converts("one/older")
+        self.assertEqual(tern_text("tokenize", "-m", out, "-p", "a b").split(), ["259", "262", "264"])
+
+    def test_parts_of_gguf(self):
+        parts = split_files.cut(gguf_edit.read(common.small_model()), 3)
+        self.hub.files["one/parts"] = {split_files.part_name(i, 3): part.to_bytes() for i, part in enumerate(parts)}
+        self.runs("one/parts")
+
     def test_consolidated_weights_are_not_fetched_twice(self):
         held = self.folder(files=2)
         self.hub.files["one/mistral"] = held | {"consolidated.safetensors": b"x" * 1000, "params.json": b"{}"}
@@ -132,17 +155,25 @@ class PullForms(common.TernTest):
         self.hub.files["one/lora"] = {"adapter_config.json": b'{"peft_type": "LORA"}', "adapter_model.safetensors": b"x" * 100,
                                       "tokenizer.json": b"{}"}
         self.says("one/lora", "adapter (LoRA)", "merge")
+        file = gguf_edit.read(common.small_model())
+        file["general.type"] = gguf_edit.string("adapter")
+        self.hub.files["one/gguf-lora"] = {"x-lora-f16.gguf": file.to_bytes()}
+        self.assert_one_line_error(self.pull("one/gguf-lora"), 1, ["one/gguf-lora", "adapter (LoRA)", "merge"])
+        (self.dir / "adapter.gguf").write_bytes(file.to_bytes())
+        self.assert_one_line_error(tern("run", "-m", self.dir / "adapter.gguf", "-p", "x"), 1, ["adapter.gguf", "adapter (LoRA)", "merge"])
         self.hub.files["one/merged"] = self.folder() | {"adapter_model.safetensors": b"x"}
         _, path = self.converts("one/merged")
         self.assertFalse((path / "adapter_model.safetensors").exists())
 
     def test_other_quantizations(self):
-        for kind, config in QUANTIZED.items():
-            with self.subTest(kind=kind):
-                held = self.folder(**config)
-                self.hub.files[f"one/{kind}"] = held
-                words, _ = self.next_command(f"one/{kind}")
-                self.assert_one_line_error(tern(*words, cwd=self.dir, env=self.env), 1, ["quant", "convert the model that was not quantized"])
+        """They are named before weights are fetched, by convert of a folder, too; BitNet's own is read."""
+        for said, config in QUANTIZED.items():
+            with self.subTest(said):
+                self.hub.files["one/other"] = self.folder(**config)
+                self.says("one/other", f"quantized by {said} ", "convert the model that was not quantized, or pull a GGUF file")
+                path = self.dir / "folder"
+                self.assert_one_line_error(tern("convert", path, self.dir / "x.gguf"), 1, ["config.json", f"quantized by {said} "])
+        self.assertFalse(list((self.dir / "hub").rglob("*.safetensors")))
 
     def test_weights_of_pytorch(self):
         self.hub.files["one/old"] = {"config.json": b"{}", "pytorch_model.bin": b"PK"}
@@ -154,6 +185,10 @@ class PullForms(common.TernTest):
         self.says("one/gated", "401", "HF_TOKEN")
         self.env["HF_TOKEN"] = "hf_secret"
         self.runs("one/gated")
+        self.hub.files["one/terms"] = self.folder()
+        self.hub.gated.add("one/terms")
+        self.hub.stored.clear()
+        self.says("one/terms", "403", "another token", "terms at", self.hub.url + "/one/terms")
 
     def test_addresses(self):
         self.hub.files["one/quants"] = {"x-Q8_0.gguf": self.gguf, "sub/x-Q4_0.gguf": self.gguf}

@@ -13,14 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "authoring/convert/hf_quantization.h"
 #include "base/in_file.h"
+#include "base/json.h"
 #include "base/json_tree/read.h"
 #include "base/json_tree/write.h"
 #include "base/word_list.h"
+#include "tern/gguf.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/hub/hub_cache.h"
 #include "tools/pull/download.h"
+#include "tools/pull/holdings.h"
 #include "tools/remote/exchange.h"
 #include "tools/remote/reply.h"
 
@@ -29,6 +33,7 @@ enum {
     TOKEN_BYTES = 512,
     ETAG_BYTES = 129,
     LISTING_BYTES = 16 << 20,
+    CONFIG_BYTES = 16 << 20,
     MOST_MOVES = 5,
     MOST_PARTS = 10000
 };
@@ -118,9 +123,10 @@ static void add_escaped(char *url, size_t size, const char *path) {
 static int refuse(const hub *h, const exchange_reply *reply, const char *what) {
     tern_error err = {0};
     if (reply->status == 401 || reply->status == 403 || reply->status == 404)
-        complain("%s: %ld: %s is not there, or needs %s", h->endpoint, reply->status, what,
-                 h->token[0] != '\0' ? "rights that the token (HF_TOKEN) does not have"
-                                     : "a token (HF_TOKEN)");
+        complain("%s: %ld: %s is not there, or needs %s (HF_TOKEN) of somebody who has accepted "
+                 "its terms at %s/%s",
+                 h->endpoint, reply->status, what,
+                 h->token[0] != '\0' ? "another token" : "a token", h->endpoint, h->name->repo);
     else if (reply_refuse(h->endpoint, reply->status, reply->retry_seconds, &reply->refusal,
                           &err) != TERN_OK)
         complain("%s", err.message);
@@ -384,89 +390,57 @@ static int fetch_parts(const hub *h, const char *file) {
     return status;
 }
 
-/* True for a folder's file that `tern convert` reads: how vectors are pooled, further templates. */
-static bool belongs_in_folder(const char *file) {
-    static const char *const folders[] = {"additional_chat_templates/", "chat_templates/"};
-    const char *base = file_base_name(file);
-    if (strchr(file, '/') + 1 != base)
-        return false;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        if (strncmp(file, folders[i], strlen(folders[i])) == 0)
-            return text_ends_with(file, ".jinja");
-    return file[0] >= '0' && file[0] <= '9' && strcmp(base, "config.json") == 0;
-}
-
-/* True for weights and the files that `tern convert` reads with them. Other folders hold other
- * forms of the same model. */
-static bool belongs_to_weights(const char *file) {
-    static const char *const endings[] = {".safetensors",
-                                          ".safetensors.index.json",
-                                          "config.json",
-                                          "tokenizer.json",
-                                          "tokenizer.model",
-                                          "tokenizer_config.json",
-                                          "special_tokens_map.json",
-                                          "added_tokens.json",
-                                          "vocab.json",
-                                          "merges.txt",
-                                          "modules.json",
-                                          ".jinja"};
-    if (strchr(file, '/') != NULL)
-        return belongs_in_folder(file);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (text_ends_with(file, endings[i]))
-            return true;
-    return false;
-}
-
-/* The files of a repository without GGUF files, counted. */
-typedef struct holdings {
-    size_t weights;    /* files of weights of the model */
-    bool adapter;      /* changes to another model's weights */
-    bool consolidated; /* the weights once more, as their makers' own program wants them */
-} holdings;
-
-static bool is_consolidated(const char *file) {
-    return strncmp(file, "consolidated", strlen("consolidated")) == 0;
-}
-
-static bool is_adapter(const char *file) {
-    return strncmp(file, "adapter_", strlen("adapter_")) == 0;
-}
-
-static holdings look(const hub *h) {
-    holdings found = {0};
-    for (size_t i = 0; i < h->n_files; i++) {
-        const char *file = h->files[i];
-        const bool weights = strchr(file, '/') == NULL && text_ends_with(file, ".safetensors");
-        found.adapter = found.adapter || (weights && is_adapter(file));
-        found.consolidated = found.consolidated || (weights && is_consolidated(file));
-        found.weights += weights && !is_adapter(file) && !is_consolidated(file);
-    }
-    return found;
+static int refuse_adapter(const hub *h) {
+    complain("%s: is an adapter (LoRA), which changes another model: merge it into that model "
+             "with peft, and `tern convert` the folder that comes out",
+             h->name->repo);
+    return EXIT_FAILED;
 }
 
 /* Says why a repository cannot be used. */
 static int refuse_repository(const hub *h, const holdings *found) {
     if (found->adapter)
-        complain("%s: is an adapter (LoRA), which changes another model: merge it into that model "
-                 "with peft, and `tern convert` the folder that comes out",
-                 h->name->repo);
-    else
-        complain("%s: it has no model that tern reads, neither *.gguf nor *.safetensors",
-                 h->name->repo);
+        return refuse_adapter(h);
+    complain("%s: it has no model that tern reads, neither *.gguf nor *.safetensors",
+             h->name->repo);
     return EXIT_FAILED;
 }
 
+static bool has_file(const hub *h, const char *name) {
+    for (size_t i = 0; i < h->n_files; i++)
+        if (strcmp(h->files[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Fetches config.json, and refuses weights in a form that tern does not read before they come. */
+static int check_form(const hub *h) {
+    static const char name[] = "config.json";
+    char path[PATH_MAX + 64], why[HF_QUANTIZATION_BYTES];
+    tern_json json = {NULL, NULL};
+    tern_error err = {0};
+    int status = has_file(h, name) ? fetch_file(h, name) : EXIT_DONE;
+    if (status != EXIT_DONE || !has_file(h, name))
+        return status;
+    (void)snprintf(path, sizeof path, "%s/snapshots/%s/%s", h->repository, h->commit, name);
+    if (tern_json_read(path, CONFIG_BYTES, &json, &err) != TERN_OK)
+        return complain_error(&err);
+    if (hf_quantization_is_foreign(json.values, why)) {
+        complain("%s: %s", h->name->repo, why);
+        status = EXIT_FAILED;
+    }
+    tern_json_free(&json);
+    return status;
+}
+
 static int fetch_weights(const hub *h) {
-    const holdings found = look(h);
-    int status = EXIT_DONE;
+    const holdings found = holdings_of(h->files, h->n_files);
     if (found.weights == 0 && !found.consolidated)
         return refuse_repository(h, &found);
+    int status = check_form(h);
     for (size_t i = 0; i < h->n_files && status == EXIT_DONE; i++) {
         const char *file = h->files[i];
-        const bool beside = is_adapter(file) || (is_consolidated(file) && found.weights > 0);
-        if (belongs_to_weights(file) && !beside)
+        if (holdings_want(&found, file))
             status = fetch_file(h, file);
     }
     return status;
@@ -480,6 +454,21 @@ static void tell_next(const hub *h, bool weights) {
         remark("next: tern convert %s %s.gguf\n", whole, hub_short_name(h->name));
     else
         remark("next: tern run -m %s -p TEXT\n", whole);
+}
+
+/* True if a GGUF file that was fetched holds changes to another model's weights. */
+static bool holds_adapter(const hub *h, const char *file) {
+    static const char adapter[] = "adapter";
+    char path[PATH_MAX + HUB_FILE_BYTES];
+    tern_gguf *opened = NULL;
+    tern_span type = {"", 0};
+    (void)snprintf(path, sizeof path, "%s/snapshots/%s/%s", h->repository, h->commit, file);
+    if (tern_gguf_open(path, &opened, NULL) != TERN_OK)
+        return false; /* who runs it will be told why */
+    (void)tern_gguf_string(opened, "general.type", &type, NULL);
+    const bool is = type.size == sizeof adapter - 1 && memcmp(type.data, adapter, type.size) == 0;
+    tern_gguf_close(&opened);
+    return is;
 }
 
 static int fetch_chosen(const hub *h) {
@@ -496,6 +485,8 @@ static int fetch_chosen(const hub *h) {
     const bool weights = meant == 0;
     int status = meant == 1 ? fetch_parts(h, h->files[found]) : fetch_weights(h);
     tern_error err = {0};
+    if (status == EXIT_DONE && meant == 1 && holds_adapter(h, h->files[found]))
+        return refuse_adapter(h);
     if (status == EXIT_DONE &&
         hub_cache_refer(h->repository, h->name->revision, h->commit, &err) != TERN_OK)
         status = complain_error(&err);

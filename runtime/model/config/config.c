@@ -303,6 +303,20 @@ static tern_status unknown_architecture(const tern_gguf *file, tern_span name, t
                      tern_arch_names(known, sizeof known));
 }
 
+/* Refuses the file of an adapter, whose keys may name the architecture of the model that it
+ * changes. */
+static tern_status check_type(const tern_gguf *file, tern_error *err) {
+    static const char adapter[] = "adapter";
+    tern_span type = {"", 0};
+    (void)tern_gguf_string(file, "general.type", &type, NULL);
+    if (type.size != sizeof adapter - 1 || memcmp(type.data, adapter, type.size) != 0)
+        return TERN_OK;
+    return tern_fail(err, TERN_ERR_ARCH,
+                     "%s: is an adapter (LoRA), which changes another model: merge it into that "
+                     "model",
+                     tern_gguf_name(file));
+}
+
 /* True if the file has any of the norms before matrices: then it must have all of them. */
 static bool has_input_norms(const tern_gguf *file) {
     static const char end[] = "_norm_in.weight";
@@ -318,7 +332,9 @@ static bool has_input_norms(const tern_gguf *file) {
 tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error *err) {
     tern_span name;
     tern_config c = {.arch = NULL};
-    tern_status status = tern_gguf_string(file, "general.architecture", &name, err);
+    tern_status status = check_type(file, err);
+    if (status == TERN_OK)
+        status = tern_gguf_string(file, "general.architecture", &name, err);
     if (status != TERN_OK)
         return status;
     c.arch = tern_arch_find(name);
