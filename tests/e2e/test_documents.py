@@ -306,6 +306,21 @@ class Rules(Documents):
             path = ("ratios", "decode_tps", key)
             self.assert_refused(tools.put(c, path, tools.other(tools.get(c, path))), text)
 
+    def test_same_rules_for_receipts(self):
+        """tern verify names the same wrong figures of a benchmark in a receipt as lab/figure_rules.py."""
+        path = self.folder / "bench.json"
+        tern_text("bench", "-m", self.model, "-p", 8, "-n", 4, "--repeat", 2, "--threads", 1, "--receipt", path)
+        receipt = tools.load(path)
+        numbers = [key for key, value in receipt["benchmark"].items() if type(value) in (int, float)]
+        self.assertGreater(len(numbers), 30)
+        for field in numbers:
+            changed = tools.put(receipt, ("benchmark", field), tools.other(receipt["benchmark"][field]))
+            place = documents.Place(changed, "", [])
+            figure_rules.benchmark(place)
+            lines = findings(tools.seal(changed), self.folder / "changed.json").splitlines()
+            named = [set(re.findall(r"\bbenchmark\.([\w.]+): ", "\n".join(some))) for some in (place.found, lines)]
+            self.assertEqual(named[0], named[1] - {"generated_tokens"}, field)  # which a receipt says twice
+
     def test_independent_by_name(self):
         """Every figure of every name is held to its runs: of a long name and of one with a dot too."""
         d = self.documents["independent"]
