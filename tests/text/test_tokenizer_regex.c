@@ -56,6 +56,11 @@ static void sets(void **state) {
     expect("\\S", " \xE1\xA0\x8E", " <\xE1\xA0\x8E>");
     expect("[\\w]+", "a_1\xCC\x81-\xE2\x93\x90", "<a_1\xCC\x81>-<\xE2\x93\x90>");
     expect("\\W", "a b", "a< >b");
+    expect("\\w", "\xC2\xBD", "<\xC2\xBD>"); /* one half is a part of a word, but not in sets */
+    expect("[\\w]", "\xC2\xBDz\xC2\xAA", "\xC2\xBD<z><\xC2\xAA>");
+    expect("[\\W]", "\xC2\xBDz", "<\xC2\xBD>z");
+    expect("[a-&&a]", "a-b&", "<a>-b&"); /* a dash before && is itself */
+    expect("[a-z-&&-b]", "a-b", "a<-><b>");
     expect("\\d+", "12\xD9\xA3x\xC2\xBD", "<12\xD9\xA3>x\xC2\xBD");
     expect("\\p{Lu}\\P{Lu}", "aBcD", "a<Bc>D");
     expect("\\p{^Lu}", "aB", "<a>B");
@@ -109,6 +114,7 @@ static void refused(void **state) {
         {"\\Qa", "the escape \\Q"},
         {"[[:alpha:]]", "class inside"},
         {"[z-a]", "before it begins"},
+        {"[a-[b]]", "ends in a set"},
         {"[a\xFF]", "not UTF-8"},
         {"[]a]", "begins with ]"},
         {"[a", "does not end"},

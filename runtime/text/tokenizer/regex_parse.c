@@ -177,9 +177,12 @@ static bool read_range(tern_regex_reader *r, tern_code_set *set) {
         return false;
     last = first;
     const size_t dash = r->at;
-    if (tern_regex_peek(r, 0) == '-' && tern_regex_peek(r, 1) != ']') {
+    if (tern_regex_sees(r, "-[")) /* Oniguruma drops what is before it */
+        return tern_regex_refuse(r, "a range that ends in a set");
+    if (tern_regex_peek(r, 0) == '-' && tern_regex_peek(r, 1) != ']' &&
+        !tern_regex_sees(r, "-&&")) {
         r->at++;
-        if (at_class(r) || tern_regex_peek(r, 0) == '[')
+        if (at_class(r))
             r->at = dash;
         else if (!read_code(r, &last))
             return false;
@@ -189,12 +192,36 @@ static bool read_range(tern_regex_reader *r, tern_code_set *set) {
     return sound(r, tern_code_set_add(set, first, last + 1));
 }
 
+/* Reads \w or \W of a set, which in Oniguruma differ from those outside of sets: raised digits and
+ * fractions of Latin-1 are not characters of words there. */
+static bool read_word(tern_regex_reader *r, tern_code_set *set) {
+    static const uint32_t left_out[] = {0xB2, 0xB3, 0xB9, 0xBC, 0xBD, 0xBE};
+    const char *const name = class_of('w');
+    const bool others = tern_regex_peek(r, 1) == 'W';
+    tern_code_set own = {NULL, 0, 0}, few = {NULL, 0, 0};
+    bool done = tern_code_set_add_property(&own, (tern_span){name, strlen(name)}) == TERN_OK;
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        done = done && tern_code_set_add(&few, left_out[i], left_out[i] + 1);
+    done = done && tern_code_set_invert(&few) && tern_code_set_meet(&own, &few) &&
+           (!others || tern_code_set_invert(&own)) && tern_code_set_join(set, &own);
+    tern_code_set_free(&own);
+    tern_code_set_free(&few);
+    r->at += 2;
+    return sound(r, done);
+}
+
+/* Reads an escape of a set that means a set itself. */
+static bool read_class(tern_regex_reader *r, tern_code_set *set) {
+    const bool word = (tern_regex_peek(r, 1) | 0x20) == 'w';
+    return word ? read_word(r, set) : tern_regex_read_escape(r, set);
+}
+
 static bool read_set(tern_regex_reader *r, tern_code_set *set, unsigned depth);
 
 /* Adds what stands at this place of a set. */
 static bool read_item(tern_regex_reader *r, tern_code_set *set, unsigned depth) {
     if (tern_regex_peek(r, 0) != '[')
-        return at_class(r) ? tern_regex_read_escape(r, set) : read_range(r, set);
+        return at_class(r) ? read_class(r, set) : read_range(r, set);
     if (tern_regex_peek(r, 1) == ':' || depth == DEEPEST)
         return tern_regex_refuse(r, "a class inside of a set");
     tern_code_set inner = {NULL, 0, 0};
