@@ -88,6 +88,14 @@ void tern_bn_read_row(tern_bn_kind kind, const uint8_t *file, size_t cols, size_
 tern_status tern_bn_scales(tern_bn_kind kind, const uint8_t *file, size_t rows, size_t cols,
                            float *scales, tern_error *err);
 
+/* Bytes of a row of IQ1_BN or IQ2_BN, cols a multiple of 64. */
+size_t tern_bn_row_bytes(tern_bn_kind kind, size_t cols);
+
+/* A row of finite floats to one of these, and back: the largest magnitude is the scale, other
+ * weights become the nearest of it, 0 and its negative. False: too large for an f16. */
+bool tern_bn_write_row(tern_bn_kind kind, const float *x, size_t cols, uint8_t *row);
+void tern_bn_floats(tern_bn_kind kind, const uint8_t *row, size_t cols, float *x);
+
 /*
  * The place of the scale. It depends only on rows and columns, so it also gives the size of
  * a tensor of unknown tiles: TERN_I2S_TRAILER_BYTES more. False for shapes that no tiles fit.

@@ -17,7 +17,7 @@ static size_t scale_bytes(tern_bn_kind kind) {
     return kind == TERN_IQ1_BN ? sizeof(uint16_t) : sizeof(float);
 }
 
-static size_t row_bytes(tern_bn_kind kind, size_t cols) {
+size_t tern_bn_row_bytes(tern_bn_kind kind, size_t cols) {
     return scale_bytes(kind) + cols / BLOCK * (kind == TERN_IQ1_BN ? IQ1_BYTES : IQ2_BYTES);
 }
 
@@ -34,9 +34,10 @@ static float scale_of(tern_bn_kind kind, const uint8_t *file, size_t cols, size_
     float scale;
 
     if (kind == TERN_IQ1_BN)
-        return tern_f16_load(file + row * row_bytes(kind, cols));
-    file += kind == TERN_IQ2_BN_R4 ? row / 4 * 4 * row_bytes(kind, cols) + row % 4 * sizeof scale
-                                   : row * row_bytes(kind, cols);
+        return tern_f16_load(file + row * tern_bn_row_bytes(kind, cols));
+    file += kind == TERN_IQ2_BN_R4
+                ? row / 4 * 4 * tern_bn_row_bytes(kind, cols) + row % 4 * sizeof scale
+                : row * tern_bn_row_bytes(kind, cols);
     memcpy(&scale, file, sizeof scale);
     return scale;
 }
@@ -75,7 +76,7 @@ static void read_of_four(const uint8_t *four, size_t row, uint8_t codes[BLOCK]) 
 void tern_bn_read_row(tern_bn_kind kind, const uint8_t *file, size_t cols, size_t row,
                       uint8_t *codes) {
     const bool of_four = kind == TERN_IQ2_BN_R4;
-    const uint8_t *first = file + (of_four ? row / 4 * 4 : row) * row_bytes(kind, cols);
+    const uint8_t *first = file + (of_four ? row / 4 * 4 : row) * tern_bn_row_bytes(kind, cols);
     const uint8_t *blocks = first + (of_four ? 4 : 1) * scale_bytes(kind);
 
     if (scale_of(kind, file, cols, row) == 0.0f) { /* whatever the codes say */
@@ -90,6 +91,28 @@ void tern_bn_read_row(tern_bn_kind kind, const uint8_t *file, size_t cols, size_
         else
             read_iq2_bn(blocks + b * IQ2_BYTES, codes);
     }
+}
+
+/* The inverse of read_digits. */
+static uint8_t byte_of_digits(const uint8_t *codes, size_t n, size_t step) {
+    unsigned number = 0;
+
+    for (size_t i = n; i-- > 0;)
+        number = 3 * number + codes[i * step];
+    return (uint8_t)((256 * number + 242) / 243);
+}
+
+static void write_block(tern_bn_kind kind, const uint8_t codes[BLOCK], uint8_t *block) {
+    if (kind == TERN_IQ1_BN) {
+        for (size_t run = 0; run < RUNS; run++)
+            for (size_t i = 0; i < 3; i++)
+                block[3 * run + i] = byte_of_digits(codes + 16 * run + 5 * i, 5, 1);
+        block[3 * RUNS] = byte_of_digits(codes + 15, RUNS, 16);
+        return;
+    }
+    for (size_t j = 0; j < IQ2_BYTES; j++)
+        block[j] =
+            (uint8_t)(codes[j] | codes[j + 16] << 2 | codes[j + 32] << 4 | codes[j + 48] << 6);
 }
 
 /* ---- scales ---------------------------------------------------------------------------------- */
@@ -109,4 +132,41 @@ tern_status tern_bn_scales(tern_bn_kind kind, const uint8_t *file, size_t rows, 
     for (size_t r = 0; r < rows; r++)
         scales[r] = scales[r] == 0.0f ? shared : scales[r];
     return TERN_OK;
+}
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+bool tern_bn_write_row(tern_bn_kind kind, const float *x, size_t cols, uint8_t *row) {
+    const size_t bytes = kind == TERN_IQ1_BN ? IQ1_BYTES : IQ2_BYTES;
+    float largest = 0.0f;
+
+    for (size_t k = 0; k < cols; k++)
+        largest = fmaxf(largest, fabsf(x[k]));
+    if (kind == TERN_IQ1_BN)
+        tern_f16_store(row, largest);
+    else
+        memcpy(row, &largest, sizeof largest);
+    uint8_t *block = row + scale_bytes(kind);
+    for (size_t first = 0; first < cols; first += BLOCK, block += bytes) {
+        uint8_t codes[BLOCK];
+        for (size_t j = 0; j < BLOCK; j++) {
+            const bool zero = fabsf(x[first + j]) < 0.5f * largest || largest == 0.0f;
+            codes[j] = zero ? 1 : x[first + j] < 0.0f ? 0 : 2;
+        }
+        write_block(kind, codes, block);
+    }
+    return isfinite(scale_of(kind, row, cols, 0));
+}
+
+void tern_bn_floats(tern_bn_kind kind, const uint8_t *row, size_t cols, float *x) {
+    const float scale = scale_of(kind, row, cols, 0);
+    const size_t bytes = kind == TERN_IQ1_BN ? IQ1_BYTES : IQ2_BYTES;
+    const uint8_t *block = row + scale_bytes(kind);
+    uint8_t codes[BLOCK];
+
+    for (size_t first = 0; first < cols; first += BLOCK, block += bytes) {
+        (kind == TERN_IQ1_BN ? read_iq1_bn : read_iq2_bn)(block, codes);
+        for (size_t j = 0; j < BLOCK; j++)
+            x[first + j] = (float)((int)codes[j] - 1) * scale;
+    }
 }

@@ -39,6 +39,10 @@ tern_status convert_formats_read(const char *body, bool pure, const char *embedd
         out->tiled = strcasecmp(body, "tl1") == 0 ? TERN_TL1 : TERN_TL2;
         out->body = TERN_FORMAT_I2_S;
     }
+    if (body != NULL && (strcasecmp(body, "iq1_bn") == 0 || strcasecmp(body, "iq2_bn") == 0)) {
+        out->bn = strcasecmp(body, "iq1_bn") == 0 ? TERN_IQ1_BN : TERN_IQ2_BN;
+        out->body = TERN_FORMAT_I2_S;
+    }
     return tern_reading_init(&out->reading, TERN_I2S_UNITS_128, NULL, tl_tiles, err);
 }
 
@@ -136,12 +140,15 @@ tern_status convert_importance_choose(const convert_formats *asked, const char *
     return TERN_OK;
 }
 
-bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target) {
-    return asked->tiled != 0 && target == TERN_FORMAT_I2_S && strcmp(name, "output.weight") != 0;
+bool convert_has_form(const convert_formats *asked, const char *name, tern_format target) {
+    return (asked->tiled != 0 || asked->bn != 0) && target == TERN_FORMAT_I2_S &&
+           strcmp(name, "output.weight") != 0;
 }
 
 uint32_t convert_file_type(const convert_formats *asked, tern_format most) {
-    enum { FILE_TYPE_TL1 = 38, FILE_TYPE_TL2 = 39 };
+    enum { FILE_TYPE_TL1 = 38, FILE_TYPE_TL2 = 39, FILE_TYPE_IQ1_BN = 136, FILE_TYPE_IQ2_BN };
+    if (asked->bn != 0 && most == TERN_FORMAT_I2_S)
+        return asked->bn == TERN_IQ1_BN ? FILE_TYPE_IQ1_BN : FILE_TYPE_IQ2_BN;
     if (asked->tiled != 0 && most == TERN_FORMAT_I2_S)
         return asked->tiled == TERN_TL1 ? FILE_TYPE_TL1 : FILE_TYPE_TL2;
     if (asked->mixture != NULL)

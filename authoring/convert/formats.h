@@ -21,6 +21,7 @@ typedef struct convert_formats {
     const convert_mixture *mixture; /* which of several formats a matrix gets; NULL: the body's */
     convert_shape shape;            /* of the model, for the mixture; convert_job_plan sets it */
     tern_tl_kind tiled;    /* tiles of the body, which is I2_S: TL1, TL2; 0: none */
+    tern_bn_kind bn;       /* rows with scales of the body, which is I2_S; 0: none */
     tern_reading reading;  /* holds the sizes of the tiles */
     tern_int4_rows int4;   /* rows of the body if it is INT4; group SIZE_MAX: a whole row */
     const tern_importance *importance; /* of columns; borrowed, may be NULL */
@@ -29,9 +30,9 @@ typedef struct convert_formats {
 
 /*
  * Reads the names of formats; each is NULL where it was not asked for. The body may also be a
- * mixture, "tl1" or "tl2". Some names are those of a format and of a mixture: `pure` takes the
- * format. Sizes of tiles have the form that tern_reading_init takes. TERN_ERR_ARG: they are not
- * sizes of tiles, or `pure` goes with a mixture that is not a format.
+ * mixture, "tl1", "tl2", "iq1_bn" or "iq2_bn". Some names are those of a format and of a mixture:
+ * `pure` takes the format. Sizes of tiles have the form that tern_reading_init takes. TERN_ERR_ARG:
+ * they are not sizes of tiles, or `pure` goes with a mixture that is not a format.
  */
 TERN_MUST_CHECK tern_status convert_formats_read(const char *body, bool pure, const char *embedding,
                                                  const char *output, const char *tl_tiles,
@@ -64,8 +65,9 @@ TERN_MUST_CHECK tern_status convert_importance_choose(const convert_formats *ask
  */
 bool convert_is_coarse(tern_format format);
 
-/* True if a tensor that becomes I2_S is written in tiles: all but the output head are. */
-bool convert_is_tiled(const convert_formats *asked, const char *name, tern_format target);
+/* True if a tensor that becomes I2_S is written in the asked tiles or rows with scales: all but the
+ * output head are. */
+bool convert_has_form(const convert_formats *asked, const char *name, tern_format target);
 
 /* general.file_type of a file most of whose weights are in the format `most`. */
 uint32_t convert_file_type(const convert_formats *asked, tern_format most);

@@ -52,6 +52,18 @@ static tern_status plan_tiles(const convert_formats *formats, convert_tensor *t,
     return TERN_OK;
 }
 
+/* Sets rows with scales, and their size. */
+static tern_status plan_rows(const convert_formats *formats, convert_tensor *t, tern_error *err) {
+    tern_error why = {.status = TERN_OK};
+    const tern_status status = tern_bn_check(formats->bn, t->rows, t->cols, &why);
+    if (status != TERN_OK)
+        return tern_fail(err, status, "tensor %s: %s", t->name, why.message);
+    t->bn = formats->bn;
+    t->as_is = NULL;
+    t->bytes = (uint64_t)t->rows * tern_bn_row_bytes(t->bn, t->cols);
+    return TERN_OK;
+}
+
 /* Compares the forms of INT4 rows. For other formats both are zero, before and after. */
 static bool same_rows(const tern_int4_rows *a, const tern_int4_rows *b) {
     return a->group == b->group && a->zero_points == b->zero_points &&
@@ -76,9 +88,9 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
         t->bytes = (uint64_t)t->rows * tern_int4_row_bytes(&t->int4, t->cols);
         return TERN_OK;
     }
-    return convert_is_tiled(formats, t->name, t->target)
-               ? plan_tiles(formats, t, err)
-               : tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
+    if (convert_has_form(formats, t->name, t->target))
+        return formats->bn != 0 ? plan_rows(formats, t, err) : plan_tiles(formats, t, err);
+    return tern_format_bytes(t->target, t->rows, t->cols, &t->bytes);
 }
 
 /* The importance file must be used by some tensor. */
@@ -142,6 +154,8 @@ static uint32_t type_of(const convert_tensor *t) {
         return TERN_GGUF_SPARSE_TYPE;
     if (t->tiled != 0)
         return t->tiled == TERN_TL1 ? TERN_GGUF_TL1 : TERN_GGUF_TL2;
+    if (t->bn != 0)
+        return t->bn == TERN_IQ1_BN ? TERN_GGUF_IQ1_BN : TERN_GGUF_IQ2_BN;
     return tern_format_describe(t->target)->gguf_type;
 }
 

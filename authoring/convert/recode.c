@@ -35,8 +35,8 @@ typedef struct piece {
     float *w; /* [matrices][cols] weights of the columns; NULL: all weigh the same, and the format
                * has no grid */
     const tern_grid_search *search; /* of the target, if it has a grid */
-    float *x;    /* [rows][cols] */
-    float *back; /* [workers][cols] a worker's row, decoded again */
+    float *x;                       /* [rows][cols] */
+    float *back;                    /* [workers][cols] a worker's row, decoded again */
     uint8_t *out;
     row_sums *sums; /* [rows] */
 } piece;
@@ -60,6 +60,8 @@ static bool encode_row(const piece *p, size_t r, const float *x, uint8_t *out) {
     const float *w = weights_of(p, r);
     if (t->target == TERN_FORMAT_INT4)
         return convert_int4_encode(&t->int4, x, w, t->cols, out);
+    if (t->bn != 0)
+        return tern_bn_write_row(t->bn, x, t->cols, out);
     return w != NULL ? tern_quantize_important(t->target, p->search, x, w, t->cols, out)
                      : tern_quantize_weights(t->target, x, 1, t->cols, out, NULL, NULL) == TERN_OK;
 }
@@ -69,6 +71,8 @@ static void decode_row(const piece *p, size_t r, float *back) {
     const convert_tensor *t = p->t;
     if (t->target == TERN_FORMAT_INT4)
         convert_int4_decode(&t->int4, p->out + r * p->row_bytes, t->cols, back);
+    else if (t->bn != 0)
+        tern_bn_floats(t->bn, p->out + r * p->row_bytes, t->cols, back);
     else
         tern_dequantize_row(t->target, p->out, t->cols, r, p->scale, back);
 }
@@ -179,7 +183,9 @@ static tern_status judge(const convert_tensor *t, const row_sums *total, bool fo
     if (convert_is_coarse(t->target) && !force && error > SCALE_ROUNDING) {
         const uint32_t columns = tern_format_describe(t->target)->block_elements;
         char run[32] = "all";
-        if (t->target != TERN_FORMAT_I2_S)
+        if (t->bn != 0)
+            snprintf(run, sizeof run, "each row");
+        else if (t->target != TERN_FORMAT_I2_S)
             snprintf(run, sizeof run, "each %" PRIu32 " columns", columns);
         return tern_fail(err, TERN_ERR_TENSOR_DATA,
                          "tensor %s (%s) is not %s with one scale for %s: %s would change it "
@@ -196,7 +202,8 @@ static tern_status judge(const convert_tensor *t, const row_sums *total, bool fo
  * least one. */
 static size_t rows_of_piece(const convert_tensor *t) {
     const size_t fit = PIECE_FLOATS / t->cols > 0 ? PIECE_FLOATS / t->cols : 1;
-    return t->target == TERN_FORMAT_I2_S || fit > t->rows ? t->rows : fit;
+    const bool whole = t->target == TERN_FORMAT_I2_S && t->bn == 0;
+    return whole || fit > t->rows ? t->rows : fit;
 }
 
 static tern_status recode_all(piece *p, size_t step, tern_team *team, tern_gguf_writer *w,
@@ -248,6 +255,8 @@ tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, 
     uint64_t row_bytes = 0, all_bytes = 0;
     if (t->target == TERN_FORMAT_INT4) {
         row_bytes = tern_int4_row_bytes(&t->int4, t->cols);
+    } else if (t->bn != 0) {
+        row_bytes = tern_bn_row_bytes(t->bn, t->cols);
     } else if (t->target != TERN_FORMAT_I2_S &&
                tern_format_bytes(t->target, 1, t->cols, &row_bytes) != TERN_OK) {
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu columns cannot be %s", t->name,
@@ -257,7 +266,10 @@ tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, 
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE, "tensor %s: %zu x %zu cannot be %s", t->name,
                          t->rows, t->cols, tern_format_describe(t->target)->name);
     row_sums total = {.same = true};
-    piece p = {.t = t, .row_bytes = (size_t)row_bytes, .scale = 1.0f, .search = tools->searches[t->target]};
+    piece p = {.t = t,
+               .row_bytes = (size_t)row_bytes,
+               .scale = 1.0f,
+               .search = tools->searches[t->target]};
     p.x = calloc(step * t->cols, sizeof *p.x);
     p.back = calloc(tern_team_size(tools->team) * t->cols, sizeof *p.back);
     p.out = malloc(row_bytes > 0 ? step * (size_t)row_bytes : (size_t)all_bytes);

@@ -10,6 +10,7 @@
 
 #include "authoring/gguf_writer.h"
 #include "authoring/importance.h"
+#include "kernels/import.h"
 #include "kernels/quantize_important.h"
 #include "tern/kernels.h"
 #include "threads/team.h"
@@ -36,6 +37,7 @@ typedef struct convert_tensor {
     uint64_t before;    /* bytes in the source file; 0: it is computed */
     tern_tl_kind tiled; /* tiles of an I2_S target; 0: it is not tiled */
     tern_tl_tiles tiles;
+    tern_bn_kind bn; /* rows with scales of an I2_S target, which are made one by one; 0: none */
     tern_int4_rows int4;                     /* form of the rows if the target is INT4 */
     const tern_importance_entry *importance; /* of its columns; NULL: all weigh alike; borrowed */
     convert_sparse *sparse;                  /* its blocks; owned by the job; NULL: it is dense */

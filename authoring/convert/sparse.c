@@ -158,6 +158,7 @@ static tern_status make_sparse(convert_tensor *t, const convert_sparse_rule *rul
     t->sparse = s;
     t->as_is = NULL;
     t->tiled = 0;
+    t->bn = 0;
     t->bytes = bytes;
     return TERN_OK;
 }

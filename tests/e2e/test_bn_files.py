@@ -156,6 +156,27 @@ class BnFiles(common.FolderTest):
         self.assertEqual({t["outcome"] for t in said["tensors"] if t["from"] == "iq2_bn"}, {"lossless"})
         self.assertEqual(gguf_edit.read(out).tensor(MATRIX).data, gguf_edit.read(self.model).tensor(MATRIX).data)
 
+    def test_written(self):
+        """The bytes of an own encoder; rows keep their scales; other weights are refused."""
+        out = self.dir / "written.gguf"
+        for kind, number, file_type in (("iq1_bn", IQ1_BN, 136), ("iq2_bn", IQ2_BN, 137)):
+            with self.subTest(kind=kind):
+                said = tern_json("quantize", self.rows, out, "--type", kind, "--force")
+                self.assertEqual({t["outcome"] for t in said["tensors"] if t["to"] == kind}, {"lossless"})
+                written, own = gguf_edit.read(out), gguf_edit.read(self.changed(self.rows, kind)).tensor(MATRIX)
+                t = written.tensor(MATRIX)
+                size = len(own.data) // own.ne[1] if kind == "iq2_bn" else 2 + own.ne[0] // BLOCK * 13
+                rows = [range(at, at + size) for at in range(0, own.ne[1] * size, size)]
+                scaled = [r for r in rows if any(own.data[r.start : r.start + 2])]  # codes of others do not count
+                self.assertGreater(len(scaled), len(rows) // 2)
+                for r in scaled:
+                    self.assertEqual(t.data[r.start : r.stop], own.data[r.start : r.stop])
+                self.assertEqual((t.kind, written.number("general.file_type")), (number, file_type))
+                self.assertEqual(self.logits(out), self.logits(self.rows))
+        source = common.synth("llama-tiny-q6_k", self.dir)
+        result = tern("quantize", source, out, "--type", "iq2_bn", "--force")
+        self.assert_one_line_error(result, contains=["one scale for each row", "--force-ternary"])
+
     def test_refused(self):
         def put(at, value):
             def edit(t):

@@ -141,7 +141,7 @@ static const option_spec table[AT(OPT_THREADS)] = {
     [AT(OPT_TYPE)] = {"type", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_WRITE,
                       .choices = TERN_ROW_FORMATS " " CONVERT_MIXTURES
                                                   " iq3_s iq3_xxs iq2_s iq2_xs iq2_xxs "
-                                                  "iq1_m iq1_s i2_s tl1 tl2 int4",
+                                                  "iq1_m iq1_s iq1_bn iq2_bn i2_s tl1 tl2 int4",
                       .any_case = true, .one_call = true, .commands = RECODES, .often = EVERY,
                       .help = "format of the matrices, or a mixture of formats; vectors become f32 "
                               "(convert: without it, unchanged)"},

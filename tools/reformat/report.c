@@ -17,6 +17,8 @@ static const char *const outcomes[] = {
 static const char *target_name(const convert_tensor *t) {
     if (t->tiled != 0)
         return t->tiled == TERN_TL1 ? "tl1" : "tl2";
+    if (t->bn != 0)
+        return t->bn == TERN_IQ1_BN ? "iq1_bn" : "iq2_bn";
     return tern_format_describe(t->target)->name;
 }
 
@@ -31,6 +33,7 @@ static bool same_line(const convert_job *job, size_t i, size_t k) {
     return job->results[i].outcome == job->results[k].outcome &&
            job->tensors[i].target == job->tensors[k].target &&
            job->tensors[i].tiled == job->tensors[k].tiled &&
+           job->tensors[i].bn == job->tensors[k].bn &&
            (job->tensors[i].sparse != NULL) == (job->tensors[k].sparse != NULL) &&
            strcmp(job->tensors[i].origin, job->tensors[k].origin) == 0;
 }
