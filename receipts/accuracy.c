@@ -51,9 +51,11 @@ static void trial_free(trial *t) {
 /* Expands the first rows to floats, with tern_dequantize_row. */
 static void expand(trial *t) {
     const tern_format format = t->matrix.format;
-    const float scale = tern_format_scale(format, t->file, t->info.matrix.rows, t->cols);
+    const float one = tern_format_scale(format, t->file, t->info.matrix.rows, t->cols);
+    const float *scales = t->info.matrix.row_scale;
     for (size_t r = 0; r < t->rows; r++)
-        tern_dequantize_row(format, t->file, t->cols, r, scale, t->w + r * t->cols);
+        tern_dequantize_row(format, t->file, t->cols, r, scales != NULL ? scales[r] : one,
+                            t->w + r * t->cols);
 }
 
 /* Uses the model's own matrix if it has the layout, else packs its first rows. */

@@ -124,6 +124,7 @@ void tern_linear_describe(const tern_model *model, const tern_linear *linear,
 /*
  * The weights of a matrix as its format has them in files: *bytes lies in the model's file, or in
  * *made where the file has the codes in another order; free(*made), which is NULL otherwise.
+ * Where the rows of an I2_S matrix have scales of their own, these are in its row_scale.
  * `linear` is not a scan. TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_linear_weights(const tern_model *model, const tern_linear *linear,

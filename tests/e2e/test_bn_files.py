@@ -130,6 +130,13 @@ class BnFiles(common.FolderTest):
                     self.assertEqual(self.logits(path), expected)
                     self.assertEqual(self.logits(path, "--isa", "scalar", "--layout", "t5r16"), expected)
 
+    def test_receipt(self):
+        """The accuracy that a receipt tells is that of rows with their own scales."""
+        path, receipt = self.changed(self.rows, "iq2_bn"), self.dir / "receipt.json"
+        options = ("-p", "Hello", "-n", "4", "--ctx", "64", "--no-cache", "--force")
+        tern_text("run", "-m", path, *options, "--receipt", receipt)
+        self.assertIn("i2s", receipt.read_text())
+
     def test_floats(self):
         path = self.changed(self.rows, "iq1_bn")
         t = gguf_edit.read(path).tensor(MATRIX)
