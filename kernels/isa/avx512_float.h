@@ -356,14 +356,8 @@ static inline vb vb_bit2(vb c, int i) {
     return _mm512_and_si512(moved, _mm512_set1_epi8(2));
 }
 
-/* Digit n is 2 above 42/256, 0 below -42/256. */
 static inline vb vb_trit(vb c, int n) {
-    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
-    const vb fraction = n == 0   ? c
-                        : n == 1 ? first
-                        : n == 2 ? second
-                        : n == 3 ? third
-                                 : vb_tripled(third);
+    const vb fraction = vb_fraction(c, n);
     const __m512i one = _mm512_set1_epi8(1);
     const __mmask64 above = _mm512_cmpgt_epi8_mask(fraction, _mm512_set1_epi8(42));
     const __mmask64 not_below = _mm512_cmpgt_epi8_mask(fraction, _mm512_set1_epi8(-43));

@@ -78,4 +78,10 @@ static inline vb vb_tripled(vb c) {
     return X86(add_epi8)(c, X86(add_epi8)(c, c));
 }
 
+/* The signed fraction that digit n of base 3 is read from: 2 above 42/256, 0 below -42/256. */
+static inline vb vb_fraction(vb c, int n) {
+    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
+    return n == 0 ? c : n == 1 ? first : n == 2 ? second : n == 3 ? third : vb_tripled(third);
+}
+
 #endif

@@ -33,14 +33,8 @@ static inline vi vi_quarter(vi v) {
     return X86(srai_epi32)(v, 2);
 }
 
-/* Digit n is 2 above 42/256, 0 below -42/256. */
 static inline vb vb_trit(vb c, int n) {
-    const vb first = vb_tripled(c), second = vb_tripled(first), third = vb_tripled(second);
-    const vb fraction = n == 0   ? c
-                        : n == 1 ? first
-                        : n == 2 ? second
-                        : n == 3 ? third
-                                 : vb_tripled(third);
+    const vb fraction = vb_fraction(c, n);
     const vb above = X86(cmpgt_epi8)(fraction, X86(set1_epi8)(42));
     const vb not_below = X86(cmpgt_epi8)(fraction, X86(set1_epi8)(-43));
     return X86(abs_epi8)(X86(add_epi8)(above, not_below)); /* a comparison gives -1 */
