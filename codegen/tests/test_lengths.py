@@ -22,19 +22,12 @@ from test_sizes import c_functions  # noqa: E402
 
 TEMPLATE_LINES, TEMPLATE_BRANCHES, FUNCTION_LINES = 150, 12, 200
 
-# Templates with longer functions: the most lines, and why. An array of vectors goes through memory, and a vector in a
-# function that is called, too; so each sum of a tile is a variable with a name, and each product a line.
-VECTORS = "a line for each product of a vector of four lanes, of which a tile has up to four"
-SUMS = "sixteen sums that stay in registers from the first column to the last"
+# Templates with longer functions: the most lines, and why. Plain C has no vectors: each of the sixteen rows of a group is a
+# variable, and a group a function, whose lines the compiler would not have in a loop.
+ROWS = "sixteen rows, one after the other"
 LONGER = {
-    "matmul_quads": (238, "eight vectors of one lane, each with its own patterns"),
-    "matmul_block_gemm": (273, "sums of a whole block of Q2_K and Q6_K, two vectors of rows side by side"),
-    "matmul_halves": (403, VECTORS),
-    "matmul_base3": (365, VECTORS),
-    "matmul_bsr_ternary": (275, VECTORS),
-    "matmul_ternary_wide": (374, SUMS),
-    "matmul_ternary_tiles": (374, SUMS),
-    "matmul_block_tiles": (201, SUMS),
+    "matmul_quads": (238, ROWS),
+    "matmul_bsr_ternary": (275, ROWS),
 }
 
 TEXT = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
