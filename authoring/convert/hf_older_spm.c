@@ -188,8 +188,8 @@ static bool add_merge(pieces *p, merge item) {
     return true;
 }
 
-/* The highest score first; of one piece's pairs the one whose left part is longest, which in a row
- * of equal pieces is the left-most. */
+/* The highest score first. Between pairs that make one piece the order only has to be the same in
+ * every run. */
 static int compare_merges(const void *a, const void *b) {
     const merge *x = a, *y = b;
     if (x->score != y->score)

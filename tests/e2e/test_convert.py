@@ -126,13 +126,13 @@ class Convert(ConvertTest):
     def test_modules_that_stay(self):
         """Matrices of modules_to_not_convert stay floats, by whole names, beginnings and ends; the head has to be there."""
         shape = {"hidden_size": 128, "intermediate_size": 256, "rope_theta": 500000.0}
-        listed = ["lm_head", "model.layers.1", "mlp.down_proj"]
+        listed = ["lm_head", "model.layers.1", "mlp.down_proj", "model.layers.0.self_attn.k"]
         model = Folder(self.dir / "kept", "BitNetForCausalLM", weights="master", quantization_config=ONLINE | {"modules_to_not_convert": listed}, **shape)
         kept = [n for n in model.codes if n.startswith("model.layers.1.") or "down_proj" in n]
         for name in kept:
             del model.codes[name]
         _, said = self.agree(model, bound=1e-2)
-        self.assertEqual({said[n]["to"] for n in ("blk.0.ffn_up.weight", "blk.0.attn_q.weight")}, {"i2_s"})
+        self.assertEqual({said[n]["to"] for n in ("blk.0.ffn_up.weight", "blk.0.attn_k.weight")}, {"i2_s"})
         self.assertEqual({said[n]["to"] for n in ("blk.0.ffn_down.weight", "blk.1.ffn_up.weight", "blk.1.attn_q.weight")}, {"bf16"})
         for wrong, word in (([], "lm_head"), (["model.layers.1"], "lm_head"), (["lm_head", "model.*"], "'model.*'"), (["lm_head", 3], "plain name")):
             model.config["quantization_config"] = ONLINE | {"modules_to_not_convert": wrong}

@@ -88,6 +88,11 @@ class ConvertOlder(common.FolderTest):
                 self.assertEqual(WHOLE in file, name.startswith("own"))
                 self.assertEqual(file.text("tokenizer.ggml.model"), "t5" if "unigram" in name else "llama")
 
+    def test_names_of_control_tokens_are_text(self):
+        """Even where such a name is all that stands between pieces that users defined, which become tokens as wholes."""
+        out = self.converted(model=MODELS["own"])
+        self.assertEqual(self.ids(out, ["<b><s>", "<b><unk>"]), [[263, 3, 268, 267, 269], [263, 3, 268, 121, 114, 111, 269]])
+
     def test_keys(self):
         """Scores, types and ends are those of the model."""
         file = gguf_edit.read(self.converted(model=MODELS["bpe"]))
@@ -130,7 +135,7 @@ class ConvertOlder(common.FolderTest):
         self.assertEqual(self.ids(out, ["\uff41b", " \u3000ab  ab ", "  "]), [[261], [261, 261], []])
 
     def test_rows_of_equal_pieces(self):
-        """Of two places where a token can be made, the left one counts."""
+        """They merge from left to right, by scores and by the merges that are made of these."""
         pieces = [*spm.FIRST, *spm.BYTES, *spm.merged("aa", "aaa", "a", spm.MARK)]
         out = self.converted(model=spm.model(pieces, prefix=False))
         other = self.converted(model=spm.model(pieces, prefix=False, fewer=True))
