@@ -73,7 +73,7 @@ class SpeedPlots(unittest.TestCase):
             out = Path(folder) / "out.png"
             other = self.draw(out, f"a={ROOT / 'ci' / 'inference.json'}")
             self.assertEqual((other.returncode, out.exists()), (1, False))
-            self.assertIn("no benchmark of tern bench", other.stderr)
+            self.assertIn("neither a document of tern bench", other.stderr)
             self.assertEqual(self.draw(out, "a=missing.json").returncode, 1)
             self.assertEqual(self.draw(out, "missing").returncode, 2)
 

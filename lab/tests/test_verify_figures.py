@@ -76,11 +76,11 @@ class Parts(unittest.TestCase):
             self.assertIsNone(documents.read_nodes(text), text)
 
     def test_layouts(self):
-        rows = [row for row in documents.table()[1].values() if row.layout == "t5r16"][:1]
+        kernels = [kernel for kernel in documents.table()[1].values() if kernel.layout == "t5r16"][:1]
         for layout, finding in (("t5r16", None), ("mixed", None), (None, None), ("t2r16", "multiplies in t5r16"),
                                 ("t9r16", "is not a layout of ternary matrices")):  # fmt: skip
             doc = documents.Place({"run": {"layout": layout}}, "", [])
-            documents.check_layout(doc, rows)
+            documents.check_layout(doc, kernels)
             self.assertEqual(len(doc.found), finding is not None, layout)
             self.assertIn(finding or "", " ".join(doc.found))
 
@@ -98,7 +98,7 @@ class Command(unittest.TestCase):
 
     def test_no_documents(self):
         cases = {b"": "Expecting value", b"[]": "is not a JSON object", b'{"a": NaN}': "NaN is not a number",
-                 b'{"a": 1, "a": 2}': "a name is there twice", b"{}": '$schema: is ""',
+                 b'{"a": 1, "a": 2}': "an object has the same name twice", b"{}": '$schema: is ""',
                  b'{"$schema": "urn:tern:receipt:1.0.0"}': "is not one of", b"\xff": "can't decode"}  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "x.json"
@@ -111,7 +111,7 @@ class Command(unittest.TestCase):
                 self.assertIn(f"{COMPARISON}: good", done.stdout)
             done = self.run_on(COMPARISON, "--public-key", path)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertIn("no key of the kind", done.stderr)
+            self.assertIn("not a key of the kind", done.stderr)
         self.assertEqual(self.run_on().returncode, 2)
 
     def test_json(self):

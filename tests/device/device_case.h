@@ -41,7 +41,7 @@ void device_expect_ok(tern_status status, const tern_error *err);
         device_expect_ok((r)->d->ops->entry((r)->d, __VA_ARGS__, &err), &err);                     \
     } while (0)
 
-/* True if the kernel table has such a row that runs on the device. */
+/* True if the table has such a kernel that runs on the device. */
 bool device_has_row(const device_run *r, tern_op op, tern_format format, tern_layout layout);
 
 /* gemv and gemm of all formats that the device has kernels for. Returns the number of products. */

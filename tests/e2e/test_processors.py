@@ -137,7 +137,7 @@ class Build(common.TernTest):
             else:
                 self.assertEqual(flags, [], entry["file"])
         if platform.machine() == "x86_64" and "sse41" in common.runnable_isas():
-            self.assertGreater(seen, 0, "no row is compiled with flags of its own")
+            self.assertGreater(seen, 0, "no kernel is compiled with flags of its own")
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ static void test_wrong_operation(void **state) {
     assert_null(tern_guard_operation(&guard, TERN_OP_SOFTMAX, TERN_FORMAT_NONE, NULL, 0));
 }
 
-/* If the guard cannot test an operation, it trusts no row but the scalar one. */
+/* If the guard cannot test an operation, it trusts no kernel but the scalar one. */
 static void test_unknown_operation(void **state) {
     tern_kernel_row scalar = *tern_kernel_select(0, TERN_OP_ADD, TERN_FORMAT_NONE);
     scalar.op = TERN_OP_COUNT;

@@ -203,7 +203,7 @@ static void check_example(const char *name, const float *x, const double *expect
         check_near("rope", (double)i, (long double)expected[i], (double)x[i], 1e-6L);
 }
 
-/* Four dimensions, base 10000, position 1, x = 1 2 3 4, with every row that runs here. */
+/* Four dimensions, base 10000, position 1, x = 1 2 3 4, with every kernel that runs here. */
 static void test_example(void **state) {
     double frequency[2];
     float c[2];
