@@ -8,15 +8,17 @@ import random
 import subprocess
 import sys
 import tempfile
-import unittest
 from pathlib import Path
 
 import common
+import suite
 
+suite.need("tokenizers")
 sys.path.insert(0, str(common.ROOT / "tests" / "tokenizers"))
 
 from cuts import RULES  # noqa: E402
 from texts import Texts, repaired  # noqa: E402
+from tokenizers import Regex, pre_tokenizers  # noqa: E402
 
 THOROUGH = ("deepseek-v3", "gpt-4o", "tekken", "qwen2")
 TEXTS, FEW = int(os.environ.get("TERN_TEST_TEXTS", "500")), 100
@@ -26,10 +28,6 @@ AROUND = ["a{}b 1{}{}\n", "{}\u4e00{}'S .{}\u0301"]  # where each character is t
 class PreTokenizers(common.TernTest):
     @classmethod
     def setUpClass(cls):
-        try:
-            from tokenizers import Regex, pre_tokenizers
-        except ImportError as error:
-            raise unittest.SkipTest(f"{error}: see tests/oracle/requirements.txt") from error
         cls.tool = Path(common.command()[0]).parent / "tests" / "cut_tool"
         cls.make = lambda _, patterns: pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(p), "isolated") for p in patterns])
 

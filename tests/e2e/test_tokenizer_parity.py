@@ -5,11 +5,12 @@ import json
 import os
 import sys
 import tempfile
-import unittest
 from pathlib import Path
 
 import common
+import suite
 
+suite.need("gguf", "sentencepiece", "tokenizers")
 sys.path.insert(0, str(common.ROOT / "tests" / "tokenizers"))
 
 import parity  # noqa: E402
@@ -21,13 +22,7 @@ STEP_TEXTS = 150  # for each variant of a tokenizer.json
 class Parity(common.TernTest):
     @classmethod
     def setUpClass(cls):
-        try:
-            import vocabularies  # noqa: F401
-        except ImportError as error:
-            raise unittest.SkipTest(f"{error}: see tests/oracle/requirements.txt") from error
         cls.tool = Path(common.command()[0]).parent / "tests" / "tokenize_tool"
-        if not cls.tool.exists():
-            raise unittest.SkipTest(f"{cls.tool} was not built")
 
     def test_vocabularies(self):
         """Vocabularies are the small model's, those that get-model has, and a folder of tokenizer.json files."""
