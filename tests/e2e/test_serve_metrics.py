@@ -134,6 +134,15 @@ class Metrics(common.TernTest):
         self.assertEqual(figures["tern_cache_pages_kept"], 4)
         self.assertEqual(figures["tern_cache_window_pages_kept"], 4)
 
+    def test_memory_for_keys_and_values(self):
+        """--kv-memory is in MiB, and as many pages as fit are there; without it four contexts fit."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = common.synth("qwen2-tiny", folder)
+            context = common.tern_json("inspect", model, "--ctx", 512)["memory"]["kv_cache"]
+            for options, pages in (("--kv-memory", 2), (2 << 20) // (context // 8)), ((), 4 * 8):
+                with Server("-m", model, "--ctx", 512, *options) as server:
+                    self.assertEqual(server.metrics()["tern_cache_pages"], pages, options)
+
     def test_promtool_has_nothing_to_say(self):
         promtool = shutil.which("promtool")
         if not promtool:
