@@ -273,9 +273,9 @@ class ConvertFolders(ConvertTest):
 
     def test_names_of_templates_that_cannot_end_a_key(self):
         """They are left out, so that no two keys are equal and each can be typed."""
-        named = [{"name": name, "template": name} for name in ("a\0b", "a\0c", "", "x y", "tool_use", "n" * 65)]
+        named = [{"name": name, "template": name} for name in ("a\0b", "a\0c", "", "x y", "tool_use", "n" * 65, "n" * 64)]
         out = self.converted(self.texts(hf_folder.byte_tokenizer([["a", "b"]], {"<e>": True}), **{"tokenizer_config.json": {"chat_template": named}}))
-        self.assertEqual(gguf_edit.read(out).texts("tokenizer.chat_templates"), ["tool_use"])
+        self.assertEqual(gguf_edit.read(out).texts("tokenizer.chat_templates"), ["tool_use", "n" * 64])
 
     def test_templates_of_a_folder_come_by_name(self):
         """Whatever the order in which a file system lists them: a folder makes one file."""

@@ -119,6 +119,19 @@ class Dedups(common.FolderTest):
         self.assertEqual({k: done[k] for k in plan}, plan)
         self.assertEqual(logits_hash(folder), logits_hash(source))
 
+    def test_bytes_that_differ_must_pay(self):
+        """A mask, the bytes that differ and 256 bytes of the index take at most three quarters of a block."""
+        made = gguf_edit.read(common.small_model())
+        norm = made.tensor("blk.0.attn_norm.weight")
+        data, size = norm.data, len(norm.data)
+        most = size // 4 * 3 - 256 - (size // 8 + 1)
+        self.assertGreater(most, 0)
+        for differing, near in ((most, size), (most + 1, 0)):
+            norm.data = bytes(byte ^ 1 for byte in data[:differing]) + data[differing:]
+            tuned = self.written(made, "paying.gguf")
+            plan = tern_json("dedup", tuned, "--plan", "--base", common.small_model())
+            self.assertEqual(plan["near_bytes"], near, differing)
+
     def test_a_session_knows_the_model(self):
         """The hash reads all weights after they were packed: none of them was given back to the system."""
         tuned = self.fine_tune(common.small_model())
