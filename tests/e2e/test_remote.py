@@ -277,6 +277,15 @@ class OtherServers(Asking):
                 self.assertNotIn(b"second", result.stderr)
                 self.assertNotIn(b"\x1b", result.stderr)
 
+    def test_how_much_of_an_error_is_read_and_shown(self):
+        """64 KiB are read, which is too little for the last bracket of the second document; 300 bytes are shown."""
+        document = '{"message": "m"}'
+        for body, message in ((document.rjust(64 << 10), "m"), (document.rjust((64 << 10) + 1), document[:-1]),
+                              ("x" * 300 + "y", "x" * 300)):
+            with OtherServer([body.encode()], status=500, kind="application/json") as server:
+                said = self.run_at(server).stderr.decode()
+                self.assertTrue(said.endswith(f": 500: {message}\n"), (len(body), said))
+
     def test_when_to_ask_again(self):
         with OtherServer([b'{"error": {"message": "busy"}}'], status=429, headers=[("Retry-After", "7")]) as server:
             self.assert_one_line_error(self.run_at(server), contains=("429: busy (again in 7 s)",))

@@ -2,6 +2,7 @@
 /* Each chat format writes the expected ids. User text stays text. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -315,6 +316,31 @@ static void nothing_is_lost_silently(void **state) {
     tokenizer_close(&f);
 }
 
+/* Whichever message a template leaves out is the one that is named; one without words is not
+ * missed. */
+static void each_message_is_missed(void **state) {
+    (void)state;
+    const tern_chat_message talk[] = {{.role = "user", .content = "one"},
+                                      {.role = "assistant", .content = "two"},
+                                      {.role = "user", .content = "three"},
+                                      {.role = "assistant", .content = " \n"}};
+    const tern_conversation whole = {.messages = talk, .n = 4};
+    for (size_t left_out = 0; left_out <= 4; left_out++) {
+        char text[160];
+        (void)snprintf(text, sizeof text,
+                       "{%% for m in messages %%}{%% if loop.index0 != %zu %%}{{ m.content }}"
+                       "{%% endif %%}{%% endfor %%}",
+                       left_out);
+        const tokenizer_case c = with_template(text, "gpt-2");
+        tokenizer_fixture f;
+        size_t found = 9;
+        assert_int_equal(tokenizer_open(&f, &c, NULL), TERN_OK);
+        assert_int_equal(tern_conversation_drops(f.t, &whole, &found, &f.err), TERN_OK);
+        assert_int_equal(found, left_out < 3 ? left_out : whole.n);
+        tokenizer_close(&f);
+    }
+}
+
 static void refusals(void **state) {
     (void)state;
     tokenizer_case c = with_template(RUN_CHATML, "gpt-2");
@@ -482,6 +508,7 @@ int main(void) {
         cmocka_unit_test(texts_and_marks),
         cmocka_unit_test(one_rendering_is_all),
         cmocka_unit_test(nothing_is_lost_silently),
+        cmocka_unit_test(each_message_is_missed),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
