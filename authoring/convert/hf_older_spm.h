@@ -18,7 +18,8 @@ TERN_MUST_CHECK tern_status hf_older_spm_write(hf_older_files *f, sentencepiece 
 
 /*
  * Judges v, the vocabulary that was read from that text. If GGUF's usual keys say everything, *said
- * becomes HF_SAID_WHOLE, and v gets the scores of the model in place of merges.
+ * becomes HF_SAID_WHOLE, and v gets the scores of the model in place of merges: it is then only for
+ * writing.
  */
 TERN_MUST_CHECK tern_status hf_older_spm_said(const hf_older_files *f, const sentencepiece *s,
                                               tern_vocabulary *v, hf_said *said, tern_error *err);
