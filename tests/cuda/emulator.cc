@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/cuda/emulator.h"
 
-#include <setjmp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#if !defined(__x86_64__)
 #include <ucontext.h>
+#endif
 
 #include <algorithm>
 #include <vector>
@@ -45,9 +47,51 @@ struct copy {
     unsigned group;
 };
 
+/*
+ * Stacks: switch_stacks leaves one and goes on where another was left, or at the function that it
+ * begins with. Half of what the tests do is this, so it is written for the processor of most of
+ * them.
+ */
+#if defined(__x86_64__)
+typedef void *place; /* of the registers that a function must keep, on the stack that was left */
+
+extern "C" void tern_switch_stacks(place *from, place to);
+asm(".text\n.p2align 4\ntern_switch_stacks:\n"
+    "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+    "mov %rsp, (%rdi)\nmov %rsi, %rsp\n"
+    "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n");
+
+void switch_stacks(place *from, place *to) {
+    tern_switch_stacks(from, *to);
+}
+
+/* The function, and no return address, lie above six registers. */
+void begin_stack(place *at, uint8_t *stack, size_t bytes, void (*function)(void)) {
+    uintptr_t *top = (uintptr_t *)(stack + bytes) - 2;
+
+    top[0] = (uintptr_t)function;
+    top[1] = 0;
+    *at = top - 6;
+}
+#else
+typedef ucontext_t place;
+
+void switch_stacks(place *from, place *to) {
+    swapcontext(from, to);
+}
+
+void begin_stack(place *at, uint8_t *stack, size_t bytes, void (*function)(void)) {
+    getcontext(at);
+    at->uc_stack.ss_sp = stack;
+    at->uc_stack.ss_size = bytes;
+    at->uc_link = nullptr;
+    makecontext(at, function, 0);
+}
+#endif
+
+/* A thread of every block, one after the other. */
 struct fiber {
-    ucontext_t context; /* where the thread begins */
-    jmp_buf resume;     /* where it stopped; longjmp needs no system call */
+    place stopped;
     bool begun;
     state where;
     unsigned shuffles;        /* how many shuffles this thread has begun */
@@ -57,7 +101,7 @@ struct fiber {
 
 fiber fibers[THREADS_MAX];
 uint8_t *stacks;
-jmp_buf scheduler;
+place scheduler;
 #ifdef TERN_EMULATOR_ASAN
 const void *scheduler_stack;
 size_t scheduler_stack_bytes;
@@ -77,17 +121,12 @@ uint8_t *stack_of(unsigned thread) {
     return stacks + (size_t)thread * STACK_BYTES;
 }
 
-void leave_fiber(bool for_good) {
-    const unsigned thread = threadIdx.x;
+void leave_fiber(void) {
 #ifdef TERN_EMULATOR_ASAN
     void *fake = nullptr;
-    __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, scheduler_stack,
-                                   scheduler_stack_bytes);
+    __sanitizer_start_switch_fiber(&fake, scheduler_stack, scheduler_stack_bytes);
 #endif
-    if (for_good)
-        _longjmp(scheduler, 1);
-    if (_setjmp(fibers[thread].resume) == 0)
-        _longjmp(scheduler, 1);
+    switch_stacks(&fibers[threadIdx.x].stopped, &scheduler);
 #ifdef TERN_EMULATOR_ASAN
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #endif
@@ -99,25 +138,27 @@ void enter_fiber(unsigned thread) {
     void *fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, stack_of(thread), STACK_BYTES);
 #endif
-    if (_setjmp(scheduler) == 0) {
-        if (fibers[thread].begun)
-            _longjmp(fibers[thread].resume, 1);
-        fibers[thread].begun = true;
-        setcontext(&fibers[thread].context);
-    }
+    switch_stacks(&scheduler, &fibers[thread].stopped);
 #ifdef TERN_EMULATOR_ASAN
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #endif
 }
 
 void fiber_main() {
-    const unsigned thread = threadIdx.x;
 #ifdef TERN_EMULATOR_ASAN
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
 #endif
-    running(*running_job);
-    fibers[thread].where = RETURNED;
-    leave_fiber(true);
+    for (;;) {
+        running(*running_job);
+        fibers[threadIdx.x].where = RETURNED;
+        leave_fiber();
+    }
+}
+
+/* The next block's threads begin anew, wherever those of the last one have stopped. */
+void forget_fibers(void) {
+    for (fiber &f : fibers)
+        f.begun = false;
 }
 
 bool prepare(unsigned threads) {
@@ -129,16 +170,13 @@ bool prepare(unsigned threads) {
         stacks = (uint8_t *)memory;
     }
     for (unsigned i = 0; i < threads; i++) {
-        getcontext(&fibers[i].context);
-        fibers[i].context.uc_stack.ss_sp = stack_of(i);
-        fibers[i].context.uc_stack.ss_size = STACK_BYTES;
-        fibers[i].context.uc_link = nullptr;
-        fibers[i].begun = false;
         fibers[i].where = RUNS;
         fibers[i].shuffles = 0;
         fibers[i].copies.clear();
         fibers[i].groups = 0;
-        makecontext(&fibers[i].context, fiber_main, 0);
+        if (!fibers[i].begun)
+            begin_stack(&fibers[i].stopped, stack_of(i), STACK_BYTES, fiber_main);
+        fibers[i].begun = true;
     }
     return true;
 }
@@ -211,7 +249,7 @@ const char *run_block(unsigned threads) {
 
 void __syncthreads(void) {
     fibers[threadIdx.x].where = AT_BARRIER;
-    leave_fiber(false);
+    leave_fiber();
 }
 
 uint32_t tern_emulated_exchange(uint32_t bits, unsigned from) {
@@ -220,7 +258,7 @@ uint32_t tern_emulated_exchange(uint32_t bits, unsigned from) {
 
     handed[set][thread] = bits;
     fibers[thread].where = AT_SHUFFLE;
-    leave_fiber(false);
+    leave_fiber();
     return handed[set][thread / TERN_CUDA_WARP * TERN_CUDA_WARP + from];
 }
 
@@ -267,8 +305,10 @@ const char *tern_emulate(const void *function, const unsigned grid[3], unsigned 
             for (unsigned x = 0; x < grid[0]; x++) {
                 blockIdx = tern_emulated_index{x, y, z};
                 const char *error = run_block(threads);
-                if (error != nullptr)
-                    return error;
+                if (error == nullptr)
+                    continue;
+                forget_fibers();
+                return error;
             }
         }
     }
