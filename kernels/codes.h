@@ -10,10 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/inline.h"
 #include "kernels/quads.h"
 
 /* The 32 codes of a block of five bits each, less their bias: a high bit a column, then nibbles. */
-static inline void tern_fives(const uint8_t *high, int bias, int8_t codes[32]) {
+TERN_INLINE void tern_fives(const uint8_t *high, int bias, int8_t codes[32]) {
     const uint8_t *nibbles = high + 4;
 
     for (int j = 0; j < 16; j++) {
@@ -25,7 +26,7 @@ static inline void tern_fives(const uint8_t *high, int bias, int8_t codes[32]) {
 }
 
 /* The 32 codes of a block of nibbles that stand for levels. */
-static inline void tern_levels(const uint8_t *nibbles, const int8_t levels[16], int8_t codes[32]) {
+TERN_INLINE void tern_levels(const uint8_t *nibbles, const int8_t levels[16], int8_t codes[32]) {
     for (int j = 0; j < 16; j++) {
         codes[j] = levels[nibbles[j] & 15];
         codes[j + 16] = levels[nibbles[j] >> 4];
@@ -42,7 +43,7 @@ enum {
 };
 
 /* Q1_0: bit k of 128, set for +1, clear for -1. */
-static inline void tern_q1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_q1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     const uint8_t *bits = block + 2 + 4 * s;
 
     for (int k = 0; k < 32; k++)
@@ -50,19 +51,19 @@ static inline void tern_q1_0_codes(const uint8_t *block, size_t s, int8_t codes[
 }
 
 /* Q2_0: four codes a byte, the first in the lowest bits; code 3 is +2. */
-static inline void tern_q2_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_q2_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     const uint8_t *fours = block + 2 + 8 * s;
 
     for (int k = 0; k < 32; k++)
         codes[k] = (int8_t)((fours[k / 4] >> 2 * (k % 4) & 3) - 1);
 }
 
-static inline void tern_pq2_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_pq2_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     tern_q2_0_codes(block, s, codes);
 }
 
 /* The byte of a PTQ1_0 block that holds column k, and which of its base-3 digits k is. */
-static inline size_t tern_ptq1_0_place(size_t k, size_t *digit) {
+TERN_INLINE size_t tern_ptq1_0_place(size_t k, size_t *digit) {
     const size_t first = k < 80 ? 0 : k < 120 ? 80 : 120;
     const size_t stride = k < 80 ? 16 : k < 120 ? 8 : 2;
 
@@ -71,7 +72,7 @@ static inline size_t tern_ptq1_0_place(size_t k, size_t *digit) {
 }
 
 /* PTQ1_0: byte / 256 is a fraction in base 3, rounded up; what three times it carries is a code. */
-static inline void tern_ptq1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_ptq1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
 
     for (size_t k = 0; k < 32; k++) {
@@ -84,7 +85,7 @@ static inline void tern_ptq1_0_codes(const uint8_t *block, size_t s, int8_t code
 
 /* The inverse, code by code: bytes are 0 before, then sums of code * 3^(4 - digit), then fractions.
  */
-static inline void tern_ptq1_0_add(uint8_t *block, size_t k, unsigned code) {
+TERN_INLINE void tern_ptq1_0_add(uint8_t *block, size_t k, unsigned code) {
     static const uint8_t weights[] = {81, 27, 9, 3, 1};
     size_t digit;
     uint8_t *sum = &block[tern_ptq1_0_place(k, &digit)];
@@ -92,13 +93,13 @@ static inline void tern_ptq1_0_add(uint8_t *block, size_t k, unsigned code) {
     *sum = (uint8_t)(*sum + weights[digit] * code);
 }
 
-static inline void tern_ptq1_0_round(uint8_t *block) {
+TERN_INLINE void tern_ptq1_0_round(uint8_t *block) {
     for (size_t i = 0; i < TERN_PTQ1_0_D; i++)
         block[i] = (uint8_t)((256u * block[i] + 242) / 243);
 }
 
 /* STQ1_0: quad q of 64 is columns 64 * (q / 16) + q % 16, + 16, + 32, + 48. */
-static inline void tern_stq1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_stq1_0_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     for (size_t k = 0; k < 32; k++) {
         const size_t quad = 16 * (s / 2) + k % 16;
         const unsigned slot = block[quad / 2] >> 4 * (quad % 2) & 15u;
@@ -121,22 +122,22 @@ enum {
 };
 
 /* The 6-bit scale of a sub-block; the last four keep their upper bits with the first four. */
-static inline uint8_t tern_k_scale(const uint8_t scales[12], size_t s) {
+TERN_INLINE uint8_t tern_k_scale(const uint8_t scales[12], size_t s) {
     if (s < 4)
         return scales[s] & 63;
     return (uint8_t)((scales[s + 4] & 15) | scales[s - 4] >> 6 << 4);
 }
 
 /* The 6-bit minimum of a sub-block. */
-static inline uint8_t tern_k_min(const uint8_t scales[12], size_t s) {
+TERN_INLINE uint8_t tern_k_min(const uint8_t scales[12], size_t s) {
     if (s < 4)
         return scales[s + 4] & 63;
     return (uint8_t)(scales[s + 4] >> 4 | scales[s] >> 6 << 4);
 }
 
 /* The inverse: eight scales and eight minima below 64 to 12 bytes. */
-static inline void tern_k_put_scales(const uint8_t scale[8], const uint8_t min[8],
-                                     uint8_t scales[12]) {
+TERN_INLINE void tern_k_put_scales(const uint8_t scale[8], const uint8_t min[8],
+                                   uint8_t scales[12]) {
     for (size_t s = 0; s < 4; s++) {
         scales[s] = (uint8_t)(scale[s] | scale[s + 4] >> 4 << 6);
         scales[s + 4] = (uint8_t)(min[s] | min[s + 4] >> 4 << 6);
@@ -149,13 +150,13 @@ static inline void tern_k_put_scales(const uint8_t scale[8], const uint8_t min[8
 
 enum { TERN_IQ4_XS_UPPER = 2, TERN_IQ4_XS_LOWER = 4, TERN_IQ4_XS_NIBBLES = 8 };
 
-static inline int tern_iq4_xs_scale(const uint8_t *block, size_t s) {
+TERN_INLINE int tern_iq4_xs_scale(const uint8_t *block, size_t s) {
     const int low = block[TERN_IQ4_XS_LOWER + s / 2] >> 4 * (s % 2) & 15;
     return (low | (block[TERN_IQ4_XS_UPPER + s / 4] >> 2 * (s % 4) & 3) << 4) - 32;
 }
 
 /* The inverse, where the bits are 0; -32 .. 31. */
-static inline void tern_iq4_xs_put_scale(uint8_t *block, size_t s, int scale) {
+TERN_INLINE void tern_iq4_xs_put_scale(uint8_t *block, size_t s, int scale) {
     uint8_t *low = block + TERN_IQ4_XS_LOWER + s / 2, *high = block + TERN_IQ4_XS_UPPER + s / 4;
     const unsigned six = (unsigned)(scale + 32);
     *low = (uint8_t)(*low | (six & 15u) << 4 * (s % 2));
@@ -174,58 +175,58 @@ enum {
     TERN_Q2_K_D = 80
 };
 
-static inline int tern_q3_k_scale(const uint8_t *block, size_t r) {
+TERN_INLINE int tern_q3_k_scale(const uint8_t *block, size_t r) {
     const uint8_t *scales = block + TERN_Q3_K_SCALES;
     const int low = scales[r % 8] >> 4 * (r / 8) & 15;
     return (low | (scales[8 + r % 4] >> 2 * (r / 4) & 3) << 4) - 32;
 }
 
 /* The inverse, where the bits are 0; -32 .. 31. */
-static inline void tern_q3_k_put_scale(uint8_t *block, size_t r, int scale) {
+TERN_INLINE void tern_q3_k_put_scale(uint8_t *block, size_t r, int scale) {
     uint8_t *low = block + TERN_Q3_K_SCALES + r % 8, *high = block + TERN_Q3_K_SCALES + 8 + r % 4;
     const unsigned six = (unsigned)(scale + 32);
     *low = (uint8_t)(*low | (six & 15u) << 4 * (r / 8));
     *high = (uint8_t)(*high | six >> 4 << 2 * (r / 4));
 }
 
-static inline int tern_q2_k_scale(const uint8_t *block, size_t r) {
+TERN_INLINE int tern_q2_k_scale(const uint8_t *block, size_t r) {
     return block[r] & 15;
 }
 
-static inline int tern_q2_k_min(const uint8_t *block, size_t r) {
+TERN_INLINE int tern_q2_k_min(const uint8_t *block, size_t r) {
     return block[r] >> 4;
 }
 
 /* Four sub-blocks share 32 bytes, each with two bits of them. */
-static inline void tern_k_twos(const uint8_t *twos, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_k_twos(const uint8_t *twos, size_t s, int8_t codes[32]) {
     for (int l = 0; l < 32; l++)
         codes[l] = (int8_t)(twos[32 * (s / 4) + (size_t)l] >> 2 * (s % 4) & 3);
 }
 
-static inline void tern_q2_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_q2_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     tern_k_twos(block + TERN_Q2_K_TWOS, s, codes);
 }
 
 /* Signed. */
-static inline void tern_q3_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_q3_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     tern_k_twos(block + TERN_Q3_K_TWOS, s, codes);
     for (int l = 0; l < 32; l++)
         codes[l] = (int8_t)((codes[l] | (block[TERN_Q3_K_HIGH + l] >> s & 1) << 2) - 4);
 }
 
 /* Signed. */
-static inline int tern_q6_k_scale(const uint8_t *block, size_t r) {
+TERN_INLINE int tern_q6_k_scale(const uint8_t *block, size_t r) {
     return (int8_t)block[TERN_Q6_K_SCALES + r];
 }
 
-static inline void tern_q4_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_q4_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     const uint8_t *nibbles = block + TERN_Q4_K_NIBBLES + 32 * (s / 2);
 
     for (int l = 0; l < 32; l++)
         codes[l] = (int8_t)(nibbles[l] >> 4 * (s % 2) & 15);
 }
 
-static inline void tern_q5_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_q5_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     const uint8_t *high = block + TERN_Q5_K_HIGH;
     const uint8_t *nibbles = block + TERN_Q5_K_NIBBLES + 32 * (s / 2);
 
@@ -234,7 +235,7 @@ static inline void tern_q5_k_codes(const uint8_t *block, size_t s, int8_t codes[
 }
 
 /* Signed. In each half of 128 columns sub-blocks 0 and 2, 1 and 3 share 32 bytes of nibbles. */
-static inline void tern_q6_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
+TERN_INLINE void tern_q6_k_codes(const uint8_t *block, size_t s, int8_t codes[32]) {
     const uint8_t *nibbles = block + 64 * (s / 4) + 32 * (s % 2);
     const uint8_t *high = block + TERN_Q6_K_HIGH + 32 * (s / 4);
 

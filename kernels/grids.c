@@ -43,42 +43,13 @@ const tern_grid *tern_grid_of(tern_format format) {
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static size_t place_of(const tern_grid_field *f, size_t i) {
-    return f->at + f->four * (i / 4) + f->one * (i % 4);
-}
-
-/* Number i of a field; 0 where the field is not there. At most 9 bits lie in three bytes. */
-static unsigned get(const uint8_t *block, const tern_grid_field *f, size_t i) {
-    const size_t at = place_of(f, i), end = (at + f->bits + 7) / 8;
-    unsigned word = 0;
-
-    if (f->bits == 0)
-        return 0;
-    for (size_t byte = end; byte-- > at / 8;)
-        word = word << 8 | block[byte];
-    return word >> at % 8 & ((1u << f->bits) - 1);
-}
-
 /* Bits that have no room in the field are left out. */
 static void put(uint8_t *block, const tern_grid_field *f, size_t i, unsigned value) {
-    const size_t at = place_of(f, i), end = (at + f->bits + 7) / 8;
+    const size_t at = tern_grid_place(f, i), end = (at + f->bits + 7) / 8;
     const unsigned word = (value & ((1u << f->bits) - 1)) << at % 8;
 
     for (size_t byte = at / 8; byte < end && f->bits > 0; byte++)
         block[byte] = (uint8_t)(block[byte] | word >> 8 * (byte - at / 8));
-}
-
-/* IQ1_M keeps d in the upper four bits of its four words of scales, the lowest bits first. */
-enum { IQ1_M_SCALES = 48 };
-
-uint16_t tern_grid_d(tern_format format, const uint8_t *block) {
-    unsigned d = 0;
-
-    if (format != TERN_FORMAT_IQ1_M)
-        return (uint16_t)(block[0] | block[1] << 8);
-    for (unsigned i = 0; i < 4; i++)
-        d |= (unsigned)block[IQ1_M_SCALES + 2 * i + 1] >> 4 << 4 * i;
-    return (uint16_t)d;
 }
 
 void tern_grid_put_d(tern_format format, uint16_t d, uint8_t *block) {
@@ -88,45 +59,8 @@ void tern_grid_put_d(tern_format format, uint16_t d, uint8_t *block) {
         return;
     }
     for (unsigned i = 0; i < 4; i++) {
-        uint8_t *byte = &block[IQ1_M_SCALES + 2 * i + 1];
+        uint8_t *byte = &block[TERN_IQ1_M_SCALES + 2 * i + 1];
         *byte = (uint8_t)((*byte & 15) | (d >> 4 * i & 15) << 4);
-    }
-}
-
-/* ---- factors and codes ----------------------------------------------------------------------- */
-
-unsigned tern_grid_factor(const tern_grid *g, const uint8_t *block, size_t half) {
-    return 2 * get(block, &g->scales, half * 16 / g->scale_span) + 1;
-}
-
-/* The signs of eight weights, a bit each. */
-static unsigned signs_of(const tern_grid *g, const uint8_t *block, size_t eight) {
-    const unsigned signs = get(block, &g->signs, eight);
-    const unsigned odd = g->signs.bits == 7 ? (unsigned)__builtin_parity(signs) : 0;
-
-    return signs | odd << 7;
-}
-
-/* The lowest digit, which is taken off. Divisors are constants, since packing waits for this. */
-static unsigned next_digit(const tern_grid *g, unsigned *digits) {
-    const unsigned all = *digits;
-
-    *digits = g->base == 3 ? all / 3 : all / 8;
-    return g->base == 3 ? all % 3 : all % 8;
-}
-
-void tern_grid_codes(const tern_grid *g, const uint8_t *block, size_t run, uint8_t *codes) {
-    const size_t first = run * g->run;
-    const unsigned entry = get(block, &g->low, run) | get(block, &g->high, run) << g->low.bits;
-    const unsigned signs = signs_of(g, block, first / g->sign_span) >> first % 8;
-    unsigned digits = g->entries[entry];
-
-    for (size_t j = 0; j < g->run; j++) {
-        const unsigned digit = next_digit(g, &digits);
-        if (g->signs.bits == 1)
-            codes[j] = (uint8_t)(2 * digit + (1 - signs));
-        else
-            codes[j] = (uint8_t)(signs >> j & 1 ? g->base - 1 - digit : g->base + digit);
     }
 }
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/inline.h"
 #include "tern/kernels.h"
 
 enum {
@@ -26,12 +27,14 @@ enum {
     TERN_GRID_LARGEST = 2048 /* entries of the largest grid */
 };
 
+#ifndef __CUDACC__ /* which includes grids_table.c */
 extern const uint16_t tern_grid_iq2_xxs[256];
 extern const uint16_t tern_grid_iq2_xs[512];
 extern const uint16_t tern_grid_iq2_s[1024];
 extern const uint16_t tern_grid_iq3_xxs[256];
 extern const uint16_t tern_grid_iq3_s[512];
 extern const uint16_t tern_grid_iq1[2048];
+#endif
 
 /* A field of a block as a stream of bits: number i begins at bit at + four * (i / 4) + one * (i %
  * 4). */
@@ -58,15 +61,87 @@ typedef struct tern_grid {
 /* NULL: the format has no grid. */
 const tern_grid *tern_grid_of(tern_format format);
 
+/* ---- reading a block, on processors and devices ---------------------------------------------- */
+
+TERN_INLINE size_t tern_grid_place(const tern_grid_field *f, size_t i) {
+    return f->at + f->four * (i / 4) + f->one * (i % 4);
+}
+
+/* Number i of a field; 0 where the field is not there. At most 9 bits lie in three bytes. */
+TERN_INLINE unsigned tern_grid_get(const uint8_t *block, const tern_grid_field *f, size_t i) {
+    const size_t at = tern_grid_place(f, i), end = (at + f->bits + 7) / 8;
+    unsigned word = 0;
+
+    if (f->bits == 0)
+        return 0;
+    for (size_t byte = end; byte-- > at / 8;)
+        word = word << 8 | block[byte];
+    return word >> at % 8 & ((1u << f->bits) - 1);
+}
+
+/* IQ1_M keeps d in the upper four bits of its four words of scales, the lowest bits first. */
+enum { TERN_IQ1_M_SCALES = 48 };
+
 /* The f16 d of a block. */
-uint16_t tern_grid_d(tern_format format, const uint8_t *block);
-void tern_grid_put_d(tern_format format, uint16_t d, uint8_t *block);
+TERN_INLINE uint16_t tern_grid_d(tern_format format, const uint8_t *block) {
+    unsigned d = 0;
+
+    if (format != TERN_FORMAT_IQ1_M)
+        return (uint16_t)(block[0] | block[1] << 8);
+    for (unsigned i = 0; i < 4; i++)
+        d |= (unsigned)block[TERN_IQ1_M_SCALES + 2 * i + 1] >> 4 << 4 * i;
+    return (uint16_t)d;
+}
 
 /* The odd factor, 1 .. 31, of the 16 weights `half` 0 .. 15. */
-unsigned tern_grid_factor(const tern_grid *grid, const uint8_t *block, size_t half);
+TERN_INLINE unsigned tern_grid_factor(const tern_grid *g, const uint8_t *block, size_t half) {
+    return 2 * tern_grid_get(block, &g->scales, half * 16 / g->scale_span) + 1;
+}
+
+/* 1 if an odd number of the lowest seven bits is set. */
+TERN_INLINE unsigned tern_grid_parity(unsigned bits) {
+    bits ^= bits >> 4;
+    bits ^= bits >> 2;
+    return (bits ^ bits >> 1) & 1;
+}
+
+/* The signs of eight weights, a bit each. */
+TERN_INLINE unsigned tern_grid_signs(const tern_grid *g, const uint8_t *block, size_t eight) {
+    const unsigned signs = tern_grid_get(block, &g->signs, eight);
+    const unsigned odd = g->signs.bits == 7 ? tern_grid_parity(signs) : 0;
+
+    return signs | odd << 7;
+}
+
+/* The lowest digit, which is taken off. Divisors are constants, since packing waits for this. */
+TERN_INLINE unsigned tern_grid_digit(const tern_grid *g, unsigned *digits) {
+    const unsigned all = *digits;
+
+    *digits = g->base == 3 ? all / 3 : all / 8;
+    return g->base == 3 ? all % 3 : all % 8;
+}
 
 /* The codes of the weights of run 0 .. 256 / grid->run - 1. */
-void tern_grid_codes(const tern_grid *grid, const uint8_t *block, size_t run, uint8_t *codes);
+TERN_INLINE void tern_grid_codes(const tern_grid *g, const uint8_t *block, size_t run,
+                                 uint8_t *codes) {
+    const size_t first = run * g->run;
+    const unsigned entry = tern_grid_get(block, &g->low, run) | tern_grid_get(block, &g->high, run)
+                                                                    << g->low.bits;
+    const unsigned signs = tern_grid_signs(g, block, first / g->sign_span) >> first % 8;
+    unsigned digits = g->entries[entry];
+
+    for (size_t j = 0; j < g->run; j++) {
+        const unsigned digit = tern_grid_digit(g, &digits);
+        if (g->signs.bits == 1)
+            codes[j] = (uint8_t)(2 * digit + (1 - signs));
+        else
+            codes[j] = (uint8_t)(signs >> j & 1 ? g->base - 1 - digit : g->base + digit);
+    }
+}
+
+/* ---- the rest is for processors -------------------------------------------------------------- */
+
+void tern_grid_put_d(tern_format format, uint16_t d, uint8_t *block);
 
 /*
  * The inverse of both: a whole block of these factors and codes, which must be such as a block can

@@ -11,19 +11,21 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float tern_f32_from_bits(uint32_t bits) {
+#include "kernels/inline.h"
+
+TERN_INLINE float tern_f32_from_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static inline uint32_t tern_f32_to_bits(float value) {
+TERN_INLINE uint32_t tern_f32_to_bits(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline float tern_f16_to_f32(uint16_t half) {
+TERN_INLINE float tern_f16_to_f32(uint16_t half) {
     const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
     const uint32_t exponent = (half >> 10) & 31u;
     const uint32_t fraction = half & 0x3ffu;
@@ -36,7 +38,7 @@ static inline float tern_f16_to_f32(uint16_t half) {
     return tern_f32_from_bits(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-static inline uint16_t tern_f32_to_f16(float value) {
+TERN_INLINE uint16_t tern_f32_to_f16(float value) {
     const uint32_t bits = tern_f32_to_bits(value);
     const uint32_t sign = (bits >> 16) & 0x8000u;
     uint32_t magnitude = bits & 0x7fffffffu;
@@ -54,11 +56,11 @@ static inline uint16_t tern_f32_to_f16(float value) {
     return (uint16_t)(sign | ((magnitude - (112u << 23)) >> 13));
 }
 
-static inline float tern_bf16_to_f32(uint16_t brain) {
+TERN_INLINE float tern_bf16_to_f32(uint16_t brain) {
     return tern_f32_from_bits((uint32_t)brain << 16);
 }
 
-static inline uint16_t tern_f32_to_bf16(float value) {
+TERN_INLINE uint16_t tern_f32_to_bf16(float value) {
     const uint32_t bits = tern_f32_to_bits(value);
 
     if ((bits & 0x7fffffffu) > 0x7f800000u)
@@ -67,20 +69,20 @@ static inline uint16_t tern_f32_to_bf16(float value) {
 }
 
 /* The binary16 stored at `p` (any alignment), widened. */
-static inline float tern_f16_load(const void *p) {
+TERN_INLINE float tern_f16_load(const void *p) {
     uint16_t half;
     memcpy(&half, p, sizeof half);
     return tern_f16_to_f32(half);
 }
 
 /* `value`, narrowed, to `p` (any alignment). */
-static inline void tern_f16_store(void *p, float value) {
+TERN_INLINE void tern_f16_store(void *p, float value) {
     const uint16_t half = tern_f32_to_f16(value);
     memcpy(p, &half, sizeof half);
 }
 
 /* The bfloat16 stored at `p` (any alignment), widened. */
-static inline float tern_bf16_load(const void *p) {
+TERN_INLINE float tern_bf16_load(const void *p) {
     uint16_t brain;
     memcpy(&brain, p, sizeof brain);
     return tern_bf16_to_f32(brain);

@@ -8,19 +8,23 @@
  * the third of the others differ from the first; the sign is set where the first is -1.
  */
 
+#include <stdalign.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/inline.h"
+
 /* Weight + 1 of a lane (0 .. 3) in the patterns 16 * sign + slot. */
-static inline const uint8_t *tern_quad_weights(size_t lane) {
-    static const uint8_t weights[4][32] = {{1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
-                                            1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-                                           {2, 2, 2, 2, 1, 1, 1, 1, 2, 0, 2, 0, 2, 0, 2, 0,
-                                            0, 0, 0, 0, 1, 1, 1, 1, 0, 2, 0, 2, 0, 2, 0, 2},
-                                           {2, 0, 2, 0, 2, 0, 2, 0, 1, 1, 1, 1, 2, 2, 0, 0,
-                                            0, 2, 0, 2, 0, 2, 0, 2, 1, 1, 1, 1, 0, 0, 2, 2},
-                                           {2, 2, 0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 1, 1, 1, 1,
-                                            0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 2, 2, 1, 1, 1, 1}};
+TERN_INLINE const uint8_t *tern_quad_weights(size_t lane) {
+    alignas(16) static const uint8_t weights[4][32] = {
+        {1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
+         1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+        {2, 2, 2, 2, 1, 1, 1, 1, 2, 0, 2, 0, 2, 0, 2, 0,
+         0, 0, 0, 0, 1, 1, 1, 1, 0, 2, 0, 2, 0, 2, 0, 2},
+        {2, 0, 2, 0, 2, 0, 2, 0, 1, 1, 1, 1, 2, 2, 0, 0,
+         0, 2, 0, 2, 0, 2, 0, 2, 1, 1, 1, 1, 0, 0, 2, 2},
+        {2, 2, 0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 1, 1, 1, 1,
+         0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 2, 2, 1, 1, 1, 1}};
     return weights[lane];
 }
 

@@ -275,8 +275,10 @@ tern_status cuda_embed(tern_device *d, tern_device_stream *stream, const tern_ma
 
     if (status != TERN_OK)
         return status;
+    const tern_grid *grid = tern_grid_of(w->format);
+    const tern_cuda_embed embed = {*w, ids, factor, *y, grid != NULL ? *grid : (tern_grid){NULL}};
     return cuda_run(d, stream, TERN_OP_EMBED, w->format, y->rows, 1,
-                    &(tern_cuda_job){.embed = {*w, ids, factor, *y}}, err);
+                    &(tern_cuda_job){.embed = embed}, err);
 }
 
 tern_status cuda_store(tern_device *d, tern_device_stream *stream, tern_format format,

@@ -7,6 +7,7 @@
  * so that one launch function and one emulator serve every kernel. C and C++.
  */
 
+#include "kernels/grids.h"
 #include "tern/device.h"
 #include "tern/kernels.h"
 
@@ -80,6 +81,7 @@ typedef struct tern_cuda_embed {
     const int32_t *ids;
     float factor;
     tern_device_rows y;
+    tern_grid grid; /* of a format with one; a device has entries of its own */
 } tern_cuda_embed;
 
 /* Rows to a cache: one after the other in `out`, or where pages have them. */

@@ -18,7 +18,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define TERN_INLINE static __device__ inline
+#define TERN_TABLE static __device__ const
+#define TERN_SHARED_TABLE static __device__ const
+#endif
+
+#include "kernels/codes.h"
 #include "kernels/cuda/job.h"
+#include "kernels/grids.h"
+#include "kernels/half.h"
+#ifdef __CUDACC__
+#include "kernels/grids_table.c" /* a device's own copy */
+#endif
 
 #define TERN_VERB static __device__ __forceinline__
 #define TERN_FULL_WARP 0xffffffffu
@@ -141,6 +153,24 @@ TERN_VERB int32_t vi_quantize(float v, float low) {
     return __float2int_rn(vf_min(vf_max(v, low), 127.0f));
 }
 
+/* ---- vectors of one lane, for templates that processors share ------------------------------ */
+
+typedef float vf;
+typedef int32_t vi;
+
+TERN_VERB vf vf_set1(float v) {
+    return v;
+}
+TERN_VERB vf vi_to_f(vi v) {
+    return (float)v;
+}
+TERN_VERB vi vi_load_i8(const int8_t *p) {
+    return *p;
+}
+TERN_VERB void vf_store(float *p, vf v) {
+    *p = v;
+}
+
 /* ---- elements in memory -------------------------------------------------------------------- */
 
 TERN_VERB float vf_widen(float x) {
@@ -178,6 +208,29 @@ TERN_VERB uint2 load8(const void *p) {
 }
 TERN_VERB uint4 load16(const void *p) {
     return *(const uint4 *)p;
+}
+
+/* One, two or four words, of rows that are neighbours; as many bytes. p is a multiple of the size.
+ */
+TERN_VERB void load_words(const void *p, uint32_t (&to)[1]) {
+    to[0] = load4(p);
+}
+TERN_VERB void load_words(const void *p, uint32_t (&to)[2]) {
+    const uint2 v = load8(p);
+    to[0] = v.x, to[1] = v.y;
+}
+TERN_VERB void load_words(const void *p, uint32_t (&to)[4]) {
+    const uint4 v = load16(p);
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+TERN_VERB void load_bytes(const uint8_t *p, uint8_t (&to)[2]) {
+    const unsigned v = *(const uint16_t *)p;
+    to[0] = (uint8_t)v, to[1] = (uint8_t)(v >> 8);
+}
+TERN_VERB void load_bytes(const uint8_t *p, uint8_t (&to)[4]) {
+    const uint32_t v = load4(p);
+    to[0] = (uint8_t)v, to[1] = (uint8_t)(v >> 8), to[2] = (uint8_t)(v >> 16),
+    to[3] = (uint8_t)(v >> 24);
 }
 
 TERN_VERB size_t smaller(size_t a, size_t b) {
@@ -234,6 +287,47 @@ TERN_VERB int32_t vi_dot_fives(uint32_t codes, uint32_t high, uint2 x) {
     return __dp4a((int32_t)top, (int32_t)x.y, __dp4a((int32_t)low, (int32_t)x.x, 0));
 }
 
+/* Like vi_dot_nibbles; bits 1:0 of each byte of `high` are the low nibble's fifth and sixth bit,
+ * bits 3:2 the high one's. */
+TERN_VERB int32_t vi_dot_sixes(uint32_t codes, uint32_t high, uint2 x) {
+    const uint32_t low = (codes & 0x0f0f0f0fu) | (high << 4 & 0x30303030u);
+    const uint32_t top = (codes >> 4 & 0x0f0f0f0fu) | (high << 2 & 0x30303030u);
+    return __dp4a((int32_t)top, (int32_t)x.y, __dp4a((int32_t)low, (int32_t)x.x, 0));
+}
+
+/*
+ * Sixteen codes of three bits as nibbles, from a word of two bits each, as vi_dot_ternary reads
+ * them, and one of third bits, bits 3:0 of each byte of `high`. x has the first and third four
+ * codes in its low and high nibbles, y the others.
+ */
+TERN_VERB uint2 vi_join3(uint32_t codes, uint32_t high) {
+    return make_uint2((codes & 0x33333333u) | (high << 2 & 0x04040404u) | (high << 4 & 0x40404040u),
+                      (codes >> 2 & 0x33333333u) | (high << 1 & 0x04040404u) |
+                          (high << 3 & 0x40404040u));
+}
+
+/* Codes from vi_join3 and sixteen activations. */
+TERN_VERB int32_t vi_dot_octals(uint2 codes, uint4 x) {
+    return vi_dot_nibbles(codes.x, make_uint2(x.x, x.z)) +
+           vi_dot_nibbles(codes.y, make_uint2(x.y, x.w));
+}
+
+/* Sixteen bits, as vi_dot_ternary reads codes: bits 3:0 of each byte. */
+TERN_VERB int32_t vi_dot_bits(uint32_t codes, uint4 x) {
+    int32_t sum = __dp4a((int32_t)(codes & 0x01010101u), (int32_t)x.x, 0);
+    sum = __dp4a((int32_t)(codes >> 1 & 0x01010101u), (int32_t)x.y, sum);
+    sum = __dp4a((int32_t)(codes >> 2 & 0x01010101u), (int32_t)x.z, sum);
+    return __dp4a((int32_t)(codes >> 3 & 0x01010101u), (int32_t)x.w, sum);
+}
+
+/* The sum of signed bytes. */
+TERN_VERB int32_t vi_sum(uint2 x) {
+    return __dp4a((int32_t)x.y, 0x01010101, __dp4a((int32_t)x.x, 0x01010101, 0));
+}
+TERN_VERB int32_t vi_sum(uint4 x) {
+    return vi_sum(make_uint2(x.x, x.y)) + vi_sum(make_uint2(x.z, x.w));
+}
+
 /* The entries of a table of sixteen bytes that the nibbles of two bytes choose, each byte's low one first. */
 TERN_VERB uint32_t vi_levels4(uint4 table, uint32_t codes) {
     const uint32_t below = __byte_perm(table.x, table.y, codes & 0x7777u);
@@ -241,17 +335,69 @@ TERN_VERB uint32_t vi_levels4(uint4 table, uint32_t codes) {
     return __byte_perm(below, above, 0x3210u | (codes & 0x8888u) >> 1); /* bit 3 of a nibble chooses */
 }
 
+/* Likewise of a table of eight bytes: nibbles are at most 7. */
+TERN_VERB uint32_t vi_levels4(uint2 table, uint32_t codes) {
+    return __byte_perm(table.x, table.y, codes & 0xffffu);
+}
+
 /* Like vi_dot_nibbles, of nibbles that stand for the signed bytes of a table. */
-TERN_VERB int32_t vi_dot_levels(uint4 table, uint32_t codes, uint2 x) {
+template <typename table_of>
+TERN_VERB int32_t vi_dot_levels(table_of table, uint32_t codes, uint2 x) {
     const uint32_t first = vi_levels4(table, codes), last = vi_levels4(table, codes >> 16);
     const int32_t low = __dp4a((int32_t)__byte_perm(first, last, 0x6420), (int32_t)x.x, 0);
     return __dp4a((int32_t)__byte_perm(first, last, 0x7531), (int32_t)x.y, low);
+}
+
+/* Like vi_dot_octals, of codes that stand for the signed bytes of a table. */
+TERN_VERB int32_t vi_dot_threes(uint2 table, uint2 codes, uint4 x) {
+    return vi_dot_levels(table, codes.x, make_uint2(x.x, x.z)) +
+           vi_dot_levels(table, codes.y, make_uint2(x.y, x.w));
 }
 
 /* The signed byte that a nibble stands for. */
 TERN_VERB int32_t vi_level(uint4 table, uint32_t nibble) {
     const uint32_t word = nibble < 8 ? nibble < 4 ? table.x : table.y : nibble < 12 ? table.z : table.w;
     return (int8_t)(word >> 8 * (nibble & 3));
+}
+TERN_VERB int32_t vi_level(uint2 table, uint32_t code) {
+    return (int8_t)((code < 4 ? table.x : table.y) >> 8 * (code & 3));
+}
+
+/* Codes of two weights of the patterns of STQ1_0 whose sign is clear (kernels/quads.h), by slot. */
+typedef struct quad_tables {
+    uint4 first, last;
+} quad_tables;
+
+/* Half 0 is weights 0 and 1, half 1 the others. */
+TERN_VERB quad_tables load_quad_tables(size_t half) {
+    return quad_tables{load16(tern_quad_weights(2 * half)),
+                       load16(tern_quad_weights(2 * half + 1))};
+}
+
+/* 2 - code where bit 1 of its byte of `signs` is set. */
+TERN_VERB uint32_t vi_turn(uint32_t codes, uint32_t signs) {
+    return codes ^ (signs & 0x02020202u & ~(codes << 1));
+}
+
+/*
+ * Two codes of the patterns that eight nibbles and their signs stand for: bit 0 of each byte of
+ * `signs` is the low nibble's, bit 1 the high one's. The first codes of the low nibbles meet x.x,
+ * of the high ones x.y.
+ */
+TERN_VERB int32_t vi_dot_quads(quad_tables tables, uint32_t codes, uint32_t signs, uint2 x,
+                               uint2 x_last) {
+    int32_t sum = 0;
+#pragma unroll
+    for (unsigned i = 0; i < 2; i++) {
+        const uint4 table = i == 0 ? tables.first : tables.last;
+        const uint2 meets = i == 0 ? x : x_last;
+        const uint32_t low = vi_levels4(table, codes), high = vi_levels4(table, codes >> 16);
+        sum = __dp4a((int32_t)vi_turn(__byte_perm(low, high, 0x6420), signs << 1), (int32_t)meets.x,
+                     sum);
+        sum =
+            __dp4a((int32_t)vi_turn(__byte_perm(low, high, 0x7531), signs), (int32_t)meets.y, sum);
+    }
+    return sum;
 }
 
 /* Four signed bytes each. */

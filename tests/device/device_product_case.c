@@ -94,7 +94,7 @@ static void check_products(const device_run *r, const weights *form, const case_
 static size_t check_form(const device_run *r, const weights *form) {
     static const case_shape shapes[] = {{1, 128, 1},  {16, 128, 3},  {17, 256, 2},  {33, 384, 9},
                                         {40, 16, 5},  {15, 32, 4},   {7, 3, 2},     {20, 20, 3},
-                                        {48, 640, 1}, {9, 1056, 17}, {18, 2176, 1}, {16, 2080, 6},
+                                        {48, 768, 5}, {9, 1056, 17}, {18, 2304, 1}, {16, 2080, 6},
                                         {35, 24, 25}, {5, 1000, 11}, {70, 320, 40}, {3, 1301, 9}};
     size_t products = 0;
 

@@ -23,10 +23,9 @@ RUNS = (
     "bitnet-tiny", "bitnet-tiny-odd", *(f"llama-tiny-{name}" for name in weights.PLAIN),
     "qwen2-tiny", "qwen3-tiny", "phi3-tiny", "olmo2-tiny", "minicpm-tiny", "mistral-tiny", "gemma3-tiny",
     "falcon3-tiny", "falcon-e-tiny", *common.FLOATS,
+    "llama-tiny-q4_k", "llama-tiny-q2_k", "llama-tiny-q3_k", "llama-tiny-iq2_s", "llama-tiny-iq3_s",
 )  # fmt: skip
 REFUSED = {
-    "llama-tiny-q4_k": "cuda has no kernel for gemv of q4_k, which blk.0.attn_q.weight needs",
-    "llama-tiny-iq2_s": "cuda has no kernel for gemv of iq2_s, which blk.0.attn_q.weight needs",
     "bitnet-tiny-tq1_0": "cuda has no kernel for embed of tq2_0, which the embedding needs",
     "olmoe-tiny": "cuda does not run models with experts: leave --device out",
     "bonsai2-tiny": "cuda does not run models with Hadamard transforms: leave --device out",
@@ -153,7 +152,7 @@ class Device(common.FolderTest):
 
     def test_auto(self):
         """The device runs where it works for the model, else the processor; --verbose says which."""
-        cases = (("bitnet-tiny", module(), "device: "), ("llama-tiny-q4_k", module(), "no kernel for gemv of q4_k"))
+        cases = (("bitnet-tiny", module(), "device: "), ("bitnet-tiny-tq1_0", module(), "no kernel for embed of tq2_0"))
         nowhere = {"TERN_CUDA_MODULE": str(self.dir / "none.so")}
         for preset, env, text in (*cases, ("bitnet-tiny", nowhere, "none.so")):
             with self.subTest(preset=preset, text=text):
