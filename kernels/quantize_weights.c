@@ -67,7 +67,7 @@ static void put_codes(const tern_plain *p, const float *x, float base, float id,
     for (int j = 0; j < TERN_BLOCK; j++)
         codes[j] = (uint8_t)cut((x[j] - base) * id + offset, max);
     for (int j = 0; j < TERN_BLOCK / 2; j++)
-        nibbles[j] = (uint8_t)((codes[j] & 15u) | codes[j + TERN_BLOCK / 2] << 4);
+        nibbles[j] = (uint8_t)((codes[j] & 15u) | (unsigned)codes[j + TERN_BLOCK / 2] << 4);
     if (p->bits == 4)
         return;
     memset(nibbles - 4, 0, 4);

@@ -35,6 +35,11 @@ def clean_environment(**extra):
     return kept | {"TERN_NO_TUNE": "1", "TERN_PRETRANSPOSE": "none"} | fenced | extra
 
 
+def unfenced_environment(**extra):
+    """Returns the same without tests/fence, for programs of other processors or with a sanitizer."""
+    return clean_environment(LD_PRELOAD="", **extra)
+
+
 def command(*args):
     return [_options.tern, *map(str, args)]
 

@@ -47,7 +47,7 @@ def run(*command, **extra):
     words = [str(word) for word in command]
     result = subprocess.run(
         words,
-        env=common.clean_environment(**extra),
+        env=common.unfenced_environment(**extra),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

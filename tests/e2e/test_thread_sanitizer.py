@@ -48,7 +48,7 @@ def clean_environment(name):
     options = {"TSAN_OPTIONS": f"halt_on_error=1:exitcode={FOUND}"}
     if name in ONLY:
         options["TERN_TEST_FUNCTION"] = ONLY[name]
-    return common.clean_environment(**options)
+    return common.unfenced_environment(**options)
 
 
 def run(command, **options):

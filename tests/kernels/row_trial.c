@@ -48,29 +48,49 @@ check_buffer trial_copy(const check_buffer *from, check_place place) {
     return buffer;
 }
 
-void trial_each(tern_op op, size_t multiple, void (*check)(trial *)) {
+/* What is tried: multiples of a length up to the longest, with the first kinds of numbers. */
+typedef struct {
+    size_t multiple, longest; /* 0: a block of the kernel's format */
+    int kinds;
+} extent;
+
+static void each_length(const tern_kernel_row *kernel, size_t seed, const extent *e,
+                        void (*check)(trial *)) {
     static const size_t longer[] = {95,  96,  100, 127, 128, 129,  255,  256,
                                     257, 320, 511, 640, 900, 2560, 4099, 6912};
+    const size_t multiple =
+        e->multiple != 0 ? e->multiple : tern_format_describe(kernel->format)->block_elements;
+
+    for (size_t i = 1; i <= 70 + sizeof longer / sizeof *longer; i++) {
+        const size_t n = (i <= 70 ? i : longer[i - 71]) * multiple;
+        for (int kind = 0; kind < e->kinds && n <= e->longest; kind++) {
+            trial t = {kernel,
+                       n,
+                       (trial_kind)kind,
+                       (i + (size_t)kind) % 2 ? CHECK_END : CHECK_START,
+                       {i * 16 + seed}};
+            check_case("%s, n = %zu, fill %d", kernel->name, n, kind);
+            if (!table_left_out())
+                check(&t);
+        }
+    }
+}
+
+static void each_kernel(tern_op op, const extent *e, void (*check)(trial *)) {
     size_t count;
     const tern_kernel_row *kernels = tern_kernel_rows(&count);
 
-    for (size_t r = 0; r < count; r++) {
-        if (kernels[r].op != op || !table_runnable(&kernels[r]))
-            continue;
-        for (size_t i = 1; i <= 70 + sizeof longer / sizeof *longer; i++) {
-            for (int kind = 0; kind < TRIAL_COUNT; kind++) {
-                trial t = {&kernels[r],
-                           i <= 70 ? i : longer[i - 71],
-                           (trial_kind)kind,
-                           (i + (size_t)kind) % 2 ? CHECK_END : CHECK_START,
-                           {i * 16 + r}};
-                t.n *= multiple;
-                check_case("%s, n = %zu, fill %d", t.kernel->name, t.n, kind);
-                if (!table_left_out())
-                    check(&t);
-            }
-        }
-    }
+    for (size_t r = 0; r < count; r++)
+        if (kernels[r].op == op && table_runnable(&kernels[r]))
+            each_length(&kernels[r], r, e, check);
+}
+
+void trial_each(tern_op op, size_t multiple, void (*check)(trial *)) {
+    each_kernel(op, &(extent){multiple, SIZE_MAX, TRIAL_COUNT}, check);
+}
+
+void trial_each_block(tern_op op, void (*check)(trial *)) {
+    each_kernel(op, &(extent){0, 8192, 2}, check);
 }
 
 void trial_check_binary(trial *t, trial_binary *op, bool second) {

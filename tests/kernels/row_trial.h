@@ -38,6 +38,12 @@ typedef struct trial {
  */
 void trial_each(tern_op op, size_t multiple, void (*check)(trial *));
 
+/*
+ * The same in blocks of the kernel's format, up to 8192 elements, for bytes of which any are valid:
+ * of the kinds only two are tried, which differ in their places.
+ */
+void trial_each_block(tern_op op, void (*check)(trial *));
+
 /* y = op(a, b), by the reference if kernel is NULL. */
 typedef void trial_binary(const tern_kernel_row *kernel, const float *a, const float *b, size_t n,
                           float *y);
