@@ -370,9 +370,10 @@ static inline vb vb_join1(vb codes, vb bits, int i) {
     return _mm512_mask_add_epi8(codes, set, codes, _mm512_set1_epi8(16));
 }
 
+/* Counts of shifts are int to gcc 12 and unsigned to gcc 14; a byte becomes either. */
 static inline vb vb_join3(vb codes, vb bits, int i) {
-    const __m512i moved = i < 2 ? _mm512_slli_epi16(bits, (unsigned)(2 - i))
-                                : _mm512_srli_epi16(bits, (unsigned)(i - 2));
+    const __m512i moved = i < 2 ? _mm512_slli_epi16(bits, (uint8_t)(2 - i))
+                                : _mm512_srli_epi16(bits, (uint8_t)(i - 2));
     return _mm512_or_si512(codes, _mm512_and_si512(moved, _mm512_set1_epi8(4)));
 }
 

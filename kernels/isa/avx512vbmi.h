@@ -62,8 +62,8 @@ static inline vb vb_lookup32(const uint8_t *table, vb index) {
 #define TERN_OWN_QUAD
 static inline vb vb_quad(vb slots, int half, vb bits, int i) {
     const __m512i slot = half ? _mm512_srli_epi16(slots, 4) : slots;
-    const __m512i bit = i < 4 ? _mm512_slli_epi16(bits, (unsigned)(4 - i))
-                              : _mm512_srli_epi16(bits, (unsigned)(i - 4));
+    const __m512i bit = i < 4 ? _mm512_slli_epi16(bits, (uint8_t)(4 - i))
+                              : _mm512_srli_epi16(bits, (uint8_t)(i - 4));
     const __m512i fifth = _mm512_set1_epi8(16);
     return _mm512_ternarylogic_epi32(fifth, bit, slot, 0xCA); /* fifth ? bit : slot */
 }
