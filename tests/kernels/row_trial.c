@@ -48,7 +48,7 @@ check_buffer trial_copy(const check_buffer *from, check_place place) {
     return buffer;
 }
 
-/* What is tried: multiples of a length up to the longest, with the first kinds of numbers. */
+/* Trials: multiples of a length up to the longest, with the first kinds of numbers. */
 typedef struct {
     size_t multiple, longest; /* 0: a block of the kernel's format */
     int kinds;
