@@ -29,17 +29,6 @@ struct tern_iebin_target {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static bool is_utf8(const char *name) {
-    const size_t size = strlen(name);
-    for (size_t i = 0; i < size;) {
-        const tern_utf8 u = tern_utf8_next(name + i, size - i);
-        if (u.kind != TERN_UTF8_VALID)
-            return false;
-        i += u.size;
-    }
-    return true;
-}
-
 /* The name by which the reader finds the type. */
 static const char *type_name(uint32_t type) {
     return type == TERN_GGUF_TL2 ? "tl2" : tern_gguf_type_name(type);
@@ -67,7 +56,7 @@ static void add_int4(const tern_gguf_described *t, text *out) {
 static void add_tensor(tern_gguf_writer *w, const tern_gguf_described *t, uint64_t offset,
                        text *out) {
     const char *type = type_name(t->type);
-    if (!is_utf8(t->name)) {
+    if (!tern_utf8_is_valid(t->name, strlen(t->name))) {
         tern_fail(&w->error, TERN_ERR_STRING, "%s: tensor '%s': its name is not UTF-8", w->path,
                   t->name);
         return;

@@ -53,6 +53,16 @@ tern_utf8 tern_utf8_next(const char *text, size_t size) {
     return (tern_utf8){TERN_UTF8_VALID, code, wanted};
 }
 
+bool tern_utf8_is_valid(const char *text, size_t size) {
+    for (size_t at = 0; at < size;) {
+        const tern_utf8 c = tern_utf8_next(text + at, size - at);
+        if (c.kind != TERN_UTF8_VALID)
+            return false;
+        at += c.size;
+    }
+    return true;
+}
+
 size_t tern_utf8_put(uint32_t code, char *out) {
     if (code < 0x80) {
         out[0] = (char)code;

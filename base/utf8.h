@@ -4,6 +4,7 @@
 
 /* UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,9 @@ extern const char tern_utf8_replacement[];
 
 /* Decodes the first character of text[size]. size >= 1. */
 tern_utf8 tern_utf8_next(const char *text, size_t size);
+
+/* True if the whole text is UTF-8; an empty one is. */
+bool tern_utf8_is_valid(const char *text, size_t size);
 
 /* Writes a code point (no surrogate, at most U+10FFFF) to out[TERN_UTF8_MAX_BYTES]; its bytes. */
 size_t tern_utf8_put(uint32_t code, char *out);

@@ -2,11 +2,13 @@
 #ifndef TERN_BASE_WORD_LIST_H
 #define TERN_BASE_WORD_LIST_H
 
-/* Parts of texts: the words of a list, the last part of a path, an ending. */
+/* Parts of texts: the words of a list, the last part of a path, a beginning, an ending. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "tern/span.h"
 
 enum { WORD_BYTES = 64 }; /* of the longest word, terminator included */
 
@@ -29,6 +31,14 @@ static inline bool word_next(const char **list, char word[WORD_BYTES]) {
 static inline const char *file_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+static inline bool text_begins_with(const char *whole, const char *begin) {
+    return strncmp(whole, begin, strlen(begin)) == 0;
+}
+
+static inline bool tern_span_begins_with(tern_span whole, const char *begin) {
+    return whole.size >= strlen(begin) && memcmp(whole.data, begin, strlen(begin)) == 0;
 }
 
 static inline bool text_ends_with(const char *whole, const char *end) {

@@ -17,8 +17,13 @@ static size_t scale_bytes(tern_bn_kind kind) {
     return kind == TERN_IQ1_BN ? sizeof(uint16_t) : sizeof(float);
 }
 
+/* Bytes of a block of one row. */
+static size_t block_bytes(tern_bn_kind kind) {
+    return kind == TERN_IQ1_BN ? IQ1_BYTES : IQ2_BYTES;
+}
+
 size_t tern_bn_row_bytes(tern_bn_kind kind, size_t cols) {
-    return scale_bytes(kind) + cols / BLOCK * (kind == TERN_IQ1_BN ? IQ1_BYTES : IQ2_BYTES);
+    return scale_bytes(kind) + cols / BLOCK * block_bytes(kind);
 }
 
 tern_status tern_bn_check(tern_bn_kind kind, size_t rows, size_t cols, tern_error *err) {
@@ -137,7 +142,6 @@ tern_status tern_bn_scales(tern_bn_kind kind, const uint8_t *file, size_t rows, 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
 bool tern_bn_write_row(tern_bn_kind kind, const float *x, size_t cols, uint8_t *row) {
-    const size_t bytes = kind == TERN_IQ1_BN ? IQ1_BYTES : IQ2_BYTES;
     float largest = 0.0f;
 
     for (size_t k = 0; k < cols; k++)
@@ -147,7 +151,7 @@ bool tern_bn_write_row(tern_bn_kind kind, const float *x, size_t cols, uint8_t *
     else
         memcpy(row, &largest, sizeof largest);
     uint8_t *block = row + scale_bytes(kind);
-    for (size_t first = 0; first < cols; first += BLOCK, block += bytes) {
+    for (size_t first = 0; first < cols; first += BLOCK, block += block_bytes(kind)) {
         uint8_t codes[BLOCK];
         for (size_t j = 0; j < BLOCK; j++) {
             const bool zero = fabsf(x[first + j]) < 0.5f * largest || largest == 0.0f;
@@ -160,11 +164,10 @@ bool tern_bn_write_row(tern_bn_kind kind, const float *x, size_t cols, uint8_t *
 
 void tern_bn_floats(tern_bn_kind kind, const uint8_t *row, size_t cols, float *x) {
     const float scale = scale_of(kind, row, cols, 0);
-    const size_t bytes = kind == TERN_IQ1_BN ? IQ1_BYTES : IQ2_BYTES;
     const uint8_t *block = row + scale_bytes(kind);
     uint8_t codes[BLOCK];
 
-    for (size_t first = 0; first < cols; first += BLOCK, block += bytes) {
+    for (size_t first = 0; first < cols; first += BLOCK, block += block_bytes(kind)) {
         (kind == TERN_IQ1_BN ? read_iq1_bn : read_iq2_bn)(block, codes);
         for (size_t j = 0; j < BLOCK; j++)
             x[first + j] = (float)((int)codes[j] - 1) * scale;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/in_file.h"
+#include "base/word_list.h"
 #include "runtime/text/tokenizer/index.h"
 #include "runtime/text/tokenizer/pre.h"
 #include "runtime/text/tokenizer/vocabulary_json.h"
@@ -27,11 +28,10 @@ static const rule rules[] = {
 };
 
 static bool includes(const char *names, tern_span name) {
-    for (size_t size; *names != '\0'; names += size + (names[size] == ' ')) {
-        size = strcspn(names, " ");
-        if (tern_spans_equal((tern_span){names, size}, name))
+    char word[WORD_BYTES];
+    while (word_next(&names, word))
+        if (tern_spans_equal((tern_span){word, strlen(word)}, name))
             return true;
-    }
     return false;
 }
 

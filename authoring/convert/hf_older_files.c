@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "runtime/text/tokenizer/index.h"
 #include "runtime/text/tokenizer/vocabulary_json.h"
 
@@ -54,14 +55,8 @@ tern_status hf_older_add(hf_older_files *f, hf_older_token token, tern_error *er
     if (f->n == HF_OLDER_MAX_ADDED)
         return tern_fail(err, TERN_ERR_TOKENIZER_DATA,
                          "the tokenizer has more than %d added tokens", (int)HF_OLDER_MAX_ADDED);
-    if (f->n == f->capacity) {
-        const size_t capacity = 2 * f->capacity + 64;
-        hf_older_token *grown = realloc(f->tokens, capacity * sizeof *grown);
-        if (grown == NULL)
-            return tern_fail(err, TERN_ERR_NOMEM, "no memory for added tokens");
-        f->tokens = grown;
-        f->capacity = capacity;
-    }
+    if (!tern_grow((void **)&f->tokens, &f->capacity, f->n, sizeof token, HF_OLDER_MAX_ADDED))
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for added tokens");
     f->tokens[f->n++] = token;
     return TERN_OK;
 }

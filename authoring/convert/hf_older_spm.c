@@ -4,18 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/grow.h"
+#include "base/word_list.h"
 #include "runtime/text/tokenizer/index.h"
 #include "runtime/text/tokenizer/regex.h"
 
 static const char mark[] = "\xE2\x96\x81";
 
 enum { LONGEST_MERGED = 256 /* bytes; trained pieces have some dozen */ };
-
-static bool begins(tern_span name, const char *with) {
-    const size_t size = strlen(with);
-    return name.size >= size && memcmp(name.data, with, size) == 0;
-}
 
 /* True if a space is put in front of texts. */
 static bool has_prefix(const hf_older_files *f, const sentencepiece *s) {
@@ -51,15 +47,6 @@ static tern_status add_pieces(hf_older_files *f, const sentencepiece *s, bool pr
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-static void put_base64(text *out, tern_span bytes) {
-    for (size_t at = 0; at < bytes.size; at += 3) {
-        char quad[4];
-        tern_base64_quad((const unsigned char *)bytes.data + at,
-                         bytes.size - at < 3 ? bytes.size - at : 3, quad);
-        text_add(out, quad, sizeof quad);
-    }
-}
-
 static void put_replace(text *out, const char *kind, const char *pattern, const char *content) {
     text_print(out, "{\"type\":\"Replace\",\"pattern\":{\"%s\":\"%s\"},\"content\":\"%s\"}", kind,
                pattern, content);
@@ -70,7 +57,7 @@ static void put_normalizers(text *out, const sentencepiece *s, bool prefix) {
     text_print(out, "{\"type\":\"Sequence\",\"normalizers\":[");
     if (s->charsmap.size > 0) {
         text_print(out, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
-        put_base64(out, s->charsmap);
+        text_base64(out, s->charsmap.data, s->charsmap.size);
         text_print(out, "\"},");
     }
     if (s->fewer_spaces) {
@@ -176,14 +163,8 @@ typedef struct pieces {
 } pieces;
 
 static bool add_merge(pieces *p, merge item) {
-    if (p->n == p->capacity) {
-        const size_t capacity = 2 * p->capacity + 1024;
-        merge *grown = realloc(p->merges, capacity * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        p->merges = grown;
-        p->capacity = capacity;
-    }
+    if (!tern_grow((void **)&p->merges, &p->capacity, p->n, sizeof item, SIZE_MAX / sizeof item))
+        return false;
     p->merges[p->n++] = item;
     return true;
 }
@@ -336,7 +317,8 @@ static tern_span role_or(const hf_older_files *f, const char *name, const senten
 
 static void put_ends(text *out, const hf_older_files *f, const sentencepiece *s) {
     const tern_span none = {"", 0};
-    const bool t5 = begins(hf_older_class(f), "T5") || begins(hf_older_class(f), "t5");
+    const bool t5 = tern_span_begins_with(hf_older_class(f), "T5") ||
+                    tern_span_begins_with(hf_older_class(f), "t5");
     const bool first = hf_older_flag(f, "add_bos_token", !t5);
     const bool last = hf_older_flag(f, "add_eos_token", t5);
     hf_older_put_ends(f, first ? role_or(f, "bos_token", s, s->bos) : none,

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/word_list.h"
+
 enum { SUPER = 256, MANY_QUERIES = 4, MANY_EXPERTS = 4, EIGHT_EXPERTS = 8, LARGE_LAYERS = 80 };
 
 /* The layers whose matrices have another format. */
@@ -47,6 +49,11 @@ struct convert_mixture {
 };
 
 #define F(name) TERN_FORMAT_##name
+
+/* Mixtures of types below three bits have these in common. */
+#define LOW(better)                                                                                \
+    .head = F(Q5_K), .embedding = F(better), .low = true, .lone = F(better),                       \
+    .down = {FIRST_EIGHTH, F(better), UNSET}, .heads_of_eight = true
 
 static const convert_mixture mixtures[] = {
     {.name = "q2_k",
@@ -97,64 +104,16 @@ static const convert_mixture mixtures[] = {
      .most = F(Q5_K),
      .values = {ENDS_AND_THIRDS, F(Q6_K), UNSET},
      .down = {ENDS_AND_THIRDS, F(Q6_K), UNSET}},
-    {.name = "iq1_s",
-     .file_type = 24,
-     .most = F(IQ1_S),
-     .head = F(Q5_K),
-     .embedding = F(Q2_K),
-     .low = true,
-     .lone = F(Q2_K),
-     .down = {FIRST_EIGHTH, F(Q2_K), UNSET},
-     .heads = F(IQ2_XXS),
-     .heads_of_eight = true},
-    {.name = "iq1_m",
-     .file_type = 31,
-     .most = F(IQ1_M),
-     .head = F(Q5_K),
-     .embedding = F(Q2_K),
-     .low = true,
-     .lone = F(Q2_K),
-     .down = {FIRST_EIGHTH, F(Q2_K), UNSET},
-     .heads = F(IQ2_XXS),
-     .heads_of_eight = true},
-    {.name = "iq2_xxs",
-     .file_type = 19,
-     .most = F(IQ2_XXS),
-     .head = F(Q5_K),
-     .embedding = F(Q2_K),
-     .low = true,
-     .lone = F(Q2_K),
-     .down = {FIRST_EIGHTH, F(Q2_K), UNSET},
-     .heads_of_eight = true},
-    {.name = "iq2_xs",
-     .file_type = 20,
-     .most = F(IQ2_XS),
-     .head = F(Q5_K),
-     .embedding = F(Q2_K),
-     .low = true,
-     .lone = F(Q2_K),
-     .down = {FIRST_EIGHTH, F(Q2_K), UNSET},
-     .heads_of_eight = true},
+    {.name = "iq1_s", .file_type = 24, .most = F(IQ1_S), LOW(Q2_K), .heads = F(IQ2_XXS)},
+    {.name = "iq1_m", .file_type = 31, .most = F(IQ1_M), LOW(Q2_K), .heads = F(IQ2_XXS)},
+    {.name = "iq2_xxs", .file_type = 19, .most = F(IQ2_XXS), LOW(Q2_K)},
+    {.name = "iq2_xs", .file_type = 20, .most = F(IQ2_XS), LOW(Q2_K)},
     {.name = "iq2_s", /* a name that llama.cpp also gives to the format of most of iq2_m */
      .file_type = 28,
      .most = F(IQ2_XS),
-     .head = F(Q5_K),
-     .embedding = F(IQ3_S),
-     .low = true,
-     .lone = F(IQ3_S),
-     .down = {FIRST_EIGHTH, F(IQ3_S), UNSET},
-     .heads = F(IQ3_S),
-     .heads_of_eight = true},
-    {.name = "iq2_m",
-     .file_type = 29,
-     .most = F(IQ2_S),
-     .head = F(Q5_K),
-     .embedding = F(IQ3_S),
-     .low = true,
-     .lone = F(IQ3_S),
-     .down = {FIRST_EIGHTH, F(IQ3_S), UNSET},
-     .heads = F(IQ3_S),
-     .heads_of_eight = true},
+     LOW(IQ3_S),
+     .heads = F(IQ3_S)},
+    {.name = "iq2_m", .file_type = 29, .most = F(IQ2_S), LOW(IQ3_S), .heads = F(IQ3_S)},
     {.name = "iq3_xxs",
      .file_type = 23,
      .most = F(IQ3_XXS),
@@ -280,23 +239,19 @@ static tern_format of_heads(const convert_mixture *m, const convert_shape *s) {
     return either(m->heads, m->most);
 }
 
-static bool begins(const char *name, const char *with) {
-    return strncmp(name, with, strlen(with)) == 0;
-}
-
 static tern_format of_block(const convert_mixture *m, const convert_shape *s, const char *matrix,
                             size_t layer) {
-    if (begins(matrix, "attn_v.") || begins(matrix, "attn_qkv."))
+    if (text_begins_with(matrix, "attn_v.") || text_begins_with(matrix, "attn_qkv."))
         return of_values(m, s, layer);
-    if (begins(matrix, "attn_k."))
+    if (text_begins_with(matrix, "attn_k."))
         return of_keys(m, s);
-    if (begins(matrix, "attn_q."))
+    if (text_begins_with(matrix, "attn_q."))
         return either(m->queries, m->most);
-    if (begins(matrix, "attn_output."))
+    if (text_begins_with(matrix, "attn_output."))
         return of_heads(m, s);
-    if (begins(matrix, "ffn_down"))
+    if (text_begins_with(matrix, "ffn_down"))
         return of_down(m, s, layer);
-    if (begins(matrix, "ffn_gate") || begins(matrix, "ffn_up"))
+    if (text_begins_with(matrix, "ffn_gate") || text_begins_with(matrix, "ffn_up"))
         return by_rule(m, &m->wide, layer, s->layers);
     return m->most;
 }

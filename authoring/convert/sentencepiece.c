@@ -69,13 +69,8 @@ static tern_status take_piece(reader *r, const protobuf_field *f) {
 }
 
 static bool is_text(tern_span text) {
-    for (size_t at = 0; at < text.size;) {
-        const tern_utf8 c = tern_utf8_next(text.data + at, text.size - at);
-        if (c.kind != TERN_UTF8_VALID)
-            return false;
-        at += c.size;
-    }
-    return text.size > 0 && text.size <= SENTENCEPIECE_LONGEST;
+    return text.size > 0 && text.size <= SENTENCEPIECE_LONGEST &&
+           tern_utf8_is_valid(text.data, text.size);
 }
 
 static tern_status check_piece(const reader *r) {

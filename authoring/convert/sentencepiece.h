@@ -3,8 +3,8 @@
 #define TERN_AUTHORING_CONVERT_SENTENCEPIECE_H
 
 /*
- * A model of Google's SentencePiece (tokenizer.model): a protocol buffer of pieces with scores, and
- * of the rules by which a text is changed before it is cut into them. Field numbers and defaults
+ * A model of Google's SentencePiece (tokenizer.model): a protocol buffer with pieces, their
+ * scores, and the rules that change a text before it is cut into pieces. Field numbers and defaults
  * are those of the public sentencepiece_model.proto.
  */
 

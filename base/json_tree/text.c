@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 
 void text_free(text *t) {
@@ -38,6 +39,16 @@ void text_add(text *t, const char *bytes, size_t size) {
         }
         t->size += size;
         t->bytes[t->size] = '\0';
+    }
+}
+
+void text_base64(text *t, const void *bytes, size_t size) {
+    const unsigned char *at = bytes;
+    for (size_t n; size > 0; at += n, size -= n) {
+        char quad[4];
+        n = size < 3 ? size : 3;
+        tern_base64_quad(at, n, quad);
+        text_add(t, quad, sizeof quad);
     }
 }
 

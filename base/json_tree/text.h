@@ -22,6 +22,7 @@ typedef struct text {
 void text_free(text *t);
 void text_clear(text *t); /* keeps the memory */
 void text_add(text *t, const char *bytes, size_t size);
+void text_base64(text *t, const void *bytes, size_t size); /* RFC 4648, without quotes */
 void text_print(text *t, const char *format, ...) TERN_PRINTF(2, 3);
 
 /* bytes[size] as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. Escaped is what

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Embeddings, in the dialects of OpenAI and llama.cpp. */
 
-#include "base/base64.h"
 #include "serve/work/dialect.h"
 
 static void write_numbers(const float *x, size_t n, text *out) {
@@ -15,14 +14,8 @@ static void write_numbers(const float *x, size_t n, text *out) {
 /* Writes floats as base64. Clients read the bytes as little-endian floats, which they are on every
  * machine that tern runs on. */
 static void write_base64(const float *x, size_t n, text *out) {
-    const unsigned char *bytes = (const unsigned char *)x;
-    const size_t size = n * sizeof *x;
     text_add(out, "\"", 1);
-    for (size_t i = 0; i < size; i += 3) {
-        char quad[4];
-        tern_base64_quad(bytes + i, size - i < 3 ? size - i : 3, quad);
-        text_add(out, quad, sizeof quad);
-    }
+    text_base64(out, x, n * sizeof *x);
     text_add(out, "\"", 1);
 }
 

@@ -39,8 +39,8 @@ typedef struct trial {
 void trial_each(tern_op op, size_t multiple, void (*check)(trial *));
 
 /*
- * The same in blocks of the kernel's format, up to 8192 elements, for bytes of which any are valid:
- * of the kinds only two are tried, which differ in their places.
+ * The same in blocks of the kernel's format, up to 8192 elements. Checks draw any bytes, whatever
+ * the kind, so two kinds are enough: they differ in their places.
  */
 void trial_each_block(tern_op op, void (*check)(trial *));
 

@@ -34,10 +34,12 @@ enum {
     ETAG_BYTES = 129,
     LISTING_BYTES = 16 << 20,
     CONFIG_BYTES = 16 << 20,
+    SNAPSHOT_BYTES = PATH_MAX + HUB_FILE_BYTES,
     MOST_MOVES = 5,
     MOST_PARTS = 10000
 };
 
+static const char config_name[] = "config.json";
 static const char default_endpoint[] = "https://huggingface.co";
 
 /* A repository of the Hub. */
@@ -413,16 +415,22 @@ static bool has_file(const hub *h, const char *name) {
     return false;
 }
 
+/* The path of a file that was fetched. */
+static void path_of(const hub *h, const char *file, char path[SNAPSHOT_BYTES]) {
+    (void)snprintf(path, SNAPSHOT_BYTES, "%s/snapshots/%s/%s", h->repository, h->commit, file);
+}
+
 /* Fetches config.json, and refuses weights in a form that tern does not read before they come. */
 static int check_form(const hub *h) {
-    static const char name[] = "config.json";
-    char path[PATH_MAX + 64], why[HF_QUANTIZATION_BYTES];
+    char path[SNAPSHOT_BYTES], why[HF_QUANTIZATION_BYTES];
     tern_json json = {NULL, NULL};
     tern_error err = {0};
-    int status = has_file(h, name) ? fetch_file(h, name) : EXIT_DONE;
-    if (status != EXIT_DONE || !has_file(h, name))
+    if (!has_file(h, config_name))
+        return EXIT_DONE;
+    int status = fetch_file(h, config_name);
+    if (status != EXIT_DONE)
         return status;
-    (void)snprintf(path, sizeof path, "%s/snapshots/%s/%s", h->repository, h->commit, name);
+    path_of(h, config_name, path);
     if (tern_json_read(path, CONFIG_BYTES, &json, &err) != TERN_OK)
         return complain_error(&err);
     if (hf_quantization_is_foreign(json.values, why)) {
@@ -440,7 +448,7 @@ static int fetch_weights(const hub *h) {
     int status = check_form(h);
     for (size_t i = 0; i < h->n_files && status == EXIT_DONE; i++) {
         const char *file = h->files[i];
-        if (holdings_want(&found, file))
+        if (holdings_want(&found, file) && strcmp(file, config_name) != 0)
             status = fetch_file(h, file);
     }
     return status;
@@ -459,10 +467,10 @@ static void tell_next(const hub *h, bool weights) {
 /* True if a GGUF file that was fetched holds changes to another model's weights. */
 static bool holds_adapter(const hub *h, const char *file) {
     static const char adapter[] = "adapter";
-    char path[PATH_MAX + HUB_FILE_BYTES];
+    char path[SNAPSHOT_BYTES];
     tern_gguf *opened = NULL;
     tern_span type = {"", 0};
-    (void)snprintf(path, sizeof path, "%s/snapshots/%s/%s", h->repository, h->commit, file);
+    path_of(h, file, path);
     if (tern_gguf_open(path, &opened, NULL) != TERN_OK)
         return false; /* who runs it will be told why */
     (void)tern_gguf_string(opened, "general.type", &type, NULL);

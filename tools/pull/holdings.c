@@ -12,7 +12,7 @@ static bool belongs_in_folder(const char *file) {
     if (strchr(file, '/') + 1 != base)
         return false;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        if (strncmp(file, folders[i], strlen(folders[i])) == 0)
+        if (text_begins_with(file, folders[i]))
             return text_ends_with(file, ".jinja");
     return file[0] >= '0' && file[0] <= '9' && strcmp(base, "config.json") == 0;
 }
@@ -39,11 +39,11 @@ static bool belongs_to_weights(const char *file) {
 }
 
 static bool is_consolidated(const char *file) {
-    return strncmp(file, "consolidated", strlen("consolidated")) == 0;
+    return text_begins_with(file, "consolidated");
 }
 
 static bool is_adapter(const char *file) {
-    return strncmp(file, "adapter_", strlen("adapter_")) == 0;
+    return text_begins_with(file, "adapter_");
 }
 
 holdings holdings_of(const char *const *files, size_t n) {

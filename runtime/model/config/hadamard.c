@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/word_list.h"
 #include "runtime/files/gguf/internal.h"
 #include "runtime/model/config/internal.h"
 #include "runtime/model/parts/block.h"
@@ -64,17 +65,13 @@ typedef struct reader {
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-static bool begins(tern_span text, const char *with) {
-    return text.size >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
-}
-
 /* Sets *found if the file has any of the keys. An unknown one is refused. */
 static tern_status look_for_keys(const reader *r, bool *found) {
     *found = false;
     for (size_t i = 0; i < tern_gguf_value_count(r->file); i++) {
         const tern_span key = tern_gguf_value_at(r->file, i)->key;
         size_t k = 0;
-        if (!begins(key, PREFIX))
+        if (!tern_span_begins_with(key, PREFIX))
             continue;
         const tern_span suffix = {key.data + strlen(PREFIX), key.size - strlen(PREFIX)};
         while (k < sizeof keys / sizeof *keys && !tern_span_is(suffix, keys[k]))
@@ -245,7 +242,7 @@ static tern_status read_signs(reader *r) {
  */
 static bool parse_name(const reader *r, tern_span name, uint32_t *layer, size_t *matrix) {
     size_t i = strlen("blk."), digits = 0;
-    if (!begins(name, "blk."))
+    if (!tern_span_begins_with(name, "blk."))
         return false;
     *layer = 0;
     for (; i < name.size && name.data[i] >= '0' && name.data[i] <= '9' && digits < 5; i++, digits++)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/word_list.h"
+
 /* ---- keys ---------------------------------------------------------------------------------- */
 
 static const tern_key_rule rules[] = {
@@ -125,15 +127,11 @@ static bool equals(tern_span text, const char *name) {
     return strlen(name) == text.size && memcmp(name, text.data, text.size) == 0;
 }
 
-static bool begins(tern_span text, const char *with) {
-    return text.size >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
-}
-
 static const tern_key_rule *find_rule(tern_span suffix) {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const char *name = rules[i].suffix;
         const bool family = name[strlen(name) - 1] == '.';
-        if (family ? begins(suffix, name) : equals(suffix, name))
+        if (family ? tern_span_begins_with(suffix, name) : equals(suffix, name))
             return &rules[i];
     }
     return NULL;
@@ -247,7 +245,8 @@ static tern_status check_keys(const tern_gguf *file, const tern_config *c, tern_
     const size_t prefix = strlen(c->arch->name) + 1;
     for (size_t i = 0; i < tern_gguf_value_count(file); i++) {
         const tern_span key = tern_gguf_value_at(file, i)->key;
-        if (key.size < prefix || !begins(key, c->arch->name) || key.data[prefix - 1] != '.')
+        if (key.size < prefix || !tern_span_begins_with(key, c->arch->name) ||
+            key.data[prefix - 1] != '.')
             continue; /* about the tokenizer or the file's makers, not the graph */
         const tern_span suffix = {.data = key.data + prefix, .size = key.size - prefix};
         const tern_key_rule *rule = find_rule(suffix);
@@ -275,7 +274,7 @@ static bool is_listed(tern_span name, const char *const *names) {
 
 static bool is_of_graph(tern_span name) {
     for (const char *const *n = graph_names; *n != NULL; n++)
-        if (begins(name, *n))
+        if (tern_span_begins_with(name, *n))
             return true;
     return false;
 }
@@ -302,7 +301,7 @@ static bool is_block_tensor(tern_span suffix, const tern_arch *arch) {
     for (size_t i = 0; i < n; i++)
         if (equals(suffix, tensors[i].name) && tern_block_has(arch, &tensors[i]))
             return true;
-    return begins(suffix, "attn_rot_embd");
+    return tern_span_begins_with(suffix, "attn_rot_embd");
 }
 
 static bool is_used(tern_span name, const tern_config *c) {
@@ -314,7 +313,7 @@ static bool is_used(tern_span name, const tern_config *c) {
     static const char *const of_encoders[] = {"position_embd.weight", "token_types.weight",
                                               "token_embd_norm.weight", "token_embd_norm.bias",
                                               NULL};
-    if (!begins(name, "blk."))
+    if (!tern_span_begins_with(name, "blk."))
         return (is_listed(name, outside) &&
                 !(c->arch->encodes && !equals(name, "token_embd.weight"))) ||
                (c->arch->encodes && is_listed(name, of_encoders)) ||
@@ -348,10 +347,10 @@ static const struct {
 static const char *owner_of(tern_span name) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const char *part = others[i].part;
-        const bool found =
-            others[i].beginning
-                ? begins(name, part)
-                : begins(name, "blk.") && memmem(name.data, name.size, part, strlen(part)) != NULL;
+        const bool found = others[i].beginning
+                               ? tern_span_begins_with(name, part)
+                               : tern_span_begins_with(name, "blk.") &&
+                                     memmem(name.data, name.size, part, strlen(part)) != NULL;
         if (found)
             return others[i].what;
     }
@@ -363,7 +362,8 @@ static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span
     const int size = (int)(name.size < 64 ? name.size : 64);
     uint32_t block;
     tern_span suffix;
-    if (begins(name, "blk.") && read_block(name, &block, &suffix) && block >= c->n_layer)
+    if (tern_span_begins_with(name, "blk.") && read_block(name, &block, &suffix) &&
+        block >= c->n_layer)
         return tern_fail(err, TERN_ERR_ARCH,
                          "%s: tensor %.*s is of block %u, but %s.block_count is %u",
                          tern_gguf_name(file), size, name.data, block, c->arch->name, c->n_layer);

@@ -124,8 +124,4 @@ void tern_expr_add(tern_expr_list *list, uint32_t member);
 uint32_t tern_expr_end_sequence(tern_expr_list *list);
 uint32_t tern_expr_end_choice(tern_expr_list *list);
 
-/* Grows *items to hold one more than n items of `size` bytes, at most `most`; false when that is
- * not possible. */
-bool tern_grow(void **items, size_t *capacity, size_t n, size_t size, size_t most);
-
 #endif

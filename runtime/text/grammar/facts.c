@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 /* Most steps in all: several times what the largest grammar takes when its rules stand in a
  * sensible order. */
 enum { MOST_STEPS = TERN_GRAMMAR_LIMIT(TERN_GRAMMAR_LIMIT(1 << 26)) }; /* rules times parts */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hex.h"
 
 enum { MOST_SPACES = 32, POINTER_BYTES = 200 };

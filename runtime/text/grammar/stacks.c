@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* ---- failing, growing ------------------------------------------------------------------------ */
 
 static bool fail(tern_stacks *s, tern_status status, const char *why) {

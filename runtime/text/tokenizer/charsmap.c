@@ -42,16 +42,6 @@ static bool text_at(const tern_charsmap *map, size_t leaf, size_t *at) {
     return *at < map->texts.size && ((unsigned char)map->texts.data[*at] & 0xC0) != 0x80;
 }
 
-static bool is_utf8(tern_span text) {
-    for (size_t at = 0; at < text.size;) {
-        const tern_utf8 c = tern_utf8_next(text.data + at, text.size - at);
-        if (c.kind != TERN_UTF8_VALID)
-            return false;
-        at += c.size;
-    }
-    return true;
-}
-
 static tern_status fail(char *why, const char *what) {
     (void)snprintf(why, TERN_CHARSMAP_WHY_BYTES, "%s", what);
     return TERN_ERR_TOKENIZER_DATA;
@@ -88,7 +78,7 @@ tern_status tern_charsmap_open(tern_span bytes, tern_charsmap *out, char *why) {
     out->texts = (tern_span){out->units + size, bytes.size - UNIT_BYTES - size};
     if (out->texts.size == 0 || out->texts.data[out->texts.size - 1] != '\0')
         return fail(why, "its last replacement has no end");
-    if (!is_utf8(out->texts))
+    if (!tern_utf8_is_valid(out->texts.data, out->texts.size))
         return fail(why, "its replacements are not UTF-8");
     return check_units(out, why);
 }
