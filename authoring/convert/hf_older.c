@@ -62,9 +62,9 @@ static tern_status refuse(hf_older_files *f, const char *path, hf_older *o, tern
     (void)f;
     (void)o;
     return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
-                     "%s: is not read, and there is no tokenizer.json beside it, which "
+                     "%s: tern does not read this file; "
                      "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of "
-                     "transformers makes of it",
+                     "transformers makes a tokenizer.json of it",
                      path);
 }
 

@@ -125,7 +125,7 @@ static void add_escaped(char *url, size_t size, const char *path) {
 static int refuse(const hub *h, const exchange_reply *reply, const char *what) {
     tern_error err = {0};
     if (reply->status == 401 || reply->status == 403 || reply->status == 404)
-        complain("%s: %ld: %s is not there, or needs %s (HF_TOKEN) of somebody who has accepted "
+        complain("%s: %ld: %s is not there, or needs %s (HF_TOKEN) of an account that has accepted "
                  "its terms at %s/%s",
                  h->endpoint, reply->status, what,
                  h->token[0] != '\0' ? "another token" : "a token", h->endpoint, h->name->repo);
