@@ -29,11 +29,12 @@ static bool goes_on(void *user, size_t bytes) {
  * how much. Beyond COUNTED_CONTEXTS contexts the count stops. */
 void reading_open(reading *in, server *s, http_exchange *x, bool answers) {
     enum { COUNTED_CONTEXTS = 4 };
-    *in = (reading){.s = s, .x = x, .rules = s->rules};
-    const bool by_tokens = answers && tern_tokenizer_reach(s->tokenizer) > 0;
+    const served *m = server_model(s, x);
+    *in = (reading){.s = s, .model = m, .x = x, .rules = m->rules};
+    const bool by_tokens = answers && tern_tokenizer_reach(m->tokenizer) > 0;
     in->rules.limits = (tern_tokenize_limits){
-        .most_tokens = answers ? COUNTED_CONTEXTS * (size_t)s->rules.n_ctx : 0,
-        .most_bytes = by_tokens ? 0 : s->text_bytes,
+        .most_tokens = answers ? COUNTED_CONTEXTS * (size_t)m->rules.n_ctx : 0,
+        .most_bytes = by_tokens ? 0 : m->text_bytes,
         .goes_on = goes_on,
         .user = in};
 }
@@ -48,14 +49,15 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
     refusal r = {0};
     ask a = {0};
     size_t size;
+    const served *m = server_model(s, x);
     const char *body = http_body(x, &size);
     if (atomic_load(&s->draining)) {
         (void)refuse(&r, 503, NULL, "the server is ending");
         refusal_reply(&r, x);
         return;
     }
-    if ((kind & ASK_VECTORS) == 0 && !tern_model_continues(s->config.model)) {
-        (void)refuse(&r, 501, NULL, "the model %.100s makes embeddings, no text", s->config.name);
+    if ((kind & ASK_VECTORS) == 0 && !tern_model_continues(m->with.model)) {
+        (void)refuse(&r, 501, NULL, "the model %.100s makes embeddings, no text", m->place.model);
         refusal_reply(&r, x);
         return;
     }
@@ -67,20 +69,20 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
         ask_free(&a);
         return;
     }
-    if (a.receipt && !s->config.receipts->prepare(s->config.receipts->user)) {
+    if (a.receipt && !m->place.receipts->prepare(m->place.receipts->user)) {
         (void)refuse(&r, 503, "receipt", "receipts cannot be made at the moment");
         refusal_reply(&r, x);
         ask_free(&a);
         return;
     }
-    job *j = job_new(&s->place, x, http_mark(x), &a);
+    job *j = job_new(&m->place, x, http_mark(x), &a);
     if (j == NULL) {
         (void)refuse(&r, 503, NULL, "no memory for the request");
         refusal_reply(&r, x);
         ask_free(&a);
         return;
     }
-    worker_submit(s->worker, j);
+    worker_submit(m->worker, j);
 }
 
 /* Replies with the number of tokens in the request's prompt, under the name that the interface
@@ -139,12 +141,13 @@ void answer_count_message(server *s, http_exchange *x) {
 
 static void answer_vectors(server *s, http_exchange *x, ask_kind kind) {
     refusal r;
-    if (s->config.pooling != TERN_POOLING_NONE) {
+    const served *m = server_model(s, x);
+    if (m->with.pooling != TERN_POOLING_NONE) {
         answer(s, x, kind);
         return;
     }
     (void)refuse(&r, 501, NULL, "the model %.100s makes text, no embeddings (serve --pooling)",
-                 s->config.name);
+                 m->place.model);
     refusal_reply(&r, x);
 }
 
@@ -172,14 +175,14 @@ static const json_t *read_field(http_exchange *x, const char *name, json_t **bod
 }
 
 /* False after a refusal. */
-static bool write_pieces(const server *s, const int32_t *ids, size_t n, bool pieces, text *out,
+static bool write_pieces(const served *m, const int32_t *ids, size_t n, bool pieces, text *out,
                          refusal *r) {
     for (size_t i = 0; i < n; i++) {
         if (out->size > MOST_REPLY_BYTES)
             return refuse_reply(r);
         if (pieces) {
             size_t size;
-            const char *bytes = tern_token_bytes(s->tokenizer, ids[i], true, &size);
+            const char *bytes = tern_token_bytes(m->tokenizer, ids[i], true, &size);
             text_print(out, "%s{\"id\":%d,\"piece\":", i > 0 ? "," : "", (int)ids[i]);
             text_quote(out, bytes, size);
             text_add(out, "}", 1);
@@ -223,9 +226,10 @@ void answer_tokenize(server *s, http_exchange *x) {
     json_t *body = ask_parse(bytes, size, "the body", &r);
     int32_t *ids = body != NULL ? tokenize(&in, body, &n, &r) : NULL;
     text_print(&out, "{\"tokens\":[");
-    if (ids != NULL &&
-        write_pieces(s, ids, n, json_is_true(json_object_get(body, "with_pieces")), &out, &r)) {
-        text_print(&out, "],\"count\":%zu,\"max_model_len\":%" PRIu32 "}", n, s->rules.n_ctx);
+    if (ids != NULL && write_pieces(in.model, ids, n,
+                                    json_is_true(json_object_get(body, "with_pieces")), &out, &r)) {
+        text_print(&out, "],\"count\":%zu,\"max_model_len\":%" PRIu32 "}", n,
+                   in.model->rules.n_ctx);
         reply_with(x, 200, "application/json", &out);
     } else {
         refusal_reply(&r, x);
@@ -236,18 +240,18 @@ void answer_tokenize(server *s, http_exchange *x) {
 }
 
 /* Writes the text of ids as JSON; false after a refusal. */
-static bool write_content(const server *s, const int32_t *ids, size_t n, text *out, refusal *r) {
+static bool write_content(const served *m, const int32_t *ids, size_t n, text *out, refusal *r) {
     tern_error err = {0};
     size_t size = 0;
-    if (tern_detokenize(s->tokenizer, ids, n, false, NULL, 0, &size, &err) != TERN_OK)
+    if (tern_detokenize(m->tokenizer, ids, n, false, NULL, 0, &size, &err) != TERN_OK)
         return refuse_error(r, "tokens", &err);
-    if (size > s->text_bytes)
+    if (size > m->text_bytes)
         return refuse(r, 400, "tokens", "their text has %zu bytes; at most %zu are told", size,
-                      s->text_bytes);
+                      m->text_bytes);
     char *bytes = malloc(size + 1);
     if (bytes == NULL)
         return refuse(r, 503, "tokens", "no memory for %zu bytes of text", size);
-    const bool sound = size == 0 || tern_detokenize(s->tokenizer, ids, n, false, bytes, size, &size,
+    const bool sound = size == 0 || tern_detokenize(m->tokenizer, ids, n, false, bytes, size, &size,
                                                     &err) == TERN_OK;
     if (sound) {
         text_print(out, "{\"content\":");
@@ -265,13 +269,14 @@ void answer_detokenize(server *s, http_exchange *x) {
     json_t *body = NULL;
     text out = {0};
     size_t n;
+    const served *m = server_model(s, x);
     const json_t *tokens = read_field(x, "tokens", &body, &r);
     int32_t *ids = NULL;
     if (tokens != NULL && !json_is_array(tokens))
         (void)refuse(&r, 400, "tokens", "tokens must be an array of token ids");
     else if (tokens != NULL)
-        ids = ask_read_ids(tokens, s->rules.n_vocab, &n, "tokens", &r);
-    if (ids != NULL && write_content(s, ids, n, &out, &r))
+        ids = ask_read_ids(tokens, m->rules.n_vocab, &n, "tokens", &r);
+    if (ids != NULL && write_content(m, ids, n, &out, &r))
         reply_with(x, 200, "application/json", &out);
     else
         refusal_reply(&r, x);
@@ -290,19 +295,19 @@ void answer_template(server *s, http_exchange *x) {
     reading in;
     reading_open(&in, s, x, false);
     const json_t *messages = read_field(x, "messages", &body, &r);
-    const bool sound = messages != NULL && ask_read_tools(&tools, ASK_CHAT, body, &s->rules, &r);
+    const bool sound = messages != NULL && ask_read_tools(&tools, ASK_CHAT, body, &in.rules, &r);
     if (!sound || !ask_tokenize_talk(&in.rules, ASK_CHAT, body, tools.told, &read, &r)) {
         refusal_reply(&r, x);
     } else {
         for (size_t i = 0; i < read.n; i++) {
             size_t size;
-            const char *bytes = tern_token_bytes(s->tokenizer, read.ids[i], true, &size);
+            const char *bytes = tern_token_bytes(in.model->tokenizer, read.ids[i], true, &size);
             text_add(&prompt, bytes, size);
         }
         text_print(&out, "{\"prompt\":");
         text_quote(&out, prompt.bytes, prompt.size);
         text_print(&out, ",\"tokens\":[");
-        const bool fits = write_pieces(s, read.ids, read.n, false, &out, &r);
+        const bool fits = write_pieces(in.model, read.ids, read.n, false, &out, &r);
         text_print(&out, "]}");
         out.failed = out.failed || prompt.failed;
         if (fits)

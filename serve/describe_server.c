@@ -50,7 +50,7 @@ void page_home(server *s, http_exchange *x) {
 static bool model_is_whole(const server *s, http_exchange *x) {
     tern_error err = {0};
     refusal r;
-    if (tern_model_unchanged(s->config.model, &err) == TERN_OK)
+    if (tern_model_unchanged(s->served.with.model, &err) == TERN_OK)
         return true;
     (void)refuse_error(&r, NULL, &err);
     r.status = 503;
@@ -68,7 +68,7 @@ void page_health(server *s, http_exchange *x) {
 
 void page_ready(server *s, http_exchange *x) {
     refusal r = {0};
-    const double seconds = worker_stalled(s->worker);
+    const double seconds = worker_stalled(s->served.worker);
     if (atomic_load(&s->draining))
         (void)refuse(&r, 503, NULL, "the server is ending");
     else if (seconds > s->config.stalled_seconds)
@@ -84,22 +84,22 @@ void page_ready(server *s, http_exchange *x) {
     reply_with(x, 200, json, &t);
 }
 
-static void write_model(const server *s, text *t) {
+static void write_model(const server *s, const served *m, text *t) {
     text_print(t, "{");
-    text_string(t, "id", s->config.name);
+    text_string(t, "id", m->place.model);
     text_print(t, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"tern\"",
                (long long)s->started);
     text_print(t,
                ",\"meta\":{\"n_ctx\":%" PRIu32 ",\"n_ctx_train\":%" PRIu32 ",\"n_vocab\":%" PRIu32
                ",\"n_embd\":%" PRIu32 ",\"n_params\":%" PRIu64 ",\"size\":%" PRIu64 "}}",
-               s->rules.n_ctx, s->info.n_ctx_train, s->info.n_vocab, s->info.n_embd,
-               s->info.parameters, s->info.file_bytes);
+               m->rules.n_ctx, m->info.n_ctx_train, m->info.n_vocab, m->info.n_embd,
+               m->info.parameters, m->info.file_bytes);
 }
 
 void page_models(server *s, http_exchange *x) {
     text t = {0};
     text_print(&t, "{\"object\":\"list\",\"data\":[");
-    write_model(s, &t);
+    write_model(s, &s->served, &t);
     text_print(&t, "]}");
     reply_with(x, 200, json, &t);
 }
@@ -107,14 +107,14 @@ void page_models(server *s, http_exchange *x) {
 void page_model(server *s, http_exchange *x) {
     refusal r = {0};
     json_t *name = json_string(strstr(http_path(x), "/models/") + strlen("/models/"));
-    const bool known = ask_check_model(&s->rules, name, &r);
+    const bool known = ask_check_model(&s->served.rules, name, &r);
     json_decref(name);
     if (!known) {
         refusal_reply(&r, x);
         return;
     }
     text t = {0};
-    write_model(s, &t);
+    write_model(s, &s->served, &t);
     reply_with(x, 200, json, &t);
 }
 
@@ -135,36 +135,38 @@ static void write_token_or_null(text *t, const char *name, const tern_tokenizer 
 
 /* Uses vLLM's names: its clients ask a server how to tokenize. */
 void page_tokenizer(server *s, http_exchange *x) {
+    const served *m = server_model(s, x);
     text t = {0};
-    text_print(&t, "{\"model_max_length\":%" PRIu32 ",\"vocab_size\":%" PRIu32, s->rules.n_ctx,
-               s->info.n_vocab);
-    write_token_or_null(&t, "bos_token", s->tokenizer, tern_token_bos(s->tokenizer));
-    write_token_or_null(&t, "eos_token", s->tokenizer, tern_token_eos(s->tokenizer));
+    text_print(&t, "{\"model_max_length\":%" PRIu32 ",\"vocab_size\":%" PRIu32, m->rules.n_ctx,
+               m->info.n_vocab);
+    write_token_or_null(&t, "bos_token", m->tokenizer, tern_token_bos(m->tokenizer));
+    write_token_or_null(&t, "eos_token", m->tokenizer, tern_token_eos(m->tokenizer));
     text_print(&t, "}");
     reply_with(x, 200, json, &t);
 }
 
 /* Uses llama.cpp's names: its clients ask for this. */
 void page_props(server *s, http_exchange *x) {
-    ask defaults = {.n = 1, .max_tokens = s->rules.max_tokens, .sampling = s->rules.sampling};
+    const served *m = server_model(s, x);
+    ask defaults = {.n = 1, .max_tokens = m->rules.max_tokens, .sampling = m->rules.sampling};
     text t = {0};
-    if (!s->rules.seeded)
+    if (!m->rules.seeded)
         defaults.sampling.seed = UINT32_MAX; /* tells these clients that each request draws its
                                                 seed */
     text_print(&t, "{");
-    text_string(&t, "model", s->config.name);
-    text_string(&t, "model_alias", s->config.name);
-    text_string(&t, "model_path", file_base_name(s->info.path));
-    text_string(&t, "system_fingerprint", s->fingerprint);
+    text_string(&t, "model", m->place.model);
+    text_string(&t, "model_alias", m->place.model);
+    text_string(&t, "model_path", file_base_name(m->info.path));
+    text_string(&t, "system_fingerprint", m->fingerprint);
     text_string(&t, "build_info", tern_version());
-    text_string(&t, "chat_format", tern_chat_format(s->tokenizer));
-    write_token(&t, "bos_token", s->tokenizer, tern_token_bos(s->tokenizer));
-    write_token(&t, "eos_token", s->tokenizer, tern_token_eos(s->tokenizer));
+    text_string(&t, "chat_format", tern_chat_format(m->tokenizer));
+    write_token(&t, "bos_token", m->tokenizer, tern_token_bos(m->tokenizer));
+    write_token(&t, "eos_token", m->tokenizer, tern_token_eos(m->tokenizer));
     text_print(&t,
                ",\"modalities\":{\"vision\":false,\"audio\":false},\"total_slots\":%" PRIu32
                ",\"endpoint_slots\":true,\"endpoint_metrics\":true,\"endpoint_props\":false"
                ",\"default_generation_settings\":{\"n_ctx\":%" PRIu32 ",\"params\":",
-               s->config.engine.n_sequences, s->rules.n_ctx);
+               m->with.engine.n_sequences, m->rules.n_ctx);
     ask_write_native(&defaults, &t);
     text_print(&t, "}}");
     reply_with(x, 200, json, &t);
@@ -173,10 +175,11 @@ void page_props(server *s, http_exchange *x) {
 /* Lists one slot for each answer that can be computed at the same time. Texts are left out: they
  * belong to other clients. */
 void page_slots(server *s, http_exchange *x) {
-    const size_t all = s->config.engine.n_sequences;
+    const served *m = server_model(s, x);
+    const size_t all = m->with.engine.n_sequences;
     text t = {0};
     text_print(&t, "[");
-    size_t n = worker_write_slots(s->worker, all, &t);
+    size_t n = worker_write_slots(m->worker, all, &t);
     if (n == all && http_argument_is(x, "fail_on_no_slot", "1")) {
         refusal r;
         (void)refuse(&r, 503, NULL, "no slot is free");
@@ -188,7 +191,7 @@ void page_slots(server *s, http_exchange *x) {
         text_print(&t,
                    "%s{\"id\":%zu,\"n_ctx\":%" PRIu32 ",\"speculative\":false,"
                    "\"is_processing\":false}",
-                   n > 0 ? "," : "", n, s->rules.n_ctx);
+                   n > 0 ? "," : "", n, m->rules.n_ctx);
     }
     text_print(&t, "]");
     reply_with(x, 200, json, &t);

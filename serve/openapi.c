@@ -176,7 +176,7 @@ void page_openapi(server *s, http_exchange *x) {
                "/models names it. All paths but / are there with /v1 before them too. Fields that "
                "are not listed are ignored, and named in tern.ignored.\"},"
                "\"paths\":{",
-               tern_version(), s->fingerprint);
+               tern_version(), s->served.fingerprint);
     bool first = true;
     for (size_t i = 0; route_at(i) != NULL; i++) {
         if (route_at(i)->what == NULL)

@@ -126,12 +126,12 @@ static void write_process(const server *s, text *t) {
     gauge(t, "process_start_time_seconds", "When it began, since 1970.", (double)s->started);
     head(t, "tern_build_info", "gauge", "Always 1.");
     text_print(t, "tern_build_info{version=\"%s\",fingerprint=\"%s\",isa=\"%s\"} 1\n",
-               tern_version(), s->fingerprint, tern_model_isa(s->config.model));
+               tern_version(), s->served.fingerprint, tern_model_isa(s->served.with.model));
 }
 
 void page_metrics(server *s, http_exchange *x) {
-    const answer_metrics f = worker_metrics(s->worker);
-    const tern_engine_state now = tern_engine_now(s->engine);
+    const answer_metrics f = worker_metrics(s->served.worker);
+    const tern_engine_state now = tern_engine_now(s->served.engine);
     text t = {0};
     write_state(&now, &t);
     write_figures(&f, &t);

@@ -40,6 +40,11 @@ bool server_needs_key(server *s) {
     return needed;
 }
 
+served *server_model(server *s, const http_exchange *x) {
+    (void)x;
+    return &s->served;
+}
+
 /* Checks the key that a request shows, and keeps it in the account. False after a refusal. */
 static bool check_key(server *s, http_exchange *x, account *a, refusal *r) {
     const char *given = behind_word(http_request_header(x, "Authorization"), "Bearer");
@@ -225,58 +230,10 @@ static void forget(void *user, void *mark) {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void set_rules(server *s) {
-    const server_config *c = &s->config;
-    enum { LEAST_TEXT = 1 << 20, BYTES_OF_A_TOKEN = 8 };
-    const uint32_t n_ctx = tern_engine_now(s->engine).n_ctx;
-    const size_t longest = (size_t)n_ctx * BYTES_OF_A_TOKEN;
-    s->text_bytes = longest > LEAST_TEXT ? longest : LEAST_TEXT;
-    const uint32_t queue = c->engine.n_queue;
-    s->rules = (ask_rules){.tokenizer = s->tokenizer,
-                           .model = c->name,
-                           .any_model = c->any_model,
-                           .sampling = c->sampling,
-                           .seeded = c->seeded,
-                           .max_tokens = c->max_tokens,
-                           .n_vocab = s->info.n_vocab,
-                           .n_ctx = n_ctx,
-                           .most_choices =
-                               queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES,
-                           .receipts = c->receipts != NULL,
-                           .vectors = c->model,
-                           .n_embd = s->info.n_embd,
-                           .call_style = tools_find_style(s->tokenizer),
-                           .grammars = s->grammars};
-    s->place = (job_place){.tokenizer = s->tokenizer,
-                           .model = c->name,
-                           .fingerprint = s->fingerprint,
-                           .n_ctx = n_ctx,
-                           .threads = tern_engine_now(s->engine).threads,
-                           .receipts = c->receipts,
-                           .audits = c->audit != NULL,
-                           .draft = c->draft,
-                           .pooling = c->pooling};
-}
-
 static tern_status open_parts(server *s, tern_error *err) {
-    tern_status status = tern_model_tokenizer(s->config.model, &s->tokenizer, err);
-    if (status == TERN_OK)
-        status = tern_engine_new(s->config.model, &s->config.engine, &s->engine, err);
-    if (status == TERN_OK && s->config.audit != NULL)
-        status = audit_open(s->config.audit, &s->config.engine, &s->audit, err);
-    if (status != TERN_OK)
-        return status;
-    tern_model_describe(s->config.model, &s->info);
-    tern_fingerprint(tern_model_identity(s->config.model),
-                     tern_format_describe(s->config.engine.kv)->name, s->fingerprint);
-    status = grammars_open(s->tokenizer, s->info.n_vocab, &s->grammars, err);
-    if (status != TERN_OK)
-        return status;
-    set_rules(s);
-    if (s->config.logs)
+    tern_status status = served_open(&s->served, &s->config, &s->config.with, err);
+    if (status == TERN_OK && s->config.logs)
         status = log_open(&s->config.log, &s->log, err);
-    if (status == TERN_OK)
-        status = worker_open(s->engine, s->config.model, s->audit, &s->worker, err);
     if (status == TERN_OK)
         status = readers_open(READER_THREADS, &s->readers, err);
     if (status == TERN_OK) {
@@ -312,11 +269,11 @@ const char *server_address(const server *s) {
 }
 
 const char *server_fingerprint(const server *s) {
-    return s->fingerprint;
+    return s->served.fingerprint;
 }
 
 uint32_t server_context(const server *s) {
-    return s->rules.n_ctx;
+    return s->served.rules.n_ctx;
 }
 
 void server_tick(server *s) {
@@ -357,14 +314,11 @@ void server_close(server **server_) {
     atomic_store(&s->draining, true);
     atomic_store(&s->stopping, true);
     readers_stop(s->readers); /* all received requests are now with the worker, or refused */
-    worker_stop(s->worker);
+    worker_stop(s->served.worker);
     wait_sent(s);
     http_close(&s->http); /* pages ask the worker until then */
-    worker_free(&s->worker);
     readers_free(&s->readers);
-    audit_free(&s->audit);
-    tern_engine_free(&s->engine);
-    grammars_free(&s->grammars);
+    served_close(&s->served);
     log_close(&s->log);
     keys_free(&s->keys);
     (void)pthread_mutex_destroy(&s->keys_lock);

@@ -19,25 +19,30 @@ typedef struct server server;
 /* Makes receipts of answers: serve/work/receipt.h. */
 typedef struct receipt_maker receipt_maker;
 
-typedef struct server_config {
-    http_config http;        /* without its hooks */
+/* An open model, and what is its own of how it answers. */
+typedef struct model_setup {
     const tern_model *model; /* must have a tokenizer */
     const tern_model *audit; /* the same model with other kernels, to repeat answers on; NULL:
                                 none */
     tern_engine_params engine;
+    tern_sampler_params sampling;  /* defaults for fields that a request leaves out */
+    tern_pooling pooling;          /* for embeddings; NONE: the server makes none */
+    const receipt_maker *receipts; /* NULL: receipts cannot be made */
+} model_setup;
+
+typedef struct server_config {
+    http_config http; /* without its hooks */
+    model_setup with;
     const char *name;              /* the name under which clients ask for the model */
     bool any_model;                /* any other name is accepted, too */
     keys *keys;                    /* keys that clients may show, taken over; n is 0: no key is
                                       needed */
     const char *allowed_hosts;     /* the gate's list of hosts if no key is needed (gate.h); NULL:
                                       none */
-    tern_sampler_params sampling;  /* defaults for fields that a request leaves out */
     bool seeded;                   /* use the seed of `sampling`; false: draw one for each
                                       request */
     size_t max_tokens;             /* 0: until the context is full */
     tern_draft_mode draft;         /* for all requests */
-    tern_pooling pooling;          /* for embeddings; NONE: the server makes none */
-    const receipt_maker *receipts; /* NULL: receipts cannot be made */
     double stalled_seconds;        /* a pass that takes longer means that something is wrong */
     bool logs;                     /* write a line for each request */
     log_config log;

@@ -6,37 +6,24 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "base/fingerprint.h"
 #include "serve/http/readers.h"
-#include "serve/interfaces/ask.h"
-#include "serve/server.h"
-#include "serve/work/job.h"
-#include "serve/work/worker.h"
+#include "serve/served.h"
 
 enum { SERVER_STATUSES = 500 }; /* statuses of HTTP, from 100 on */
 
 struct server {
     server_config config;
-    const tern_tokenizer *tokenizer;
-    tern_model_info info;
-    char fingerprint[TERN_FINGERPRINT];
-    ask_rules rules;
-    job_place place;
-    grammars *grammars;
+    served served;
     time_t started;
     atomic_bool draining;
     atomic_bool stopping;                   /* no further work is begun */
     atomic_ullong tokenized_bytes;          /* bytes of texts that were tokenized */
     atomic_ullong unread_requests;          /* requests refused because too many waited to be
                                                read */
-    size_t text_bytes;                      /* limit of texts that are tokenized but not answered */
     atomic_ullong replies[SERVER_STATUSES]; /* replies by status - 100; [0]: there was no reply */
     pthread_mutex_t keys_lock;              /* protects keys */
     keys keys;
     access_log *log; /* NULL: no log is written */
-    tern_engine *engine;
-    audit *audit; /* NULL: there is none */
-    worker *worker;
     readers *readers;
     http_server *http;
 };
@@ -45,6 +32,9 @@ struct server {
 
 /* True if requests must show a key, except for open routes. From any thread. */
 bool server_needs_key(server *s);
+
+/* The model that a request is answered by, in the functions that handle routes. */
+served *server_model(server *s, const http_exchange *x);
 
 typedef void route_handler(server *s, http_exchange *x);
 
@@ -108,6 +98,7 @@ route_handler answer_tokenize, answer_detokenize, answer_template;
 /* The rules for reading one request. Their limits point to this struct, so do not copy it. */
 typedef struct reading {
     server *s;
+    const served *model;
     http_exchange *x;
     ask_rules rules;
 } reading;

@@ -317,17 +317,17 @@ static int serve(const tern_model *model, char **argv, tern_error *err) {
     server *s = NULL;
     server_config config = {
         .http = {.host = "127.0.0.1", .tls = openssl_path != NULL, .limits = http_limits_default()},
-        .model = model,
-        .engine = tern_engine_params_default(),
+        .with = {.model = model,
+                 .engine = tern_engine_params_default(),
+                 .sampling = tern_sampler_params_default()},
         .name = "small",
         .keys = &known,
-        .sampling = tern_sampler_params_default(),
         .seeded = true,
         .max_tokens = 8,
         .logs = true,
         .log = {.path = argv[2], .json = true, .prompts = true}};
-    config.engine.threads = 1;
-    config.engine.n_sequences = 3;
+    config.with.engine.threads = 1;
+    config.with.engine.n_sequences = 3;
     tern_status opened = keys_add_list(&known, KEYS, err);
     if (opened == TERN_OK && openssl_path != NULL)
         opened = http_tls_load(argv[3], argv[4], err);

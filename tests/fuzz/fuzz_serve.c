@@ -155,6 +155,11 @@ unsigned http_active(const http_server *s) {
 
 /* ---- the server's facts ---------------------------------------------------------------------- */
 
+served *server_model(server *s, const http_exchange *x) {
+    (void)x;
+    return &s->served;
+}
+
 bool server_needs_key(server *s) {
     (void)s;
     return turn > 0;
@@ -272,38 +277,39 @@ static tern_model *open_model(void) {
 static void open_server(void) {
     tern_model *model = open_model();
     server_config *c = &s.config;
-    *c = (server_config){.model = model,
-                         .engine = {.n_ctx = CONTEXT,
-                                    .n_sequences = 4,
-                                    .n_queue = 16,
-                                    .threads = 1,
-                                    .kv = TERN_FORMAT_F16,
-                                    .clock = read_clock,
-                                    .clock_user = &now},
-                         .name = "tiny",
-                         .sampling = tern_sampler_params_default(),
-                         .seeded = true,
-                         .pooling = TERN_POOLING_MEAN};
-    require(tern_model_tokenizer(model, &s.tokenizer, NULL) == TERN_OK);
-    require(tern_engine_new(model, &c->engine, &s.engine, NULL) == TERN_OK);
-    tern_model_describe(model, &s.info);
-    the_worker.engine = s.engine;
-    s.worker = &the_worker;
-    s.rules = (ask_rules){.tokenizer = s.tokenizer,
-                          .model = c->name,
-                          .sampling = c->sampling,
-                          .seeded = true,
-                          .n_vocab = s.info.n_vocab,
-                          .n_ctx = CONTEXT,
-                          .most_choices = c->engine.n_queue,
-                          .vectors = model,
-                          .n_embd = s.info.n_embd};
-    s.place = (job_place){.tokenizer = s.tokenizer,
-                          .model = c->name,
-                          .fingerprint = s.fingerprint,
-                          .n_ctx = CONTEXT,
-                          .threads = 1,
-                          .pooling = c->pooling};
+    served *m = &s.served;
+    *c = (server_config){.name = "tiny", .seeded = true};
+    m->config = c;
+    m->with = (model_setup){.model = model,
+                            .engine = {.n_ctx = CONTEXT,
+                                       .n_sequences = 4,
+                                       .n_queue = 16,
+                                       .threads = 1,
+                                       .kv = TERN_FORMAT_F16,
+                                       .clock = read_clock,
+                                       .clock_user = &now},
+                            .sampling = tern_sampler_params_default(),
+                            .pooling = TERN_POOLING_MEAN};
+    require(tern_model_tokenizer(model, &m->tokenizer, NULL) == TERN_OK);
+    require(tern_engine_new(model, &m->with.engine, &m->engine, NULL) == TERN_OK);
+    tern_model_describe(model, &m->info);
+    the_worker.engine = m->engine;
+    m->worker = &the_worker;
+    m->rules = (ask_rules){.tokenizer = m->tokenizer,
+                           .model = c->name,
+                           .sampling = m->with.sampling,
+                           .seeded = true,
+                           .n_vocab = m->info.n_vocab,
+                           .n_ctx = CONTEXT,
+                           .most_choices = m->with.engine.n_queue,
+                           .vectors = model,
+                           .n_embd = m->info.n_embd};
+    m->place = (job_place){.tokenizer = m->tokenizer,
+                           .model = c->name,
+                           .fingerprint = m->fingerprint,
+                           .n_ctx = CONTEXT,
+                           .threads = 1,
+                           .pooling = m->with.pooling};
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -353,9 +359,10 @@ static void check_reply(const http_exchange *x) {
 static void forget(void) {
     now = 1.0;
     drawn = 0;
-    grammars_free(&s.grammars);
-    require(grammars_open(s.tokenizer, s.info.n_vocab, &s.grammars, NULL) == TERN_OK);
-    s.rules.grammars = s.grammars;
+    grammars_free(&s.served.grammars);
+    require(grammars_open(s.served.tokenizer, s.served.info.n_vocab, &s.served.grammars, NULL) ==
+            TERN_OK);
+    s.served.rules.grammars = s.served.grammars;
 }
 
 /* Handles route number i; x holds the reply. */
@@ -437,7 +444,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(body != NULL);
     memcpy(body, data + 1, size - 1);
     body[size - 1] = '\0';
-    s.rules.call_style = (call_style)(data[0] / n_routes % CALL_STYLES);
+    s.served.rules.call_style = (call_style)(data[0] / n_routes % CALL_STYLES);
     forget();
     for (turn = 0; turn <= data[0] / ways % 2; turn++)
         ask_once(data[0] % n_routes, body, size - 1);

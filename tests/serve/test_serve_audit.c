@@ -162,12 +162,12 @@ static server *open_server(const tern_model *model, const tern_model *other, uin
     server *s = NULL;
     tern_error err = {0};
     const server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
-                                  .model = model,
-                                  .audit = other,
-                                  .engine = tern_engine_params_default(),
+                                  .with = {.model = model,
+                                           .audit = other,
+                                           .engine = tern_engine_params_default(),
+                                           .sampling = tern_sampler_params_default()},
                                   .name = "tiny",
                                   .keys = &none,
-                                  .sampling = tern_sampler_params_default(),
                                   .stalled_seconds = 60.0};
     if (server_open(&config, &s, &err) != TERN_OK)
         check_fail("%s", err.message);

@@ -100,13 +100,12 @@ static int set_up(void **state) {
     engine.n_queue = 8;
     engine.threads = 1;
     engine.clock = the_time;
-    const server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
-                                  .model = f.model,
-                                  .engine = engine,
-                                  .name = "small",
-                                  .keys = &f.keys,
-                                  .sampling = tern_sampler_params_default(),
-                                  .stalled_seconds = 60.0};
+    const server_config config = {
+        .http = {.host = "127.0.0.1", .limits = http_limits_default()},
+        .with = {.model = f.model, .engine = engine, .sampling = tern_sampler_params_default()},
+        .name = "small",
+        .keys = &f.keys,
+        .stalled_seconds = 60.0};
     if (server_open(&config, &f.server, &err) != TERN_OK) {
         (void)fprintf(stderr, "%s\n", err.message);
         return -1;

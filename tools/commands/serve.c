@@ -122,27 +122,27 @@ static int open_server(serving *s) {
                  .tls = options_given(o, OPT_TLS_CERT),
                  .origin = options_text(o, OPT_CORS),
                  .limits = limits(o)},
-        .model = s->l.model,
-        .audit = s->other,
-        .engine = engine_params(s),
+        .with = {.model = s->l.model,
+                 .audit = s->other,
+                 .engine = engine_params(s),
+                 .sampling = tern_sampler_params_default(),
+                 .pooling = pooling_read(o, s->l.model),
+                 .receipts = &s->receipts.maker},
         .name = s->name,
         .any_model = options_switch(o, OPT_ANY_MODEL),
         .keys = &s->keys,
         .allowed_hosts = s->allowed_hosts.bytes,
-        .sampling = tern_sampler_params_default(),
         .seeded = options_given(o, OPT_SEED),
         .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
         .draft = options_switch(o, OPT_NO_DRAFT) ? TERN_DRAFT_NEVER : TERN_DRAFT_WHERE_IT_PAYS,
-        .pooling = pooling_read(o, s->l.model),
-        .receipts = &s->receipts.maker,
         .stalled_seconds = options_real(o, OPT_STALLED),
         .logs = options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),
         .log = {.path = options_text(o, OPT_LOG_FILE),
                 .json = strcmp(options_text(o, OPT_LOG_FORMAT), "json") == 0,
                 .prompts = options_switch(o, OPT_LOG_PROMPTS)}};
     answer_receipts_open(&s->receipts, o, &s->l);
-    sampling_apply(&chosen, &config.sampling);
-    config.sampling.seed = options_integer(o, OPT_SEED);
+    sampling_apply(&chosen, &config.with.sampling);
+    config.with.sampling.seed = options_integer(o, OPT_SEED);
     tern_error err = {0};
     if (server_open(&config, &s->server, &err) != TERN_OK)
         return complain_error(&err);

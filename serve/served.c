@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/served.h"
+
+static void set_rules(served *m) {
+    const server_config *c = m->config;
+    enum { LEAST_TEXT = 1 << 20, BYTES_OF_A_TOKEN = 8 };
+    const uint32_t n_ctx = tern_engine_now(m->engine).n_ctx;
+    const size_t longest = (size_t)n_ctx * BYTES_OF_A_TOKEN;
+    m->text_bytes = longest > LEAST_TEXT ? longest : LEAST_TEXT;
+    const uint32_t queue = m->with.engine.n_queue;
+    m->rules = (ask_rules){.tokenizer = m->tokenizer,
+                           .model = c->name,
+                           .any_model = c->any_model,
+                           .sampling = m->with.sampling,
+                           .seeded = c->seeded,
+                           .max_tokens = c->max_tokens,
+                           .n_vocab = m->info.n_vocab,
+                           .n_ctx = n_ctx,
+                           .most_choices =
+                               queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES,
+                           .receipts = m->with.receipts != NULL,
+                           .vectors = m->with.model,
+                           .n_embd = m->info.n_embd,
+                           .call_style = tools_find_style(m->tokenizer),
+                           .grammars = m->grammars};
+    m->place = (job_place){.tokenizer = m->tokenizer,
+                           .model = c->name,
+                           .fingerprint = m->fingerprint,
+                           .n_ctx = n_ctx,
+                           .threads = tern_engine_now(m->engine).threads,
+                           .receipts = m->with.receipts,
+                           .audits = m->with.audit != NULL,
+                           .draft = c->draft,
+                           .pooling = m->with.pooling};
+}
+
+tern_status served_open(served *m, const server_config *config, const model_setup *with,
+                        tern_error *err) {
+    *m = (served){.config = config, .with = *with};
+    tern_status status = tern_model_tokenizer(with->model, &m->tokenizer, err);
+    if (status == TERN_OK)
+        status = tern_engine_new(with->model, &with->engine, &m->engine, err);
+    if (status == TERN_OK && with->audit != NULL)
+        status = audit_open(with->audit, &with->engine, &m->audit, err);
+    if (status != TERN_OK)
+        return status;
+    tern_model_describe(with->model, &m->info);
+    tern_fingerprint(tern_model_identity(with->model), tern_format_describe(with->engine.kv)->name,
+                     m->fingerprint);
+    status = grammars_open(m->tokenizer, m->info.n_vocab, &m->grammars, err);
+    if (status != TERN_OK)
+        return status;
+    set_rules(m);
+    return worker_open(m->engine, with->model, m->audit, &m->worker, err);
+}
+
+void served_close(served *m) {
+    worker_free(&m->worker);
+    audit_free(&m->audit);
+    tern_engine_free(&m->engine);
+    grammars_free(&m->grammars);
+    *m = (served){0};
+}
