@@ -10,6 +10,7 @@
 typedef struct reader {
     const char *name;
     tern_error *err; /* never NULL */
+    bool any_number; /* numbers that do not fit into 64 bits keep their digits */
 } reader;
 
 /* NULL, with the error set. */
@@ -35,6 +36,16 @@ static json_t *read_text(const reader *r, const tern_json_value *v) {
                       : json_text(v->text.data, v->text.size);
 }
 
+/* A number that does not fit into 64 bits. */
+static json_t *read_large(const reader *r, const tern_json_value *v, const char *why) {
+    if (!r->any_number)
+        return refuse(r, v, why);
+    char *digits = strndup(v->text.data, v->text.size);
+    json_t *value = digits != NULL ? json_written_number(digits) : NULL;
+    free(digits);
+    return value;
+}
+
 /* After a number stands something that is none, or the terminator after all bytes. */
 static json_t *read_number(const reader *r, const tern_json_value *v) {
     bool whole = true;
@@ -44,10 +55,11 @@ static json_t *read_number(const reader *r, const tern_json_value *v) {
     if (whole) {
         return tern_json_integer(v, &integer)
                    ? json_integer(integer)
-                   : refuse(r, v, "an integer does not fit into 64 bits");
+                   : read_large(r, v, "an integer does not fit into 64 bits");
     }
     const double real = strtod(v->text.data, NULL);
-    return isfinite(real) ? json_real(real) : refuse(r, v, "a number is too large for a double");
+    return isfinite(real) ? json_real(real)
+                          : read_large(r, v, "a number is too large for a double");
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -156,10 +168,10 @@ static json_t *read_value(const reader *r, const tern_json_value *v) {
     return json_null();
 }
 
-json_t *json_read_lines(const char *bytes, size_t size, const char *name, uint32_t line,
-                        tern_error *err) {
+static json_t *read_lines(const char *bytes, size_t size, const char *name, uint32_t line,
+                          bool any_number, tern_error *err) {
     tern_error own = {0};
-    const reader r = {name, err != NULL ? err : &own};
+    const reader r = {name, err != NULL ? err : &own, any_number};
     const bool failed_before = json_remember(false);
     tern_json parsed;
     json_t *root = NULL;
@@ -175,6 +187,15 @@ json_t *json_read_lines(const char *bytes, size_t size, const char *name, uint32
     }
     (void)json_remember(failed_before);
     return or_no_memory(&r, root);
+}
+
+json_t *json_read_lines(const char *bytes, size_t size, const char *name, uint32_t line,
+                        tern_error *err) {
+    return read_lines(bytes, size, name, line, false, err);
+}
+
+json_t *json_read_any(const char *bytes, size_t size, const char *name, tern_error *err) {
+    return read_lines(bytes, size, name, 1, true, err);
 }
 
 json_t *json_read(const char *bytes, size_t size, const char *name, tern_error *err) {

@@ -18,4 +18,7 @@ json_t *json_read_lines(const char *bytes, size_t size, const char *name, uint32
                         tern_error *err);
 json_t *json_read(const char *bytes, size_t size, const char *name, tern_error *err);
 
+/* The same, but numbers beyond 64 bits keep their digits (json_written_number). */
+json_t *json_read_any(const char *bytes, size_t size, const char *name, tern_error *err);
+
 #endif

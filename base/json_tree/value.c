@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_tree/value.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -20,7 +21,10 @@ struct json_t {
     unsigned owners;
     union {
         json_int_t integer;
-        double real;
+        struct {
+            double x;
+            char *written; /* its digits, if a double does not keep them; else NULL */
+        } real;
         struct {
             char *bytes; /* terminated */
             size_t size;
@@ -94,7 +98,19 @@ json_t *json_integer(json_int_t x) {
 json_t *json_real(double x) {
     json_t *value = isfinite(x) ? make(JSON_REAL) : NULL;
     if (value != NULL)
-        value->as.real = x;
+        value->as.real.x = x;
+    return value;
+}
+
+json_t *json_written_number(const char *digits) {
+    const double x = strtod(digits, NULL);
+    json_t *value = json_real(isfinite(x) ? x : x < 0 ? -DBL_MAX : DBL_MAX);
+    char *copy = value != NULL ? noted(strdup(digits)) : NULL;
+    if (copy == NULL) {
+        json_decref(value);
+        return NULL;
+    }
+    value->as.real.written = copy;
     return value;
 }
 
@@ -148,6 +164,8 @@ void json_decref(json_t *value) {
         return;
     if (value->type == JSON_STRING) {
         free(value->as.text.bytes);
+    } else if (value->type == JSON_REAL) {
+        free(value->as.real.written);
     } else if (value->type == JSON_OBJECT || value->type == JSON_ARRAY) {
         for (size_t i = 0; i < value->as.inner.n; i++) {
             free(value->as.inner.at[i].key);
@@ -296,7 +314,11 @@ json_int_t json_integer_value(const json_t *value) {
 }
 
 double json_number_value(const json_t *value) {
-    return is(value, JSON_REAL) ? value->as.real : (double)json_integer_value(value);
+    return is(value, JSON_REAL) ? value->as.real.x : (double)json_integer_value(value);
+}
+
+const char *json_number_written(const json_t *value) {
+    return is(value, JSON_REAL) ? value->as.real.written : NULL;
 }
 
 /* ---- whole trees ----------------------------------------------------------------------------- */
@@ -310,7 +332,8 @@ json_t *json_deep_copy(const json_t *value) {
     case JSON_INTEGER:
         return json_integer(value->as.integer);
     case JSON_REAL:
-        return json_real(value->as.real);
+        return value->as.real.written != NULL ? json_written_number(value->as.real.written)
+                                              : json_real(value->as.real.x);
     case JSON_OBJECT:
     case JSON_ARRAY:
         break;
@@ -339,6 +362,13 @@ static bool equal_inner(const json_t *a, const json_t *b) {
     return same;
 }
 
+static bool same_reals(const json_t *a, const json_t *b) {
+    const char *p = a->as.real.written, *q = b->as.real.written;
+    return p != NULL && q != NULL
+               ? strcmp(p, q) == 0
+               : !(a->as.real.x < b->as.real.x) && !(a->as.real.x > b->as.real.x);
+}
+
 bool json_equal(const json_t *a, const json_t *b) {
     if (a == NULL || b == NULL || a->type != b->type)
         return false;
@@ -352,7 +382,7 @@ bool json_equal(const json_t *a, const json_t *b) {
     case JSON_INTEGER:
         return a->as.integer == b->as.integer;
     case JSON_REAL:
-        return !(a->as.real < b->as.real) && !(a->as.real > b->as.real);
+        return same_reals(a, b);
     default:
         return true;
     }

@@ -51,6 +51,10 @@ json_t *json_real(double x); /* NULL when it is not finite */
 json_t *json_boolean(bool x);
 json_t *json_null(void);
 
+/* A number that keeps its digits, which must be JSON: for those that do not fit into 64 bits. As a
+ * double it is the nearest one that is finite. */
+json_t *json_written_number(const char *digits);
+
 /* A finite number; infinity and NaN become 0. */
 json_t *json_number(double x);
 
@@ -114,5 +118,6 @@ const char *json_string_value(const json_t *value); /* terminated; NULL: no text
 size_t json_string_length(const json_t *value);     /* bytes; 0: no text */
 json_int_t json_integer_value(const json_t *value); /* 0: not written as an integer */
 double json_number_value(const json_t *value);      /* 0: no number */
+const char *json_number_written(const json_t *value); /* NULL: 64 bits hold it */
 
 #endif

@@ -109,7 +109,10 @@ static void put_value(writer *w, const json_t *value, unsigned depth) {
         put_integer(w, json_integer_value(value));
         break;
     case JSON_REAL:
-        put_real(w, json_number_value(value));
+        if (json_number_written(value) != NULL)
+            put_text(w, json_number_written(value));
+        else
+            put_real(w, json_number_value(value));
         break;
     case JSON_TRUE:
         put_text(w, "true");

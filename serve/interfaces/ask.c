@@ -38,7 +38,7 @@ json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) 
         return NULL;
     }
     tern_error err = {0};
-    json_t *body = json_read(bytes, size, what, &err);
+    json_t *body = json_read_any(bytes, size, what, &err);
     if (body == NULL) {
         (void)refuse_error(r, NULL, &err);
     } else if (!json_is_object(body)) {

@@ -108,13 +108,28 @@ static const char *text_of(const talk *t, const json_t *object, const char *name
     return given;
 }
 
-/* Adds a call whose arguments are JSON inside a text. */
+static bool call_by_object(talk *t, const char *id, const char *name, const json_t *arguments,
+                           const char *place) {
+    char *words = json_dump(arguments, (json_style){0});
+    const bool called = words != NULL
+                            ? history_call_tool(&t->history, id, name, words, strlen(words), place)
+                            : refuse(t->r, 503, t->dialect->field, "no memory for the messages");
+    free(words);
+    return called;
+}
+
+/* Adds a call whose arguments are a text, which may be any, or an object. */
 static bool call_by_text(talk *t, const char *id, const json_t *function, const char *place) {
     const char *name = id != NULL ? text_of(t, function, "name", place) : NULL;
-    const char *arguments = name != NULL ? text_of(t, function, "arguments", place) : NULL;
-    return arguments != NULL &&
-           history_call_tool(&t->history, id, name, arguments,
-                             json_string_length(json_object_get(function, "arguments")), place);
+    const json_t *arguments = json_object_get(function, "arguments");
+    if (name == NULL)
+        return false;
+    if (json_is_object(arguments))
+        return call_by_object(t, id, name, arguments, place);
+    if (!json_is_string(arguments))
+        return refuse(t->r, 400, t->dialect->field, "%s.arguments must be a text", place);
+    return history_call_tool(&t->history, id, name, json_string_value(arguments),
+                             json_string_length(arguments), place);
 }
 
 /* ---- chats ----------------------------------------------------------------------------------- */
@@ -217,13 +232,7 @@ static bool read_use(talk *t, const json_t *part, const char *place) {
         return false;
     if (!json_is_object(input))
         return refuse(t->r, 400, t->dialect->field, "%s.input is not an object", place);
-    char *arguments = json_dump(input, (json_style){0});
-    const bool called =
-        arguments != NULL
-            ? history_call_tool(&t->history, id, name, arguments, strlen(arguments), place)
-            : refuse(t->r, 503, t->dialect->field, "no memory for the messages");
-    free(arguments);
-    return called;
+    return call_by_object(t, id, name, input, place);
 }
 
 /* Reads one part of a message. Texts go to the message *m; NULL: a new one begins. */
@@ -333,13 +342,14 @@ static size_t count_parts(const json_t *messages) {
 
 /* Tokenizes the messages. The role of the first message that the template leaves out is reported to
  * the client. */
-static bool tokenize_chat(const ask_rules *rules, const talk *t, const char *tools,
-                          ask_prompt *out) {
+static bool tokenize_chat(const ask_rules *rules, talk *t, const char *tools, ask_prompt *out) {
     tern_error err = {0};
     tern_rendering seen;
     const tern_conversation c = {.messages = t->history.list, .n = t->history.n, .tools = tools};
-    const tern_status status =
+    tern_status status =
         tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
+    if (status == TERN_ERR_TEMPLATE && history_use_objects(&t->history))
+        status = tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
     if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
         return ask_refuse_limits(rules, t->dialect->field, status, t->r);
     if (status != TERN_OK)

@@ -18,6 +18,7 @@ void history_free(history *h) {
     for (size_t i = 0; i < h->n; i++) {
         text_free(&h->texts[i].content);
         text_free(&h->texts[i].calls);
+        text_free(&h->texts[i].objects);
     }
     free(h->texts);
     free(h->list);
@@ -52,27 +53,45 @@ bool history_may_call(const history *h) {
     return h->n > 0 && strcmp(h->list[h->n - 1].role, "assistant") == 0;
 }
 
-/* False after a refusal. */
-static bool check_arguments(const history *h, const char *arguments, size_t size,
-                            const char *place) {
+/* True if a text is a JSON object. */
+static bool is_object(const char *arguments, size_t size) {
     refusal why = {0};
     json_t *value = ask_parse(arguments, size, "the text", &why);
     const bool object = value != NULL;
     json_decref(value);
-    return object || refuse(h->r, why.status, h->field, "%s.arguments is not a JSON object: %s",
-                            place, why.message);
+    return object;
 }
 
-static void write_call(text *out, const char *id, const char *name, const char *arguments,
-                       size_t size) {
+/* Opens a call, up to its arguments. */
+static void open_call_text(text *out, const char *id, const char *name) {
     text_add(out, ",", out->size > 0);
     text_print(out, "{\"id\":");
     text_quote(out, id, strlen(id));
     text_print(out, ",\"type\":\"function\",\"function\":{\"name\":");
     text_quote(out, name, strlen(name));
     text_print(out, ",\"arguments\":");
-    text_add(out, arguments, size);
-    text_print(out, "}}");
+}
+
+/* Arguments that are not a JSON object, such as those that a limit cut, are a text; nothing at all
+ * is an object without members. */
+static void write_call(history *h, const char *id, const char *name, const char *arguments,
+                       size_t size) {
+    history_texts *t = &h->texts[h->n - 1];
+    const bool empty = size == 0, object = empty || is_object(arguments, size);
+    open_call_text(&t->calls, id, name);
+    open_call_text(&t->objects, id, name);
+    if (object) {
+        text_add(&t->calls, empty ? "{}" : arguments, empty ? 2 : size);
+        text_add(&t->objects, empty ? "{}" : arguments, empty ? 2 : size);
+    } else {
+        text_quote(&t->calls, arguments, size);
+        text_print(&t->objects, "{\"text\":");
+        text_quote(&t->objects, arguments, size);
+        text_print(&t->objects, "}");
+    }
+    text_print(&t->calls, "}}");
+    text_print(&t->objects, "}}");
+    h->has_texts = h->has_texts || !object;
 }
 
 bool history_call_tool(history *h, const char *id, const char *name, const char *arguments,
@@ -82,11 +101,9 @@ bool history_call_tool(history *h, const char *id, const char *name, const char 
             return refuse(h->r, 400, h->field, "%s: there are two calls '%.100s'", place, id);
     if (h->n_calls == MOST_CALLS)
         return refuse(h->r, 400, h->field, "%s: a message has at most %d calls", place, MOST_CALLS);
-    if (!check_arguments(h, arguments, size, place))
-        return false;
     h->calls[h->n_calls++] = (history_call){.id = id, .name = name};
     h->n_open++;
-    write_call(&h->texts[h->n - 1].calls, id, name, arguments, size);
+    write_call(h, id, name, arguments, size);
     return true;
 }
 
@@ -109,26 +126,39 @@ tern_chat_message *history_answer(history *h, const char *id, const char *place)
     return m;
 }
 
+/* Makes an array of the elements. */
+static void enclose(text *elements) {
+    text whole = {0};
+    text_print(&whole, "[");
+    text_add(&whole, elements->bytes, elements->size);
+    text_print(&whole, "]");
+    whole.failed = whole.failed || elements->failed;
+    text_free(elements);
+    *elements = whole;
+}
+
 bool history_close(history *h) {
     if (h->n_open > 0)
         return refuse(h->r, 400, h->field, "%s: the call '%.100s' has no answer", h->field,
                       open_call(h));
     for (size_t i = 0; i < h->n; i++) {
-        text *calls = &h->texts[i].calls;
-        if (calls->size > 0) {
-            text whole = {0};
-            text_print(&whole, "[");
-            text_add(&whole, calls->bytes, calls->size);
-            text_print(&whole, "]");
-            whole.failed = whole.failed || calls->failed;
-            text_free(calls);
-            *calls = whole;
-            h->list[i].tool_calls = calls->bytes;
+        history_texts *t = &h->texts[i];
+        if (t->calls.size > 0) {
+            enclose(&t->calls);
+            enclose(&t->objects);
+            h->list[i].tool_calls = t->calls.bytes;
         }
-        if (calls->failed || h->texts[i].content.failed)
+        if (t->calls.failed || t->objects.failed || t->content.failed)
             return refuse(h->r, 503, h->field, "no memory for the messages");
     }
     return true;
+}
+
+bool history_use_objects(history *h) {
+    for (size_t i = 0; i < h->n && h->has_texts; i++)
+        if (h->list[i].tool_calls != NULL)
+            h->list[i].tool_calls = h->texts[i].objects.bytes;
+    return h->has_texts;
 }
 
 bool history_has_calls(const history *h) {

@@ -23,6 +23,7 @@ typedef struct history_call {
 typedef struct history_texts {
     text content; /* parts, joined */
     text calls;   /* elements of a JSON array */
+    text objects; /* the same, with {"text": ...} in place of arguments that are not an object */
 } history_texts;
 
 typedef struct history {
@@ -31,6 +32,7 @@ typedef struct history {
     size_t n, most;
     history_call calls[MOST_CALLS]; /* [n_calls] calls of the latest message that has some */
     size_t n_calls, n_open;         /* n_open: those without an answer */
+    bool has_texts;                 /* some arguments are not an object */
     const char *field;              /* the field with the messages, for refusals */
     refusal *r;
 } history;
@@ -44,8 +46,8 @@ void history_free(history *h);
  * names it in refusals. NULL after a refusal: calls wait for their answers. */
 tern_chat_message *history_add(history *h, const char *role, const char *place);
 
-/* Adds a call to the latest message, which must be the assistant's. `arguments` is the text of a
- * JSON object. False after a refusal. */
+/* Adds a call to the latest message, which must be the assistant's. Arguments that are not the text
+ * of a JSON object are shown to the template as a text. False after a refusal. */
 bool history_call_tool(history *h, const char *id, const char *name, const char *arguments,
                        size_t size, const char *place);
 
@@ -59,6 +61,10 @@ bool history_may_call(const history *h);
 /* Ends the history, after the last message. False after a refusal: a call has no answer, or memory
  * is short. */
 bool history_close(history *h);
+
+/* For templates that cannot use arguments that are a text: from now on the messages have objects in
+ * their place. False: there are no such arguments. Call it after history_close. */
+bool history_use_objects(history *h);
 
 /* True if a message has calls. Call it after history_close. */
 bool history_has_calls(const history *h);

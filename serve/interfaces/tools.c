@@ -118,7 +118,7 @@ static bool refuse_choice(const tools_reading *in) {
     return refuse(in->r, 400, "tool_choice", "tool_choice must be %s", words[in->dialect]);
 }
 
-/* Reads the name of a tool: it is the only one that may be called, and it must be. */
+/* Reads the name of a tool: it is the only one that may be called, and it must be, once. */
 static bool keep_named(const tools_reading *in, const json_t *name) {
     toolset *set = in->set;
     size_t i = 0;
@@ -132,6 +132,7 @@ static bool keep_named(const tools_reading *in, const json_t *name) {
     set->list[0] = set->list[i];
     set->n = 1;
     set->required = true;
+    set->single = true;
     return true;
 }
 
@@ -170,7 +171,7 @@ static bool read_parallel(const tools_reading *in, const json_t *parallel) {
     if (!json_is_boolean(parallel))
         return refuse(in->r, 400, "parallel_tool_calls",
                       "parallel_tool_calls must be true or false");
-    in->set->single = !json_is_true(parallel);
+    in->set->single = in->set->single || !json_is_true(parallel);
     return true;
 }
 

@@ -121,6 +121,21 @@ static void refusals(void **state) {
     refuses("", "file.json: line 1, byte 0: this is not a JSON value");
 }
 
+static void large_numbers_keep_their_digits(void **state) {
+    static const char got[] = "[-92233720368547758089223372036854775808,1e400,1]";
+    (void)state;
+    json_t *read = json_read_any(got, sizeof got - 1, "body", NULL);
+    json_t *copy = json_deep_copy(read);
+    char *words = json_dump(copy, (json_style){0});
+    assert_string_equal(words, "[-92233720368547758089223372036854775808,1e400,1]");
+    assert_true(json_equal(read, copy));
+    assert_true(json_number_value(json_array_get(copy, 1)) > 1e308);
+    assert_false(json_is_integer(json_array_get(copy, 0)));
+    free(words);
+    json_decref(read);
+    json_decref(copy);
+}
+
 static void lines_of_a_larger_file(void **state) {
     (void)state;
     tern_error err = {0};
@@ -237,6 +252,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quoted_bytes),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(large_numbers_keep_their_digits),
         cmocka_unit_test(lines_of_a_larger_file),
         cmocka_unit_test(numbers),
         cmocka_unit_test(reals),

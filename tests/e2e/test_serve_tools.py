@@ -125,7 +125,9 @@ class Calls(ToolTest):
     def test_one_that_is_named(self):
         for name in SCHEMAS:
             choice = {"type": "function", "function": {"name": name}}
-            self.check(self.choice(tool_choice=choice, parallel_tool_calls=False, **WARM), [name])
+            for fields in ({}, {"parallel_tool_calls": True}, self.biased(0, -100)):
+                found = self.choice(**{"tool_choice": choice, "max_tokens": 400, **WARM} | fields)
+                self.check(found, [name]) if "logit_bias" not in fields else self.assertEqual(len(found["message"]["tool_calls"]), 1)
 
     def test_auto(self):
         text = self.choice(logit_bias={str(self.begin): -100})
@@ -305,9 +307,8 @@ class Histories(ToolTest):
             ([said(call())], "no answer"),
             ([said(call()), *USER], "no answer"),
             ([said(call(), call()), result()], "two calls"),
-            ([said(call(arguments="{")), result()], "arguments"),
-            ([said(call(arguments="[1]")), result()], "arguments"),
-            ([said(call(arguments={"a": 1})), result()], "arguments"),
+            ([said(call(arguments=3)), result()], "arguments"),
+            ([said(call(arguments=None)), result()], "arguments"),
             ([said(call(name="")), result()], "name"),
             ([said({"id": "c1", "type": "function"}), result()], "name"),
             ([said(call(id=None)), result()], "id"),
@@ -334,8 +335,36 @@ class Histories(ToolTest):
             self.assertEqual((error["type"], error["param"]), ("invalid_request_error", "messages"), talk)
         asked = {"type": "function_call", "call_id": "f1", "name": "weather", "arguments": "{}"}
         told = {"type": "function_call_output", "call_id": "f1", "output": "x"}
-        for talk in ([told], [asked], [asked, told, told], [asked | {"arguments": "x"}, told], [asked | {"name": 3}, told]):
+        for talk in ([told], [asked], [asked, told, told], [asked | {"arguments": 3}, told], [asked | {"name": 3}, told]):
             self.refused(self.server.post("/v1/responses", input=USER + talk, tools=FLAT), 400, "input")
+
+
+    def test_arguments_are_taken_as_they_are(self):
+        """Arguments of any text, as tern itself may have answered them; the template sees what is no object as a text."""
+        large = '{"n": 123456789012345678901234567890, "x": 1e400}'
+        for arguments, shown in ((large, large), ("", "{}"), ('{"city": "Os', '"{\\"city\\": \\"Os"'), ("[1]", '"[1]"'), ({"a": 1}, '{"a": 1}')):
+            talk = USER + [said(call(arguments=arguments)), result()]
+            with self.subTest(arguments=arguments):
+                prompt = self.server.post("/apply-template", messages=talk, tools=TOOLS).json()["prompt"]
+                self.assertIn(f'"arguments": {shown.replace("1e400", "Infinity")}}}\n</tool_call>', prompt)
+                self.assertEqual(self.chat(talk, max_tokens=2).status, 200)
+        use = {"type": "tool_use", "id": "t1", "name": "weather", "input": json.loads(large.replace("1e400", "2"))}
+        talk = USER + [{"role": "assistant", "content": [use]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]}]
+        self.assertEqual(self.server.post("/v1/messages", messages=talk, tools=INPUTS, max_tokens=2).status, 200)
+        item = {"type": "function_call", "call_id": "f1", "name": "weather", "arguments": large[:-3]}
+        talk = [*USER, item, {"type": "function_call_output", "call_id": "f1", "output": "x"}]
+        self.assertEqual(self.server.post("/v1/responses", input=talk, tools=FLAT, max_output_tokens=2).status, 200)
+
+
+class Items(ToolTest):
+    """A template that goes through the arguments: a text among them must not end in an error."""
+
+    template = tool_model.TAGGED.replace('<tool_call>\n', "{% for k in c.function.arguments.items() %}{% endfor %}<tool_call>\n")
+
+    def test_a_text_becomes_an_object(self):
+        talk = USER + [said(call(arguments='{"city": "Os')), result()]
+        prompt = self.server.post("/apply-template", messages=talk, tools=TOOLS).json()["prompt"]
+        self.assertIn('"arguments": {"text": "{\\"city\\": \\"Os"}}', prompt)
 
 
 class Bare(ToolTest):

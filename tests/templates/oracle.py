@@ -132,7 +132,7 @@ def words(r, least=0):
 
 
 def arguments(r):
-    value = {r.choice(("city", "n", "deep", "ä")): r.choice((words(r), 3, 2.5, True, None, [1, "b"], {"k": words(r)}))}
+    value = {r.choice(("city", "n", "deep", "ä")): r.choice((words(r), 3, 2.5, 12345678901234567890123, True, None, [1, "b"], {"k": words(r)}))}
     return json.dumps(value, ensure_ascii=r.random() < 0.5) if r.random() < 0.95 else "not json"
 
 

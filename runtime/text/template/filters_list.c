@@ -321,6 +321,47 @@ static value *map(tern_tpl *x, value *subject, const tern_tpl_args *args) {
     return items != NULL ? list_of(x, &mapped, true) : NULL;
 }
 
+/* Fills fields of the forms %s, %d and %r in the order of the arguments; %% is a percent sign. */
+static bool fill(tern_tpl_buffer *out, const tern_tpl_text *t, const tern_tpl_args *args,
+                 size_t *next) {
+    for (size_t at = 0; at < t->size;) {
+        const char *sign = memchr(t->bytes + at, '%', t->size - at);
+        const size_t end = sign != NULL ? (size_t)(sign - t->bytes) : t->size;
+        const char kind = end + 1 < t->size ? t->bytes[end + 1] : '\0';
+        if (!tern_tpl_work(out->x, 1) || !tern_tpl_add(out, tern_tpl_part(*t, at, end)))
+            return false;
+        at = end + 2;
+        if (end == t->size)
+            break;
+        const bool percent = kind == '%', field = kind == 's' || kind == 'd' || kind == 'r';
+        const value *v = field && *next < args->n ? args->given[(*next)++] : NULL;
+        if (!percent && (v == NULL || (kind == 'd' && v->kind != TERN_TPL_INT)))
+            return tern_tpl_fail(out->x, TERN_ERR_TEMPLATE,
+                                 "the filter 'format' wants %%s, %%d or "
+                                 "%%r, and a value for each");
+        if (percent       ? !tern_tpl_add_bytes(out, "%", 1, tern_tpl_mark(t, end))
+            : kind == 'r' ? !tern_tpl_write_repr(out, v)
+                          : !tern_tpl_write(out, v))
+            return false;
+    }
+    return true;
+}
+
+static value *fill_in(tern_tpl *x, value *subject, const tern_tpl_args *args) {
+    tern_tpl_buffer out = {.x = x};
+    size_t next = 0;
+    if (subject->kind != TERN_TPL_TEXT || args->n_named > 0) {
+        (void)tern_tpl_fail(x, TERN_ERR_TEMPLATE, "the filter 'format' wants a text and values");
+        return NULL;
+    }
+    if (!fill(&out, &subject->text, args, &next))
+        return NULL;
+    if (next == args->n)
+        return tern_tpl_buffer_value(&out);
+    (void)tern_tpl_fail(x, TERN_ERR_TEMPLATE, "the filter 'format' has more values than fields");
+    return NULL;
+}
+
 const tern_tpl_filter_entry tern_tpl_list_filters[] = {
     {"first", "", first, NULL},
     {"last", "", last, NULL},
@@ -338,4 +379,5 @@ const tern_tpl_filter_entry tern_tpl_list_filters[] = {
     {"selectattr", NULL, NULL, select_attribute},
     {"rejectattr", NULL, NULL, reject_attribute},
     {"map", NULL, NULL, map},
+    {"format", NULL, NULL, fill_in},
     {NULL, NULL, NULL, NULL}};

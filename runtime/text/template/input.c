@@ -29,22 +29,22 @@ static tern_span span_of(const char *text) {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+/* An integer beyond 64 bits is a float that keeps its digits. */
 static value *number(tern_tpl *x, tern_span written) {
-    char text[64];
-    if (written.size >= sizeof text) {
-        (void)tern_tpl_fail(x, TERN_ERR_JSON, "a number of %zu digits", written.size);
+    char *text = tern_tpl_take(x, written.size + 1, 1);
+    if (text == NULL)
         return NULL;
-    }
     memcpy(text, written.data, written.size);
     text[written.size] = '\0';
     errno = 0;
-    if (strpbrk(text, ".eE") != NULL)
-        return tern_tpl_real(x, strtod(text, NULL));
-    const long long integer = strtoll(text, NULL, 10);
-    if (errno == 0)
+    const bool whole = strpbrk(text, ".eE") == NULL;
+    const long long integer = whole ? strtoll(text, NULL, 10) : 0;
+    if (whole && errno == 0)
         return tern_tpl_int(x, integer);
-    (void)tern_tpl_fail(x, TERN_ERR_JSON, "the number %s has more than 64 bits", text);
-    return NULL;
+    value *v = tern_tpl_real(x, strtod(text, NULL));
+    if (v != NULL && whole)
+        v->written = (tern_span){text, written.size};
+    return v;
 }
 
 static value *from_json(tern_tpl *x, const tern_json_value *v, uint8_t mark);

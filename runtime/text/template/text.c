@@ -122,6 +122,8 @@ size_t tern_tpl_format_real(double real, char out[40]) {
 
 static bool write_number(buffer *b, const value *v) {
     char out[40];
+    if (v->kind == TERN_TPL_FLOAT && v->written.size > 0)
+        return tern_tpl_add_bytes(b, v->written.data, v->written.size, 0);
     const size_t n = v->kind == TERN_TPL_FLOAT
                          ? tern_tpl_format_real(v->real, out)
                          : (size_t)snprintf(out, sizeof out, "%lld", (long long)v->integer);
@@ -320,10 +322,11 @@ static bool write_json(buffer *b, const value *v, const tern_tpl_json *style, un
     case TERN_TPL_INT:
         return write_number(b, v);
     case TERN_TPL_FLOAT:
-        return isfinite(v->real) ? write_number(b, v)
-                                 : tern_tpl_add_word(b, isnan(v->real) ? "NaN"
-                                                        : v->real < 0  ? "-Infinity"
-                                                                       : "Infinity");
+        return isfinite(v->real) || v->written.size > 0
+                   ? write_number(b, v)
+                   : tern_tpl_add_word(b, isnan(v->real) ? "NaN"
+                                          : v->real < 0  ? "-Infinity"
+                                                         : "Infinity");
     case TERN_TPL_TEXT:
         return write_json_text(b, &v->text, style->ascii);
     case TERN_TPL_LIST:

@@ -68,6 +68,8 @@ struct tern_tpl_node;
 
 struct tern_tpl_value {
     tern_tpl_kind kind;
+    tern_span written; /* FLOAT: the digits of an integer beyond 64 bits, as it is written; size 0:
+                          none */
     union {
         bool truth;
         int64_t integer;
