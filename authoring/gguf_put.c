@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "authoring/gguf_writer_internal.h"
+#include "base/grow.h"
 
 /* ---- metadata ------------------------------------------------------------------------------ */
 
@@ -163,15 +164,9 @@ static tern_status check_description(tern_gguf_writer *w, const tern_gguf_descri
 }
 
 static tern_gguf_described *next_tensor(tern_gguf_writer *w) {
-    if (w->n_tensors == w->tensors_capacity) {
-        const size_t capacity = w->tensors_capacity == 0 ? 64 : 2 * w->tensors_capacity;
-        tern_gguf_described *grown = realloc(w->tensors, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        w->tensors = grown;
-        w->tensors_capacity = capacity;
-    }
-    return &w->tensors[w->n_tensors];
+    const bool fits = tern_grow((void **)&w->tensors, &w->tensors_capacity, w->n_tensors,
+                                sizeof *w->tensors, SIZE_MAX / sizeof *w->tensors);
+    return fits ? &w->tensors[w->n_tensors] : NULL;
 }
 
 void tern_gguf_put_tensor(tern_gguf_writer *w, const char *name, uint32_t type, uint32_t n_dims,

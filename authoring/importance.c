@@ -6,20 +6,16 @@
 #include <string.h>
 
 #include "authoring/gguf_writer.h"
+#include "base/grow.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
 tern_importance_entry *tern_importance_add(tern_importance *m, const char *name, size_t cols,
                                            size_t matrices) {
-    if (m->n == m->capacity) {
-        const size_t capacity = m->capacity == 0 ? 64 : 2 * m->capacity;
-        tern_importance_entry *grown = realloc(m->entries, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        m->entries = grown;
-        m->capacity = capacity;
-    }
-    tern_importance_entry *e = &m->entries[m->n];
+    tern_importance_entry *e;
+    if (!tern_grow((void **)&m->entries, &m->capacity, m->n, sizeof *e, SIZE_MAX / sizeof *e))
+        return NULL;
+    e = &m->entries[m->n];
     *e = (tern_importance_entry){.cols = cols,
                                  .matrices = matrices,
                                  .squares = calloc(matrices, (cols + 1) * sizeof *e->squares)};

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/folders.h"
+#include "base/grow.h"
 #include "tern/tern.h"
 
 enum { STALE_SECONDS = 3600 }; /* no file takes that long to write */
@@ -188,15 +189,10 @@ typedef struct entries {
 } entries;
 
 static bool add_entry(entries *all, const char *name, const struct stat *info) {
-    if (all->n == all->capacity) {
-        const size_t capacity = all->capacity == 0 ? 16 : 2 * all->capacity;
-        entry *list = realloc(all->list, capacity * sizeof *list);
-        if (list == NULL)
-            return false;
-        all->list = list;
-        all->capacity = capacity;
-    }
-    entry *e = &all->list[all->n++];
+    entry *e;
+    if (!tern_grow((void **)&all->list, &all->capacity, all->n, sizeof *e, SIZE_MAX / sizeof *e))
+        return false;
+    e = &all->list[all->n++];
     snprintf(e->name, sizeof e->name, "%s", name);
     e->used = info->st_atim;
     e->bytes = (uint64_t)info->st_size;

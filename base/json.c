@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
 #include "base/in_file.h"
 #include "base/utf8.h"
 
@@ -29,14 +30,9 @@ static tern_status fail(const tern_json_parser *p, const char *what) {
 
 /* Adds a value; NULL when memory is short. Pointers to earlier values become invalid. */
 static tern_json_value *add(tern_json_parser *p, tern_json_type type, tern_span text) {
-    if (p->n == p->capacity) {
-        const size_t capacity = p->capacity == 0 ? 256 : 2 * p->capacity;
-        tern_json_value *grown = realloc(p->values, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        p->values = grown;
-        p->capacity = capacity;
-    }
+    if (!tern_grow((void **)&p->values, &p->capacity, p->n, sizeof *p->values,
+                   SIZE_MAX / sizeof *p->values))
+        return NULL;
     p->values[p->n] = (tern_json_value){type, 0, 1, p->line, text};
     return &p->values[p->n++];
 }

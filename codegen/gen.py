@@ -210,10 +210,10 @@ def test_list(spec: table.Spec) -> str:
 
 
 def isa_list(spec: table.Spec) -> str:
-    """TERN_ISA(name, needs, built, proof) per instruction set of processors, weakest first."""
+    """TERN_ISA(name, arch, needs, built, proof) per instruction set of processors, weakest first."""
     out = [f"/* {ORIGIN}. */"]
     for isa in spec.processor_isas():
-        head = f"TERN_ISA({isa.name}, ({needs_text(isa)})"
+        head = f"TERN_ISA({isa.name}, {isa.arch}, ({needs_text(isa)})"
         out += [f"#if {have(isa)}", wrapped(f"{head}, true, tern_proof_{isa.name})")]
         out += ["#else", wrapped(f"{head}, false, NULL)"), "#endif"]
     return "\n".join(out) + "\n"

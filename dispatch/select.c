@@ -31,8 +31,8 @@ static const tern_kernel_row kernels[] = {
 };
 
 static const tern_isa_info isas[] = {
-#define TERN_ISA(name_, needs_, built_, proof_)                                                    \
-    {.name = #name_, .needs = (needs_), .built = (built_), .proof = (proof_)},
+#define TERN_ISA(name_, arch_, needs_, built_, proof_)                                             \
+    {.name = #name_, .arch = #arch_, .needs = (needs_), .built = (built_), .proof = (proof_)},
 #include "gen/isas.inc"
 #undef TERN_ISA
 };
@@ -58,6 +58,10 @@ const tern_isa_info *tern_isas(size_t *count) {
 
 const char *tern_isa_name(size_t i) {
     return i < sizeof isas / sizeof *isas ? isas[i].name : NULL;
+}
+
+const char *tern_isa_architecture(size_t i) {
+    return i < sizeof isas / sizeof *isas ? isas[i].arch : NULL;
 }
 
 bool tern_isa_runs(size_t i, uint64_t features) {

@@ -11,7 +11,7 @@
 #include "tern/kernels.h"
 
 typedef struct tern_isa_info {
-    const char *name;
+    const char *name, *arch;
     uint64_t needs;      /* bits of dispatch/cpu.h */
     bool built;          /* compiled for this architecture */
     bool (*proof)(void); /* executes the set's verbs; true when the results are right */

@@ -5,20 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/json_tree/read.h"
 
 void receipt_find(receipt_findings *f, const char *format, ...) {
     char *line = NULL;
     va_list args;
-    if (f->n == f->capacity) {
-        const size_t capacity = 2 * f->capacity + 8;
-        char **lines = realloc(f->lines, capacity * sizeof *lines);
-        if (lines == NULL) {
-            f->out_of_memory = true;
-            return;
-        }
-        f->lines = lines;
-        f->capacity = capacity;
+    if (!tern_grow((void **)&f->lines, &f->capacity, f->n, sizeof *f->lines,
+                   SIZE_MAX / sizeof *f->lines)) {
+        f->out_of_memory = true;
+        return;
     }
     va_start(args, format);
     const int n = vasprintf(&line, format, args);

@@ -159,16 +159,26 @@ static void check_families(const json_t *r, const named *k, receipt_findings *f)
     }
 }
 
+/* Returns the number of the instruction set of that name, or how many there are. */
+static size_t find_set(const char *name) {
+    size_t i = 0;
+    while (tern_isa_name(i) != NULL && strcmp(tern_isa_name(i), name) != 0)
+        i++;
+    return i;
+}
+
 void rules_machine(const json_t *r, receipt_findings *f) {
     const json_t *sets = receipt_at(r, "machine.instruction_sets");
+    const char *architecture = rule_text(r, "machine.architecture");
     for (size_t i = 0; i < json_array_size(sets); i++) {
         const char *name = json_string_value(json_array_get(sets, i));
-        bool known = false;
-        for (size_t k = 0; tern_isa_name(k) != NULL; k++)
-            known = known || strcmp(tern_isa_name(k), name) == 0;
-        if (!known) {
+        const char *of = tern_isa_architecture(find_set(name));
+        if (of == NULL) {
             receipt_find(f, "machine.instruction_sets[%zu]: tern %s knows no \"%.40s\"", i,
                          tern_version(), name);
+        } else if (strcmp(of, "any") != 0 && strcmp(of, architecture) != 0) {
+            receipt_find(f, "machine.architecture: \"%s\" does not have \"%s\"", architecture,
+                         name);
         }
         if (list_before(sets, i, name))
             receipt_find(f, "machine.instruction_sets[%zu]: \"%.40s\" is there twice", i, name);
@@ -178,14 +188,6 @@ void rules_machine(const json_t *r, receipt_findings *f) {
         strcmp(rule_text(r, "run.isa"), json_string_value(json_array_get(sets, n - 1))) != 0) {
         receipt_find(f, "run.isa: \"%.40s\" is not the last of machine.instruction_sets",
                      rule_text(r, "run.isa"));
-    }
-    const bool arm = rule_list_has(sets, "neon");
-    const bool x86 = rule_list_has(sets, "sse41");
-    const char *architecture = rule_text(r, "machine.architecture");
-    if ((arm && strcmp(architecture, "aarch64") != 0) ||
-        (x86 && strcmp(architecture, "x86_64") != 0)) {
-        receipt_find(f, "machine.architecture: \"%s\" does not have machine.instruction_sets",
-                     architecture);
     }
 }
 

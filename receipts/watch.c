@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
+#include "base/grow.h"
 #include "base/sha256.h"
 #include "receipts/watch.h"
 
@@ -12,17 +13,11 @@ receipt_watch receipt_watch_begin(tern_session *session) {
 }
 
 static bool grow(receipt_watch *w) {
-    if (w->n < w->capacity)
+    if (tern_grow((void **)&w->points, &w->capacity, w->n, sizeof *w->points,
+                  SIZE_MAX / sizeof *w->points))
         return true;
-    const size_t capacity = 2 * w->capacity + 16;
-    receipt_point *points = realloc(w->points, capacity * sizeof *points);
-    if (points == NULL) {
-        (void)tern_fail(&w->error, TERN_ERR_NOMEM, "no memory for the digests of logits");
-        return false;
-    }
-    w->points = points;
-    w->capacity = capacity;
-    return true;
+    (void)tern_fail(&w->error, TERN_ERR_NOMEM, "no memory for the digests of logits");
+    return false;
 }
 
 void receipt_hash_row(const tern_session *session, const float *logits, char hex[RECEIPT_HEX]) {

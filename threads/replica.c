@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "threads/bind.h"
 
 /* ---- what to copy ---------------------------------------------------------------------------- */
@@ -19,7 +20,6 @@ static tern_hot_piece *find_piece(const tern_hot_list *list, const void *data) {
 }
 
 tern_status tern_hot_add(tern_hot_list *list, tern_hot_piece piece, tern_error *err) {
-    enum { FIRST = 64 };
     if (list == NULL)
         return TERN_OK;
     tern_hot_piece *known = find_piece(list, piece.data);
@@ -27,14 +27,10 @@ tern_status tern_hot_add(tern_hot_list *list, tern_hot_piece piece, tern_error *
         known->heat = piece.heat < known->heat ? piece.heat : known->heat;
         return TERN_OK;
     }
-    if (list->n == list->capacity) {
-        const size_t capacity = list->capacity ? 2 * list->capacity : FIRST;
-        tern_hot_piece *pieces = realloc(list->pieces, capacity * sizeof *pieces);
-        if (pieces == NULL)
-            return tern_fail(err, TERN_ERR_NOMEM, "no memory to list %zu hot weights", capacity);
-        list->pieces = pieces;
-        list->capacity = capacity;
-    }
+    if (!tern_grow((void **)&list->pieces, &list->capacity, list->n, sizeof piece,
+                   SIZE_MAX / sizeof piece))
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory to list more than %zu hot weights",
+                         list->n);
     piece.chosen = false;
     list->pieces[list->n++] = piece;
     return TERN_OK;

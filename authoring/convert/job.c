@@ -7,20 +7,16 @@
 
 #include "authoring/convert/sparse.h"
 #include "authoring/iebin_writer.h"
+#include "base/grow.h"
 #include "base/hash64.h"
 #include "runtime/files/gguf/int4.h"
 #include "threads/team.h"
 
 convert_tensor *convert_job_add(convert_job *job) {
-    if (job->n == job->capacity) {
-        const size_t capacity = job->capacity == 0 ? 64 : 2 * job->capacity;
-        convert_tensor *grown = realloc(job->tensors, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        job->tensors = grown;
-        job->capacity = capacity;
-    }
-    convert_tensor *t = &job->tensors[job->n++];
+    convert_tensor *t;
+    if (!tern_grow((void **)&job->tensors, &job->capacity, job->n, sizeof *t, SIZE_MAX / sizeof *t))
+        return NULL;
+    t = &job->tensors[job->n++];
     memset(t, 0, sizeof *t);
     return t;
 }

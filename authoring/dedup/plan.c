@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "authoring/dedup/dedup.h"
+#include "base/grow.h"
 #include "runtime/files/gguf/iebin.h"
 
 tern_status dedup_open(const char *path, bool weights_alone, tern_gguf **out, tern_error *err) {
@@ -16,15 +17,11 @@ void dedup_plan_free(dedup_plan *plan) {
 }
 
 dedup_part *dedup_add(dedup_plan *plan, size_t tensor, uint64_t offset, uint64_t bytes) {
-    if (plan->n == plan->capacity) {
-        const size_t capacity = plan->capacity == 0 ? 256 : 2 * plan->capacity;
-        dedup_part *grown = realloc(plan->parts, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        plan->parts = grown;
-        plan->capacity = capacity;
-    }
-    dedup_part *part = &plan->parts[plan->n++];
+    dedup_part *part;
+    if (!tern_grow((void **)&plan->parts, &plan->capacity, plan->n, sizeof *part,
+                   SIZE_MAX / sizeof *part))
+        return NULL;
+    part = &plan->parts[plan->n++];
     *part = (dedup_part){.tensor = tensor,
                          .offset = offset,
                          .bytes = bytes,

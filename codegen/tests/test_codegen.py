@@ -207,13 +207,13 @@ class Text(unittest.TestCase):
 
     def test_instruction_sets(self) -> None:
         listed = re.findall(
-            r"^#if TERN_HAVE_\w+\nTERN_ISA\((\w+), .*, true, tern_proof_(\w+)\)\n"
-            r"#else\nTERN_ISA\((\w+), .*, false, NULL\)\n#endif$",
+            r"^#if TERN_HAVE_\w+\nTERN_ISA\((\w+), (\w+), .*, true, tern_proof_(\w+)\)\n"
+            r"#else\nTERN_ISA\((\w+), (\w+), .*, false, NULL\)\n#endif$",
             self.files["isas.inc"].replace(",\n    ", ", ").replace("|\n    ", "| "),
             re.M,
         )
-        names = [isa.name for isa in self.spec.processor_isas()]
-        self.assertEqual(listed, [(name, name, name) for name in names])
+        names = [(isa.name, isa.arch) for isa in self.spec.processor_isas()]
+        self.assertEqual(listed, [(name, arch, name, name, arch) for name, arch in names])
         self.assertEqual(listed[0][0], "scalar")
         for isa in self.spec.isas.values():
             found = re.search(

@@ -54,6 +54,10 @@ const char *tern_cpu_name(void);
 /* Instruction set i of the kernel table, weakest first; NULL past the last one. Static storage. */
 const char *tern_isa_name(size_t i);
 
+/* Architecture of set i as uname calls it ("x86_64", "aarch64"), "any" for the set that all have;
+ * NULL past the last one. Static storage. */
+const char *tern_isa_architecture(size_t i);
+
 /* True if set i is compiled for this architecture and needs none but these features. */
 bool tern_isa_runs(size_t i, uint64_t features);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/in_file.h"
 #include "base/sha256.h"
 
@@ -44,15 +45,9 @@ static tern_status add(keys *k, const char *label, size_t label_size, const char
         label_size = (size_t)snprintf(number, sizeof number, "key%zu", k->n + 1);
         label = number;
     }
-    if (k->n == k->capacity) {
-        const size_t capacity = 2 * k->capacity + 8;
-        key **grown = realloc(k->at, capacity * sizeof *grown);
-        if (grown == NULL)
-            return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu keys", k->n + 1);
-        k->at = grown;
-        k->capacity = capacity;
-    }
-    key *added = new_key(label, label_size, bytes, size);
+    key *added = NULL;
+    if (tern_grow((void **)&k->at, &k->capacity, k->n, sizeof(key *), SIZE_MAX / sizeof(key *)))
+        added = new_key(label, label_size, bytes, size);
     if (added == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu keys", k->n + 1);
     k->at[k->n++] = added;

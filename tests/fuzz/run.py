@@ -160,7 +160,7 @@ def print_table(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, required=True, help="folder for build, corpus and findings")
-    parser.add_argument("--seconds", type=int, help="for each target; without it 20 for a quarter of them, 5 for others")
+    parser.add_argument("--seconds", type=int, help="for each target; without it 12 for a quarter of them, 3 for others")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at a time")
     parser.add_argument("--generator-python", help="a Python with Jinja2, for the build")
     parser.add_argument("targets", nargs="*", help="fuzz_X; without any: all")
@@ -169,7 +169,7 @@ def main():
     folder = options.build.resolve()
     programs = build(folder, names, options.generator_python)
     asked = options.seconds or int(os.environ.get("TERN_TEST_FUZZ_SECONDS") or 0)
-    seconds = dict.fromkeys(programs, asked) if asked else shares(programs, 20, datetime.date.today().toordinal())
+    seconds = dict.fromkeys(programs, asked) if asked else shares(programs, 12, datetime.date.today().toordinal())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(lambda n: fuzz(n, programs[n], folder, seconds[n]), programs))
     print_table(rows)

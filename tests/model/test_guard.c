@@ -30,9 +30,9 @@ static bool faults(void) {
 
 static uint64_t prove(uint64_t announced, bool (*middle)(void)) {
     const tern_isa_info isas[] = {
-        {"scalar", 0, true, sound},      {"weak", 1, true, sound},
-        {"middle", 1 | 2, true, middle}, {"strong", 1 | 2 | 4, true, sound},
-        {"side", 1 | 8, true, sound},    {"foreign", 16, false, NULL}};
+        {"scalar", "any", 0, true, sound},      {"weak", "any", 1, true, sound},
+        {"middle", "any", 1 | 2, true, middle}, {"strong", "any", 1 | 2 | 4, true, sound},
+        {"side", "any", 1 | 8, true, sound},    {"foreign", "other", 16, false, NULL}};
     return tern_prove_features(announced, isas, sizeof isas / sizeof *isas);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/folders.h"
+#include "base/grow.h"
 #include "base/in_file.h"
 #include "base/out_file.h"
 #include "base/word_list.h"
@@ -75,14 +76,9 @@ typedef struct listing {
 
 static tern_status add(listing *l, const struct stat *info, tern_error *err) {
     hub_list *list = l->list;
-    if (list->n == l->capacity) {
-        const size_t more = 2 * l->capacity + 16;
-        hub_entry *longer = realloc(list->entries, more * sizeof *longer);
-        if (longer == NULL)
-            return tern_fail(err, TERN_ERR_NOMEM, "no memory for a list of models");
-        list->entries = longer;
-        l->capacity = more;
-    }
+    if (!tern_grow((void **)&list->entries, &l->capacity, list->n, sizeof l->at,
+                   SIZE_MAX / sizeof l->at))
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a list of models");
     list->entries[list->n] = l->at;
     list->entries[list->n++].bytes = (uint64_t)info->st_size;
     return TERN_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/word_list.h"
+#include "base/grow.h"
 #include "runtime/files/gguf/dedup.h"
 
 const char *const tern_dedup_fields[TERN_DEDUP_FILES] = {"defaults", "masks", "exceptions", "base"};
@@ -112,15 +113,10 @@ static tern_status find_bytes(const index_reading *d, const tern_json_value *at,
 
 static tern_status add_range(index_reading *d, const tern_dedup_range *range) {
     tern_dedup_index *index = d->index;
-    if (index->n_ranges == d->capacity) {
-        const size_t capacity = d->capacity == 0 ? 64 : 2 * d->capacity;
-        tern_dedup_range *grown = realloc(index->ranges, capacity * sizeof *grown);
-        if (grown == NULL)
-            return tern_fail(d->err, TERN_ERR_NOMEM, "%s: no memory for %zu ranges", index_name(d),
-                             capacity);
-        index->ranges = grown;
-        d->capacity = capacity;
-    }
+    if (!tern_grow((void **)&index->ranges, &d->capacity, index->n_ranges, sizeof *range,
+                   SIZE_MAX / sizeof *range))
+        return tern_fail(d->err, TERN_ERR_NOMEM, "%s: no memory for more than %zu ranges",
+                         index_name(d), index->n_ranges);
     index->ranges[index->n_ranges++] = *range;
     return TERN_OK;
 }

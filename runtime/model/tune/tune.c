@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "runtime/model/tune/tune.h"
+#include "base/grow.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,14 +27,10 @@ tern_status tern_tuning_set(tern_tuning *t, const tern_tune_choice *choice, tern
             t->choices[i] = *choice;
             return TERN_OK;
         }
-    if (t->n == t->capacity) {
-        const size_t capacity = 2 * t->capacity + 16;
-        tern_tune_choice *choices = realloc(t->choices, capacity * sizeof *choices);
-        if (choices == NULL)
-            return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu choices of kernels", capacity);
-        t->choices = choices;
-        t->capacity = capacity;
-    }
+    if (!tern_grow((void **)&t->choices, &t->capacity, t->n, sizeof *choice,
+                   SIZE_MAX / sizeof *choice))
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for more than %zu choices of kernels",
+                         t->n);
     t->choices[t->n++] = *choice;
     return TERN_OK;
 }

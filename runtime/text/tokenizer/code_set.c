@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/word_list.h"
 #include "runtime/text/tokenizer/unicode_tables.h"
 
@@ -25,14 +26,8 @@ bool tern_code_set_has(const tern_code_set *set, uint32_t code) {
 }
 
 static bool push(tern_code_set *set, uint32_t end) {
-    if (set->n == set->capacity) {
-        const size_t more = 2 * set->capacity + 16;
-        uint32_t *longer = realloc(set->ends, more * sizeof *longer);
-        if (longer == NULL)
-            return false;
-        set->ends = longer;
-        set->capacity = more;
-    }
+    if (!tern_grow((void **)&set->ends, &set->capacity, set->n, sizeof end, SIZE_MAX / sizeof end))
+        return false;
     set->ends[set->n++] = end;
     return true;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/grow.h"
 #include "runtime/text/tokenizer/internal.h"
 
 bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
@@ -111,14 +112,9 @@ typedef struct tern_fragments {
 
 /* Inserts a fragment after number `after`; returns its number, or -1 when memory is short. */
 static int32_t insert(tern_fragments *list, int32_t after, tern_span text, int32_t id) {
-    if (list->n == list->capacity) {
-        const size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-        tern_fragment *items = realloc(list->items, capacity * sizeof *items);
-        if (items == NULL)
-            return -1;
-        list->items = items;
-        list->capacity = capacity;
-    }
+    if (!tern_grow((void **)&list->items, &list->capacity, list->n, sizeof *list->items,
+                   SIZE_MAX / sizeof *list->items))
+        return -1;
     const int32_t number = (int32_t)list->n++; /* below 2 * TERN_TOKENIZER_MAX_TEXT + 1 */
     list->items[number] = (tern_fragment){text, id, after < 0 ? -1 : list->items[after].next};
     if (after >= 0)
