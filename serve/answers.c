@@ -45,44 +45,45 @@ static bool refuse_reply(refusal *r) {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r) {
+    const served *m = server_model(s, x);
+    if (atomic_load(&s->draining))
+        return refuse(r, 503, NULL, "the server is ending");
+    if (!vectors && !tern_model_continues(m->with.model))
+        return refuse(r, 501, NULL, "the model %.100s makes embeddings, no text", m->place.model);
+    if (vectors && m->with.pooling == TERN_POOLING_NONE)
+        return refuse(r, 501, NULL, "the model %.100s makes text, no embeddings (serve --pooling)",
+                      m->place.model);
+    return account_enter(http_mark(x), r);
+}
+
+bool answer_submit(server *s, http_exchange *x, ask *a, refusal *r) {
+    const served *m = server_model(s, x);
+    if (a->receipt && !m->place.receipts->prepare(m->place.receipts->user))
+        return refuse(r, 503, "receipt", "receipts cannot be made at the moment");
+    job *j = job_new(&m->place, x, http_mark(x), a);
+    if (j == NULL)
+        return refuse(r, 503, NULL, "no memory for the request");
+    worker_submit(m->worker, j);
+    return true;
+}
+
+void answer_refuse(http_exchange *x, ask *a, const refusal *r) {
+    account_leave(http_mark(x));
+    refusal_reply(r, x);
+    ask_free(a);
+}
+
 static void answer(server *s, http_exchange *x, ask_kind kind) {
     refusal r = {0};
     ask a = {0};
     size_t size;
-    const served *m = server_model(s, x);
     const char *body = http_body(x, &size);
-    if (atomic_load(&s->draining)) {
-        (void)refuse(&r, 503, NULL, "the server is ending");
-        refusal_reply(&r, x);
-        return;
-    }
-    if ((kind & ASK_VECTORS) == 0 && !tern_model_continues(m->with.model)) {
-        (void)refuse(&r, 501, NULL, "the model %.100s makes embeddings, no text", m->place.model);
-        refusal_reply(&r, x);
-        return;
-    }
     reading in;
     reading_open(&in, s, x, true);
-    if (!account_enter(http_mark(x), &r) || !ask_read(&a, kind, &in.rules, body, size, &r)) {
-        account_leave(http_mark(x));
-        refusal_reply(&r, x);
-        ask_free(&a);
-        return;
-    }
-    if (a.receipt && !m->place.receipts->prepare(m->place.receipts->user)) {
-        (void)refuse(&r, 503, "receipt", "receipts cannot be made at the moment");
-        refusal_reply(&r, x);
-        ask_free(&a);
-        return;
-    }
-    job *j = job_new(&m->place, x, http_mark(x), &a);
-    if (j == NULL) {
-        (void)refuse(&r, 503, NULL, "no memory for the request");
-        refusal_reply(&r, x);
-        ask_free(&a);
-        return;
-    }
-    worker_submit(m->worker, j);
+    if (!answer_begin(s, x, (kind & ASK_VECTORS) != 0, &r) ||
+        !ask_read(&a, kind, &in.rules, body, size, &r) || !answer_submit(s, x, &a, &r))
+        answer_refuse(x, &a, &r);
 }
 
 /* Replies with the number of tokens in the request's prompt, under the name that the interface
@@ -139,24 +140,12 @@ void answer_count_message(server *s, http_exchange *x) {
     count(s, x, ASK_MESSAGE);
 }
 
-static void answer_vectors(server *s, http_exchange *x, ask_kind kind) {
-    refusal r;
-    const served *m = server_model(s, x);
-    if (m->with.pooling != TERN_POOLING_NONE) {
-        answer(s, x, kind);
-        return;
-    }
-    (void)refuse(&r, 501, NULL, "the model %.100s makes text, no embeddings (serve --pooling)",
-                 m->place.model);
-    refusal_reply(&r, x);
-}
-
 void answer_embeddings(server *s, http_exchange *x) {
-    answer_vectors(s, x, ASK_EMBEDDING);
+    answer(s, x, ASK_EMBEDDING);
 }
 
 void answer_native_embedding(server *s, http_exchange *x) {
-    answer_vectors(s, x, ASK_NATIVE_EMBEDDING);
+    answer(s, x, ASK_NATIVE_EMBEDDING);
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "serve/interfaces/fields.h"
 #include "serve/interfaces/json_shape.h"
+#include "serve/interfaces/ollama.h"
 #include "serve/server_internal.h"
 
 /* ---- shapes that have names ------------------------------------------------------------------ */
@@ -15,6 +16,12 @@
 #define TOKEN "token:s,id:i,logprob:n,bytes:[i]"
 #define PACE(name) name "_n:i," name "_ms:n," name "_per_token_ms:n," name "_per_second:n"
 #define REASON "message:s,type:s,param:s|~"
+#define DONE                                                                                       \
+    "done:b,done_reason:\"stop\"|\"length\",total_duration:i,load_duration:i,prompt_eval_count:i," \
+    "prompt_eval_duration:i,eval_count:i,eval_duration:i,logprobs?:[@token],tern:@tern"
+#define VECTORS_TERN                                                                               \
+    "tern:{system_fingerprint:s,digest:[s],effective:{pooling:s,dimensions:i},ignored:[s]}"
+#define VECTORS "total_duration:i,load_duration:i,prompt_eval_count:i," VECTORS_TERN
 #define LENGTHS "n_prompt_tokens?:i,n_ctx?:i"
 
 static const struct {
@@ -64,13 +71,28 @@ static const struct {
      "tern:@tern}"},
     {"embeddings",
      "{object:\"list\",data:[{object:\"embedding\",index:i,embedding:[n]|s}],model:s,usage:{"
-     "prompt_tokens:i,total_tokens:i},tern:{system_fingerprint:s,digest:[s],effective:{pooling:s,"
-     "dimensions:i},ignored:[s]}}"},
+     "prompt_tokens:i,total_tokens:i}," VECTORS_TERN "}"},
     {"model", "{id:s,object:\"model\",created:i,owned_by:s,meta:{n_ctx:i,n_ctx_train:i,n_vocab:i,"
               "n_embd:i,n_params:i,size:i}}"},
     {"slot", "{id:i,n_ctx:i,speculative:b,is_processing:b,id_task?:i,n_prompt_tokens?:i,"
              "params?:@settings,next_token?:{has_next_token:b,has_new_line:b,n_remain:i,"
              "n_decoded:i}}"},
+    {"ollama_chat",
+     "{model:s,created_at:s,message:{role:\"assistant\",content:s,tool_calls?:[{id:s,"
+     "function:{index:i,name:s,arguments:{*:*}}}]}," DONE "}"},
+    {"ollama_text", "{model:s,created_at:s,response:s,context?:[i]," DONE "}"},
+    {"ollama_loaded",
+     "{model:s,created_at:s,message?:{role:s,content:s},response?:s,done:b,done_reason:\"load\"}"},
+    {"ollama_vectors", "{model:s,created_at:s,embeddings:[[n]]," VECTORS "}"},
+    {"ollama_vector", "{model:s,created_at:s,embedding:[n]," VECTORS "}"},
+    {"ollama_details", "{parent_model:s,format:s,family:s,families:[s],parameter_size:s,"
+                       "quantization_level:s,context_length:i,embedding_length:i}"},
+    {"ollama_model", "{name:s,model:s,size:i,digest:s,details:@ollama_details,modified_at?:s,"
+                     "expires_at?:s,size_vram?:i,context_length?:i}"},
+    {"ollama_shown",
+     "{modelfile:s,parameters:s,template:s,details:@ollama_details,model_info:{*:*},"
+     "capabilities:[s],modified_at:s}"},
+    {"ollama_error", "{error:s,param:s|~,code:s|~}"},
     {"error", "{error:{" REASON ",code:s|~," LENGTHS "}}"},
     {"message_error", "{type:\"error\",error:{" REASON "," LENGTHS "}}"},
 };
@@ -119,6 +141,27 @@ static void write_fields(ask_kind kind, text *out) {
     text_print(out, "},\"required\":[\"%s\"]}", prompt);
 }
 
+/* Writes the fields of Ollama's interface: members of `options`, or those beside it. */
+static void write_ollama_fields(unsigned kind, bool option, text *out) {
+    bool first = true;
+    text_print(out, "{\"type\":\"object\",\"properties\":{");
+    for (size_t i = 0; ollama_field_at(i) != NULL; i++) {
+        const ollama_field *f = ollama_field_at(i);
+        if ((f->kinds & kind) == 0 || f->option != option)
+            continue;
+        text_add(out, ",", !first);
+        first = false;
+        text_quote(out, f->name, strlen(f->name));
+        text_print(out, ":{\"anyOf\":[");
+        if (strcmp(f->name, "options") == 0)
+            write_ollama_fields(kind, true, out);
+        else
+            shape_write(f->shape, out);
+        text_print(out, ",{\"type\":\"null\"}]}");
+    }
+    text_print(out, "}}");
+}
+
 /* ---- routes ---------------------------------------------------------------------------------- */
 
 static void write_content(const char *type, const char *shape, text *out) {
@@ -128,24 +171,31 @@ static void write_content(const char *type, const char *shape, text *out) {
 }
 
 static void write_responses(const route *r, text *out) {
-    const bool message = r->kind == ASK_MESSAGE;
+    const bool message = r->kind == ASK_MESSAGE, ollama = strncmp(r->path, "/api/", 5) == 0;
     text_print(out, "\"responses\":{");
     if (r->reply != NULL) {
         text_print(out, "\"200\":{\"description\":\"%s\",", r->what);
         write_content(r->reply[0] == 's' ? "text/plain" : "application/json", r->reply, out);
         if (r->streams)
-            text_print(out, ",\"text/event-stream\":{\"schema\":{\"type\":\"string\"}}");
+            text_print(out, ",\"%s\":{\"schema\":{\"type\":\"string\"}}",
+                       ollama ? "application/x-ndjson" : "text/event-stream");
         text_print(out, "}},");
     }
     text_print(out, "\"default\":{\"description\":\"why there is no answer\",");
-    write_content("application/json", message ? "@message_error" : "@error", out);
+    write_content("application/json",
+                  message  ? "@message_error"
+                  : ollama ? "@ollama_error"
+                           : "@error",
+                  out);
     text_print(out, "}}}");
 }
 
 static void write_body(const route *r, text *out) {
     text_print(out, "\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{"
                     "\"schema\":");
-    if (r->kind != 0)
+    if (r->ollama != 0)
+        write_ollama_fields(r->ollama, false, out);
+    else if (r->kind != 0)
         write_fields(r->kind, out);
     else
         shape_write(r->body, out);
@@ -162,7 +212,7 @@ static void write_route(const route *r, text *out) {
     }
     if (!r->open)
         text_print(out, "\"security\":[{\"key\":[]},{}],");
-    if (r->reads_body)
+    if (r->ollama != 0 || r->kind != 0 || r->body != NULL)
         write_body(r, out);
     write_responses(r, out);
     text_print(out, "}}");

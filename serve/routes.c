@@ -4,19 +4,37 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "serve/interfaces/ollama.h"
 #include "serve/server_internal.h"
 
-#define PAGE(path, handle, open, reply, what)                                                      \
-    { "GET", path, handle, false, open, 0, NULL, false, reply, what }
-#define FILE_OF_PAGE(path, handle) PAGE(path, handle, true, NULL, NULL)
-#define ASKS(path, handle, kind, reply, what)                                                      \
-    { "POST", path, handle, true, false, kind, NULL, true, reply, what }
-#define VECTORS(path, handle, kind, reply, what)                                                   \
-    { "POST", path, handle, true, false, kind, NULL, false, reply, what }
-#define COUNT(path, handle, kind, reply)                                                           \
-    { "POST", path, handle, true, false, kind, NULL, false, reply, "tokens of a prompt" }
-#define TAKES(path, handle, body, reply, what)                                                     \
-    { "POST", path, handle, true, false, 0, body, false, reply, what }
+#define SAYS(reply_, what_) .reply = reply_, .what = what_
+#define POSTS(path_, handle_) .method = "POST", .path = path_, .handle = handle_, .reads_body = true
+#define PAGE(path_, handle_, open_, reply_, what_)                                                 \
+    { .method = "GET", .path = path_, .handle = handle_, .open = open_, SAYS(reply_, what_) }
+#define FILE_OF_PAGE(path_, handle_) PAGE(path_, handle_, true, NULL, NULL)
+#define ASKS(path_, handle_, kind_, reply_, what_)                                                 \
+    { POSTS(path_, handle_), .kind = kind_, .streams = true, SAYS(reply_, what_) }
+#define VECTORS(path_, handle_, kind_, reply_, what_)                                              \
+    { POSTS(path_, handle_), .kind = kind_, SAYS(reply_, what_) }
+#define COUNT(path_, handle_, kind_, reply_)                                                       \
+    VECTORS(path_, handle_, kind_, reply_, "tokens of a prompt")
+#define TAKES(path_, handle_, body_, reply_, what_)                                                \
+    { POSTS(path_, handle_), .body = body_, SAYS(reply_, what_) }
+
+/* Routes of Ollama's interface. Those that read the model's file are left to the readers. */
+#define LISTS(path_, handle_, reply_, what_)                                                       \
+    {                                                                                              \
+        .method = "GET", .path = path_, .handle = handle_, .reads_body = true, .any_type = true,   \
+        SAYS(reply_, what_)                                                                        \
+    }
+#define OLLAMA(path_, handle_, ollama_, streams_, reply_, what_)                                   \
+    {                                                                                              \
+        POSTS(path_, handle_), .any_type = true, .ollama = ollama_, .streams = streams_,           \
+                               SAYS(reply_, what_)                                                 \
+    }
+#define OLLAMA_NAMED(path_, handle_, body_, reply_, what_)                                         \
+    { POSTS(path_, handle_), .any_type = true, .body = body_, SAYS(reply_, what_) }
+#define OLLAMA_NOT(path_) OLLAMA_NAMED(path_, ollama_refuse, NULL, NULL, NULL)
 
 #define MESSAGES "messages:[{role:s,content:s|[{type:s,text:s}]}]"
 #define PROPS                                                                                      \
@@ -65,6 +83,23 @@ static const route routes[] = {
           "the text of tokens"),
     TAKES("/apply-template", answer_template, "{" MESSAGES ",tools?:[*]}", "{prompt:s,tokens:[i]}",
           "what the model reads of a conversation"),
+    OLLAMA("/api/chat", ollama_chat, OLLAMA_CHAT, true, "@ollama_chat|@ollama_loaded",
+           "continues a conversation, in the form of Ollama"),
+    OLLAMA("/api/generate", ollama_generate, OLLAMA_GENERATE, true, "@ollama_text|@ollama_loaded",
+           "answers a text, in the form of Ollama"),
+    OLLAMA("/api/embed", ollama_embed, OLLAMA_EMBED, false, "@ollama_vectors",
+           "vectors of texts, in the form of Ollama"),
+    OLLAMA("/api/embeddings", ollama_embeddings, OLLAMA_EMBEDDING, false, "@ollama_vector",
+           "the vector of a text, in the older form of Ollama"),
+    LISTS("/api/tags", ollama_tags, "{models:[@ollama_model]}", "the model, as Ollama's list"),
+    LISTS("/api/ps", ollama_ps, "{models:[@ollama_model]}", "the model, as loaded"),
+    OLLAMA_NAMED("/api/show", ollama_show, "{model?:s,name?:s,verbose?:b}", "@ollama_shown",
+                 "describes the model, in the form of Ollama"),
+    PAGE("/api/version", ollama_version, true, "{version:s,tern:s}",
+         "the version of Ollama's interface"),
+    OLLAMA_NOT("/api/create"),
+    OLLAMA_NOT("/api/copy"),
+    OLLAMA_NOT("/api/push"),
 };
 
 const route *route_at(size_t i) {

@@ -102,7 +102,7 @@ static bool check(server *s, http_exchange *x, account *a, const char *methods, 
     }
     if (!check_key(s, x, a, r))
         return false;
-    if (found->reads_body && !is_json(http_request_header(x, "Content-Type")))
+    if (found->reads_body && !found->any_type && !is_json(http_request_header(x, "Content-Type")))
         return refuse(r, 415, NULL,
                       "Content-Type must be application/json (curl: -H 'Content-Type: "
                       "application/json')");

@@ -49,6 +49,8 @@ typedef struct route {
     ask_kind kind;     /* the body has the fields of this kind; 0: of no kind */
     const char *body;  /* shape of the body if kind is 0 */
     bool streams;      /* the reply may be a stream */
+    unsigned ollama;   /* the body has the fields of this ollama_kind */
+    bool any_type;     /* Content-Type may be that of forms, which curl sends by itself */
     const char *reply; /* shape of the reply; "s": text that is not JSON; NULL: not described */
     const char *what;  /* describes the route; NULL: a part of the page at /, which is not
                           described */
@@ -94,6 +96,27 @@ route_handler answer_chat, answer_completion, answer_response, answer_message, a
 route_handler answer_count_chat, answer_count_response, answer_count_message;
 route_handler answer_embeddings, answer_native_embedding;
 route_handler answer_tokenize, answer_detokenize, answer_template;
+
+/* ---- ollama.c: the interface of Ollama --------------------------------------------------------
+ */
+
+route_handler ollama_tags, ollama_ps, ollama_version, ollama_show;
+route_handler ollama_chat, ollama_generate, ollama_embed, ollama_embeddings;
+route_handler ollama_refuse; /* what other servers of this interface do and this one does not */
+
+/* ---- answers.c: steps of an answer ------------------------------------------------------------
+ */
+
+/* Whether texts or vectors can be asked for now; counts the request against its key's limits. False
+ * after a refusal. */
+bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r);
+
+/* Hands a request to the worker, which replies. Takes over what `a` holds. False after a refusal.
+ */
+bool answer_submit(server *s, http_exchange *x, ask *a, refusal *r);
+
+/* Replies with a refusal, ends what answer_begin began, and frees what `a` holds. */
+void answer_refuse(http_exchange *x, ask *a, const refusal *r);
 
 /* The rules for reading one request. Their limits point to this struct, so do not copy it. */
 typedef struct reading {

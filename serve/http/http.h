@@ -114,8 +114,9 @@ void http_reply_header(http_exchange *x, const char *name, const char *value);
  * or, if size is not 0, a lack of memory, which ends the connection. */
 void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes, size_t size);
 
-/* Begins a stream of server-sent events in place of a whole reply, with status 200. */
-void http_stream_open(http_exchange *x);
+/* Begins a stream in place of a whole reply, with status 200. `type` NULL: of server-sent events.
+ * Silent streams of these are pinged; in other types nothing may stand between documents. */
+void http_stream_open(http_exchange *x, const char *type);
 
 /* Appends to the stream. False: the stream is over, because the client has left or does not read.
  */

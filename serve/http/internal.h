@@ -110,7 +110,7 @@ struct http_exchange {
     size_t reply_size, reply_capacity, reply_sent;
     size_t held; /* its share of the server's `replies` */
     uint64_t given;
-    bool stream, ended;
+    bool stream, pinged, ended; /* pinged: a stream that comments may stand in */
     bool begun, over; /* its first byte, its last byte has been handed to the connection */
     double written;   /* time of the last write to the stream */
     http_header headers[HTTP_MOST_HEADERS];
@@ -155,7 +155,7 @@ http_filled http_fill(http_connection *c);
 /* Takes a stream out of the server's list. */
 void http_stream_forget(http_exchange *x);
 
-/* Sends a comment, which means nothing. False: there is no open stream. */
+/* Sends a comment, which means nothing. False: there is no open stream of events. */
 bool http_stream_ping(http_exchange *x);
 
 /* The events of poll by which a client has left. A client that may have closed its own side only is

@@ -138,6 +138,18 @@ void refusal_write_message(const refusal *r, text *out) {
     text_print(out, "}}");
 }
 
+void refusal_write_ollama(const refusal *r, text *out) {
+    text_print(out, "{\"error\":");
+    text_quote(out, r->message, strlen(r->message));
+    write_or_null(out, "param", r->param);
+    write_or_null(out, "code", r->code);
+    text_print(out, "}");
+}
+
+static bool is_ollama_path(const char *path) {
+    return strncmp(path, "/api/", 5) == 0;
+}
+
 /* True if a path is one of Anthropic's interface. */
 static bool is_message_path(const char *path) {
     static const char name[] = "/messages";
@@ -150,6 +162,8 @@ void refusal_reply(const refusal *r, http_exchange *x) {
     size_t size;
     if (is_message_path(http_path(x)))
         refusal_write_message(r, &out);
+    else if (is_ollama_path(http_path(x)))
+        refusal_write_ollama(r, &out);
     else
         refusal_write(r, &out);
     if (r->status == 429 || r->status == 503) {

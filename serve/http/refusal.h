@@ -42,6 +42,9 @@ void refusal_write_reason(const refusal *r, text *out);
 /* Appends {"type": "error", "error": {...}}, as Anthropic's clients read it. */
 void refusal_write_message(const refusal *r, text *out);
 
+/* Appends {"error": MESSAGE, ...}, as Ollama's clients read it. */
+void refusal_write_ollama(const refusal *r, text *out);
+
 /* Replies with it in the form that belongs to the path, and with the headers that its status needs:
  * Retry-After, WWW-Authenticate, x-should-retry. */
 void refusal_reply(const refusal *r, http_exchange *x);

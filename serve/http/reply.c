@@ -231,14 +231,15 @@ void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes
     (void)pthread_mutex_unlock(&x->lock);
 }
 
-void http_stream_open(http_exchange *x) {
+void http_stream_open(http_exchange *x, const char *type) {
     http_server *s = x->server;
     (void)pthread_mutex_lock(&s->lock);
     (void)pthread_mutex_lock(&x->lock);
     if (x->status == 0) {
         x->status = 200;
-        x->type = "text/event-stream";
+        x->type = type != NULL ? type : "text/event-stream";
         x->stream = true;
+        x->pinged = type == NULL;
         x->written = tern_clock_seconds();
         x->next = s->streams;
         if (x->next != NULL)
@@ -363,7 +364,7 @@ int http_socket(http_exchange *x) {
 
 bool http_stream_ping(http_exchange *x) {
     static const char ping[] = ": ping\n\n";
-    return http_stream_write(x, ping, sizeof ping - 1);
+    return x->pinged && http_stream_write(x, ping, sizeof ping - 1);
 }
 
 void http_tick(http_server *s) {

@@ -133,9 +133,9 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
     return true;
 }
 
-bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
-              refusal *r) {
+bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, refusal *r) {
     *a = (ask){.kind = kind,
+               .body = body,
                .n = 1,
                .prompt_only = (kind & ASK_VECTORS) != 0,
                .dimensions = rules->n_embd,
@@ -143,10 +143,15 @@ bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, 
                .sampling = rules->sampling};
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
-    a->body = ask_parse(bytes, size, "the body", r);
-    return a->body != NULL && read_fields(a, rules, r) &&
-           ask_read_tools(&a->tools, kind, a->body, rules, r) && ask_read_prompts(a, rules, r) &&
-           check_whole(a, rules, r) && ask_compile(a, rules, r);
+    return read_fields(a, rules, r) && ask_read_tools(&a->tools, kind, a->body, rules, r) &&
+           ask_read_prompts(a, rules, r) && check_whole(a, rules, r) && ask_compile(a, rules, r);
+}
+
+bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
+              refusal *r) {
+    json_t *body = ask_parse(bytes, size, "the body", r);
+    *a = (ask){0};
+    return body != NULL && ask_read_body(a, kind, rules, body, r);
 }
 
 void ask_free(ask *a) {
@@ -162,11 +167,16 @@ void ask_free(ask *a) {
     *a = (ask){0};
 }
 
+static bool is_named(const char *model, const char *asked) {
+    const size_t n = strlen(model);
+    return strncmp(asked, model, n) == 0 && (asked[n] == '\0' || strcmp(asked + n, ":latest") == 0);
+}
+
 bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r) {
     const char *asked = json_string_value(name);
     if (asked == NULL)
         return refuse(r, 400, "model", "model must be a text");
-    if (rules->any_model || strcmp(asked, rules->model) == 0)
+    if (rules->any_model || is_named(rules->model, asked))
         return true;
     (void)refuse(r, 404, "model", "there is no model '%.100s' here, only '%s'", asked,
                  rules->model);

@@ -44,6 +44,7 @@ typedef struct ask_rules {
     call_style call_style;     /* how the chat template writes calls */
     grammars *grammars;
     tern_tokenize_limits limits; /* for the texts of a request; longer ones are refused */
+    bool truncates;              /* the end of texts for embeddings that do not fit is left out */
 } ask_rules;
 
 enum { ASK_ROLE_BYTES = 16 };
@@ -74,6 +75,8 @@ enum {
 
 typedef struct ask {
     ask_kind kind;
+    unsigned ollama;     /* an ollama_kind: it came in that form (serve/interfaces/ollama.h); 0: in
+                            another */
     json_t *body;        /* owns the texts that members point to */
     ask_prompt *prompts; /* [n_prompts] */
     size_t n_prompts;
@@ -100,13 +103,17 @@ typedef struct ask {
 /* Reads bytes[size]. False after a refusal. Call ask_free in any case. */
 bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
               refusal *r);
+
+/* The same for a body that is an object. Takes it over. */
+bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, refusal *r);
 void ask_free(ask *a);
 
 /* Parses a text as a JSON object; NULL after a refusal, which calls the text `what`. A text with
  * too many values is refused before it takes memory. */
 json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r);
 
-/* True if a name is the model's; false after a refusal. */
+/* True if a name is the model's, also with ":latest" after it, as Ollama's clients write it; false
+ * after a refusal. */
 bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r);
 
 /* Appends the parameters in effect as a JSON object; the second uses llama.cpp's names. */

@@ -121,7 +121,20 @@ static bool reserve_prompts(ask *a, const ask_rules *rules, size_t n, refusal *r
     return a->prompts != NULL || refuse(r, 503, param, "no memory for %zu prompts", n);
 }
 
-static bool check_length(const ask *a, const ask_prompt *p, const ask_rules *rules, refusal *r) {
+/* Leaves out the end of a text that is too long. A control token that ends every text stays. */
+static void truncate_ids(ask_prompt *p, const ask_rules *rules) {
+    size_t shown;
+    if (p->n <= rules->n_ctx)
+        return;
+    (void)tern_token_bytes(rules->tokenizer, p->ids[p->n - 1], false, &shown);
+    if (shown == 0)
+        p->ids[rules->n_ctx - 1] = p->ids[p->n - 1];
+    p->n = rules->n_ctx;
+}
+
+static bool check_length(const ask *a, ask_prompt *p, const ask_rules *rules, refusal *r) {
+    if (rules->truncates)
+        truncate_ids(p, rules);
     if (p->n == 0)
         return refuse(r, 400, ask_prompt_field(a->kind), "the prompt has no tokens");
     return p->n + !a->prompt_only <= rules->n_ctx || refuse_length(r, p->n, rules->n_ctx);

@@ -15,6 +15,7 @@ struct dialect {
     bool keeps_text; /* streams repeat their text at the end */
     bool has_ids;    /* replies have ids of tokens */
     bool notes_end;  /* logprobs include the token that ended a text */
+    const char *stream_type; /* type of streams; NULL: server-sent events */
 
     void (*open)(job *j);  /* writes the job's `head` and first notes; NULL: there are none */
     void (*begin)(job *j); /* the first events of a stream */
@@ -35,6 +36,7 @@ extern const dialect dialect_chat, dialect_completion, dialect_native, dialect_m
     dialect_response;
 extern const dialect dialect_embedding,
     dialect_native_embedding; /* embeddings, which are never streams */
+extern const dialect dialect_ollama, dialect_ollama_raw, dialect_ollama_vectors;
 
 /* ---- dialect.c: what several of them write ------------------------------------------------------
  */
@@ -79,6 +81,14 @@ bool dialect_part_at(const choice *c, size_t n, dialect_part *part);
 
 /* Writes the prompt of a choice: the given text, or the text of the given ids. */
 void dialect_write_prompt(const job *j, size_t i, text *t);
+
+/* Writes vector i, normalized to length 1 or as it was computed; the second writes
+ * `,"tern":{...}` about all vectors. */
+void dialect_write_vector(job *j, size_t i, bool normalized);
+void dialect_write_vector_tern(job *j);
+
+/* Writes `,"NAME":"2026-01-31T23:59:59.000000Z"`. */
+void dialect_write_time(text *t, const char *name, struct timespec when);
 
 /* Writes `,"NAME":true` or `,"NAME":false`. */
 void dialect_write_truth(text *t, const char *name, bool value);

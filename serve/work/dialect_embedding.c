@@ -19,22 +19,22 @@ static void write_base64(const float *x, size_t n, text *out) {
     text_add(out, "\"", 1);
 }
 
-/* Writes a vector, normalized to length 1. */
-static void write_vector(job *j, size_t i) {
+void dialect_write_vector(job *j, size_t i, bool normalized) {
     text *kept = &j->choices[i].vector;
     float *x = (float *)(void *)kept->bytes;
     const size_t n = j->ask.dimensions;
     j->out.failed = j->out.failed || kept->failed;
     if (j->out.failed)
         return;
-    tern_embedding_normalize(x, n, x);
+    if (normalized)
+        tern_embedding_normalize(x, n, x);
     if (j->ask.base64)
         write_base64(x, n, &j->out);
     else
         write_numbers(x, n, &j->out);
 }
 
-static void write_tern(job *j) {
+void dialect_write_vector_tern(job *j) {
     text *out = &j->out;
     dialect_add(out, ",\"tern\":{");
     text_string(out, "system_fingerprint", j->place.fingerprint);
@@ -55,14 +55,14 @@ static void write_whole(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         text_print(out,
                    "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i > 0 ? "," : "", i);
-        write_vector(j, i);
+        dialect_write_vector(j, i, true);
         dialect_add(out, "}");
     }
     dialect_add(out, "]");
     text_string(out, "model", j->place.model);
     text_print(out, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}", usage.n_prompt,
                usage.n_prompt);
-    write_tern(j);
+    dialect_write_vector_tern(j);
     dialect_add(out, "}");
 }
 
@@ -70,7 +70,7 @@ static void write_whole(job *j) {
 static void write_native(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         text_print(&j->out, "%s{\"index\":%zu,\"embedding\":[", i > 0 ? "," : "[", i);
-        write_vector(j, i);
+        dialect_write_vector(j, i, true);
         dialect_add(&j->out, "]}");
     }
     dialect_add(&j->out, "]");

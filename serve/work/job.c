@@ -15,8 +15,12 @@ enum { MOST_REPLY_BYTES = 16 << 20 }; /* for a reply that is not a stream */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static const dialect *form_of(ask_kind kind) {
-    switch (kind) {
+static const dialect *form_of(const ask *a) {
+    if (a->ollama != 0)
+        return (a->kind & ASK_VECTORS) != 0 ? &dialect_ollama_vectors
+               : a->kind == ASK_CHAT        ? &dialect_ollama
+                                            : &dialect_ollama_raw;
+    switch (a->kind) {
     case ASK_COMPLETION:
         return &dialect_completion;
     case ASK_RESPONSE:
@@ -90,7 +94,7 @@ job *job_new(const job_place *place, http_exchange *x, account *v, ask *a) {
     account_keep(v);
     j->x = x;
     http_keep(x);
-    j->dialect = form_of(j->ask.kind);
+    j->dialect = form_of(&j->ask);
     for (size_t i = 0; i < j->n_choices; i++)
         j->choices[i].reader.style = j->ask.tools.style;
     name_it(j);
@@ -190,7 +194,7 @@ void job_refuse(job *j, const refusal *r) {
 
 void job_begin(job *j) {
     if (j->ask.stream) {
-        http_stream_open(j->x);
+        http_stream_open(j->x, j->dialect->stream_type);
         j->dialect->begin(j);
         (void)job_send(j);
     }
@@ -346,6 +350,7 @@ static bool end(job *j, size_t i, const tern_event *e) {
     c->ended = true;
     c->end = e->end;
     c->stop = e->stop_text;
+    c->end_token = e->token;
     c->figures = e->figures;
     memcpy(c->digest, e->digest, sizeof c->digest);
     if (e->pooled != NULL)

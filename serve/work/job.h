@@ -60,6 +60,7 @@ typedef struct choice {
     bool ended;
     tern_end end;
     size_t stop; /* with TERN_END_STOP_TEXT: index of the stop text */
+    int32_t end_token; /* with TERN_END_OF_TEXT: the token that ended it */
     tern_branch_figures figures;
     char digest[65];
 } choice;

@@ -23,6 +23,11 @@ REQUESTS = {
     "/apply-template": ({"messages": USER},),
     "/embeddings": ({"input": "Once"}, {"input": [[300], [301]], "encoding_format": "base64"}),
     "/embedding": ({"content": "Once"},),
+    "/api/chat": ({"messages": USER, "stream": False}, {"messages": USER, "stream": False, "logprobs": True, "top_logprobs": 2}, {"messages": []}),
+    "/api/generate": ({"prompt": QUESTION, "stream": False}, {"prompt": "Once", "stream": False, "raw": True, "options": {"num_predict": 3}}),
+    "/api/embed": ({"input": "Once"}, {"input": ["Once", "The"], "dimensions": 256}),
+    "/api/embeddings": ({"prompt": "Once"},),
+    "/api/show": ({"model": "tern-small"}, {"name": "tern-small:latest"}),
 }
 
 
@@ -74,7 +79,7 @@ class Described(Served):
         self.check(reply.json(), self.responses("/completions", "post")["default"]["application/json"])
 
     def test_fields_are_those_that_are_known(self):
-        for path in ("/chat/completions", "/completions", "/responses", "/messages", "/completion", "/embeddings"):
+        for path in ("/chat/completions", "/completions", "/responses", "/messages", "/completion", "/embeddings", "/api/chat", "/api/generate", "/api/embed"):
             body = self.document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
             nothing = dict.fromkeys(body["properties"]) | REQUESTS[path][0]
             self.check(nothing, body)
@@ -82,8 +87,8 @@ class Described(Served):
             self.assertEqual(ignored, ["max_tokenz"], path)
 
     def test_a_stream_is_described(self):
-        for path in ("/chat/completions", "/completions", "/responses", "/messages", "/completion"):
-            reply = self.server.post(path, **REQUESTS[path][0], stream=True)
+        for path in ("/chat/completions", "/completions", "/responses", "/messages", "/completion", "/api/chat", "/api/generate"):
+            reply = self.server.post(path, **REQUESTS[path][0] | {"stream": True})
             self.assertIn(reply.headers["content-type"], self.responses(path, "post")["200"])
 
     def test_limits_are_those_that_count(self):

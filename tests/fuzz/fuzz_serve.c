@@ -107,10 +107,10 @@ void http_reply(http_exchange *x, unsigned status, const char *type, char *bytes
     x->size = size;
     x->ended = true;
 }
-void http_stream_open(http_exchange *x) {
+void http_stream_open(http_exchange *x, const char *type) {
     require(x->status == 0);
     x->status = 200;
-    x->type = "text/event-stream";
+    x->type = type != NULL ? type : "text/event-stream";
     x->stream = true;
 }
 bool http_stream_write(http_exchange *x, const char *bytes, size_t size) {

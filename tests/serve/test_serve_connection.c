@@ -44,7 +44,7 @@ static void handle(void *user, http_exchange *x) {
     if (strncmp(http_path(x), "/late", 5) == 0) {
         http_keep(x);
         if (strcmp(http_path(x), "/late-stream") == 0)
-            http_stream_open(x);
+            http_stream_open(x, NULL);
         f.held[f.n_held++] = x;
         return;
     }
@@ -58,7 +58,7 @@ static void handle(void *user, http_exchange *x) {
         http_reply(x, 200, "text/plain", said, (size_t)n);
         return;
     }
-    http_stream_open(x);
+    http_stream_open(x, NULL);
     (void)http_stream_write(x, said, (size_t)n);
     http_stream_end(x);
     free(said);

@@ -28,7 +28,7 @@ static void handle(void *user, http_exchange *x) {
     if (strcmp(http_path(x), "/stream") == 0) {
         char *piece = calloc(1, REPLY / 4);
         assert_non_null(piece);
-        http_stream_open(x);
+        http_stream_open(x, NULL);
         (void)http_stream_write(x, piece, REPLY / 4);
         http_stream_end(x);
         free(piece);

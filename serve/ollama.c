@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Routes of Ollama's interface. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "serve/interfaces/ollama.h"
+#include "serve/server_internal.h"
+#include "serve/work/dialect.h"
+#include "tern/gguf.h"
+
+static const char json[] = "application/json";
+static const char template_key[] = "tokenizer.chat_template";
+
+/* The version of Ollama's interface that is described in docs/serving.md. Clients ask for it, to
+ * know what they may send. */
+static const char interface_version[] = "0.13.0";
+
+/* ---- what is served -------------------------------------------------------------------------- */
+
+/* Model i of those that the server has; NULL after the last one. */
+static const served *served_at(const server *s, size_t i) {
+    return i == 0 ? &s->served : NULL;
+}
+
+/* ---- descriptions ---------------------------------------------------------------------------- */
+
+static const char *const endings[] = {"", "K", "M", "B", "T"};
+
+/* Writes a number of parameters in three or more digits, as in "134.52M". */
+static void write_count(text *t, const char *name, uint64_t n) {
+    double x = (double)n;
+    size_t k = 0;
+    for (; x >= 1000.0 && k + 1 < sizeof endings / sizeof *endings; k++)
+        x /= 1000.0;
+    text_name(t, name);
+    text_print(t, "\"%.*f%s\"", k > 0 ? 2 : 0, x, endings[k]);
+}
+
+/* Returns the type that most bytes of a file's matrices have; "unknown" if it has none. */
+static const char *main_type(const tern_gguf *file) {
+    const char *most = "unknown";
+    uint64_t most_bytes = 0;
+    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
+        const char *type = tern_gguf_tensor_type(tern_gguf_tensor_at(file, i));
+        uint64_t bytes = 0;
+        for (size_t k = i; k < tern_gguf_tensor_count(file); k++) {
+            const tern_gguf_tensor *other = tern_gguf_tensor_at(file, k);
+            if (other->n_dims > 1 && strcmp(tern_gguf_tensor_type(other), type) == 0)
+                bytes += other->bytes;
+        }
+        if (bytes > most_bytes) {
+            most_bytes = bytes;
+            most = type;
+        }
+    }
+    return most;
+}
+
+/* Writes the details; `file` NULL: it cannot be read any more. */
+static void write_details(text *t, const served *m, const tern_gguf *file) {
+    text_name(t, "details");
+    text_print(t, "{\"parent_model\":\"\",\"format\":\"gguf\"");
+    text_string(t, "family", m->info.architecture);
+    text_name(t, "families");
+    text_print(t, "[");
+    text_quote(t, m->info.architecture, strlen(m->info.architecture));
+    text_print(t, "]");
+    write_count(t, "parameter_size", m->info.parameters);
+    text_string(t, "quantization_level", file != NULL ? main_type(file) : "unknown");
+    text_print(t, ",\"context_length\":%" PRIu32 ",\"embedding_length\":%" PRIu32 "}",
+               m->rules.n_ctx, m->info.n_embd);
+}
+
+static void write_modified(text *t, const served *m) {
+    struct stat st = {0};
+    const bool there = stat(m->info.path, &st) == 0;
+    dialect_write_time(t, "modified_at", there ? st.st_mtim : (struct timespec){0});
+}
+
+/* Writes {"name", "model", "size", "digest", "details": what lists have of a model. The digest is a
+ * number that only models that compute the same share; leaves the object open. */
+static void open_entry(text *t, const served *m) {
+    tern_gguf *file = NULL;
+    tern_error err;
+    char name[160];
+    (void)snprintf(name, sizeof name, "%s:latest", m->place.model);
+    if (tern_gguf_open(m->info.path, &file, &err) != TERN_OK)
+        file = NULL;
+    text_print(t, "{\"name\":");
+    text_quote(t, name, strlen(name));
+    text_string(t, "model", name);
+    text_print(t, ",\"size\":%" PRIu64 ",\"digest\":\"%064" PRIx64 "\"", m->info.file_bytes,
+               tern_model_identity(m->with.model));
+    write_details(t, m, file);
+    tern_gguf_close(&file);
+}
+
+/* Replies with the models that are served; `loaded` writes what only those in memory have. */
+static void list(server *s, http_exchange *x, void (*rest)(text *t, const served *m)) {
+    text t = {0};
+    text_print(&t, "{\"models\":[");
+    for (size_t i = 0; served_at(s, i) != NULL; i++) {
+        const served *m = served_at(s, i);
+        text_add(&t, ",", i > 0);
+        open_entry(&t, m);
+        rest(&t, m);
+        text_print(&t, "}");
+    }
+    text_print(&t, "]}");
+    reply_with(x, 200, json, &t);
+}
+
+void ollama_tags(server *s, http_exchange *x) {
+    list(s, x, write_modified);
+}
+
+/* Models in memory stay there: their time ends at the last second that all clients can read. */
+static void write_loaded(text *t, const served *m) {
+    text_print(
+        t, ",\"expires_at\":\"9999-12-31T23:59:59Z\",\"size_vram\":0,\"context_length\":%" PRIu32,
+        m->rules.n_ctx);
+}
+
+void ollama_ps(server *s, http_exchange *x) {
+    list(s, x, write_loaded);
+}
+
+void ollama_version(server *s, http_exchange *x) {
+    text t = {0};
+    (void)s;
+    text_print(&t, "{\"version\":\"%s\",\"tern\":\"%s\"}", interface_version, tern_version());
+    reply_with(x, 200, json, &t);
+}
+
+/* ---- one model ------------------------------------------------------------------------------- */
+
+/* Writes a number, a truth value or a text of the file's metadata; null stands for lists. */
+static void write_value(text *t, const tern_gguf_value *v) {
+    const uint8_t *at = v->data;
+    uint32_t whole;
+    float real;
+    if (v->type == TERN_GGUF_STRING) {
+        const tern_span said = tern_gguf_next_string(&at);
+        text_quote(t, said.data, said.size);
+    } else if (v->type == TERN_GGUF_BOOL) {
+        text_print(t, *at != 0 ? "true" : "false");
+    } else if (v->type == TERN_GGUF_F32) {
+        memcpy(&real, at, sizeof real);
+        text_float(t, real);
+    } else if (v->type != TERN_GGUF_ARRAY && tern_gguf_element_u32(v, 0, &whole)) {
+        text_print(t, "%" PRIu32, whole);
+    } else {
+        text_print(t, "null");
+    }
+}
+
+/* Writes the file's metadata. Its template has a place of its own. */
+static void write_metadata(text *t, const served *m, const tern_gguf *file) {
+    text_name(t, "model_info");
+    text_print(t, "{\"general.parameter_count\":%" PRIu64, m->info.parameters);
+    for (size_t i = 0; file != NULL && i < tern_gguf_value_count(file); i++) {
+        const tern_gguf_value *v = tern_gguf_value_at(file, i);
+        text name = {0};
+        text_add(&name, v->key.data, v->key.size);
+        if (name.bytes != NULL && strcmp(name.bytes, template_key) != 0 &&
+            strcmp(name.bytes, "general.parameter_count") != 0) {
+            text_name(t, name.bytes);
+            write_value(t, v);
+        }
+        text_free(&name);
+    }
+    text_print(t, "}");
+}
+
+static void write_template(text *t, const tern_gguf *file) {
+    tern_span said = {"", 0};
+    tern_error err;
+    if (file == NULL || tern_gguf_string(file, template_key, &said, &err) != TERN_OK)
+        said = (tern_span){"", 0};
+    text_name(t, "template");
+    text_quote(t, said.data, said.size);
+}
+
+static void write_capabilities(text *t, const served *m) {
+    const bool text_is_made = tern_model_continues(m->with.model);
+    const struct {
+        bool has;
+        const char *name;
+    } all[] = {{text_is_made, "completion"},
+               {text_is_made && m->rules.call_style != CALL_NONE, "tools"},
+               {m->with.pooling != TERN_POOLING_NONE, "embedding"}};
+    size_t n = 0;
+    text_name(t, "capabilities");
+    text_print(t, "[");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].has)
+            text_print(t, "%s\"%s\"", n++ > 0 ? "," : "", all[i].name);
+    text_print(t, "]");
+}
+
+/* Writes the server's defaults, one a line, as Ollama's files of models have them. */
+static void write_parameters(text *t, const tern_sampler_params *p) {
+    text lines = {0};
+    text_print(&lines, "temperature %g\ntop_k %u\ntop_p %g\nmin_p %g\nrepeat_penalty %g",
+               (double)p->temperature, p->top_k, (double)p->top_p, (double)p->min_p,
+               (double)p->repetition_penalty);
+    text_name(t, "parameters");
+    text_quote(t, lines.bytes, lines.size);
+    t->failed = t->failed || lines.failed;
+    text_free(&lines);
+}
+
+static void write_shown(const served *m, text *t) {
+    tern_gguf *file = NULL;
+    tern_error err;
+    if (tern_gguf_open(m->info.path, &file, &err) != TERN_OK)
+        file = NULL;
+    text_print(t, "{\"modelfile\":\"\"");
+    write_parameters(t, &m->rules.sampling);
+    write_template(t, file);
+    write_details(t, m, file);
+    write_metadata(t, m, file);
+    write_capabilities(t, m);
+    write_modified(t, m);
+    text_print(t, "}");
+    tern_gguf_close(&file);
+}
+
+/* Reads the name of a model from a body; older clients call the field `name`. False after a
+ * refusal. */
+static bool read_name(const json_t *body, const ask_rules *rules, refusal *r) {
+    const json_t *model = json_object_get(body, "model");
+    model = model != NULL ? model : json_object_get(body, "name");
+    return model != NULL ? ask_check_model(rules, model, r)
+                         : refuse(r, 400, "model", "model is missing");
+}
+
+void ollama_show(server *s, http_exchange *x) {
+    refusal r = {0};
+    size_t size;
+    const served *m = server_model(s, x);
+    const char *bytes = http_body(x, &size);
+    json_t *body = ask_parse(bytes, size, "the body", &r);
+    if (body == NULL || !read_name(body, &m->rules, &r)) {
+        refusal_reply(&r, x);
+    } else {
+        text t = {0};
+        write_shown(m, &t);
+        reply_with(x, 200, json, &t);
+    }
+    json_decref(body);
+}
+
+/* ---- texts and vectors ----------------------------------------------------------------------- */
+
+/* Replies to a request without a prompt, which asks for the model to be loaded: it is. */
+static void reply_empty(http_exchange *x, ollama_kind kind, const char *name) {
+    static const char *const said[] = {[OLLAMA_CHAT] =
+                                           "\"message\":{\"role\":\"assistant\",\"content\":\"\"}",
+                                       [OLLAMA_GENERATE] = "\"response\":\"\"",
+                                       [OLLAMA_EMBED] = "\"embeddings\":[]",
+                                       [OLLAMA_EMBEDDING] = "\"embedding\":[]"};
+    text t = {0};
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    text_print(&t, "{\"model\":");
+    text_quote(&t, name, strlen(name));
+    dialect_write_time(&t, "created_at", now);
+    text_print(&t, ",%s", said[kind]);
+    if ((kind & OLLAMA_TEXT) != 0)
+        text_print(&t, ",\"done\":true,\"done_reason\":\"load\"");
+    text_print(&t, "}\n");
+    reply_with(x, 200, json, &t);
+}
+
+static void answer(server *s, http_exchange *x, ollama_kind kind) {
+    refusal r = {0};
+    ask a = {0};
+    size_t size;
+    bool empty = false;
+    const char *body = http_body(x, &size);
+    const bool says = (kind & OLLAMA_TEXT) != 0;
+    reading in;
+    reading_open(&in, s, x, says); /* texts for embeddings may be cut to the context */
+    if (!answer_begin(s, x, !says, &r) ||
+        !ollama_read(&a, kind, &in.rules, body, size, &empty, &r) ||
+        (!empty && !answer_submit(s, x, &a, &r))) {
+        answer_refuse(x, &a, &r);
+    } else if (empty) {
+        account_leave(http_mark(x));
+        reply_empty(x, kind, in.model->place.model);
+    }
+}
+
+void ollama_chat(server *s, http_exchange *x) {
+    answer(s, x, OLLAMA_CHAT);
+}
+
+void ollama_generate(server *s, http_exchange *x) {
+    answer(s, x, OLLAMA_GENERATE);
+}
+
+void ollama_embed(server *s, http_exchange *x) {
+    answer(s, x, OLLAMA_EMBED);
+}
+
+void ollama_embeddings(server *s, http_exchange *x) {
+    answer(s, x, OLLAMA_EMBEDDING);
+}
+
+/* ---- what is not there ----------------------------------------------------------------------- */
+
+void ollama_refuse(server *s, http_exchange *x) {
+    refusal r;
+    (void)s;
+    (void)refuse(&r, 501, NULL, "%s: this server makes and copies no models", http_path(x));
+    refusal_reply(&r, x);
+}
