@@ -43,7 +43,7 @@ typedef struct route {
     const char *path;   /* without /v1 */
     route_handler *handle;
     bool reads_body; /* one of the readers calls it */
-    bool open;    /* needs no key */
+    bool open;       /* needs no key */
 
     /* Members for its description. Shapes are written as in serve/interfaces/json_shape.h. */
     ask_kind kind;     /* the body has the fields of this kind; 0: of no kind */
@@ -107,8 +107,8 @@ route_handler ollama_refuse; /* what other servers of this interface do and this
 /* ---- answers.c: steps of an answer ------------------------------------------------------------
  */
 
-/* Whether texts or vectors can be asked for now; counts the request against its key's limits. False
- * after a refusal. */
+/* Checks that texts or vectors can be asked for now, and counts the request against its key's
+ * limits. False after a refusal. */
 bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r);
 
 /* Hands a request to the worker, which replies. Takes over what `a` holds. False after a refusal.
