@@ -29,7 +29,7 @@ static bool goes_on(void *user, size_t bytes) {
  * how much. Beyond COUNTED_CONTEXTS contexts the count stops. */
 void reading_open(reading *in, server *s, http_exchange *x, bool answers) {
     enum { COUNTED_CONTEXTS = 4 };
-    const served *m = server_model(s, x);
+    const served *m = server_model(x);
     *in = (reading){.s = s, .model = m, .x = x, .rules = m->rules};
     const bool by_tokens = answers && tern_tokenizer_reach(m->tokenizer) > 0;
     in->rules.limits = (tern_tokenize_limits){
@@ -46,7 +46,7 @@ static bool refuse_reply(refusal *r) {
 /* ---- text ------------------------------------------------------------------------------------ */
 
 bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r) {
-    const served *m = server_model(s, x);
+    const served *m = server_model(x);
     if (atomic_load(&s->draining))
         return refuse(r, 503, NULL, "the server is ending");
     if (!vectors && !tern_model_continues(m->with.model))
@@ -57,8 +57,8 @@ bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r) {
     return account_enter(http_mark(x), r);
 }
 
-bool answer_submit(server *s, http_exchange *x, ask *a, refusal *r) {
-    const served *m = server_model(s, x);
+bool answer_submit(http_exchange *x, ask *a, refusal *r) {
+    const served *m = server_model(x);
     if (a->receipt && !m->place.receipts->prepare(m->place.receipts->user))
         return refuse(r, 503, "receipt", "receipts cannot be made at the moment");
     job *j = job_new(&m->place, x, http_mark(x), a);
@@ -82,7 +82,7 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
     reading in;
     reading_open(&in, s, x, true);
     if (!answer_begin(s, x, (kind & ASK_VECTORS) != 0, &r) ||
-        !ask_read(&a, kind, &in.rules, body, size, &r) || !answer_submit(s, x, &a, &r))
+        !ask_read(&a, kind, &in.rules, body, size, &r) || !answer_submit(x, &a, &r))
         answer_refuse(x, &a, &r);
 }
 
@@ -254,11 +254,12 @@ static bool write_content(const served *m, const int32_t *ids, size_t n, text *o
 }
 
 void answer_detokenize(server *s, http_exchange *x) {
+    (void)s;
     refusal r = {0};
     json_t *body = NULL;
     text out = {0};
     size_t n;
-    const served *m = server_model(s, x);
+    const served *m = server_model(x);
     const json_t *tokens = read_field(x, "tokens", &body, &r);
     int32_t *ids = NULL;
     if (tokens != NULL && !json_is_array(tokens))

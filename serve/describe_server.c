@@ -39,18 +39,27 @@ void page_home(server *s, http_exchange *x) {
                              .host = http_request_header(x, "Host")};
     text t = {0};
     http_reply_header(x, "Vary", "Accept");
-    text_print(&t, "tern serves the model %s.\n\n", s->config.name);
+    text_print(&t, "tern serves the model%s ", models_count(s->models) > 1 ? "s" : "");
+    for (size_t i = 0; i < models_count(s->models); i++)
+        text_print(&t, "%s%s", i > 0 ? ", " : "", model_name(models_at(s->models, i)));
+    text_print(&t, ".\n\n");
     write_examples(&own, server_needs_key(s), &t);
     text_print(&t, "What there is, with and without /v1 before it:\n\n");
     route_list(&t);
     reply_with(x, 200, "text/plain; charset=utf-8", &t);
 }
 
-/* True if the model's files have not changed. Otherwise replies with the refusal. */
+/* True if the files of a server's only model have not changed, or if it has several: one of these
+ * is loaded again. Otherwise replies with the refusal. */
 static bool model_is_whole(const server *s, http_exchange *x) {
     tern_error err = {0};
     refusal r;
-    if (tern_model_unchanged(s->served.with.model, &err) == TERN_OK)
+    const served *m =
+        models_count(s->models) == 1 ? models_borrow(s->models, models_at(s->models, 0)) : NULL;
+    const bool whole = m == NULL || tern_model_unchanged(m->with.model, &err) == TERN_OK;
+    if (m != NULL)
+        models_give_back(m);
+    if (whole)
         return true;
     (void)refuse_error(&r, NULL, &err);
     r.status = 503;
@@ -66,9 +75,22 @@ void page_health(server *s, http_exchange *x) {
     reply_with(x, 200, json, &t);
 }
 
+/* Returns the longest time that a pass of a model has taken so far. */
+static double longest_pass(const server *s) {
+    double longest = 0.0;
+    for (size_t i = 0; i < models_count(s->models); i++) {
+        const served *m = models_borrow(s->models, models_at(s->models, i));
+        const double seconds = m != NULL ? worker_stalled(m->worker) : 0.0;
+        longest = seconds > longest ? seconds : longest;
+        if (m != NULL)
+            models_give_back(m);
+    }
+    return longest;
+}
+
 void page_ready(server *s, http_exchange *x) {
     refusal r = {0};
-    const double seconds = worker_stalled(s->served.worker);
+    const double seconds = longest_pass(s);
     if (atomic_load(&s->draining))
         (void)refuse(&r, 503, NULL, "the server is ending");
     else if (seconds > s->config.stalled_seconds)
@@ -84,37 +106,48 @@ void page_ready(server *s, http_exchange *x) {
     reply_with(x, 200, json, &t);
 }
 
-static void write_model(const server *s, const served *m, text *t) {
+/* Sizes are told of models that have been loaded once. */
+static void write_model(const server *s, model_entry *e, text *t) {
+    model_facts f;
+    models_tell(s->models, e, &f);
     text_print(t, "{");
-    text_string(t, "id", m->place.model);
-    text_print(t, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"tern\"",
+    text_string(t, "id", f.name);
+    text_print(t, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"tern\",\"meta\":{",
                (long long)s->started);
-    text_print(t,
-               ",\"meta\":{\"n_ctx\":%" PRIu32 ",\"n_ctx_train\":%" PRIu32 ",\"n_vocab\":%" PRIu32
-               ",\"n_embd\":%" PRIu32 ",\"n_params\":%" PRIu64 ",\"size\":%" PRIu64 "}}",
-               m->rules.n_ctx, m->info.n_ctx_train, m->info.n_vocab, m->info.n_embd,
-               m->info.parameters, m->info.file_bytes);
+    if (f.known) {
+        text_print(t,
+                   "\"n_ctx\":%" PRIu32 ",\"n_ctx_train\":%" PRIu32 ",\"n_vocab\":%" PRIu32
+                   ",\"n_embd\":%" PRIu32 ",\"n_params\":%" PRIu64 ",",
+                   f.n_ctx, f.info.n_ctx_train, f.info.n_vocab, f.info.n_embd, f.info.parameters);
+    }
+    text_print(t, "\"size\":%" PRIu64 "},\"status\":{", f.known ? f.info.file_bytes : f.file_bytes);
+    text_string(t, "value", model_state_name(f.state));
+    if (f.problem[0] != '\0')
+        text_string(t, "error", f.problem);
+    text_print(t, "}}");
 }
 
 void page_models(server *s, http_exchange *x) {
     text t = {0};
     text_print(&t, "{\"object\":\"list\",\"data\":[");
-    write_model(s, &s->served, &t);
+    for (size_t i = 0; i < models_count(s->models); i++) {
+        text_add(&t, ",", i > 0);
+        write_model(s, models_at(s->models, i), &t);
+    }
     text_print(&t, "]}");
     reply_with(x, 200, json, &t);
 }
 
 void page_model(server *s, http_exchange *x) {
     refusal r = {0};
-    json_t *name = json_string(strstr(http_path(x), "/models/") + strlen("/models/"));
-    const bool known = ask_check_model(&s->served.rules, name, &r);
-    json_decref(name);
-    if (!known) {
+    const char *name = strstr(http_path(x), "/models/") + strlen("/models/");
+    model_entry *e = models_entry(s, name, &r);
+    if (e == NULL) {
         refusal_reply(&r, x);
         return;
     }
     text t = {0};
-    write_model(s, &s->served, &t);
+    write_model(s, e, &t);
     reply_with(x, 200, json, &t);
 }
 
@@ -135,7 +168,8 @@ static void write_token_or_null(text *t, const char *name, const tern_tokenizer 
 
 /* Uses vLLM's names: its clients ask a server how to tokenize. */
 void page_tokenizer(server *s, http_exchange *x) {
-    const served *m = server_model(s, x);
+    (void)s;
+    const served *m = server_model(x);
     text t = {0};
     text_print(&t, "{\"model_max_length\":%" PRIu32 ",\"vocab_size\":%" PRIu32, m->rules.n_ctx,
                m->info.n_vocab);
@@ -147,7 +181,8 @@ void page_tokenizer(server *s, http_exchange *x) {
 
 /* Uses llama.cpp's names: its clients ask for this. */
 void page_props(server *s, http_exchange *x) {
-    const served *m = server_model(s, x);
+    (void)s;
+    const served *m = server_model(x);
     ask defaults = {.n = 1, .max_tokens = m->rules.max_tokens, .sampling = m->rules.sampling};
     text t = {0};
     if (!m->rules.seeded)
@@ -172,27 +207,49 @@ void page_props(server *s, http_exchange *x) {
     reply_with(x, 200, json, &t);
 }
 
-/* Lists one slot for each answer that can be computed at the same time. Texts are left out: they
- * belong to other clients. */
-void page_slots(server *s, http_exchange *x) {
-    const served *m = server_model(s, x);
+/* Appends the slots of a model, those in use first; returns how many are in use. */
+static size_t write_slots(const server *s, const served *m, text *t) {
     const size_t all = m->with.engine.n_sequences;
+    const bool several = models_count(s->models) > 1;
+    const size_t used = worker_write_slots(m->worker, all, several, t);
+    for (size_t n = used; n < all; n++) {
+        text_print(t,
+                   "%s{\"id\":%zu,\"n_ctx\":%" PRIu32 ",\"speculative\":false,"
+                   "\"is_processing\":false",
+                   t->size > 1 ? "," : "", n, m->rules.n_ctx);
+        if (several)
+            text_string(t, "model", m->params.name);
+        text_print(t, "}");
+    }
+    return used;
+}
+
+/* Lists one slot for each answer that can be computed at the same time, of all models that are
+ * loaded. Texts are left out: they belong to other clients. */
+void page_slots(server *s, http_exchange *x) {
+    char value[2], name[MODEL_NAME_BYTES];
+    size_t all = 0, used = 0;
     text t = {0};
+    const bool named = http_argument(x, "model", name, sizeof name);
     text_print(&t, "[");
-    size_t n = worker_write_slots(m->worker, all, &t);
-    if (n == all && http_argument_is(x, "fail_on_no_slot", "1")) {
+    for (size_t i = 0; i < models_count(s->models); i++) {
+        model_entry *e = models_at(s->models, i);
+        const served *m =
+            !named || strcmp(name, model_name(e)) == 0 ? models_borrow(s->models, e) : NULL;
+        if (m == NULL)
+            continue;
+        all += m->with.engine.n_sequences;
+        used += write_slots(s, m, &t);
+        models_give_back(m);
+    }
+    text_print(&t, "]");
+    if (used == all && http_argument(x, "fail_on_no_slot", value, sizeof value) &&
+        value[0] == '1') {
         refusal r;
         (void)refuse(&r, 503, NULL, "no slot is free");
         refusal_reply(&r, x);
         text_free(&t);
         return;
     }
-    for (; n < all; n++) {
-        text_print(&t,
-                   "%s{\"id\":%zu,\"n_ctx\":%" PRIu32 ",\"speculative\":false,"
-                   "\"is_processing\":false}",
-                   n > 0 ? "," : "", n, m->rules.n_ctx);
-    }
-    text_print(&t, "]");
     reply_with(x, 200, json, &t);
 }

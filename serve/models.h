@@ -27,10 +27,11 @@
  * may be called from any thread; only models_open, models_stop and models_free wait. Engines of
  * different models compute by turns (serve/work/turns.h), since each uses all cores.
  *
- * The lock is held for a few instructions, never while a model is opened, closed or asked. A
- * thread that holds a worker's lock may take it (a job gives its lease back), never the other way
- * round.
+ * The lock is held for a moment, never while a model is opened, closed or asked. A thread that
+ * holds a worker's lock may take it (a job gives its lease back), never the other way round.
  */
+
+#include <time.h>
 
 #include "serve/http/refusal.h"
 #include "serve/served.h"
@@ -43,34 +44,30 @@ typedef enum model_state { MODEL_UNLOADED, MODEL_LOADING, MODEL_LOADED, MODEL_FA
 /* "unloaded", "loading", "loaded", "failed" */
 const char *model_state_name(model_state state);
 
-/* What can be told about a model at any time. */
+/* A model, as it can be told about at any time. */
 typedef struct model_facts {
     const char *name, *path; /* live as long as the models */
     model_state state;
     uint64_t file_bytes;                    /* 0: there is no such file */
     uint64_t memory_bytes;                  /* that it takes, or would take; 0: not known yet */
-    int64_t file_seconds;                   /* when the file was changed, since 1970 */
+    struct timespec file_time;              /* when the file was changed */
     char problem[TERN_ERROR_MESSAGE_BYTES]; /* of MODEL_FAILED: the reason; else "" */
-} model_facts;
 
-/* Opens models for a server. Called by one thread at a time. */
-typedef struct model_source {
-    void *user;
-    /* Sets *bytes to the memory that model i would take. Nothing is loaded. */
-    tern_status (*measure)(void *user, size_t i, uint64_t *bytes, tern_error *err);
-    /* Opens model i. `like` is a loaded model whose equal matrices may be used; NULL: none. */
-    tern_status (*open)(void *user, size_t i, const tern_model *like, model_setup *out,
-                        tern_error *err);
-    /* Closes model i, which was opened. */
-    void (*close)(void *user, size_t i);
-} model_source;
+    /* of a model that has been loaded once */
+    bool known;
+    char fingerprint[TERN_FINGERPRINT];
+    uint64_t identity;    /* tern_model_identity */
+    const char *isa;      /* instruction set of its kernels */
+    tern_model_info info; /* its texts are NULL */
+    uint32_t n_ctx;
+} model_facts;
 
 typedef struct models_config {
     const server_config *server; /* what they have in common, and their list */
     void *user;                  /* of `ready` */
     /* A request that waited goes on. m: it has a lease of this model; NULL: it is refused for this
      * reason. The exchange is kept until the call returns. From any thread; must not wait. */
-    void (*ready)(void *user, http_exchange *x, served *m, const refusal *why);
+    void (*ready)(void *user, http_exchange *x, const served *m, const refusal *why);
 } models_config;
 
 /* Loads the first model. Errors of the source, and of served_open. */
@@ -89,7 +86,13 @@ model_entry *models_at(models *all, size_t i); /* in the order of the list */
 /* The model of that name, also as NAME:latest; NULL: there is none. */
 model_entry *models_find(models *all, const char *name);
 
+const char *model_name(const model_entry *e);
 void models_tell(models *all, model_entry *e, model_facts *out);
+
+/* The counts of a model's answers since the server began, and the state of its engine; of a model
+ * that is not loaded, with nothing under way. */
+void models_count_answers(models *all, model_entry *e, answer_metrics *counts,
+                          tern_engine_state *now);
 
 typedef enum models_answer {
     MODELS_TAKEN,  /* *m is leased */
@@ -98,18 +101,19 @@ typedef enum models_answer {
 } models_answer;
 
 /* A lease for a request, which may wait until the model is loaded. */
-models_answer models_take(models *all, model_entry *e, http_exchange *x, served **m, refusal *r);
+models_answer models_take(models *all, model_entry *e, http_exchange *x, const served **m,
+                          refusal *r);
 
 /* A lease of a model that is loaded now; NULL: it is not. It does not count as use. */
-served *models_borrow(models *all, model_entry *e);
+const served *models_borrow(models *all, model_entry *e);
 
 /* One more lease of a model that the caller has a lease of; a lease given back. */
-void models_keep(served *m);
-void models_give_back(served *m);
+void models_keep(const served *m);
+void models_give_back(const served *m);
 
-/* Looks for loaded models whose files have changed. A model that is the only one of its server
- * stays; the error tells about it. Others answer nothing more, and are loaded again when they are
- * asked for. */
-TERN_MUST_CHECK tern_status models_check_files(models *all, tern_error *err);
+/* Looks for a loaded model whose file has changed: TERN_ERR_CHANGED. If there are several models,
+ * all its answers end with that reason, and it is given up; when it is asked for again, it is
+ * loaded again. */
+TERN_MUST_CHECK tern_status models_check(models *all, tern_error *err);
 
 #endif

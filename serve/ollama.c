@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "serve/interfaces/ollama.h"
 #include "serve/server_internal.h"
@@ -20,9 +19,47 @@ static const char interface_version[] = "0.13.0";
 
 /* ---- what is served -------------------------------------------------------------------------- */
 
-/* Model i of those that the server has; NULL after the last one. */
-static const served *served_at(const server *s, size_t i) {
-    return i == 0 ? &s->served : NULL;
+/* A model as lists describe it, whether it is loaded or not. */
+typedef struct described {
+    model_facts facts;
+    tern_gguf *file; /* NULL: it cannot be read */
+    char architecture[64];
+    uint64_t parameters, context, width; /* 0: not known */
+} described;
+
+/* Returns a number of the file's metadata under the architecture's name. */
+static uint64_t number_of(const described *d, const char *ending) {
+    char name[128];
+    uint32_t value = 0;
+    tern_error err;
+    (void)snprintf(name, sizeof name, "%s.%s", d->architecture, ending);
+    return tern_gguf_u32(d->file, name, &value, &err) == TERN_OK ? value : 0;
+}
+
+static void read_file(described *d) {
+    tern_span said;
+    tern_error err;
+    if (tern_gguf_open(d->facts.path, &d->file, &err) != TERN_OK)
+        return;
+    if (tern_gguf_string(d->file, "general.architecture", &said, &err) == TERN_OK)
+        (void)snprintf(d->architecture, sizeof d->architecture, "%.*s", (int)said.size, said.data);
+    d->context = number_of(d, "context_length");
+    d->width = number_of(d, "embedding_length");
+    for (size_t i = 0; i < tern_gguf_tensor_count(d->file); i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(d->file, i);
+        d->parameters += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+    }
+}
+
+static void describe(const server *s, model_entry *e, described *d) {
+    *d = (described){0};
+    models_tell(s->models, e, &d->facts);
+    read_file(d);
+    if (d->facts.known) {
+        d->parameters = d->facts.info.parameters;
+        d->context = d->facts.n_ctx;
+        d->width = d->facts.info.n_embd;
+    }
 }
 
 /* ---- descriptions ---------------------------------------------------------------------------- */
@@ -59,73 +96,73 @@ static const char *main_type(const tern_gguf *file) {
     return most;
 }
 
-/* Writes the details; `file` NULL: it cannot be read any more. */
-static void write_details(text *t, const served *m, const tern_gguf *file) {
+static void write_details(text *t, const described *d) {
     text_name(t, "details");
     text_print(t, "{\"parent_model\":\"\",\"format\":\"gguf\"");
-    text_string(t, "family", m->info.architecture);
+    text_string(t, "family", d->architecture);
     text_name(t, "families");
     text_print(t, "[");
-    text_quote(t, m->info.architecture, strlen(m->info.architecture));
+    text_quote(t, d->architecture, strlen(d->architecture));
     text_print(t, "]");
-    write_count(t, "parameter_size", m->info.parameters);
-    text_string(t, "quantization_level", file != NULL ? main_type(file) : "unknown");
-    text_print(t, ",\"context_length\":%" PRIu32 ",\"embedding_length\":%" PRIu32 "}",
-               m->rules.n_ctx, m->info.n_embd);
+    write_count(t, "parameter_size", d->parameters);
+    text_string(t, "quantization_level", d->file != NULL ? main_type(d->file) : "unknown");
+    text_print(t, ",\"context_length\":%" PRIu64 ",\"embedding_length\":%" PRIu64 "}", d->context,
+               d->width);
 }
 
-static void write_modified(text *t, const served *m) {
-    struct stat st = {0};
-    const bool there = stat(m->info.path, &st) == 0;
-    dialect_write_time(t, "modified_at", there ? st.st_mtim : (struct timespec){0});
+static void write_modified(text *t, const described *d) {
+    dialect_write_time(t, "modified_at", d->facts.file_time);
 }
 
 /* Writes {"name", "model", "size", "digest", "details": what lists have of a model. The digest is a
- * number that only models that compute the same share; leaves the object open. */
-static void open_entry(text *t, const served *m) {
-    tern_gguf *file = NULL;
-    tern_error err;
+ * number that only models that compute the same share, zero before a model is loaded first; leaves
+ * the object open. */
+static void open_entry(text *t, const described *d) {
     char name[160];
-    (void)snprintf(name, sizeof name, "%s:latest", m->place.model);
-    if (tern_gguf_open(m->info.path, &file, &err) != TERN_OK)
-        file = NULL;
+    (void)snprintf(name, sizeof name, "%s:latest", d->facts.name);
     text_print(t, "{\"name\":");
     text_quote(t, name, strlen(name));
     text_string(t, "model", name);
-    text_print(t, ",\"size\":%" PRIu64 ",\"digest\":\"%064" PRIx64 "\"", m->info.file_bytes,
-               tern_model_identity(m->with.model));
-    write_details(t, m, file);
-    tern_gguf_close(&file);
+    text_print(t, ",\"size\":%" PRIu64 ",\"digest\":\"%064" PRIx64 "\"",
+               d->facts.known ? d->facts.info.file_bytes : d->facts.file_bytes, d->facts.identity);
+    write_details(t, d);
 }
 
-/* Replies with the models that are served; `loaded` writes what only those in memory have. */
-static void list(server *s, http_exchange *x, void (*rest)(text *t, const served *m)) {
+/* Replies with the models that are served, all or those in memory; `rest` writes what only that
+ * list has. */
+static void list(server *s, http_exchange *x, bool all, void (*rest)(text *t, const described *d)) {
     text t = {0};
+    size_t n = 0;
     text_print(&t, "{\"models\":[");
-    for (size_t i = 0; served_at(s, i) != NULL; i++) {
-        const served *m = served_at(s, i);
-        text_add(&t, ",", i > 0);
-        open_entry(&t, m);
-        rest(&t, m);
-        text_print(&t, "}");
+    for (size_t i = 0; i < models_count(s->models); i++) {
+        described d;
+        describe(s, models_at(s->models, i), &d);
+        if (all || d.facts.state == MODEL_LOADED) {
+            text_add(&t, ",", n++ > 0);
+            open_entry(&t, &d);
+            rest(&t, &d);
+            text_print(&t, "}");
+        }
+        tern_gguf_close(&d.file);
     }
     text_print(&t, "]}");
     reply_with(x, 200, json, &t);
 }
 
 void ollama_tags(server *s, http_exchange *x) {
-    list(s, x, write_modified);
+    list(s, x, true, write_modified);
 }
 
-/* Models in memory stay there: their time ends at the last second that all clients can read. */
-static void write_loaded(text *t, const served *m) {
+/* Models stay in memory until another needs the room, which no clock tells: their time ends at the
+ * last second that all clients can read. */
+static void write_loaded(text *t, const described *d) {
     text_print(
-        t, ",\"expires_at\":\"9999-12-31T23:59:59Z\",\"size_vram\":0,\"context_length\":%" PRIu32,
-        m->rules.n_ctx);
+        t, ",\"expires_at\":\"9999-12-31T23:59:59Z\",\"size_vram\":0,\"context_length\":%" PRIu64,
+        d->context);
 }
 
 void ollama_ps(server *s, http_exchange *x) {
-    list(s, x, write_loaded);
+    list(s, x, false, write_loaded);
 }
 
 void ollama_version(server *s, http_exchange *x) {
@@ -213,20 +250,18 @@ static void write_parameters(text *t, const tern_sampler_params *p) {
     text_free(&lines);
 }
 
-static void write_shown(const served *m, text *t) {
-    tern_gguf *file = NULL;
-    tern_error err;
-    if (tern_gguf_open(m->info.path, &file, &err) != TERN_OK)
-        file = NULL;
+static void write_shown(server *s, const served *m, text *t) {
+    described d;
+    describe(s, m->params.entry, &d);
     text_print(t, "{\"modelfile\":\"\"");
     write_parameters(t, &m->rules.sampling);
-    write_template(t, file);
-    write_details(t, m, file);
-    write_metadata(t, m, file);
+    write_template(t, d.file);
+    write_details(t, &d);
+    write_metadata(t, m, d.file);
     write_capabilities(t, m);
-    write_modified(t, m);
+    write_modified(t, &d);
     text_print(t, "}");
-    tern_gguf_close(&file);
+    tern_gguf_close(&d.file);
 }
 
 /* Reads the name of a model from a body; older clients call the field `name`. False after a
@@ -241,14 +276,14 @@ static bool read_name(const json_t *body, const ask_rules *rules, refusal *r) {
 void ollama_show(server *s, http_exchange *x) {
     refusal r = {0};
     size_t size;
-    const served *m = server_model(s, x);
+    const served *m = server_model(x);
     const char *bytes = http_body(x, &size);
     json_t *body = ask_parse(bytes, size, "the body", &r);
     if (body == NULL || !read_name(body, &m->rules, &r)) {
         refusal_reply(&r, x);
     } else {
         text t = {0};
-        write_shown(m, &t);
+        write_shown(s, m, &t);
         reply_with(x, 200, json, &t);
     }
     json_decref(body);
@@ -287,7 +322,7 @@ static void answer(server *s, http_exchange *x, ollama_kind kind) {
     reading_open(&in, s, x, says); /* texts for embeddings may be cut to the context */
     if (!answer_begin(s, x, !says, &r) ||
         !ollama_read(&a, kind, &in.rules, body, size, &empty, &r) ||
-        (!empty && !answer_submit(s, x, &a, &r))) {
+        (!empty && !answer_submit(x, &a, &r))) {
         answer_refuse(x, &a, &r);
     } else if (empty) {
         account_leave(http_mark(x));

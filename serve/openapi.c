@@ -72,11 +72,11 @@ static const struct {
     {"embeddings",
      "{object:\"list\",data:[{object:\"embedding\",index:i,embedding:[n]|s}],model:s,usage:{"
      "prompt_tokens:i,total_tokens:i}," VECTORS_TERN "}"},
-    {"model", "{id:s,object:\"model\",created:i,owned_by:s,meta:{n_ctx:i,n_ctx_train:i,n_vocab:i,"
-              "n_embd:i,n_params:i,size:i}}"},
+    {"model", "{id:s,object:\"model\",created:i,owned_by:s,meta:{n_ctx?:i,n_ctx_train?:i,"
+              "n_vocab?:i,n_embd?:i,n_params?:i,size:i},status:{value:s,error?:s}}"},
     {"slot", "{id:i,n_ctx:i,speculative:b,is_processing:b,id_task?:i,n_prompt_tokens?:i,"
              "params?:@settings,next_token?:{has_next_token:b,has_new_line:b,n_remain:i,"
-             "n_decoded:i}}"},
+             "n_decoded:i},model?:s}"},
     {"ollama_chat",
      "{model:s,created_at:s,message:{role:\"assistant\",content:s,tool_calls?:[{id:s,"
      "function:{index:i,name:s,arguments:{*:*}}}]}," DONE "}"},
@@ -218,15 +218,29 @@ static void write_route(const route *r, text *out) {
     text_print(out, "}}");
 }
 
+static void describe_models(const server *s, text *out) {
+    model_facts f;
+    models_tell(s->models, models_at(s->models, 0), &f);
+    if (models_count(s->models) == 1)
+        text_print(out,
+                   "Text of one model, whose answers have the system_fingerprint %s; /models names "
+                   "it.",
+                   f.fingerprint);
+    else
+        text_print(out, "Text of %zu models, which /models names.", models_count(s->models));
+}
+
 void page_openapi(server *s, http_exchange *x) {
-    text t = {0};
+    text t = {0}, about = {0};
+    describe_models(s, &about);
     text_print(&t,
                "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"tern serve\",\"version\":\"%s\","
-               "\"description\":\"Text of one model, whose answers have the system_fingerprint %s; "
-               "/models names it. All paths but / are there with /v1 before them too. Fields that "
+               "\"description\":\"%s "
+               "All paths but / are there with /v1 before them too. Fields that "
                "are not listed are ignored, and named in tern.ignored.\"},"
                "\"paths\":{",
-               tern_version(), s->served.fingerprint);
+               tern_version(), about.bytes != NULL ? about.bytes : "");
+    text_free(&about);
     bool first = true;
     for (size_t i = 0; route_at(i) != NULL; i++) {
         if (route_at(i)->what == NULL)

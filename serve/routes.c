@@ -11,6 +11,8 @@
 #define POSTS(path_, handle_) .method = "POST", .path = path_, .handle = handle_, .reads_body = true
 #define PAGE(path_, handle_, open_, reply_, what_)                                                 \
     { .method = "GET", .path = path_, .handle = handle_, .open = open_, SAYS(reply_, what_) }
+#define OF_MODEL(path_, handle_, reply_, what_)                                                    \
+    { .method = "GET", .path = path_, .handle = handle_, .of_model = true, SAYS(reply_, what_) }
 #define FILE_OF_PAGE(path_, handle_) PAGE(path_, handle_, true, NULL, NULL)
 #define ASKS(path_, handle_, kind_, reply_, what_)                                                 \
     { POSTS(path_, handle_), .kind = kind_, .streams = true, SAYS(reply_, what_) }
@@ -25,7 +27,7 @@
 #define LISTS(path_, handle_, reply_, what_)                                                       \
     {                                                                                              \
         .method = "GET", .path = path_, .handle = handle_, .reads_body = true, .any_type = true,   \
-        SAYS(reply_, what_)                                                                        \
+        .no_model = true, SAYS(reply_, what_)                                                      \
     }
 #define OLLAMA(path_, handle_, ollama_, streams_, reply_, what_)                                   \
     {                                                                                              \
@@ -34,7 +36,8 @@
     }
 #define OLLAMA_NAMED(path_, handle_, body_, reply_, what_)                                         \
     { POSTS(path_, handle_), .any_type = true, .body = body_, SAYS(reply_, what_) }
-#define OLLAMA_NOT(path_) OLLAMA_NAMED(path_, ollama_refuse, NULL, NULL, NULL)
+#define OLLAMA_NOT(path_)                                                                          \
+    { POSTS(path_, ollama_refuse), .any_type = true, .no_model = true }
 
 #define MESSAGES "messages:[{role:s,content:s|[{type:s,text:s}]}]"
 #define PROPS                                                                                      \
@@ -52,11 +55,10 @@ static const route routes[] = {
     PAGE("/health", page_health, true, "{status:\"ok\"}", "the program lives"),
     PAGE("/ready", page_ready, true, "{status:\"ready\"}", "requests are taken"),
     PAGE("/openapi.json", page_openapi, true, "{*:*}", "this description"),
-    PAGE("/models", page_models, true, "{object:\"list\",data:[@model]}", "the model, as a list"),
-    PAGE("/models/*", page_model, true, "@model", "the model"),
-    PAGE("/props", page_props, false, PROPS, "what counts where a request says nothing"),
-    PAGE("/tokenizer_info", page_tokenizer, false, TOKENIZER,
-         "control tokens, in the form of vLLM"),
+    PAGE("/models", page_models, true, "{object:\"list\",data:[@model]}", "the models, as a list"),
+    PAGE("/models/*", page_model, true, "@model", "one of them"),
+    OF_MODEL("/props", page_props, PROPS, "what counts where a request says nothing"),
+    OF_MODEL("/tokenizer_info", page_tokenizer, TOKENIZER, "control tokens, in the form of vLLM"),
     PAGE("/slots", page_slots, false, "[@slot]", "places for answers"),
     PAGE("/metrics", page_metrics, false, "s", "figures for Prometheus"),
     ASKS("/chat/completions", answer_chat, ASK_CHAT, "@chat_completion",
@@ -91,10 +93,10 @@ static const route routes[] = {
            "vectors of texts, in the form of Ollama"),
     OLLAMA("/api/embeddings", ollama_embeddings, OLLAMA_EMBEDDING, false, "@ollama_vector",
            "the vector of a text, in the older form of Ollama"),
-    LISTS("/api/tags", ollama_tags, "{models:[@ollama_model]}", "the model, as Ollama's list"),
-    LISTS("/api/ps", ollama_ps, "{models:[@ollama_model]}", "the model, as loaded"),
+    LISTS("/api/tags", ollama_tags, "{models:[@ollama_model]}", "the models, as Ollama's list"),
+    LISTS("/api/ps", ollama_ps, "{models:[@ollama_model]}", "the models that are loaded"),
     OLLAMA_NAMED("/api/show", ollama_show, "{model?:s,name?:s,verbose?:b}", "@ollama_shown",
-                 "describes the model, in the form of Ollama"),
+                 "describes a model, in the form of Ollama"),
     PAGE("/api/version", ollama_version, true, "{version:s,tern:s}",
          "the version of Ollama's interface"),
     OLLAMA_NOT("/api/create"),

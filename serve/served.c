@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/served.h"
 
+#include "serve/models.h"
+
+static void keep(const void *m) {
+    models_keep(m);
+}
+
+static void give_back(const void *m) {
+    models_give_back(m);
+}
+
 static void set_rules(served *m) {
-    const server_config *c = m->config;
+    const server_config *c = m->params.config;
     enum { LEAST_TEXT = 1 << 20, BYTES_OF_A_TOKEN = 8 };
     const uint32_t n_ctx = tern_engine_now(m->engine).n_ctx;
     const size_t longest = (size_t)n_ctx * BYTES_OF_A_TOKEN;
     m->text_bytes = longest > LEAST_TEXT ? longest : LEAST_TEXT;
     const uint32_t queue = m->with.engine.n_queue;
     m->rules = (ask_rules){.tokenizer = m->tokenizer,
-                           .model = c->name,
-                           .any_model = c->any_model,
+                           .model = m->params.name,
+                           .any_model = c->any_model || c->n_models > 1, /* it was chosen by name */
                            .sampling = m->with.sampling,
                            .seeded = c->seeded,
                            .max_tokens = c->max_tokens,
@@ -24,19 +34,20 @@ static void set_rules(served *m) {
                            .call_style = tools_find_style(m->tokenizer),
                            .grammars = m->grammars};
     m->place = (job_place){.tokenizer = m->tokenizer,
-                           .model = c->name,
+                           .model = m->params.name,
                            .fingerprint = m->fingerprint,
                            .n_ctx = n_ctx,
                            .threads = tern_engine_now(m->engine).threads,
                            .receipts = m->with.receipts,
                            .audits = m->with.audit != NULL,
                            .draft = c->draft,
-                           .pooling = m->with.pooling};
+                           .pooling = m->with.pooling,
+                           .lease = {m, keep, give_back}};
 }
 
-tern_status served_open(served *m, const server_config *config, const model_setup *with,
+tern_status served_open(served *m, const served_params *params, const model_setup *with,
                         tern_error *err) {
-    *m = (served){.config = config, .with = *with};
+    *m = (served){.params = *params, .with = *with};
     tern_status status = tern_model_tokenizer(with->model, &m->tokenizer, err);
     if (status == TERN_OK)
         status = tern_engine_new(with->model, &with->engine, &m->engine, err);
@@ -51,7 +62,12 @@ tern_status served_open(served *m, const server_config *config, const model_setu
     if (status != TERN_OK)
         return status;
     set_rules(m);
-    return worker_open(m->engine, with->model, m->audit, &m->worker, err);
+    return worker_open(&(const worker_params){.engine = m->engine,
+                                              .model = with->model,
+                                              .audit = m->audit,
+                                              .turns = params->turns,
+                                              .counts = params->counts},
+                       &m->worker, err);
 }
 
 void served_close(served *m) {

@@ -11,8 +11,18 @@
 #include "serve/server.h"
 #include "serve/work/worker.h"
 
-typedef struct served {
+struct model_entry;
+
+typedef struct served_params {
     const server_config *config; /* of the server */
+    struct model_entry *entry;   /* whose leases it has (serve/models.h) */
+    const char *name;
+    turns *turns;
+    answer_metrics counts; /* of its answers before */
+} served_params;
+
+typedef struct served {
+    served_params params;
     model_setup with;
     const tern_tokenizer *tokenizer;
     tern_model_info info;
@@ -27,8 +37,8 @@ typedef struct served {
 } served;
 
 /* Makes the engine and starts the worker. Errors as tern_engine_new, TERN_ERR_TOKENIZER_MISSING.
- * Call served_close in any case. Config and setup point to what must outlive it. */
-TERN_MUST_CHECK tern_status served_open(served *m, const server_config *config,
+ * Call served_close in any case. Params and setup point to what must outlive it. */
+TERN_MUST_CHECK tern_status served_open(served *m, const served_params *params,
                                         const model_setup *with, tern_error *err);
 
 /* Ends everything and empties *m; a zeroed struct can be closed, too. Jobs must have ended, or

@@ -40,9 +40,8 @@ bool server_needs_key(server *s) {
     return needed;
 }
 
-served *server_model(server *s, const http_exchange *x) {
-    (void)x;
-    return &s->served;
+const served *server_model(const http_exchange *x) {
+    return ((const account *)http_mark(x))->model;
 }
 
 /* Checks the key that a request shows, and keeps it in the account. False after a refusal. */
@@ -157,9 +156,28 @@ static bool is_wanted(const server *s, http_exchange *x) {
 }
 
 static void read_request(void *user, http_exchange *x) {
-    const account *a = http_mark(x);
-    if (is_wanted(user, x))
+    account *a = http_mark(x);
+    if (is_wanted(user, x) &&
+        (a->route->no_model || a->model != NULL || models_choose(user, x, &a->model)))
         a->route->handle(user, x);
+    if (a->model != NULL)
+        models_give_back(a->model);
+    a->model = NULL;
+}
+
+/* Goes on with a request that waited for its model. */
+static void go_on(void *user, http_exchange *x, const served *m, const refusal *why) {
+    server *s = user;
+    account *a = http_mark(x);
+    refusal r;
+    a->model = m;
+    if (m != NULL && readers_put_again(s->readers, read_request, s, x, a->key) == READERS_TAKEN)
+        return;
+    (void)refuse(&r, 503, NULL, "the server is ending, or has no memory");
+    refusal_reply(why != NULL ? why : &r, x);
+    if (m != NULL)
+        models_give_back(m);
+    a->model = NULL;
 }
 
 /* Queues a body for a thread that reads it. */
@@ -185,6 +203,8 @@ static void handle(void *user, http_exchange *x) {
         return; /* refused already, by its header */
     if (a->route->reads_body)
         put(s, x, a);
+    else if (a->route->of_model)
+        read_request(s, x);
     else
         a->route->handle(s, x);
 }
@@ -231,7 +251,10 @@ static void forget(void *user, void *mark) {
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static tern_status open_parts(server *s, tern_error *err) {
-    tern_status status = served_open(&s->served, &s->config, &s->config.with, err);
+    const models_config with = {.server = &s->config, .user = s, .ready = go_on};
+    tern_status status = models_open(&with, &s->models, err);
+    if (status == TERN_OK)
+        models_tell(s->models, models_at(s->models, 0), &s->first);
     if (status == TERN_OK && s->config.logs)
         status = log_open(&s->config.log, &s->log, err);
     if (status == TERN_OK)
@@ -269,11 +292,11 @@ const char *server_address(const server *s) {
 }
 
 const char *server_fingerprint(const server *s) {
-    return s->served.fingerprint;
+    return s->first.fingerprint;
 }
 
 uint32_t server_context(const server *s) {
-    return s->served.rules.n_ctx;
+    return s->first.n_ctx;
 }
 
 void server_tick(server *s) {
@@ -288,6 +311,10 @@ void server_set_keys(server *s, keys *fresh) {
 
 tern_status server_reopen_log(server *s, tern_error *err) {
     return s->log != NULL ? log_reopen(s->log, err) : TERN_OK;
+}
+
+tern_status server_check(server *s, tern_error *err) {
+    return models_check(s->models, err);
 }
 
 void server_drain(server *s) {
@@ -314,11 +341,11 @@ void server_close(server **server_) {
     atomic_store(&s->draining, true);
     atomic_store(&s->stopping, true);
     readers_stop(s->readers); /* all received requests are now with the worker, or refused */
-    worker_stop(s->served.worker);
+    models_stop(s->models);
     wait_sent(s);
     http_close(&s->http); /* pages ask the worker until then */
     readers_free(&s->readers);
-    served_close(&s->served);
+    models_free(&s->models);
     log_close(&s->log);
     keys_free(&s->keys);
     (void)pthread_mutex_destroy(&s->keys_lock);

@@ -30,11 +30,31 @@ typedef struct model_setup {
     const receipt_maker *receipts; /* NULL: receipts cannot be made */
 } model_setup;
 
+/* A model of the list: the name under which clients ask for it, and its file. */
+typedef struct model_listed {
+    const char *name, *path;
+} model_listed;
+
+/* Opens the models of the list. Called by one thread at a time. */
+typedef struct model_source {
+    void *user;
+    /* Sets *bytes to the memory that model i would take. Loads nothing. */
+    tern_status (*measure)(void *user, size_t i, uint64_t *bytes, tern_error *err);
+    tern_status (*open)(void *user, size_t i, model_setup *out, tern_error *err);
+    /* Closes model i, which was opened. */
+    void (*close)(void *user, size_t i);
+} model_source;
+
 typedef struct server_config {
-    http_config http; /* without its hooks */
-    model_setup with;
-    const char *name;              /* the name under which clients ask for the model */
-    bool any_model;                /* any other name is accepted, too */
+    http_config http;           /* without its hooks */
+    const model_listed *models; /* [n_models >= 1]; loaded when they are asked for
+                                   (serve/models.h), but for the first, which is loaded at once */
+    size_t n_models;
+    bool first_waits; /* is loaded when it is asked for, too */
+    model_source source;
+    uint64_t models_bytes;         /* memory of all loaded models; 0: what the machine has */
+    unsigned most_models;          /* loaded at the same time; 0: as many as have room */
+    bool any_model;                /* any other name is accepted, too, for the first model */
     keys *keys;                    /* keys that clients may show, taken over; n is 0: no key is
                                       needed */
     const char *allowed_hosts;     /* the gate's list of hosts if no key is needed (gate.h); NULL:
@@ -49,12 +69,15 @@ typedef struct server_config {
 } server_config;
 
 /*
- * Makes the engine and listens. Errors as tern_engine_new, TERN_ERR_TOKENIZER_MISSING, TERN_ERR_IO
- * (it cannot listen there). Everything that the config points to must outlive the server.
+ * Loads the first model and listens. Errors of the source, as tern_engine_new,
+ * TERN_ERR_TOKENIZER_MISSING, TERN_ERR_IO (it cannot listen there). Everything that the config
+ * points to must outlive the server.
  */
 TERN_MUST_CHECK tern_status server_open(const server_config *config, server **out, tern_error *err);
 
-const char *server_address(const server *s);     /* see http_address */
+const char *server_address(const server *s); /* see http_address */
+
+/* The first model of the list, if it was loaded at once; else "" and 0. */
 const char *server_fingerprint(const server *s); /* "b" and 16 hexadecimal digits */
 uint32_t server_context(const server *s);        /* positions of a sequence */
 
@@ -66,6 +89,11 @@ void server_set_keys(server *s, keys *fresh);
 
 /* Calls log_reopen, if there is a log. */
 TERN_MUST_CHECK tern_status server_reopen_log(server *s, tern_error *err);
+
+/* TERN_ERR_CHANGED: the file of a loaded model has changed. In a server of several models, all
+ * answers of this model end, and it is loaded again when it is asked for; any other server must
+ * end. Call it once a second while the server runs. */
+TERN_MUST_CHECK tern_status server_check(server *s, tern_error *err);
 
 /* Refuses requests for text with 503 from now on. /ready then replies with 503, too. */
 void server_drain(server *s);

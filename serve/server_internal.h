@@ -7,13 +7,14 @@
 #include <time.h>
 
 #include "serve/http/readers.h"
-#include "serve/served.h"
+#include "serve/models.h"
 
 enum { SERVER_STATUSES = 500 }; /* statuses of HTTP, from 100 on */
 
 struct server {
     server_config config;
-    served served;
+    models *models;
+    model_facts first; /* of the models, when the server was opened */
     time_t started;
     atomic_bool draining;
     atomic_bool stopping;                   /* no further work is begun */
@@ -33,8 +34,9 @@ struct server {
 /* True if requests must show a key, except for open routes. From any thread. */
 bool server_needs_key(server *s);
 
-/* The model that a request is answered by, in the functions that handle routes. */
-served *server_model(server *s, const http_exchange *x);
+/* The model that a request is answered by, in functions that handle routes with bodies or of a
+ * model. It is leased until the function returns. */
+const served *server_model(const http_exchange *x);
 
 typedef void route_handler(server *s, http_exchange *x);
 
@@ -44,6 +46,8 @@ typedef struct route {
     route_handler *handle;
     bool reads_body; /* one of the readers calls it */
     bool open;       /* needs no key */
+    bool no_model;   /* it needs none, although a reader calls it */
+    bool of_model;   /* without a body, but about one model, which "?model=NAME" chooses */
 
     /* Members for its description. Shapes are written as in serve/interfaces/json_shape.h. */
     ask_kind kind;     /* the body has the fields of this kind; 0: of no kind */
@@ -55,6 +59,17 @@ typedef struct route {
     const char *what;  /* describes the route; NULL: a part of the page at /, which is not
                           described */
 } route;
+
+/* ---- choose.c ---- */
+
+enum { MODEL_NAME_BYTES = 256 }; /* of an argument "?model=NAME" */
+
+/* Leases the model that a request is for. False: it was refused, or it waits for its model and is
+ * handed to models_config.ready. */
+bool models_choose(server *s, http_exchange *x, const served **m);
+
+/* The entry of a name; the first one for NULL, or where any name does; NULL after a refusal. */
+model_entry *models_entry(const server *s, const char *name, refusal *r);
 
 /* ---- routes.c ---- */
 
@@ -113,7 +128,7 @@ bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r);
 
 /* Hands a request to the worker, which replies. Takes over what `a` holds. False after a refusal.
  */
-bool answer_submit(server *s, http_exchange *x, ask *a, refusal *r);
+bool answer_submit(http_exchange *x, ask *a, refusal *r);
 
 /* Replies with a refusal, ends what answer_begin began, and frees what `a` holds. */
 void answer_refuse(http_exchange *x, ask *a, const refusal *r);

@@ -13,10 +13,12 @@
 #include "tern/engine.h"
 
 struct route;
+struct served;
 
 typedef struct account {
     atomic_uint owners;
     const struct route *route; /* the route of the request; NULL: there is none */
+    const struct served *model; /* leased while the request is read; NULL: no model */
     key *key;                  /* the key that was shown, kept; NULL: none is needed */
     atomic_bool entered;       /* it counts against its key's limit of requests */
     atomic_ullong prompt_tokens, cached_tokens, generated_tokens; /* of answers that have ended */

@@ -146,13 +146,15 @@ const char *http_request_header(const http_exchange *x, const char *name) {
     return http_head_find(&x->head, name);
 }
 
-bool http_argument_is(const http_exchange *x, const char *name, const char *value) {
-    const size_t n = strlen(name), m = strlen(value);
+bool http_argument(const http_exchange *x, const char *name, char *out, size_t size) {
+    const size_t n = strlen(name);
     for (const char *at = x->arguments; at != NULL; at = strchr(at, '&')) {
         at += *at == '&';
-        if (strncmp(at, name, n) == 0 && at[n] == '=' && strncmp(at + n + 1, value, m) == 0 &&
-            (at[n + 1 + m] == '\0' || at[n + 1 + m] == '&'))
+        if (strncmp(at, name, n) == 0 && at[n] == '=') {
+            (void)snprintf(out, size, "%.*s", (int)strcspn(at + n + 1, "&"), at + n + 1);
+            unescape(out);
             return true;
+        }
     }
     return false;
 }

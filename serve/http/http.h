@@ -92,8 +92,9 @@ const char *http_body(const http_exchange *x, size_t *size); /* terminated */
 /* The value of a header line, without blanks at its ends; NULL: there is none. */
 const char *http_request_header(const http_exchange *x, const char *name);
 
-/* True if NAME=VALUE stands, literally, among the arguments after the path's '?'. */
-bool http_argument_is(const http_exchange *x, const char *name, const char *value);
+/* Copies the value of NAME=VALUE among the arguments after the path's '?', decoded, cut at size
+ * bytes with its terminator. False: there is none. */
+bool http_argument(const http_exchange *x, const char *name, char *out, size_t size);
 
 /* A pointer that the hooks keep with an exchange, NULL at first. */
 void http_set_mark(http_exchange *x, void *mark);

@@ -134,8 +134,8 @@ tern_status readers_open(unsigned threads, readers **out, tern_error *err) {
     return TERN_OK;
 }
 
-readers_answer readers_put(readers *r, readers_work *work, void *user, http_exchange *x,
-                           const void *owner) {
+static readers_answer put(readers *r, readers_work *work, void *user, http_exchange *x,
+                          const void *owner, bool again) {
     size_t size;
     entry *e = malloc(sizeof *e);
     if (e == NULL)
@@ -143,7 +143,8 @@ readers_answer readers_put(readers *r, readers_work *work, void *user, http_exch
     (void)http_body(x, &size);
     *e = (entry){.work = work, .user = user, .x = x, .owner = owner, .is_long = size > LONG_BYTES};
     (void)pthread_mutex_lock(&r->lock);
-    const readers_answer answer = answer_to(r, owner);
+    const readers_answer full = answer_to(r, owner);
+    const readers_answer answer = again && full == READERS_FULL ? READERS_TAKEN : full;
     if (answer == READERS_TAKEN) {
         http_keep(x);
         *r->last = e;
@@ -155,6 +156,16 @@ readers_answer readers_put(readers *r, readers_work *work, void *user, http_exch
     if (answer != READERS_TAKEN)
         free(e);
     return answer;
+}
+
+readers_answer readers_put(readers *r, readers_work *work, void *user, http_exchange *x,
+                           const void *owner) {
+    return put(r, work, user, x, owner, false);
+}
+
+readers_answer readers_put_again(readers *r, readers_work *work, void *user, http_exchange *x,
+                                 const void *owner) {
+    return put(r, work, user, x, owner, true);
 }
 
 void readers_stop(readers *r) {

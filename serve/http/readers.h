@@ -29,6 +29,11 @@ typedef enum readers_answer {
 TERN_MUST_CHECK readers_answer readers_put(readers *r, readers_work *work, void *user,
                                            http_exchange *x, const void *owner);
 
+/* The same for an exchange that was taken once and has waited elsewhere: the queue is never full
+ * for it. */
+TERN_MUST_CHECK readers_answer readers_put_again(readers *r, readers_work *work, void *user,
+                                                 http_exchange *x, const void *owner);
+
 /* Finishes all queued work, then ends the threads. NULL is fine. */
 void readers_stop(readers *r);
 

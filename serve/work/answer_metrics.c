@@ -16,15 +16,20 @@ void histogram_add(histogram *h, double seconds) {
     h->sum += seconds;
 }
 
-void histogram_write(const histogram *h, const char *name, text *out) {
+void histogram_write(const histogram *h, const char *name, const char *labels, text *out) {
+    const bool labelled = labels[0] != '\0';
+    const char *open = labelled ? "{" : "", *close = labelled ? "}" : "",
+               *comma = labelled ? "," : "";
     uint64_t n = 0;
     for (size_t i = 0; i < HISTOGRAM_BOUNDS; i++) {
         n += h->counts[i];
-        text_print(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, bounds[i], n);
+        text_print(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name, labels, comma, bounds[i],
+                   n);
     }
     n += h->counts[HISTOGRAM_BOUNDS];
-    text_print(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, n);
-    text_print(out, "%s_sum %.17g\n%s_count %" PRIu64 "\n", name, h->sum, name, n);
+    text_print(out, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, comma, n);
+    text_print(out, "%s_sum%s%s%s %.17g\n%s_count%s%s%s %" PRIu64 "\n", name, open, labels, close,
+               h->sum, name, open, labels, close, n);
 }
 
 void answer_metrics_note_token(answer_metrics *f, double before, double seconds) {

@@ -18,8 +18,9 @@ typedef struct histogram {
 
 void histogram_add(histogram *h, double seconds);
 
-/* Appends a histogram in the text format of Prometheus, without the HELP and TYPE lines. */
-void histogram_write(const histogram *h, const char *name, text *out);
+/* Appends a histogram in the text format of Prometheus, without the HELP and TYPE lines, with these
+ * labels (`a="b"`, or ""). */
+void histogram_write(const histogram *h, const char *name, const char *labels, text *out);
 
 typedef struct answer_metrics {
     uint64_t jobs; /* requests that were accepted */

@@ -92,6 +92,7 @@ job *job_new(const job_place *place, http_exchange *x, account *v, ask *a) {
     *a = (ask){0};
     j->account = v;
     account_keep(v);
+    place->lease.keep(place->lease.of);
     j->x = x;
     http_keep(x);
     j->dialect = form_of(&j->ask);
@@ -131,7 +132,9 @@ void job_free(job *j) {
     ask_free(&j->ask);
     http_release(j->x);
     account_release(j->account);
+    const job_lease lease = j->place.lease;
     free(j);
+    lease.give_back(lease.of); /* nothing of the model is used from now on */
 }
 
 tern_request job_request(const job *j, size_t i) {

@@ -16,6 +16,13 @@
 #include "serve/work/receipt.h"
 #include "tern/engine.h"
 
+/* The lease that a job has of its model (serve/models.h). */
+typedef struct job_lease {
+    const void *of;
+    void (*keep)(const void *of);
+    void (*give_back)(const void *of);
+} job_lease;
+
 /* The server's data that its jobs need. */
 typedef struct job_place {
     const tern_tokenizer *tokenizer;
@@ -26,6 +33,7 @@ typedef struct job_place {
     bool audits; /* tokens are kept, since answers may be repeated later */
     tern_draft_mode draft;
     tern_pooling pooling; /* for embeddings; NONE: there are none */
+    job_lease lease;
 } job_place;
 
 enum { JOB_LOG_PARTS = 4 };

@@ -15,7 +15,9 @@ struct worker {
     tern_engine *engine;
     const tern_model *model;
     audit *audit; /* NULL: no audits */
-    bool tuned;   /* the model was tuned for later starts, or cannot be */
+    turns *turns;
+    turn turn;
+    bool tuned; /* the model was tuned for later starts, or cannot be */
     pthread_t thread;
     atomic_ullong pass_began; /* tern_clock_nanoseconds; 0: no pass is under way */
 
@@ -158,13 +160,26 @@ static void end_lost(worker *w) {
     }
 }
 
-/* True if there is something to do. Takes the lock. */
+/* True if there is something to do, here or for another engine. Takes the lock. */
 static bool is_wanted(void *user) {
     worker *w = user;
     (void)pthread_mutex_lock(&w->lock);
     const bool wanted = w->n_jobs > 0 || w->stop;
     (void)pthread_mutex_unlock(&w->lock);
-    return wanted;
+    return wanted || turns_wanted(w->turns);
+}
+
+/* Gets the turn before a pass, or lets others have it between two. */
+static void have_turn(worker *w) {
+    if (w->turn.holds)
+        turns_offer(w->turns, &w->turn);
+    else
+        turns_take(w->turns, &w->turn);
+}
+
+static void leave_turn(worker *w) {
+    if (w->turn.holds)
+        turns_leave(w->turns, &w->turn);
 }
 
 /* Tunes the model until a job comes. Call it without the lock. */
@@ -177,11 +192,17 @@ static void tune(worker *w) {
  * waits. */
 static void idle(worker *w) {
     answer_metrics seen = {0};
-    const bool answered = w->metrics.jobs > 0;
+    bool worked = false;
+    const bool tunes = w->metrics.jobs > 0 && !w->tuned;
     (void)pthread_mutex_unlock(&w->lock);
-    if (answered && !w->tuned)
-        tune(w);
-    const bool worked = w->audit != NULL && audit_step(w->audit, &seen);
+    if (tunes || w->audit != NULL) {
+        have_turn(w);
+        if (tunes)
+            tune(w);
+        worked = w->audit != NULL && audit_step(w->audit, &seen);
+    }
+    if (!worked)
+        leave_turn(w);
     (void)pthread_mutex_lock(&w->lock);
     w->metrics.replays += seen.replays;
     w->metrics.mismatches += seen.mismatches;
@@ -202,6 +223,7 @@ static void *run(void *user) {
         look(w);
         go_on(w);
         (void)pthread_mutex_unlock(&w->lock);
+        have_turn(w);
         const tern_event *events;
         size_t n = 0;
         tern_error err = {0};
@@ -215,19 +237,21 @@ static void *run(void *user) {
             end_lost(w);
     }
     (void)pthread_mutex_unlock(&w->lock);
+    leave_turn(w);
     return NULL;
 }
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-tern_status worker_open(tern_engine *engine, const tern_model *model, audit *checks, worker **out,
-                        tern_error *err) {
+tern_status worker_open(const worker_params *params, worker **out, tern_error *err) {
     worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a worker");
-    w->engine = engine;
-    w->model = model;
-    w->audit = checks;
+    w->engine = params->engine;
+    w->model = params->model;
+    w->audit = params->audit;
+    w->turns = params->turns;
+    w->metrics = params->counts;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->wanted, NULL);
     if (pthread_create(&w->thread, NULL, run, w) != 0) {
@@ -276,31 +300,34 @@ void worker_submit(worker *w, job *j) {
     }
 }
 
-static void write_slot(const job *j, size_t i, size_t slot, text *out) {
+static void write_slot(const job *j, size_t i, size_t slot, bool named, text *out) {
     const choice *c = &j->choices[i];
     const size_t n = i / j->ask.n, most = job_request(j, n).max_tokens;
     text_print(out,
                "%s{\"id\":%zu,\"id_task\":%llu,\"n_ctx\":%u,\"speculative\":false,"
                "\"is_processing\":true,\"n_prompt_tokens\":%zu,\"params\":",
-               slot > 0 ? "," : "", slot, (unsigned long long)j->ids[n], j->place.n_ctx,
+               out->size > 1 ? "," : "", slot, (unsigned long long)j->ids[n], j->place.n_ctx,
                j->ask.prompts[n].n);
     ask_write_native(&j->ask, out);
     text_print(out,
                ",\"next_token\":{\"has_next_token\":true,\"has_new_line\":%s,\"n_remain\":%zu,"
-               "\"n_decoded\":%zu}}",
+               "\"n_decoded\":%zu}",
                c->new_line ? "true" : "false", most > c->n_tokens ? most - c->n_tokens : 0,
                c->n_tokens);
+    if (named)
+        text_string(out, "model", j->place.model);
+    text_print(out, "}");
 }
 
 /* An answer with a token has a slot; others may still be waiting. */
-size_t worker_write_slots(worker *w, size_t most, text *out) {
+size_t worker_write_slots(worker *w, size_t most, bool named, text *out) {
     size_t n = 0;
     (void)pthread_mutex_lock(&w->lock);
     for (size_t k = 0; k < w->n_jobs; k++) {
         const job *j = w->jobs[k];
         for (size_t i = 0; i < j->n_choices && n < most; i++)
             if (j->choices[i].n_tokens > 0 && !j->choices[i].ended)
-                write_slot(j, i, n++, out);
+                write_slot(j, i, n++, named, out);
     }
     (void)pthread_mutex_unlock(&w->lock);
     return n;
@@ -311,6 +338,15 @@ answer_metrics worker_metrics(worker *w) {
     const answer_metrics f = w->metrics;
     (void)pthread_mutex_unlock(&w->lock);
     return f;
+}
+
+void worker_end_all(worker *w, const refusal *why) {
+    (void)pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < w->n_jobs; i++) {
+        job_refuse(w->jobs[i], why);
+        cancel(w, w->jobs[i]);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
 }
 
 double worker_stalled(worker *w) {

@@ -10,24 +10,35 @@
 #include "serve/work/answer_metrics.h"
 #include "serve/work/audit.h"
 #include "serve/work/job.h"
+#include "serve/work/turns.h"
 
 typedef struct worker worker;
 
-/* Starts the worker thread. Engine, audit and model belong to the caller and must outlive it; only
- * the worker steps the engine. The audit (may be NULL) runs while there are no jobs. The model is
- * tuned for later starts in the first such moment after a job. TERN_ERR_NOMEM. */
-TERN_MUST_CHECK tern_status worker_open(tern_engine *engine, const tern_model *model, audit *checks,
-                                        worker **out, tern_error *err);
+/* Everything belongs to the caller and must outlive the worker. */
+typedef struct worker_params {
+    tern_engine *engine; /* only the worker steps it, in its turns */
+    const tern_model
+        *model;   /* tuned for later starts, in the first moment without jobs after one */
+    audit *audit; /* runs while there are no jobs; NULL: there is none */
+    turns *turns;
+    answer_metrics counts; /* to begin with */
+} worker_params;
+
+/* Starts the worker thread. TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status worker_open(const worker_params *params, worker **out, tern_error *err);
 
 /* Takes the job over, and frees it when all of it has ended. If the engine refuses it, the client
  * is told. */
 void worker_submit(worker *w, job *j);
 
-/* Appends the answers in work, at most `most`, as elements of a JSON array: slots in llama.cpp's
- * dialect, without texts. Returns their number. */
-size_t worker_write_slots(worker *w, size_t most, text *out);
+/* Appends the answers in work, at most `most`, to a JSON array that `out` ends with: slots in
+ * llama.cpp's dialect, without texts; `named`: with the model. Returns their number. */
+size_t worker_write_slots(worker *w, size_t most, bool named, text *out);
 
 answer_metrics worker_metrics(worker *w); /* the counts so far */
+
+/* Gives all jobs up for this reason, but takes others. */
+void worker_end_all(worker *w, const refusal *why);
 
 /* Returns the seconds that the current pass has taken so far; 0: no pass is under way. */
 double worker_stalled(worker *w);

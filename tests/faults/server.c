@@ -22,6 +22,7 @@
 
 #include "serve/http/tls.h"
 #include "serve/server.h"
+#include "tests/support/one_model.h"
 
 enum { MOST = 1 << 18, WAIT_SECONDS = 90 /* the server waits 60 */, PROBLEM = 2, OVER_TLS = 7 };
 
@@ -315,19 +316,22 @@ static int ask_all(server *s) {
 static int serve(const tern_model *model, char **argv, tern_error *err) {
     keys known = {0};
     server *s = NULL;
-    server_config config = {
+    static const model_listed listed = {"small", ""};
+    model_setup with = {.model = model,
+                        .engine = tern_engine_params_default(),
+                        .sampling = tern_sampler_params_default()};
+    with.engine.threads = 1;
+    with.engine.n_sequences = 3;
+    const server_config config = {
         .http = {.host = "127.0.0.1", .tls = openssl_path != NULL, .limits = http_limits_default()},
-        .with = {.model = model,
-                 .engine = tern_engine_params_default(),
-                 .sampling = tern_sampler_params_default()},
-        .name = "small",
+        .models = &listed,
+        .n_models = 1,
+        .source = one_model(&with),
         .keys = &known,
         .seeded = true,
         .max_tokens = 8,
         .logs = true,
         .log = {.path = argv[2], .json = true, .prompts = true}};
-    config.with.engine.threads = 1;
-    config.with.engine.n_sequences = 3;
     tern_status opened = keys_add_list(&known, KEYS, err);
     if (opened == TERN_OK && openssl_path != NULL)
         opened = http_tls_load(argv[3], argv[4], err);

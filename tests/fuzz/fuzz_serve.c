@@ -86,8 +86,8 @@ const char *http_body(const http_exchange *x, size_t *size) {
 const char *http_request_header(const http_exchange *x, const char *name) {
     return strcmp(name, "Host") == 0 && x->body_size > 0 ? x->body : NULL;
 }
-bool http_argument_is(const http_exchange *x, const char *name, const char *value) {
-    (void)x, (void)name, (void)value;
+bool http_argument(const http_exchange *x, const char *name, char *out, size_t size) {
+    (void)x, (void)name, (void)out, (void)size;
     return false;
 }
 void http_set_mark(http_exchange *x, void *mark) {
@@ -143,10 +143,10 @@ double http_began(const http_exchange *x) {
     (void)x;
     return 0.0;
 }
-static size_t turn; /* 1: the second request with this input */
+static size_t try_number; /* 1: the second request with this input */
 const char *http_address(const http_server *s) {
     (void)s;
-    return turn == 0 ? "http://127.0.0.1:8080" : "unix:/run/it's a socket";
+    return try_number == 0 ? "http://127.0.0.1:8080" : "unix:/run/it's a socket";
 }
 unsigned http_active(const http_server *s) {
     (void)s;
@@ -155,14 +155,63 @@ unsigned http_active(const http_server *s) {
 
 /* ---- the server's facts ---------------------------------------------------------------------- */
 
-served *server_model(server *s, const http_exchange *x) {
-    (void)x;
-    return &s->served;
-}
-
 bool server_needs_key(server *s) {
     (void)s;
-    return turn > 0;
+    return try_number > 0;
+}
+
+/* ---- one model, which is always loaded ------------------------------------------------------- */
+
+static served the_model;
+
+const served *server_model(const http_exchange *x) {
+    (void)x;
+    return &the_model;
+}
+size_t models_count(const models *all) {
+    (void)all;
+    return 1;
+}
+model_entry *models_at(models *all, size_t i) {
+    (void)all, (void)i;
+    return NULL;
+}
+model_entry *models_entry(const server *s, const char *name, refusal *r) {
+    (void)s, (void)name, (void)r;
+    return NULL;
+}
+const char *model_name(const model_entry *e) {
+    (void)e;
+    return the_model.params.name;
+}
+const char *model_state_name(model_state state) {
+    return state == MODEL_LOADED ? "loaded" : "unloaded";
+}
+void models_tell(models *all, model_entry *e, model_facts *out) {
+    (void)all, (void)e;
+    *out = (model_facts){.name = "tiny",
+                         .path = "",
+                         .state = MODEL_LOADED,
+                         .known = true,
+                         .isa = "scalar",
+                         .info = the_model.info,
+                         .n_ctx = CONTEXT};
+}
+void models_count_answers(models *all, model_entry *e, answer_metrics *counts,
+                          tern_engine_state *now) {
+    (void)all, (void)e;
+    *counts = (answer_metrics){0};
+    *now = tern_engine_now(the_model.engine);
+}
+const served *models_borrow(models *all, model_entry *e) {
+    (void)all, (void)e;
+    return &the_model;
+}
+void models_give_back(const served *m) {
+    (void)m;
+}
+static void keep_lease(const void *of) {
+    (void)of;
 }
 
 /* ---- a worker without a thread --------------------------------------------------------------- */
@@ -225,15 +274,12 @@ void worker_submit(worker *w, job *j) {
     tern_engine_forget(w->engine);
 }
 
-size_t worker_write_slots(worker *w, size_t most, text *out) {
+size_t worker_write_slots(worker *w, size_t most, bool named, text *out) {
     (void)w;
+    (void)named;
     (void)most;
     (void)out;
     return 0;
-}
-answer_metrics worker_metrics(worker *w) {
-    (void)w;
-    return (answer_metrics){0};
 }
 double worker_stalled(worker *w) {
     (void)w;
@@ -276,10 +322,8 @@ static tern_model *open_model(void) {
 
 static void open_server(void) {
     tern_model *model = open_model();
-    server_config *c = &s.config;
-    served *m = &s.served;
-    *c = (server_config){.name = "tiny", .seeded = true};
-    m->config = c;
+    served *m = &the_model;
+    m->params = (served_params){.config = &s.config, .name = "tiny"};
     m->with = (model_setup){.model = model,
                             .engine = {.n_ctx = CONTEXT,
                                        .n_sequences = 4,
@@ -296,7 +340,7 @@ static void open_server(void) {
     the_worker.engine = m->engine;
     m->worker = &the_worker;
     m->rules = (ask_rules){.tokenizer = m->tokenizer,
-                           .model = c->name,
+                           .model = m->params.name,
                            .sampling = m->with.sampling,
                            .seeded = true,
                            .n_vocab = m->info.n_vocab,
@@ -305,11 +349,12 @@ static void open_server(void) {
                            .vectors = model,
                            .n_embd = m->info.n_embd};
     m->place = (job_place){.tokenizer = m->tokenizer,
-                           .model = c->name,
+                           .model = m->params.name,
                            .fingerprint = m->fingerprint,
                            .n_ctx = CONTEXT,
                            .threads = 1,
-                           .pooling = m->with.pooling};
+                           .pooling = m->with.pooling,
+                           .lease = {m, keep_lease, keep_lease}};
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -359,10 +404,10 @@ static void check_reply(const http_exchange *x) {
 static void forget(void) {
     now = 1.0;
     drawn = 0;
-    grammars_free(&s.served.grammars);
-    require(grammars_open(s.served.tokenizer, s.served.info.n_vocab, &s.served.grammars, NULL) ==
+    grammars_free(&the_model.grammars);
+    require(grammars_open(the_model.tokenizer, the_model.info.n_vocab, &the_model.grammars, NULL) ==
             TERN_OK);
-    s.served.rules.grammars = s.served.grammars;
+    the_model.rules.grammars = the_model.grammars;
 }
 
 /* Handles route number i; x holds the reply. */
@@ -444,11 +489,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(body != NULL);
     memcpy(body, data + 1, size - 1);
     body[size - 1] = '\0';
-    s.served.rules.call_style = (call_style)(data[0] / n_routes % CALL_STYLES);
+    the_model.rules.call_style = (call_style)(data[0] / n_routes % CALL_STYLES);
     forget();
-    for (turn = 0; turn <= data[0] / ways % 2; turn++)
+    for (try_number = 0; try_number <= data[0] / ways % 2; try_number++)
         ask_once(data[0] % n_routes, body, size - 1);
-    turn = 0;
+    try_number = 0;
     free(body);
     return 0;
 }

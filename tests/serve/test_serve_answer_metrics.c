@@ -41,7 +41,7 @@ static void test_buckets(void **state) {
     }
     assert_true(h.sum == sum);
     assert_int_equal(h.counts[HISTOGRAM_BOUNDS], 2);
-    histogram_write(&h, "t", &page);
+    histogram_write(&h, "t", "", &page);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (!has_line(&page, lines[i]))
             check_fail("no line %s in\n%s", lines[i], page.bytes);

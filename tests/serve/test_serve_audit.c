@@ -11,6 +11,7 @@
 #include "serve/work/audit.h"
 #include "tests/serve/http_client.h"
 #include "tests/support/check.h"
+#include "tests/support/one_model.h"
 #include "tests/support/tiny_model.h"
 
 #define MODEL_FILE TERN_SOURCE_DIR "/models/tern-small.gguf"
@@ -161,12 +162,16 @@ static server *open_server(const tern_model *model, const tern_model *other, uin
     static keys none;
     server *s = NULL;
     tern_error err = {0};
+    static const model_listed listed = {"tiny", ""};
+    static model_setup with;
+    with = (model_setup){.model = model,
+                         .audit = other,
+                         .engine = tern_engine_params_default(),
+                         .sampling = tern_sampler_params_default()};
     const server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
-                                  .with = {.model = model,
-                                           .audit = other,
-                                           .engine = tern_engine_params_default(),
-                                           .sampling = tern_sampler_params_default()},
-                                  .name = "tiny",
+                                  .models = &listed,
+                                  .n_models = 1,
+                                  .source = one_model(&with),
                                   .keys = &none,
                                   .stalled_seconds = 60.0};
     if (server_open(&config, &s, &err) != TERN_OK)

@@ -15,6 +15,7 @@
 #include "serve/server.h"
 #include "tests/serve/http_client.h"
 #include "tests/support/check.h"
+#include "tests/support/one_model.h"
 #include "tests/support/tiny_model.h"
 
 enum { PROMPT = 300, SUBMITS = 64 /* more than all tests make */ };
@@ -100,12 +101,16 @@ static int set_up(void **state) {
     engine.n_queue = 8;
     engine.threads = 1;
     engine.clock = the_time;
-    const server_config config = {
-        .http = {.host = "127.0.0.1", .limits = http_limits_default()},
-        .with = {.model = f.model, .engine = engine, .sampling = tern_sampler_params_default()},
-        .name = "small",
-        .keys = &f.keys,
-        .stalled_seconds = 60.0};
+    static const model_listed listed = {"small", ""};
+    static model_setup with;
+    with = (model_setup){
+        .model = f.model, .engine = engine, .sampling = tern_sampler_params_default()};
+    const server_config config = {.http = {.host = "127.0.0.1", .limits = http_limits_default()},
+                                  .models = &listed,
+                                  .n_models = 1,
+                                  .source = one_model(&with),
+                                  .keys = &f.keys,
+                                  .stalled_seconds = 60.0};
     if (server_open(&config, &f.server, &err) != TERN_OK) {
         (void)fprintf(stderr, "%s\n", err.message);
         return -1;

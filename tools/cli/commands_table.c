@@ -44,8 +44,9 @@ static const command_spec commands[COMMAND_COUNT] = {
          "answers that are under way end first. docs/serving.md tells all.\n",
          "  tern serve\n"
          "  tern serve model.gguf --port 9000 --parallel 8\n"
+         "  tern serve -m large.gguf -m small.gguf\n"
          "  tern serve -m model.gguf --host 0.0.0.0 --api-key-file keys.txt\n",
-         "server", .n_places = 1, .places = {OPT_MODEL}},
+         "server", .n_places = 1, .places = {OPT_SERVED}},
     [COMMAND_EMBED] =
         {"embed", "[MODEL] [TEXT]...", 0, OPTIONS_MAX_OPERANDS,
          "make vectors of texts, to compare and to search",

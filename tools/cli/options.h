@@ -53,6 +53,10 @@ typedef enum command_id {
 
 typedef enum option_id {
     OPT_MODEL,
+    OPT_SERVED,
+    OPT_MODELS,
+    OPT_MODELS_MAX,
+    OPT_MODELS_MEMORY,
     OPT_MODEL_DIR,
     OPT_PROMPT,
     OPT_TEXT,

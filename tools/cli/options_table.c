@@ -7,10 +7,25 @@
 static const option_spec table[OPT_PRECISION] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, GROUP_MODEL, .file = FILE_READ,
                    .variables = "BITNET_GGUF",
-                   .commands = EVALUATES | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE | TUNE |
-                               INSPECT | KERNELS,
+                   .commands = (EVALUATES & ~SERVE) | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE |
+                               TUNE | INSPECT | KERNELS,
                    .often = EVERY,
                    .help = "GGUF model; without it, run uses the small model that comes with tern"},
+    [OPT_SERVED] = {"model", 'm', NULL, "FILE", OPTION_TEXT, GROUP_MODEL, .file = FILE_READ,
+                    .variables = "BITNET_GGUF", .repeats = true, .commands = SERVE, .often = EVERY,
+                    .help = "GGUF model, or a folder with several. The first is loaded at once, "
+                            "others when requests name them; without it, the small model that "
+                            "comes with tern"},
+    [OPT_MODELS] = {"models", 0, NULL, "FOLDER", OPTION_TEXT, GROUP_MODEL, .commands = SERVE,
+                    .help = "serve all models of this folder, each loaded when a request names it"},
+    [OPT_MODELS_MAX] = {"models-max", 0, NULL, "N", OPTION_INTEGER, GROUP_LIMITS, .max = 1000,
+                        .fallback = "0", .commands = SERVE,
+                        .help = "of several models, keep at most N loaded; 0: as many as there is "
+                                "memory for"},
+    [OPT_MODELS_MEMORY] = {"models-memory", 0, NULL, "MIB", OPTION_INTEGER, GROUP_LIMITS,
+                           .max = UINT64_C(1) << 30, .fallback = "0", .commands = SERVE,
+                           .help = "memory for all loaded models; the one used least recently is "
+                                   "given up for another. 0: what the machine has"},
     [OPT_MODEL_DIR] =
         {"model-dir", 0, NULL, "FOLDER", OPTION_TEXT, GROUP_MODEL,
          .commands = EVALUATES | RECEIPTS | TUNE | INSPECT | KERNELS,

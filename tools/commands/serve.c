@@ -12,25 +12,17 @@
 #include "serve/http/gate.h"
 #include "serve/http/tls.h"
 #include "serve/server.h"
-#include "tools/answer/sampling.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
-#include "tools/embed/pooling.h"
-#include "tools/load/loader.h"
-#include "tools/record/served_answer.h"
-
-enum { CONTEXTS = 4, NAME_BYTES = 128 }; /* default of --kv-memory, in contexts; bytes of a name */
+#include "tools/served/served_models.h"
 
 typedef struct serving {
     const options *o;
-    loaded l;
+    served_models models;
     keys keys;
     text allowed_hosts; /* from all options, separated by commas */
-    char name[NAME_BYTES];
     bool needs_key;
-    answer_receipts receipts;
-    tern_model *other; /* for audits; NULL: none */
     server *server;
 } serving;
 
@@ -79,28 +71,6 @@ static int read_certificate(const options *o) {
     return EXIT_DONE;
 }
 
-/* Sets the name: --alias, or the file's name without folder and ending. */
-static void set_name(serving *s) {
-    const char *alias = options_text(s->o, OPT_ALIAS);
-    const char *slash = strrchr(s->l.info.path, '/');
-    const char *name = alias != NULL ? alias : slash != NULL ? slash + 1 : s->l.info.path;
-    (void)snprintf(s->name, sizeof s->name, "%s", name);
-    char *ending = alias == NULL ? strrchr(s->name, '.') : NULL;
-    if (ending != NULL && ending != s->name && strcmp(ending, ".gguf") == 0)
-        *ending = '\0';
-}
-
-static tern_engine_params engine_params(const serving *s) {
-    const options *o = s->o;
-    tern_engine_params p = loader_engine_params(o, &s->l);
-    p.n_sequences = (uint32_t)options_integer(o, OPT_PARALLEL);
-    p.n_queue = (uint32_t)options_integer(o, OPT_QUEUE);
-    p.pool_bytes = options_integer(o, OPT_KV_MEMORY) << 20;
-    if (p.pool_bytes == 0)
-        p.pool_bytes = loader_pool_bytes(&s->l, &p, loader_positions(CONTEXTS, p.n_ctx));
-    return p;
-}
-
 static http_limits limits(const options *o) {
     http_limits l = http_limits_default();
     l.idle_seconds = (unsigned)options_integer(o, OPT_IDLE_TIMEOUT);
@@ -111,24 +81,19 @@ static http_limits limits(const options *o) {
 
 static int open_server(serving *s) {
     const options *o = s->o;
-    sampling chosen;
-    const int status = sampling_read(o, &s->l, true, &chosen);
-    if (status != EXIT_DONE)
-        return status;
-    server_config config = {
+    const server_config config = {
         .http = {.host = options_text(o, OPT_HOST),
                  .port = (uint16_t)options_integer(o, OPT_PORT),
                  .unix_path = options_text(o, OPT_UNIX),
                  .tls = options_given(o, OPT_TLS_CERT),
                  .origin = options_text(o, OPT_CORS),
                  .limits = limits(o)},
-        .with = {.model = s->l.model,
-                 .audit = s->other,
-                 .engine = engine_params(s),
-                 .sampling = tern_sampler_params_default(),
-                 .pooling = pooling_read(o, s->l.model),
-                 .receipts = &s->receipts.maker},
-        .name = s->name,
+        .models = s->models.listed,
+        .n_models = s->models.n,
+        .first_waits = s->models.first_waits,
+        .source = served_models_source(&s->models),
+        .models_bytes = options_integer(o, OPT_MODELS_MEMORY) << 20,
+        .most_models = (unsigned)options_integer(o, OPT_MODELS_MAX),
         .any_model = options_switch(o, OPT_ANY_MODEL),
         .keys = &s->keys,
         .allowed_hosts = s->allowed_hosts.bytes,
@@ -140,9 +105,6 @@ static int open_server(serving *s) {
         .log = {.path = options_text(o, OPT_LOG_FILE),
                 .json = strcmp(options_text(o, OPT_LOG_FORMAT), "json") == 0,
                 .prompts = options_switch(o, OPT_LOG_PROMPTS)}};
-    answer_receipts_open(&s->receipts, o, &s->l);
-    sampling_apply(&chosen, &config.with.sampling);
-    config.with.sampling.seed = options_integer(o, OPT_SEED);
     tern_error err = {0};
     if (server_open(&config, &s->server, &err) != TERN_OK)
         return complain_error(&err);
@@ -152,15 +114,19 @@ static int open_server(serving *s) {
 static void greet(const serving *s) {
     const char *address = server_address(s->server);
     const bool local = strncmp(address, "unix:", 5) == 0;
-    out_print("serving %s at %s%s\n", s->name, address, local ? "" : "/v1");
-    out_print("%s, %" PRIu64 " answers at once, %" PRIu32 " positions each%s",
-              server_fingerprint(s->server), options_integer(s->o, OPT_PARALLEL),
-              server_context(s->server), s->needs_key ? ", a key is needed" : "");
-    if (s->other != NULL) {
-        tern_model_info info;
-        tern_model_describe(s->other, &info);
-        out_print(", %" PRIu64 " bytes of matrices serve to repeat them, too", info.equal_bytes);
-    }
+    const char *comma = server_fingerprint(s->server)[0] != '\0' ? ", " : "";
+    out_print("serving %s", s->models.models[0].name);
+    if (s->models.n > 1)
+        out_print(" and %zu more", s->models.n - 1);
+    out_print(" at %s%s\n", address, local ? "" : "/v1");
+    out_print("%s%s%" PRIu64 " answers at once", server_fingerprint(s->server), comma,
+              options_integer(s->o, OPT_PARALLEL));
+    if (server_context(s->server) > 0)
+        out_print(", %" PRIu32 " positions each", server_context(s->server));
+    out_print("%s", s->needs_key ? ", a key is needed" : "");
+    if (options_switch(s->o, OPT_SELF_AUDIT) && !s->models.first_waits)
+        out_print(", %" PRIu64 " bytes of matrices serve to repeat them, too",
+                  s->models.audit_bytes);
     out_print("\n");
     out_flush();
 }
@@ -185,14 +151,23 @@ static void reload(serving *s) {
         complain("SIGHUP: %s; the log stays in the old file", err.message);
 }
 
-/* Serves until a signal asks for the end; EXIT_FAILED if the model's file has changed. */
+/* Looks for models whose files have changed. EXIT_FAILED if the only one has. */
+static int check_files(const serving *s) {
+    tern_error err = {0};
+    if (server_check(s->server, &err) == TERN_OK)
+        return EXIT_DONE;
+    const int status = complain_error(&err);
+    return s->models.n > 1 ? EXIT_DONE : status;
+}
+
+/* Serves until a signal asks for the end, or until the only model's file has changed. */
 static int serve(serving *s) {
     while (!interrupt_seen()) {
         (void)poll(NULL, 0, 1000);
         server_tick(s->server);
         if (interrupt_reload_seen())
             reload(s);
-        const int unchanged = loader_check_file(&s->l);
+        const int unchanged = check_files(s);
         if (unchanged != EXIT_DONE)
             return unchanged;
     }
@@ -212,14 +187,6 @@ static void drain(serving *s) {
     }
 }
 
-static int check(const serving *s) {
-    if (s->l.tokenizer == NULL) {
-        complain("%s: a server needs a tokenizer", s->l.tokenizer_error.message);
-        return EXIT_FAILED;
-    }
-    return EXIT_DONE;
-}
-
 int cmd_serve(const options *o) {
     serving s = {.o = o};
     int status = read_keys(o, &s.keys);
@@ -229,32 +196,24 @@ int cmd_serve(const options *o) {
     if (status == EXIT_DONE)
         status = read_certificate(o);
     if (status == EXIT_DONE)
-        status = loader_open_model(o, true, &s.l);
+        status = served_models_read(o, &s.models);
     if (status == EXIT_DONE)
-        status = check(&s);
-    if (status == EXIT_DONE) {
-        set_name(&s);
-        status =
-            options_switch(o, OPT_SELF_AUDIT) ? loader_open_other(o, &s.l, &s.other) : EXIT_DONE;
-    }
+        status = served_models_begin(&s.models);
     if (status == EXIT_DONE) {
         interrupt_catch();
         interrupt_catch_reload();
         status = open_server(&s);
     }
     if (status == EXIT_DONE) {
-        answer_receipts_begin(&s.receipts);
         greet(&s);
         status = serve(&s);
         if (status == EXIT_DONE)
             drain(&s);
     }
     server_close(&s.server);
-    answer_receipts_close(&s.receipts);
-    tern_model_free(&s.other);
     keys_free(&s.keys);
     text_free(&s.allowed_hosts);
     http_tls_free();
-    loader_close(&s.l);
+    served_models_free(&s.models);
     return status;
 }

@@ -175,20 +175,21 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out) {
 
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     const char *path = loader_model_path(o, may_use_shipped);
-    if (path == NULL)
-        return EXIT_USAGE;
+    return path != NULL ? loader_open_file(o, path, l) : EXIT_USAGE;
+}
+
+int loader_open_file(const options *o, const char *path, loaded *l) {
     loader_report_isas();
     char cache[PATH_MAX];
     tern_model_params params;
-    tern_error err = {0};
     if (take_params(o, cache, &params) != EXIT_DONE)
         return EXIT_USAGE;
-    if (tern_model_open(path, &params, &l->model, &err) != TERN_OK) {
-        if (placement_lack_node(&params, &err)) {
-            (void)complain_error(&err);
+    if (tern_model_open(path, &params, &l->model, &l->problem) != TERN_OK) {
+        if (placement_lack_node(&params, &l->problem)) {
+            (void)complain_error(&l->problem);
             return EXIT_USAGE;
         }
-        return complain_of_model(path, o->model_may_be_prompt, &err);
+        return complain_of_model(path, o->model_may_be_prompt, &l->problem);
     }
     if (tern_model_device(l->model) != NULL && options_given(o, OPT_RECEIPT)) {
         complain("--receipt is of passes on the processor: leave --device out");

@@ -17,6 +17,7 @@ typedef struct loaded {
     uint32_t threads;                /* of the session or engine that is open */
     const tern_tokenizer *tokenizer; /* NULL: the file has none, see tokenizer_error */
     tern_error tokenizer_error;
+    tern_error problem; /* why the model could not be opened */
     tern_model_info info;
     tern_model_loading loading;
     const tern_kernel_row *kernels[64];
@@ -36,6 +37,7 @@ const char *loader_shipped_model(void);
  * after a complaint. *l must be zero-initialised; call loader_close in any case.
  */
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l);
+int loader_open_file(const options *o, const char *path, loaded *l); /* the model of this file */
 int loader_open_session(const options *o, loaded *l);
 int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* replaces --ctx */
 int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* replaces --threads */

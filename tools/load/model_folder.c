@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,6 +54,42 @@ static const char *only_model(const char *folder) {
         return NULL;
     }
     return path;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add_path(char ***paths, size_t *n) {
+    char **grown = realloc(*paths, (*n + 1) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    *paths = grown;
+    grown[*n] = strdup(path);
+    if (grown[*n] == NULL)
+        return false;
+    (*n)++;
+    return true;
+}
+
+bool models_in_folder(const char *folder, char ***paths, size_t *n) {
+    bool sound = true;
+    *paths = NULL;
+    *n = 0;
+    if (join(folder, "model.ie.json", "") && access(path, F_OK) == 0)
+        return true;
+    DIR *listing = opendir(folder);
+    if (listing == NULL)
+        return errno == ENOTDIR || errno == ENOENT;
+    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
+        if (is_model(entry->d_name) && join(folder, entry->d_name, ""))
+            sound = sound && add_path(paths, n);
+    (void)closedir(listing); /* was only read */
+    if (*n > 0)
+        qsort(*paths, *n, sizeof **paths, by_name);
+    if (!sound)
+        complain("%s: no memory for the list of its models", folder);
+    return sound;
 }
 
 const char *model_in_folder(const char *folder, const char *name) {

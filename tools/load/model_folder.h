@@ -2,6 +2,9 @@
 #ifndef TERN_TOOLS_LOAD_MODEL_FOLDER_H
 #define TERN_TOOLS_LOAD_MODEL_FOLDER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /*
  * The path of a model in a folder: the file `name`, with or without ".gguf" or ".ie.json"; if name
  * is NULL, the only model in the folder: a GGUF file (of a split model the first part), or the list
@@ -9,6 +12,11 @@
  * Valid until the next call.
  */
 const char *model_in_folder(const char *folder, const char *name);
+
+/* The models of a folder that holds several, sorted by name; none if it is an IEBIN folder, which
+ * is one model, or not a folder. The caller frees each path and the list. False after a complaint.
+ */
+bool models_in_folder(const char *folder, char ***paths, size_t *n);
 
 /*
  * `name`, or if there is no such file, the path of the fetched model of the Hugging Face Hub that
