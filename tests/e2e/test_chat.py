@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tern chat on a terminal and from a pipe: its commands and the files that it saves."""
+"""Tests of tern chat from a pipe: its commands and the files that it saves."""
 
 import contextlib
 import fcntl
@@ -12,7 +12,6 @@ import struct
 import subprocess
 import tempfile
 import termios
-import unittest
 from pathlib import Path
 
 import common
@@ -86,6 +85,36 @@ class Pipe(Chat):
         self.assertEqual(talk("//x", options=("-n", 9)).stdout.decode(),
                          tern_json("run", "--chat", "-p", "/x", "-n", 9)["text"] + "\n")
 
+    def test_set(self):
+        """What /set says is done: the answer is that of the flags with the same values."""
+        flags = ("--temp", 1.5, "--top-k", 20, "--repeat-penalty", 1.25, "--seed", 7, "-n", 20)
+        sets = ("/set temp 1.5", "/set top_k = 20", "/set repeat-penalty 1.25", "/set seed 7", "/set max-tokens 20")
+        asked = "Once upon a time"
+        by_flag = talk(asked, options=("--ignore-eos", *flags)).stdout
+        result = talk(*sets, asked, options=("--ignore-eos",))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, by_flag, b""))
+        shown = talk(*sets[:2], "/set").stderr.decode()
+        self.assertRegex(shown, r"temperature +1\.5 +/set\n +top-k +20 +/set\n")
+        self.assertIn("names of /set: seed, system, max-tokens, wrap, temp, top-k", shown)
+
+    def test_system_command(self):
+        """Another system prompt is that of the option, in the middle of a conversation too."""
+        model = common.synth("bitnet-tiny", self.folder.name)
+        options = ("-m", model, "-n", 12, "--ignore-eos", "--greedy")
+        told = talk("hello", options=(*options, "--system", "Be brief.")).stdout
+        self.assertEqual(talk("/system Be brief.", "hello", options=options).stdout, told)
+        self.assertEqual(talk("/set system Be brief.", "hello", options=options).stdout, told)
+        without = talk("hello", options=options).stdout
+        self.assertNotEqual(told, without)
+        taken = talk('/system ""', "hello", options=(*options, "--system", "Be brief.")).stdout
+        self.assertEqual(taken, without)
+        lines = ("x", "/system Be brief.", f"/save {self.saved}", "/system")
+        shown = talk(*lines, options=(*options, "--system", "Be long.")).stderr.decode()
+        self.assertIn("Be brief.", shown)
+        messages = json.loads(self.saved.read_text())["messages"]
+        self.assertEqual([m["role"] for m in messages], ["system", "user", "assistant"])
+        self.assertEqual(messages[0]["content"], "Be brief.")
+
     def test_stop(self):
         whole = talk("Once upon a time", options=SAMPLED).stdout.decode()[:-1]
         stop = whole[20:24]
@@ -99,6 +128,13 @@ class Pipe(Chat):
             (["/save"], "usage: /save FILE"),
             (["/clear now"], "usage: /clear"),
             (["/regen"], "no answer yet"),
+            (["/set temp"], "usage: /set NAME VALUE"),
+            (["/set temp cold"], "/set temp wants a number from 0 to 1000, not 'cold'"),
+            (["/set colour 3"], "colour is not a name"),
+            (["/set model 3"], "model is not a name"),
+            (["/set max-tokens 0"], "from 1 to"),
+            (["/set wrap 3"], "on or off"),
+            (["/seed -1"], "/seed wants a number from 0"),
             (["a\0b"], "NUL byte"),
             (["/load /nonexistent/x"], "/nonexistent/x"),
             (["/save /nonexistent/x"], "/nonexistent/x"),
@@ -449,144 +485,6 @@ class Saved(Chat):
         result = talk("What is 2+2?", "/save /dev/full", "What is 3+3?")
         self.assertEqual((result.returncode, result.stdout), (1, b"4\n6\n"))
         self.assertIn(b"/dev/full", result.stderr)
-
-
-class OnATerminal(Chat):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        with Terminal("chat", env={"TERN_NO_HISTORY": "1"}) as chat:
-            chat.expect(r"> $")
-            if "libedit" not in Path(f"/proc/{chat.process.pid}/maps").read_text():
-                raise unittest.SkipTest("this build has no line editing (libedit)")
-
-    def test_questions_and_end(self):
-        with self.terminal() as chat:
-            greeting = chat.prompt()
-            self.assertRegex(greeting, r"2\.6 million parameters: a tiny .*, 512 positions\)")
-            self.assertRegex(greeting, r"greedy \(generation_config\.json\), seed 42; /settings")
-            self.assertIn("/help lists commands", greeting)
-            for question, answer in ANSWERS.items():
-                self.assertEqual(chat.ask(question), answer + "\n")
-            chat.type("\x04")
-            self.assertEqual(chat.end(), 0)
-        with self.terminal() as chat:
-            chat.prompt()
-            chat.type("/exit\r")
-            self.assertEqual(chat.end(), 0)
-
-    def test_names_do_not_command_the_terminal(self):
-        """Control characters of a model's name are shown as '?'."""
-        file = gguf_edit.read(common.small_model())
-        file["general.name"] = gguf_edit.string("a\x1b]0;owned\x07\x9b31mb")
-        path = Path(self.folder.name) / "named.gguf"
-        path.write_bytes(file.to_bytes())
-        with self.terminal("-m", path) as chat:
-            greeting = chat.prompt()
-            self.assertIn("(a?]0;owned??31mb,", greeting)
-            self.assertNotIn("\x9b", greeting)
-
-    def test_other_names_of_commands(self):
-        with self.terminal() as chat:
-            chat.prompt()
-            self.assertIn("/exit", chat.ask("/?"))
-            self.assertNotIn("/quit", chat.ask("/help"))
-            chat.type("/quit\r")
-            self.assertEqual(chat.end(), 0)
-
-    def test_editing(self):
-        with self.terminal() as chat:
-            chat.prompt()
-            chat.type("at is 2+9\x01Wh\x05\x7f2?\r")  # to the start, to the end, erase
-            chat.expect(r"\r\n")
-            self.assertEqual(chat.prompt(), "4\n")
-            chat.type("nonsense\x15What is é\x7f17+25?\r")  # the whole line; a character of two bytes
-            chat.expect(r"\r\n")
-            self.assertEqual(chat.prompt(), "42\n")
-            chat.type("\x1b[A\x1b[A\r")  # two lines up
-            chat.expect(r"\r\n")
-            self.assertEqual(chat.prompt(), "4\n")
-
-    def test_history_is_kept_and_private(self):
-        with self.terminal() as chat:
-            chat.prompt()
-            chat.ask("What is 17+25?")
-            chat.type("\x04")
-            chat.end()
-        file = self.state / "tern" / "history"
-        self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
-        self.assertEqual(stat.S_IMODE(file.parent.stat().st_mode), 0o700)
-        self.assertEqual(os.listdir(file.parent), ["history"])
-        with self.terminal() as chat:
-            chat.prompt()
-            chat.type("\x1b[A\r")
-            chat.expect(r"\r\n")
-            self.assertEqual(chat.prompt(), "42\n")
-            chat.type("\x04")
-            chat.end()
-
-    def test_no_history(self):
-        with self.terminal(TERN_NO_HISTORY="1") as chat:
-            chat.prompt()
-            chat.ask("What is 17+25?")
-            chat.type("\x04")
-            self.assertEqual(chat.end(), 0)
-        self.assertFalse(self.state.exists())
-
-    def test_broken_history(self):
-        file = self.state / "tern" / "history"
-        file.parent.mkdir(parents=True)
-        for content in (b"", b"\0\xff" * 5000, b"_HiStOrY_V2_\n\\999\\x\n", b"_HiStOrY_V2_"):
-            file.write_bytes(content)
-            with self.terminal() as chat:
-                chat.prompt()
-                self.assertEqual(chat.ask("What is 2+2?"), "4\n")
-                chat.type("\x04")
-                self.assertEqual(chat.end(), 0)
-
-    def test_ctrl_c_leaves_a_line(self):
-        with self.terminal() as chat:
-            chat.prompt()
-            chat.type("What is 1\x03")
-            chat.expect(r"\^C\r\n")
-            chat.prompt()
-            chat.type("What is\\\r")
-            chat.prompt(". ")
-            chat.type("\x03")
-            self.assertEqual(chat.prompt(), "^C\n")
-            self.assertEqual(chat.ask("What is 2+2?"), "4\n")
-
-    def test_regen_and_remarks(self):
-        with self.terminal() as chat:
-            chat.prompt()
-            chat.ask("What is 2+2?")
-            self.assertIn("the same answer: --temp is 0", chat.ask("/regen"))
-            self.assertIn("\033[2m", chat.ask("/clear"))
-            self.assertIn("/load FILE", chat.ask("/help"))
-        with self.terminal(NO_COLOR="1") as chat:
-            chat.prompt()
-            self.assertNotIn("\033[2m", chat.ask("/clear"))
-
-    def test_context_remark(self):
-        with self.terminal("--ctx", 40, "--ignore-eos") as chat:
-            chat.prompt()
-            self.assertIn("context of 40 positions is full: /trim", chat.ask("What is 2+2?"))
-
-    def test_ctrl_c_stops_an_answer(self):
-        """The program goes on, and still knows the conversation."""
-        model = common.synth("smollm2-135m", self.folder.name)
-        with self.terminal("-m", model, "--ignore-eos", "-n", 5000) as chat:
-            chat.prompt()
-            chat.type("hello\r")
-            chat.wait_for_editing(False)
-            chat.expect(r"\n\w")
-            chat.type("\x03")
-            chat.expect(r"\(stopped\)")
-            chat.prompt()
-            self.assertIn("2 messages", chat.ask("/stats"))
-            chat.type("\x04")
-            self.assertEqual(chat.end(), 0)
-
 
 if __name__ == "__main__":
     common.main()

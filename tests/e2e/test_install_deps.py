@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import common
@@ -106,6 +107,24 @@ class GetModel(unittest.TestCase):
         with mock.patch.object(self.script.subprocess, "run", self.without_pip), mock.patch("venv.create", refuses):
             with self.assertRaisesRegex(self.script.Failure, "python3-pip, or python3-venv"):
                 self.script.pip_command(self.folder)
+
+    def test_recommended_sampling(self):
+        """The makers' sampling lies beside a model, also one that was fetched before, and a user's file stays."""
+        model = Path(self.folder) / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+        model.parent.mkdir()
+        shutil.copy(common.small_model(), model)
+        known = self.script.MODELS["smollm2"]._replace(size=model.stat().st_size)
+        called = mock.patch.multiple(self.script.sys, argv=["get-model", "smollm2"])
+        with mock.patch.dict(self.script.os.environ, TERN_CACHE=self.folder), called:
+            with mock.patch.dict(self.script.MODELS, smollm2=known):
+                self.assertEqual(self.script.main(), 0)
+                settings = common.tern("chat", model, stdin=b"/settings\n").stderr.decode()
+                self.assertRegex(settings, r"temperature +0\.2 +generation_config\.json\n")
+                self.assertRegex(settings, r"top-p +0\.9 +generation_config\.json\n")
+                beside = model.with_name("SmolLM2-135M-Instruct.Q4_1.generation_config.json")
+                beside.write_text('{"temperature": 0.5}')
+                self.assertEqual(self.script.main(), 0)
+                self.assertEqual(beside.read_text(), '{"temperature": 0.5}')
 
 
 if __name__ == "__main__":

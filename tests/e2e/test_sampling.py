@@ -66,6 +66,20 @@ class Sampling(common.FolderTest):
         self.config.unlink()
         self.assertEqual(self.settings()["temperature"], (0.25, "the model's metadata"))
 
+    def test_a_model_among_others(self):
+        """A file with the model's own name speaks for it alone, in place of the folder's."""
+        own = self.dir / "model.generation_config.json"
+        other = self.dir / "model2.generation_config.json"
+        self.config.write_text('{"temperature": 0.5, "top_k": 30}')
+        other.write_text('{"temperature": 0.125}')
+        self.addCleanup(other.unlink)
+        self.assertEqual(self.settings()["temperature"], (0.5, "generation_config.json"))
+        own.write_text('{"temperature": 0.25}')
+        self.addCleanup(own.unlink)
+        settings = self.settings()
+        self.assertEqual(settings["temperature"], (0.25, "generation_config.json"))
+        self.assertEqual(settings["top-k"], (0, "default"))
+
     def test_what_is_said_is_done(self):
         """A recommendation and flags with the same values give the same text."""
         self.config.write_text('{"temperature": 1.25, "top_k": 20, "repetition_penalty": 1.5}')

@@ -10,6 +10,7 @@
 
 #include "base/file_map.h"
 #include "base/json.h"
+#include "base/word_list.h"
 
 enum { CONFIG_LIMIT = 1 << 20, NUMBER_BYTES = 64 };
 
@@ -114,11 +115,10 @@ static tern_status read_config(const tern_json_value *config, const char *path, 
     return status;
 }
 
-tern_status recommended_in_folder(const char *folder, recommended *out, tern_error *err) {
+/* Reads the file if it exists. */
+static tern_status read_file(const char *path, recommended *out, tern_error *err) {
     *out = (recommended){{false}, {0.0}};
-    char path[PATH_MAX];
-    const int n = snprintf(path, sizeof path, "%s/generation_config.json", folder);
-    if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0)
+    if (access(path, F_OK) != 0)
         return TERN_OK;
     tern_json json = {NULL, NULL};
     tern_status status = read_json(path, &json, err);
@@ -129,6 +129,31 @@ tern_status recommended_in_folder(const char *folder, recommended *out, tern_err
     if (status != TERN_OK)
         *out = (recommended){{false}, {0.0}};
     return status;
+}
+
+/* Reads FOLDER/generation_config.json, with n bytes of the folder's path. */
+static tern_status read_in_folder(const char *folder, int n, recommended *out, tern_error *err) {
+    char path[PATH_MAX];
+    *out = (recommended){{false}, {0.0}};
+    const int size = snprintf(path, sizeof path, "%.*s/generation_config.json", n, folder);
+    return size > 0 && (size_t)size < sizeof path ? read_file(path, out, err) : TERN_OK;
+}
+
+tern_status recommended_in_folder(const char *folder, recommended *out, tern_error *err) {
+    return read_in_folder(folder, (int)strlen(folder), out, err);
+}
+
+tern_status recommended_beside(const char *model, recommended *out, tern_error *err) {
+    static const char ending[] = ".gguf";
+    char path[PATH_MAX];
+    const size_t whole = strlen(model);
+    const size_t stem = whole - (text_ends_with(model, ending) ? strlen(ending) : 0);
+    const int size = snprintf(path, sizeof path, "%.*s.generation_config.json", (int)stem, model);
+    if (size > 0 && (size_t)size < sizeof path && access(path, F_OK) == 0)
+        return read_file(path, out, err);
+    const char *slash = strrchr(model, '/');
+    return slash != NULL ? read_in_folder(model, (int)(slash - model), out, err)
+                         : read_in_folder(".", 1, out, err);
 }
 
 /* ---- keys of GGUF files ---------------------------------------------------------------------- */

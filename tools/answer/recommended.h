@@ -2,8 +2,8 @@
 #ifndef TERN_TOOLS_ANSWER_RECOMMENDED_H
 #define TERN_TOOLS_ANSWER_RECOMMENDED_H
 
-/* The sampling that a model's makers recommend: generation_config.json, or keys general.sampling.*
- * of a GGUF file. */
+/* The sampling that a model's makers recommend: a JSON file beside the model, or keys
+ * general.sampling.* of a GGUF file. */
 
 #include "authoring/gguf_writer.h"
 #include "tern/gguf.h"
@@ -40,6 +40,13 @@ typedef struct recommended {
  */
 TERN_MUST_CHECK tern_status recommended_in_folder(const char *folder, recommended *out,
                                                   tern_error *err);
+
+/*
+ * The same for a model's file: in a folder of several models, NAME.generation_config.json speaks
+ * for NAME.gguf alone, and generation_config.json for those without such a file.
+ */
+TERN_MUST_CHECK tern_status recommended_beside(const char *model, recommended *out,
+                                               tern_error *err);
 
 /* Reads the keys of a GGUF file; TERN_ERR_KEY_RANGE: a value is not a number in the range. */
 TERN_MUST_CHECK tern_status recommended_in_metadata(const tern_gguf *file, recommended *out,

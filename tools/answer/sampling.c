@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/answer/sampling.h"
 
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +25,7 @@ static const char *const sources[] = {
     [SAMPLING_BY_FILE] = "generation_config.json",
     [SAMPLING_BY_VARIABLE] = "environment",
     [SAMPLING_BY_FLAG] = "flag",
+    [SAMPLING_BY_COMMAND] = "/set",
 };
 
 /* Defaults for a conversation if the model recommends nothing. */
@@ -61,10 +62,6 @@ static int leave_out(const options *o, const tern_error *err) {
 }
 
 static int take_recommended(const options *o, const loaded *l, sampling *s) {
-    char folder[PATH_MAX];
-    const char *slash = strrchr(l->info.path, '/');
-    const int n = slash != NULL ? (int)(slash - l->info.path) : 1;
-    (void)snprintf(folder, sizeof folder, "%.*s", n, slash != NULL ? l->info.path : ".");
     recommended found;
     tern_error err = {0};
     int status = EXIT_DONE;
@@ -72,7 +69,7 @@ static int take_recommended(const options *o, const loaded *l, sampling *s) {
     if (recommended_in_metadata(tern_model_file(l->model), &found, &err) != TERN_OK)
         status = leave_out(o, &err);
     take(s, &found, SAMPLING_BY_METADATA);
-    if (status == EXIT_DONE && recommended_in_folder(folder, &found, &err) != TERN_OK)
+    if (status == EXIT_DONE && recommended_beside(l->info.path, &found, &err) != TERN_OK)
         status = leave_out(o, &err);
     take(s, &found, SAMPLING_BY_FILE);
     return status;
@@ -113,6 +110,44 @@ int sampling_read(const options *o, const loaded *l, bool as_recommended, sampli
     const int status = as_recommended ? take_recommended(o, l, out) : EXIT_DONE;
     take_options(o, out);
     return status == EXIT_DONE ? take_greedy(o, out) : status;
+}
+
+/* The parameter of an option of a chat; SAMPLING_COUNT: none. Words may be joined by '_', as in the
+ * files of models. */
+static int find_parameter(const char *name) {
+    char word[WORD_BYTES];
+    (void)snprintf(word, sizeof word, "%s", name);
+    for (char *c = word; *c != '\0'; c++)
+        *c = *c == '_' ? '-' : *c;
+    option_id id;
+    if (!option_find(COMMAND_CHAT, word, strlen(word), &id))
+        return SAMPLING_COUNT;
+    int p = 0;
+    while (p < SAMPLING_COUNT && sampling_option((sampling_parameter)p) != id)
+        p++;
+    return p;
+}
+
+bool sampling_set(sampling *s, const char *name, const char *value, sampling_parameter *which,
+                  tern_error *err) {
+    const int p = find_parameter(name);
+    if (p == SAMPLING_COUNT) {
+        (void)tern_fail(err, TERN_ERR_ARG, "%.60s is not a name that /set knows; /set lists them",
+                        name);
+        return false;
+    }
+    const option_spec *spec = option_describe(sampling_option((sampling_parameter)p));
+    if (!option_accepts(spec, value)) {
+        char expected[128];
+        option_expectation(spec, expected, sizeof expected);
+        (void)tern_fail(err, TERN_ERR_ARG, "/set %s wants %s, not '%.60s'", spec->name, expected,
+                        value);
+        return false;
+    }
+    s->values[p] = strtod(value, NULL);
+    s->sources[p] = SAMPLING_BY_COMMAND;
+    *which = (sampling_parameter)p;
+    return true;
 }
 
 void sampling_apply(const sampling *s, tern_sampler_params *params) {

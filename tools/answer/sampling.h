@@ -15,7 +15,8 @@ typedef enum sampling_source {
     SAMPLING_BY_METADATA,
     SAMPLING_BY_FILE,
     SAMPLING_BY_VARIABLE,
-    SAMPLING_BY_FLAG
+    SAMPLING_BY_FLAG,
+    SAMPLING_BY_COMMAND /* /set in a chat */
 } sampling_source;
 
 typedef struct sampling {
@@ -30,6 +31,13 @@ typedef struct sampling {
  * cannot be read, this fails. EXIT_DONE, or the exit status after a complaint.
  */
 int sampling_read(const options *o, const loaded *l, bool as_recommended, sampling *out);
+
+/*
+ * Takes a value that a user typed for the parameter of an option, "temp" or "top_k", say. False
+ * with *err set (TERN_ERR_ARG) for an unknown name, or a value out of range.
+ */
+bool sampling_set(sampling *s, const char *name, const char *value, sampling_parameter *which,
+                  tern_error *err);
 
 /* Puts the values into *params; its seed and bias do not change. */
 void sampling_apply(const sampling *s, tern_sampler_params *params);

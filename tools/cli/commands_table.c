@@ -27,8 +27,8 @@ static const command_spec commands[COMMAND_COUNT] = {
          "A conversation in the model's own chat format. On a terminal lines can be edited and "
          "are\n"
          "remembered; from a pipe each line is a message, and each answer is printed. /help lists\n"
-         "what else can be typed: /clear /trim /regen /settings /seed /save /load /stats\n"
-         "/exit. Ctrl-C stops an answer. Tokens are picked as the model recommends (its\n"
+         "what else can be typed: /clear /trim /regen /set /system /settings /seed /save /load\n"
+         "/stats /exit. Ctrl-C stops an answer. Tokens are picked as the model recommends (its\n"
          "generation_config.json or metadata), else with --temp 0.7 --top-p 0.95.\n",
          "  tern chat model.gguf\n"
          "  tern chat -m model.gguf --system 'Answer briefly.' --temp 0.7 --top-p 0.9\n"

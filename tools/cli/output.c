@@ -54,6 +54,10 @@ bool out_write(const char *bytes, size_t size) {
     return write_error == 0 && (is_terminal() ? write_visible : write_all)(bytes, size);
 }
 
+bool out_control(const char *bytes, size_t size) {
+    return write_error == 0 && write_all(bytes, size);
+}
+
 bool out_print(const char *format, ...) {
     if (write_error != 0)
         return false;

@@ -23,6 +23,9 @@ bool out_write(const char *bytes, size_t size);
 bool out_print(const char *format, ...) TERN_PRINTF(1, 2);
 bool out_flush(void);
 
+/* Writes a control sequence of the program's own to a terminal. */
+bool out_control(const char *bytes, size_t size);
+
 /* Flushes and reports a write error, silently if the reader has gone (EPIPE). Returns `status`, or
  * EXIT_FAILED if that was EXIT_DONE and something could not be written. */
 int out_finish(int status);

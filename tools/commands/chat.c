@@ -18,25 +18,9 @@
 
 enum { TINY_MILLIONS = 500 }; /* of parameters: smaller models mostly guess facts and sums */
 
-/* Warns if the chat format has no place for the system message, which is then left out. */
-static void tell_dropped(const chat *c) {
-    const tern_chat_message messages[] = {c->dialogue.messages[0],
-                                          {.role = "user", .content = "?"}};
-    const tern_conversation begin = {.messages = messages, .n = 2};
-    size_t unseen;
-    if (tern_conversation_drops(c->l.tokenizer, &begin, &unseen, NULL) == TERN_OK)
-        prompt_tell_unseen(&begin, unseen);
-}
-
 static int begin_dialogue(chat *c) {
     const char *system = options_text(c->o, OPT_SYSTEM);
-    if (system != NULL && !dialogue_add(&c->dialogue, "system", system, strlen(system))) {
-        complain("no memory for the system prompt");
-        return EXIT_FAILED;
-    }
-    if (system != NULL && c->server == NULL)
-        tell_dropped(c);
-    return EXIT_DONE;
+    return system == NULL || chat_set_system(c, system) ? EXIT_DONE : EXIT_FAILED;
 }
 
 static int check_format(const chat *c) {
@@ -59,6 +43,9 @@ static int prepare(chat *c) {
         c->terminal && !options_switch(c->o, OPT_NO_HISTORY) && history_path(path, sizeof path);
     if (c->server == NULL)
         c->answerer = answerer_of(c->l.session, c->l.tokenizer);
+    if (c->terminal)
+        wrap_choose_letters();
+    c->wrap.on = c->terminal && wrap_is_possible(STDOUT_FILENO);
     c->lines = line_reader_open(c->terminal, keeps ? path : NULL);
     if (c->lines == NULL) {
         complain("no memory for a line");

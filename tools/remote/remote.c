@@ -201,8 +201,7 @@ const char *remote_place(const remote *r) {
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Sets the sampling parameters that were given. */
-static void set_sampling(json_t *fields, const sampling *s, bool likeliest) {
+void remote_set_sampling(json_t *fields, sampling_parameter p, double value) {
     static const char *const names[SAMPLING_COUNT] = {[SAMPLING_TEMPERATURE] = "temperature",
                                                       [SAMPLING_TOP_K] = "top_k",
                                                       [SAMPLING_TOP_P] = "top_p",
@@ -211,14 +210,16 @@ static void set_sampling(json_t *fields, const sampling *s, bool likeliest) {
                                                       [SAMPLING_PRESENCE] = "presence_penalty",
                                                       [SAMPLING_FREQUENCY] = "frequency_penalty",
                                                       [SAMPLING_LAST_N] = "repeat_last_n"};
-    for (int p = 0; p < SAMPLING_COUNT; p++) {
-        const bool whole = p == SAMPLING_TOP_K || p == SAMPLING_LAST_N;
-        if (s->sources[p] != SAMPLING_BY_DEFAULT || (likeliest && p == SAMPLING_TEMPERATURE)) {
-            json_object_set_new(fields, names[p],
-                                whole ? json_integer((json_int_t)s->values[p])
-                                      : json_real(s->values[p]));
-        }
-    }
+    const bool whole = p == SAMPLING_TOP_K || p == SAMPLING_LAST_N;
+    json_object_set_new(fields, names[p],
+                        whole ? json_integer((json_int_t)value) : json_real(value));
+}
+
+/* Sets the sampling parameters that were given. */
+static void set_sampling(json_t *fields, const sampling *s, bool likeliest) {
+    for (int p = 0; p < SAMPLING_COUNT; p++)
+        if (s->sources[p] != SAMPLING_BY_DEFAULT || (likeliest && p == SAMPLING_TEMPERATURE))
+            remote_set_sampling(fields, (sampling_parameter)p, s->values[p]);
 }
 
 json_t *remote_fields(const options *o, bool likeliest, int *status) {

@@ -10,6 +10,7 @@
 #include "base/json_tree/text.h"
 #include "base/json_tree/value.h"
 #include "tern/tern.h"
+#include "tools/answer/recommended.h"
 #include "tools/cli/options.h"
 #include "tools/prompt/prompt.h"
 
@@ -56,6 +57,9 @@ const char *remote_place(const remote *r); /* URL, or the path of the socket */
  * exit status.
  */
 json_t *remote_fields(const options *o, bool likeliest, int *status);
+
+/* Sets the field of a sampling parameter. */
+void remote_set_sampling(json_t *fields, sampling_parameter p, double value);
 
 /*
  * Asks for an answer to a conversation, or to a prompt (a text, or an array of ids), with these

@@ -14,6 +14,7 @@
 #include "tools/remote/remote.h"
 #include "tools/terminal/dialogue.h"
 #include "tools/terminal/line.h"
+#include "tools/terminal/wrap.h"
 
 typedef struct chat {
     const options *o;
@@ -24,8 +25,10 @@ typedef struct chat {
     answerer answerer;
     line_reader *lines;
     dialogue dialogue;
+    wrap wrap;
     bool terminal;     /* a person types: prompts and remarks are shown, and Ctrl-C ends only an
                           answer */
+    bool gone;         /* nobody reads the answers any more */
     bool answered;     /* the answerer has figures */
     bool failed;       /* something went wrong; decides the exit status if nobody types */
     uint64_t attempts; /* how often the last question was asked again */
@@ -47,6 +50,22 @@ int chat_open_server(chat *c);
 
 /* Tokenizes the current dialogue into c->ids; false after a complaint. */
 bool chat_tokenize(chat *c);
+
+/* Shows a piece of an answer; false if it cannot be written. */
+bool chat_show(chat *c, const char *bytes, size_t size);
+
+/* Begins the conversation with this system prompt in place of the one before; "": with none. False
+ * after a complaint. */
+bool chat_set_system(chat *c, const char *words);
+
+/* The commands /set NAME VALUE, /seed N and /system TEXT; they show what holds where the argument
+ * is "". They return true: the program goes on. */
+bool chat_set(chat *c, const char *argument);
+bool chat_seed(chat *c, const char *argument);
+bool chat_system(chat *c, const char *argument);
+
+/* Prints how tokens are picked. */
+void chat_print_settings(const chat *c);
 
 /* Reads a message (docs/chat.md#several-lines) into c->message. */
 line_kind chat_read_message(chat *c);

@@ -130,31 +130,7 @@ static bool regen(chat *c, const char *argument) {
 
 static bool settings(chat *c, const char *argument) {
     (void)argument;
-    if (c->server != NULL) {
-        char *fields = json_dump(c->fields, (json_style){0});
-        (void)fprintf(stderr, "  %-18s %s\n", "sent", fields != NULL ? fields : "");
-        free(fields);
-        return true;
-    }
-    sampling_print(&c->options.chosen, stderr);
-    (void)fprintf(stderr, "  %-18s %" PRIu64 "\n", "seed", c->options.sampling.seed);
-    return true;
-}
-
-static bool seed(chat *c, const char *argument) {
-    if (argument[0] != '\0') {
-        char *end;
-        errno = 0;
-        const unsigned long long number = strtoull(argument, &end, 10);
-        if (!isdigit((unsigned char)argument[0]) || *end != '\0' || errno != 0) {
-            complain("/seed wants a number from 0 to %" PRIu64 ", not '%.60s'", UINT64_MAX,
-                     argument);
-            c->failed = true;
-            return true;
-        }
-        c->options.sampling.seed = number;
-    }
-    chat_remark(c, "seed %" PRIu64, c->options.sampling.seed);
+    chat_print_settings(c);
     return true;
 }
 
@@ -173,7 +149,10 @@ static const chat_command_spec commands[] = {
     {"/save!", "FILE", "the same, in place of a file that exists", save_over},
     {"/load", "FILE", "go on with a saved conversation", load},
     {"/settings", "", "how tokens are picked, and who says so", settings},
-    {"/seed", "[N]", "show the seed of the random numbers, or take another", seed},
+    {"/set", "[NAME VALUE]", "pick tokens otherwise: /set temp 0.5; /set lists the names",
+     chat_set},
+    {"/seed", "[N]", "show the seed of the random numbers, or take another", chat_seed},
+    {"/system", "[TEXT]", "show the system prompt, or take another; \"\": none", chat_system},
     {"/stats", "", "figures of the last answer", stats},
     {"/exit", "", "end (also Ctrl-D)", leave},
     {"/quit", "", NULL, leave},
@@ -186,13 +165,13 @@ static bool help(chat *c, const char *argument) {
     (void)c, (void)argument;
     for (int i = 0; i < COMMANDS && commands[i].help != NULL; i++) {
         (void)fprintf(stderr, "  %s %-*s %s\n", commands[i].name,
-                      (int)(12 - strlen(commands[i].name)), commands[i].argument, commands[i].help);
+                      (int)(17 - strlen(commands[i].name)), commands[i].argument, commands[i].help);
     }
     (void)fprintf(stderr,
-                  "A \\ at the end of a line goes on with the next one; lines of \"\"\" stand\n"
-                  "around a message of several lines; // begins a message with a /.\n"
+                  "A pasted text is one message, also with several lines. A \\ at the end of a\n"
+                  "line goes on with the next one; lines of \"\"\" stand around a message of\n"
+                  "several lines; // begins a message with a /.\n"
                   "Ctrl-C stops an answer, and leaves a line.\n");
-    (void)c;
     return true;
 }
 

@@ -26,19 +26,31 @@ static const char *own_role(const char *role) {
     return roles[i];
 }
 
-bool dialogue_add(dialogue *d, const char *role, const char *content, size_t size) {
-    if (d->n == d->capacity) {
-        const size_t capacity = 2 * d->capacity + 16;
-        tern_chat_message *grown = reallocarray(d->messages, capacity, sizeof *grown);
-        if (grown == NULL)
-            return false;
-        d->messages = grown;
-        d->capacity = capacity;
-    }
+/* Makes room for one more message. */
+static bool grow(dialogue *d) {
+    if (d->n < d->capacity)
+        return true;
+    const size_t capacity = 2 * d->capacity + 16;
+    tern_chat_message *grown = reallocarray(d->messages, capacity, sizeof *grown);
+    if (grown == NULL)
+        return false;
+    d->messages = grown;
+    d->capacity = capacity;
+    return true;
+}
+
+/* A copy of the content, to be freed; NULL without memory. */
+static char *copy_of(const char *content, size_t size) {
     char *copy = malloc(TERN_UTF8_REPLACEMENT_BYTES * size + 1);
+    if (copy != NULL)
+        copy[tern_utf8_repair(content, size, copy, NULL)] = '\0';
+    return copy;
+}
+
+bool dialogue_add(dialogue *d, const char *role, const char *content, size_t size) {
+    char *copy = grow(d) ? copy_of(content, size) : NULL;
     if (copy == NULL)
         return false;
-    copy[tern_utf8_repair(content, size, copy, NULL)] = '\0';
     d->messages[d->n++] = (tern_chat_message){.role = own_role(role), .content = copy};
     return true;
 }
@@ -52,6 +64,26 @@ bool dialogue_drop(dialogue *d, const char *role) {
 
 static bool has_system(const dialogue *d) {
     return d->n > 0 && strcmp(d->messages[0].role, "system") == 0;
+}
+
+const char *dialogue_system(const dialogue *d) {
+    return has_system(d) ? d->messages[0].content : NULL;
+}
+
+bool dialogue_set_system(dialogue *d, const char *content, size_t size) {
+    char *copy = grow(d) ? copy_of(content, size) : NULL;
+    if (copy == NULL)
+        return false;
+    const size_t before = has_system(d), after = size > 0;
+    if (before > 0)
+        free((void *)d->messages[0].content);
+    memmove(d->messages + after, d->messages + before, (d->n - before) * sizeof *d->messages);
+    d->n += after - before;
+    if (after > 0)
+        d->messages[0] = (tern_chat_message){.role = own_role("system"), .content = copy};
+    else
+        free(copy);
+    return true;
 }
 
 size_t dialogue_exchanges(const dialogue *d) {

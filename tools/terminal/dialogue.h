@@ -24,6 +24,13 @@ bool dialogue_may_add(const dialogue *d, const char *role);
  * role: "system", "user" or "assistant". False without memory. */
 bool dialogue_add(dialogue *d, const char *role, const char *content, size_t size);
 
+/* Puts a system message in the place of the one before; size 0: there is none then. False
+ * without memory: nothing has changed. */
+bool dialogue_set_system(dialogue *d, const char *content, size_t size);
+
+/* The text of the system message; NULL: there is none. */
+const char *dialogue_system(const dialogue *d);
+
 /* Removes the last message if it has this role; returns whether it did. */
 bool dialogue_drop(dialogue *d, const char *role);
 

@@ -2,6 +2,7 @@
 /* Reads a message of one or several lines: "\" at a line's end continues it, """ lines surround a
  * block. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,13 +37,22 @@ static bool is_fence(const char *line, size_t size) {
     return size == sizeof fence - 1 && memcmp(line, fence, size) == 0;
 }
 
+/* The end of input ends a message that has begun; what follows begins in a line of its own. */
+static line_kind end_message(const chat *c) {
+    if (c->terminal)
+        (void)fputc('\n', stderr);
+    return LINE_READ;
+}
+
 /* Reads the lines between two fences. The end of input also ends the block. */
 static line_kind read_block(chat *c) {
     for (bool first = true;; first = false) {
         const char *line;
         size_t size;
         const line_kind kind = line_reader_next(c->lines, ". ", &line, &size);
-        if (kind == LINE_END || (kind == LINE_READ && is_fence(line, size)))
+        if (kind == LINE_END)
+            return end_message(c);
+        if (kind == LINE_READ && is_fence(line, size))
             return LINE_READ;
         if (kind != LINE_READ)
             return kind;
@@ -59,7 +69,7 @@ line_kind chat_read_message(chat *c) {
         size_t size;
         const line_kind kind = line_reader_next(c->lines, mark, &line, &size);
         if (kind != LINE_READ)
-            return kind == LINE_END && c->message_size > 0 ? LINE_READ : kind;
+            return kind == LINE_END && c->message_size > 0 ? end_message(c) : kind;
         if (c->message_size == 0 && is_fence(line, size))
             return append(c, "", 0) ? read_block(c) : LINE_FAILED;
         const bool more = size > 0 && line[size - 1] == '\\';

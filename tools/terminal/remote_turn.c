@@ -13,8 +13,7 @@ int chat_open_server(chat *c) {
 }
 
 static bool show(void *user, const char *bytes, size_t size) {
-    (void)user;
-    return out_write(bytes, size) && out_flush() && !interrupt_seen();
+    return chat_show(user, bytes, size) && !interrupt_seen();
 }
 
 static void remark_end(const chat *c, const remote_answer *a) {

@@ -19,9 +19,7 @@
 
 static bool may_dim(void) {
     const char *no_color = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-    return isatty(STDERR_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0') &&
-           terminal != NULL && strcmp(terminal, "dumb") != 0;
+    return (no_color == NULL || no_color[0] == '\0') && wrap_is_possible(STDERR_FILENO);
 }
 
 void chat_remark(const chat *c, const char *format, ...) {
@@ -35,6 +33,10 @@ void chat_remark(const chat *c, const char *format, ...) {
     line[visible_copy(line, strlen(line), false, line)] = '\0';
     const bool dim = may_dim();
     (void)fprintf(stderr, "%s(%s)%s\n", dim ? "\033[2m" : "", line, dim ? "\033[0m" : "");
+}
+
+bool chat_show(chat *c, const char *bytes, size_t size) {
+    return wrap_write(&c->wrap, bytes, size) && out_flush();
 }
 
 bool chat_tokenize(chat *c) {
@@ -95,14 +97,14 @@ static bool fits(const chat *c) {
 }
 
 static void show(void *user, size_t number, const char *bytes, size_t size) {
-    bool *written = user;
+    chat *c = user;
     (void)number;
-    *written = out_write(bytes, size) && out_flush();
+    c->gone = !chat_show(c, bytes, size);
 }
 
 static bool go_on(void *user) {
-    const bool *written = user;
-    return *written && !interrupt_seen();
+    const chat *c = user;
+    return !c->gone && !interrupt_seen();
 }
 
 static void remark_end(const chat *c) {
@@ -129,14 +131,8 @@ static tern_status ask(chat *c, tern_error *err) {
     request.sampling = &how;
     request.drop_space = true;
     request.no_digest = true;
-    bool written = true;
-    const answer_task task = {.n = 1,
-                              .ahead = 1,
-                              .live = 1,
-                              .request = &request,
-                              .go_on = go_on,
-                              .say = show,
-                              .user = &written};
+    const answer_task task = {
+        .n = 1, .ahead = 1, .live = 1, .request = &request, .go_on = go_on, .say = show, .user = c};
     return answerer_run(&c->answerer, &task, err);
 }
 
@@ -166,6 +162,7 @@ static bool answer(chat *c) {
 }
 
 bool chat_answer(chat *c) {
+    wrap_begin(&c->wrap);
     const bool answered = c->server != NULL ? chat_answer_remotely(c) : answer(c);
     if (answered && c->server == NULL)
         remark_end(c);
