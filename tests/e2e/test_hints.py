@@ -104,7 +104,7 @@ class Hints(common.FolderTest):
         for command in commands:
             more = ("-p", "x") if command in ("run", "tokenize") else ()
             with self.subTest(path=path, command=command):
-                self.assert_one_line_error(tern(command, "-m", path, *more), 1, contains)
+                self.assert_one_line_error(tern(command, "-m", path, *more, env={"TERN_CACHE": str(self.dir)}), 1, contains)
 
     def file(self, name, content):
         path = self.dir / name

@@ -229,7 +229,9 @@ static const command_spec commands[COMMAND_COUNT] = {
          "--json\n",
          .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_PULL] =
-        {"pull", "OWNER/NAME[:FILE]", 1, 1, "fetch a model from the Hugging Face Hub",
+        {"pull", "NAME|OWNER/NAME[:FILE]", 1, 1, "fetch a model from the Hugging Face Hub",
+         "NAME is a short one (tern list --names), which the user's file tern/models in\n"
+         "$XDG_CONFIG_HOME or ~/.config extends by lines NAME = OWNER/NAME:FILE or NAME = /PATH.\n"
          "FILE is a file of the repository or a part of its name; without it the only model is\n"
          "meant. Files go to the folder that all clients of the Hub share ($HF_HUB_CACHE, hub in\n"
          "$HF_HOME, or ~/.cache/huggingface/hub), and what is there is not fetched again. A part\n"
@@ -238,10 +240,12 @@ static const command_spec commands[COMMAND_COUNT] = {
          "count. Prints the path.\n",
          "  tern pull microsoft/bitnet-b1.58-2B-4T-gguf\n"
          "  tern pull Qwen/Qwen3-0.6B-GGUF:q8_0\n"
+         "  tern pull qwen3-0.6b\n"
          "  tern run -m microsoft/bitnet-b1.58-2B-4T-gguf --chat -p 'What is 2+2?'\n"},
     [COMMAND_LIST] = {"list", "", 0, 0, "list models of the Hub that are on this machine",
                       "Size, commit, and the name that -m takes.\n",
                       "  tern list\n"
+                      "  tern list --names\n"
                       "  tern list --json\n"},
     [COMMAND_RM] = {"rm", "OWNER/NAME[:FILE]", 1, 1, "remove models of the Hub from this machine",
                     "With FILE that file and its contents, where no other file has the same;\n"

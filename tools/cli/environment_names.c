@@ -11,6 +11,8 @@ static const environment_name others[] = {
     {"XDG_STATE_HOME", "a folder",
      "`tern chat`: its history is in `tern/history` there, without it "
      "in `~/.local/state/tern/history`"},
+    {"XDG_CONFIG_HOME", "a folder",
+     "short names of models are in `tern/models` there, without it in `~/.config/tern/models`"},
     {"XDG_CACHE_HOME", "a folder",
      "without `TERN_CACHE`, whose folder is also that of `scripts/get-model` and the tests (models "
      "are "

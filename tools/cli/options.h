@@ -226,6 +226,7 @@ typedef enum option_id {
     OPT_STRICT,
     OPT_REQUIRE_MODEL,
     OPT_JSON,
+    OPT_NAMES,
     OPT_SUMMARY,
     OPT_VERBOSE,
     OPT_HELP,

@@ -431,6 +431,9 @@ static const option_spec table[OPT_PRECISION] = {
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
                               IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST | DEDUP,
                   .often = EVERY, .help = "print one line of JSON and nothing else"},
+    [OPT_NAMES] = {"names", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .one_call = true,
+                   .commands = LIST, .often = EVERY,
+                   .help = "list short names (qwen3-0.6b), what they stand for, and what is here"},
     [OPT_SUMMARY] = {"summary", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .commands = RUN,
                      .help = "with --json and many prompts or rounds, print only the last line, "
                              "the figures of all"},

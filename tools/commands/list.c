@@ -9,6 +9,7 @@
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/hub/hub_cache.h"
+#include "tools/hub/short_names.h"
 
 /* True for files with weights in a form that tern runs or converts. */
 static bool is_weights(const char *file) {
@@ -45,7 +46,39 @@ static void print_table(const hub_list *list) {
         complain("no model of the Hub is here: tern pull OWNER/NAME fetches one");
 }
 
+/* Prints a short name, what it stands for, and the path if that is here. */
+static void print_name(void *user, const short_name *name) {
+    char whole[HUB_WHOLE_BYTES], path[PATH_MAX];
+    (void)user;
+    hub_name_write(&name->hub, whole);
+    const bool here = short_name_path(name, path);
+    out_print("%-16s %s%s%s\n", name->name, name->hub.repo[0] != '\0' ? whole : name->path,
+              here ? "  here: " : "", here ? path : "");
+}
+
+static void add_name(void *user, const short_name *name) {
+    char whole[HUB_WHOLE_BYTES], path[PATH_MAX];
+    hub_name_write(&name->hub, whole);
+    const bool here = short_name_path(name, path);
+    json_array_append_new(user,
+                          json_pack("{s:s, s:o, s:o}", "name", name->name, "repository",
+                                    name->hub.repo[0] != '\0' ? json_string(whole) : json_null(),
+                                    "path", here ? json_string(path) : json_null()));
+}
+
+static int list_names(const options *o) {
+    if (!options_switch(o, OPT_JSON)) {
+        short_names_each(print_name, NULL);
+        return EXIT_DONE;
+    }
+    json_t *names = json_array();
+    short_names_each(add_name, names);
+    return json_print(json_pack("{s:o}", "names", names));
+}
+
 int cmd_list(const options *o) {
+    if (options_switch(o, OPT_NAMES))
+        return list_names(o);
     hub_list list;
     tern_error err = {0};
     int status = EXIT_DONE;

@@ -13,6 +13,7 @@
 #include "base/word_list.h"
 #include "tools/cli/output.h"
 #include "tools/hub/hub_cache.h"
+#include "tools/hub/short_names.h"
 
 static char path[PATH_MAX];
 
@@ -110,8 +111,13 @@ const char *model_in_folder(const char *folder, const char *name) {
 
 const char *model_or_hub_name(const char *name) {
     hub_name hub;
+    short_name known;
     tern_error err = {0};
-    if (access(name, F_OK) == 0 || !hub_name_read(name, &hub))
+    if (access(name, F_OK) == 0)
+        return name;
+    if (short_name_find(name, &known))
+        return short_name_path(&known, path) ? path : name;
+    if (!hub_name_read(name, &hub))
         return name;
     const tern_status status = hub_cache_find(&hub, path, &err);
     if (status == TERN_OK)

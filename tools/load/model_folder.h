@@ -19,8 +19,9 @@ const char *model_in_folder(const char *folder, const char *name);
 bool models_in_folder(const char *folder, char ***paths, size_t *n);
 
 /*
- * `name`, or if there is no such file, the path of the fetched model of the Hugging Face Hub that
- * it names (tern pull). NULL after a complaint: the name means several. Valid until the next call.
+ * `name`, or if there is no such file, the path of the model that this short name stands for
+ * (tools/hub/short_names.h), or of the fetched model of the Hugging Face Hub that it names
+ * (tern pull). NULL after a complaint: the name means several. Valid until the next call.
  */
 const char *model_or_hub_name(const char *name);
 

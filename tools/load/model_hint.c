@@ -11,6 +11,7 @@
 
 #include "tools/cli/output.h"
 #include "tools/hub/hub_cache.h"
+#include "tools/hub/short_names.h"
 
 enum { HINT_BYTES = 400, BEGINNING = 64 };
 
@@ -56,11 +57,32 @@ static void hint_hub(const hub_name *name, char *hint) {
                        whole);
 }
 
+/* A short name: its file has to be fetched, or the user's line names a file that is missing. */
+static void hint_known(const short_name *known, char *hint) {
+    if (known->hub.repo[0] == '\0')
+        (void)snprintf(hint, HINT_BYTES, "this name stands for %.300s, which is missing",
+                       known->path);
+    else if (known->path[0] != '\0')
+        (void)snprintf(
+            hint, HINT_BYTES,
+            "`tern pull %s` fetches it from the Hugging Face Hub, and `%s %s` fetches it "
+            "in the form that tests use",
+            known->name, get_model(), known->name);
+    else
+        (void)snprintf(hint, HINT_BYTES, "`tern pull %s` fetches it from the Hugging Face Hub",
+                       known->name);
+}
+
 static void hint_missing(const char *path, bool may_be_prompt, char *hint) {
     char longer[PATH_MAX];
     const int n = snprintf(longer, sizeof longer, "%s.gguf", path);
     const char *name = fetched_name(path);
     hub_name hub;
+    short_name known;
+    if (short_name_find(path, &known)) {
+        hint_known(&known, hint);
+        return;
+    }
     if (n > 0 && (size_t)n < sizeof longer && access(longer, F_OK) == 0) {
         (void)snprintf(hint, HINT_BYTES, "did you mean %.300s?", longer);
     } else if (name != NULL) {

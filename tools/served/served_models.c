@@ -9,6 +9,7 @@
 #include "tools/answer/sampling.h"
 #include "tools/cli/output.h"
 #include "tools/embed/pooling.h"
+#include "tools/hub/short_names.h"
 #include "tools/inspect/memory_plan.h"
 #include "tools/inspect/planned_weights.h"
 #include "tools/load/model_folder.h"
@@ -59,12 +60,21 @@ static int add_folder(served_models *all, const char *folder, size_t *n) {
 static int add_named(served_models *all, const char *given) {
     size_t n = 0;
     const char *folder = options_text(all->o, OPT_MODEL_DIR);
-    const char *path = folder != NULL ? model_in_folder(folder, given) : model_or_hub_name(given);
-    if (path == NULL)
+    const char *found = folder != NULL ? model_in_folder(folder, given) : model_or_hub_name(given);
+    char path[PATH_MAX]; /* what was found is valid until the next question */
+    if (found == NULL)
         return EXIT_USAGE;
+    (void)snprintf(path, sizeof path, "%s", found);
     const int status = add_folder(all, path, &n);
     all->first_waits = all->first_waits || (n > 0 && n == all->n);
-    return status != EXIT_DONE || n > 0 ? status : report_memory(add(all, path));
+    if (status != EXIT_DONE || n > 0)
+        return status;
+    const bool added = add(all, path);
+    short_name known;
+    if (added && strcmp(path, given) != 0 &&
+        short_name_find(given, &known)) /* clients use it, too */
+        (void)snprintf(all->models[all->n - 1].name, SERVED_NAME_BYTES, "%s", known.name);
+    return report_memory(added);
 }
 
 /* Adds the model that is used if none is named. */
