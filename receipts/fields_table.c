@@ -43,7 +43,7 @@ static const receipt_field fields[] = {
     OF(RUN, "run.dequantized_rows", COUNT),
     SAMPLER_ROWS,
     MAY("form", OBJECT),
-    CHOICE("form.kind", "schema grammar calls"),
+    CHOICE("form.kind", "schema grammar pattern calls"),
     MAY("form.text", ANY_TEXT),
     MAY("form.calls", OBJECT),
     MUST("form.calls.trigger", TEXT),

@@ -278,26 +278,26 @@ void answer_detokenize(server *s, http_exchange *x) {
 /* Replies with a conversation as one text, control tokens written out, and with its tokens. */
 void answer_template(server *s, http_exchange *x) {
     refusal r = {0};
-    json_t *body = NULL;
-    toolset tools = {0};
-    ask_prompt read = {0};
+    ask a = {0};
+    size_t body_size;
+    const char *body = http_body(x, &body_size);
     text prompt = {0}, out = {0};
     reading in;
     reading_open(&in, s, x, false);
-    const json_t *messages = read_field(x, "messages", &body, &r);
-    const bool sound = messages != NULL && ask_read_tools(&tools, ASK_CHAT, body, &in.rules, &r);
-    if (!sound || !ask_tokenize_talk(&in.rules, ASK_CHAT, body, tools.told, &read, &r)) {
+    in.rules.n_ctx = UINT32_MAX; /* a prompt that would not fit is shown, too */
+    if (!ask_read(&a, ASK_CHAT, &in.rules, body, body_size, &r)) {
         refusal_reply(&r, x);
     } else {
-        for (size_t i = 0; i < read.n; i++) {
+        const ask_prompt *read = &a.prompts[0];
+        for (size_t i = 0; i < read->n; i++) {
             size_t size;
-            const char *bytes = tern_token_bytes(in.model->tokenizer, read.ids[i], true, &size);
+            const char *bytes = tern_token_bytes(in.model->tokenizer, read->ids[i], true, &size);
             text_add(&prompt, bytes, size);
         }
         text_print(&out, "{\"prompt\":");
         text_quote(&out, prompt.bytes, prompt.size);
         text_print(&out, ",\"tokens\":[");
-        const bool fits = write_pieces(in.model, read.ids, read.n, false, &out, &r);
+        const bool fits = write_pieces(in.model, read->ids, read->n, false, &out, &r);
         text_print(&out, "]}");
         out.failed = out.failed || prompt.failed;
         if (fits)
@@ -307,7 +307,5 @@ void answer_template(server *s, http_exchange *x) {
     }
     text_free(&prompt);
     text_free(&out);
-    free(read.ids);
-    tools_free(&tools);
-    json_decref(body);
+    ask_free(&a);
 }

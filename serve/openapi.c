@@ -117,7 +117,12 @@ static void write_field(const field *f, text *out) {
         write_number(f, out);
     else
         shape_write(f->shape, out);
-    text_print(out, ",{\"type\":\"null\"}]}");
+    text_print(out, ",{\"type\":\"null\"}]");
+    if (field_why(f) != NULL) {
+        text_print(out, ",\"description\":");
+        text_quote(out, field_why(f), strlen(field_why(f)));
+    }
+    text_print(out, "}");
 }
 
 static void write_fields(ask_kind kind, text *out) {

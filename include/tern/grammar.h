@@ -3,7 +3,8 @@
 #define TERN_GRAMMAR_H
 
 /*
- * Output in a given form: texts of a grammar (GBNF) or of a JSON Schema, token by token.
+ * Output in a given form: texts of a grammar (GBNF), of a pattern or of a JSON Schema, token by
+ * token.
  *
  *     tern_grammar_tokens_new(tokenizer, n_vocab, &tokens, &err);        once a model
  *     tern_grammar_from_schema(tokens, text, size, "schema", NULL, &grammar, &err);
@@ -59,6 +60,13 @@ void tern_grammar_tokens_free(tern_grammar_tokens **tokens); /* after all its gr
 TERN_MUST_CHECK tern_status tern_grammar_from_gbnf(const tern_grammar_tokens *tokens,
                                                    const char *text, size_t size, const char *name,
                                                    tern_grammar **out, tern_error *err);
+
+/* The texts that match the regular expression text[size] as a whole (docs/structured-output.md has
+ * what patterns may contain). */
+TERN_MUST_CHECK tern_status tern_grammar_from_pattern(const tern_grammar_tokens *tokens,
+                                                      const char *text, size_t size,
+                                                      const char *name, tern_grammar **out,
+                                                      tern_error *err);
 
 typedef struct tern_schema_params {
     bool compact; /* no white space between the parts of a value. Otherwise at each place where

@@ -116,6 +116,8 @@ typedef struct tern_conversation {
     const char *tools;     /* a JSON array in OpenAI's form, or NULL */
     const char *variables; /* a JSON object of further variables of the template, or NULL */
     bool no_answer;        /* true: the beginning of the assistant's answer is left out */
+    bool continues; /* true: the last message is the beginning of the answer. What the template
+                       writes after its text is left out */
 } tern_conversation;
 
 /*
@@ -186,6 +188,10 @@ TERN_MUST_CHECK tern_status tern_chat_tokenize(const tern_tokenizer *t,
  * in
  * ("chatml", "llama3", "bitnet", "qa", ...), or "none". */
 const char *tern_chat_format(const tern_tokenizer *t);
+
+/* True if conversations are written by a template in whose source `words` occurs: the name of a
+ * variable that it may look at, or a mark that it writes. */
+bool tern_chat_mentions(const tern_tokenizer *t, const char *words);
 
 /*
  * The built-in format for all chats from here on, whatever the template says, by that name; NULL:

@@ -52,7 +52,7 @@ json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 /* Each reply repeats the ignored names, so their length is limited. */
-static void note_ignored(ask *a, const char *name) {
+void ask_note_ignored(ask *a, const char *name) {
     enum { MOST_BYTES = 4096 };
     if (a->ignored.size + strlen(name) > MOST_BYTES)
         return;
@@ -67,7 +67,7 @@ static bool read_fields(ask *a, const ask_rules *rules, refusal *r) {
     json_object_foreach(a->body, name, value) {
         const field_reading in = {a, rules, field_find(name, a->kind), r};
         if (in.at == NULL) {
-            note_ignored(a, name);
+            ask_note_ignored(a, name);
         } else if (!json_is_null(value) && !in.at->read(&in, value)) {
             return false;
         }
@@ -92,6 +92,7 @@ static size_t echoed_bytes(const ask *a) {
 }
 
 static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
+    const json_t *best = a->kind == ASK_COMPLETION ? json_object_get(a->body, "best_of") : NULL;
     const json_t *one = json_object_get(a->body, "max_tokens");
     const json_t *other = json_object_get(a->body, "max_completion_tokens");
     if (a->ignored.failed)
@@ -113,6 +114,9 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
                       a->kind == ASK_CHAT ? "\"logprobs\": true"
                                           : "\"include\": [\"message.output_text.logprobs\"]");
     }
+    if (json_is_number(best) && json_number_value(best) != (double)a->n)
+        return refuse(r, 400, "best_of", "best_of must be n, which is %u: answers are not compared",
+                      a->n);
     if (a->echo && echoed_bytes(a) > MOST_ECHO) {
         return refuse(r, 400, "echo", "the prompts would be told in %zu bytes; at most %d are",
                       echoed_bytes(a), MOST_ECHO);
@@ -133,6 +137,24 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
     return true;
 }
 
+/* Reads the tools, which only conversations have. */
+static bool read_tools(ask *a, const ask_rules *rules, refusal *r) {
+    if ((a->kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)
+        return true;
+    const tools_dialect dialect = a->kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
+                                  : a->kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
+                                                           : TOOLS_OF_CHATS;
+    return tools_read(&a->tools, dialect, a->body, rules->call_style, r);
+}
+
+/* Messages think only when they are asked to. */
+static bool set_defaults(ask *a, const ask_rules *rules, refusal *r) {
+    const json_t *thinking = json_object_get(a->body, "thinking");
+    const field_reading in = {a, rules, field_find("thinking", ASK_MESSAGE), r};
+    const bool given = thinking != NULL && !json_is_null(thinking);
+    return a->kind != ASK_MESSAGE || given || field_switch_thinking(&in, NULL, false);
+}
+
 bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, refusal *r) {
     *a = (ask){.kind = kind,
                .body = body,
@@ -143,7 +165,7 @@ bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, 
                .sampling = rules->sampling};
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
-    return read_fields(a, rules, r) && ask_read_tools(&a->tools, kind, a->body, rules, r) &&
+    return read_fields(a, rules, r) && set_defaults(a, rules, r) && read_tools(a, rules, r) &&
            ask_read_prompts(a, rules, r) && check_whole(a, rules, r) && ask_compile(a, rules, r);
 }
 
@@ -163,6 +185,9 @@ void ask_free(ask *a) {
     tools_free(&a->tools);
     tern_grammar_free(&a->grammar);
     json_decref(a->form_record);
+    json_decref(a->form_schema);
+    json_decref(a->variables);
+    free(a->form_text);
     json_decref(a->body);
     *a = (ask){0};
 }

@@ -61,8 +61,9 @@ typedef struct ask_prompt {
 typedef struct ask_form {
     const char *field;    /* the field that asks for it; NULL: any text */
     const char *place;    /* where the schema or grammar stands, for messages */
-    const json_t *schema; /* NULL: there is a grammar, or it may be any JSON object */
+    const json_t *schema; /* NULL: one of the others, or it may be any JSON object */
     const char *grammar;  /* a grammar in GBNF; NULL: there is none */
+    const char *pattern;  /* a regular expression; NULL: there is none */
 } ask_form;
 
 enum {
@@ -85,6 +86,12 @@ typedef struct ask {
     bool receipt;
     bool prompt_only; /* no token is to be generated */
     bool alone;       /* shares no cached pages with other requests */
+    bool plain;       /* control tokens in texts of prompts are not recognised */
+    bool bare;        /* the tokenizer adds no control tokens to prompts */
+    bool continues;   /* the last message is the beginning of the answer; in messages it is where
+                         it is the assistant's */
+    bool no_answer;   /* the template does not begin an answer */
+    json_t *variables; /* an object of variables of the chat template; NULL: none; owned */
     uint32_t n_logprobs;
     bool base64;         /* embeddings are sent as base64 of little-endian floats */
     uint32_t dimensions; /* how many numbers of each embedding are sent, from the first on */
@@ -97,6 +104,8 @@ typedef struct ask {
     toolset tools;
     tern_grammar *grammar; /* for answers in a form or with calls; NULL: any text */
     json_t *form_record;   /* source of `grammar`, if a receipt is wanted (serve/work/receipt.h) */
+    char *form_text;       /* a grammar that was made from a field; owned */
+    json_t *form_schema;   /* a schema that was given as a text; owned */
     text ignored;          /* ignored fields as `"a","b"`; only the first if there are many */
 } ask;
 
@@ -107,6 +116,9 @@ bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, 
 /* The same for a body that is an object. Takes it over. */
 bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, refusal *r);
 void ask_free(ask *a);
+
+/* Notes a field that was ignored, or a part of one. */
+void ask_note_ignored(ask *a, const char *name);
 
 /* Parses a text as a JSON object; NULL after a refusal, which calls the text `what`. A text with
  * too many values is refused before it takes memory. */
@@ -141,15 +153,10 @@ bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status st
 int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
                       refusal *r);
 
-/* Tokenizes the conversation in a body of that kind, up to where the answer begins, with the tools
- * that the model is told about (NULL: none). False after a refusal. The caller frees out->ids in
- * any case. */
-bool ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body, const char *tools,
-                       ask_prompt *out, refusal *r);
-
-/* Reads the tools of a body of that kind; false after a refusal. */
-bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask_rules *rules,
-                    refusal *r);
+/* Tokenizes the conversation of a request, up to where the answer goes on, with the tools and the
+ * variables that its other fields have set. False after a refusal. The caller frees out->ids in any
+ * case. */
+bool ask_tokenize_talk(ask *a, const ask_rules *rules, ask_prompt *out, refusal *r);
 
 /* ---- ask_form.c: what answers must look like ------------------------------------------------- */
 

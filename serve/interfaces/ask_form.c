@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The form of answers: JSON of a schema, text of a grammar, or calls of tools. */
+/* The form of answers: JSON of a schema, text of a grammar or pattern, or calls of tools. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,11 +71,13 @@ static bool compile_form(ask *a, const ask_rules *rules, refusal *r) {
     const ask_form *f = &a->form;
     tern_error err = {0};
     tern_status status;
-    if (f->grammar != NULL) {
-        status = grammars_gbnf(rules->grammars, f->grammar, strlen(f->grammar), f->place,
-                               &a->grammar, &err);
-        return status == TERN_OK ? record_text(a, "grammar", f->grammar, r)
-                                 : refuse_grammar(r, f->field, &err);
+    const char *words = f->pattern != NULL ? f->pattern : f->grammar;
+    if (words != NULL) {
+        status = (f->pattern != NULL ? grammars_pattern : grammars_gbnf)(
+            rules->grammars, words, strlen(words), f->place, &a->grammar, &err);
+        return status == TERN_OK
+                   ? record_text(a, f->pattern != NULL ? "pattern" : "grammar", words, r)
+                   : refuse_grammar(r, f->field, &err);
     }
     char *schema = schema_text(f->schema, "{\"type\":\"object\"}");
     if (schema == NULL)

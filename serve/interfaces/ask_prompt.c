@@ -84,16 +84,6 @@ int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const ch
     return ids;
 }
 
-bool ask_read_tools(toolset *tools, ask_kind kind, const json_t *body, const ask_rules *rules,
-                    refusal *r) {
-    if ((kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)
-        return true;
-    const tools_dialect dialect = kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
-                                  : kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
-                                                        : TOOLS_OF_CHATS;
-    return tools_read(tools, dialect, body, rules->call_style, r);
-}
-
 /* ---- into an ask ----------------------------------------------------------------------------- */
 
 const char *ask_prompt_field(ask_kind kind) {
@@ -140,11 +130,11 @@ static bool check_length(const ask *a, ask_prompt *p, const ask_rules *rules, re
     return p->n + !a->prompt_only <= rules->n_ctx || refuse_length(r, p->n, rules->n_ctx);
 }
 
-/* Recognises control tokens for llama.cpp's interface, since its clients write them into prompts.
- */
+/* Recognises control tokens in prompts, since clients that apply templates write them there; but
+ * not in texts of which vectors are wanted. */
 static unsigned text_flags(const ask *a, bool first) {
-    return (first ? TERN_TOKENIZE_SPECIAL : 0U) |
-           (a->kind == ASK_NATIVE ? TERN_TOKENIZE_PARSE : 0U);
+    const bool parse = (a->kind & ASK_VECTORS) == 0 && !a->plain;
+    return (first && !a->bare ? TERN_TOKENIZE_SPECIAL : 0U) | (parse ? TERN_TOKENIZE_PARSE : 0U);
 }
 
 static bool append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) {
@@ -236,6 +226,5 @@ bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r) {
     if (!reserve_prompts(a, rules, 1, r))
         return false;
     ask_prompt *p = &a->prompts[0];
-    return ask_tokenize_talk(rules, a->kind, a->body, a->tools.told, p, r) &&
-           check_length(a, p, rules, r);
+    return ask_tokenize_talk(a, rules, p, r) && check_length(a, p, rules, r);
 }

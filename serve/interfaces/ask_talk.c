@@ -16,14 +16,13 @@ typedef struct talk_dialect {
     bool system_role;     /* a message may have the role system */
     bool items;           /* the field may be a text; elements have a type, which need not be
                              "message" */
-    bool user_last;       /* the last message must not be the assistant's: answers are not
-                             continued */
+    bool prefill;         /* a last message of the assistant is the beginning of the answer */
 } talk_dialect;
 
 static const talk_dialect chat_dialect = {
     .field = "messages", .parts = {"text"}, .system_role = true};
 static const talk_dialect message_dialect = {
-    .field = "messages", .system = "system", .parts = {"text"}, .user_last = true};
+    .field = "messages", .system = "system", .parts = {"text"}, .prefill = true};
 static const talk_dialect response_dialect = {.field = "input",
                                               .system = "instructions",
                                               .parts = {"input_text", "output_text", "text"},
@@ -326,10 +325,30 @@ static bool read_talk(talk *t, const json_t *system, const json_t *messages) {
                set_content(t, history_add(h, "user", "input"), messages, t->dialect->field);
     for (size_t i = 0; i < json_array_size(messages) && sound; i++)
         sound = read(t, json_array_get(messages, i), i);
-    if (sound && t->dialect->user_last && history_may_call(h) && h->n_open == 0)
-        return refuse(t->r, 400, t->dialect->field,
-                      "the last message must be the user's: an answer is not continued");
     return sound && history_close(h);
+}
+
+/* Finds out if the answer goes on from the last message. One without text is left out. False after
+ * a refusal. */
+static bool find_beginning(ask *a, talk *t) {
+    history *h = &t->history;
+    a->continues = a->continues || (t->dialect->prefill && history_may_call(h));
+    if (!a->continues)
+        return true;
+    const tern_chat_message *last = h->n > 0 ? &h->list[h->n - 1] : NULL;
+    if (!history_may_call(h) || last->tool_calls != NULL)
+        return refuse(
+            t->r, 400, t->dialect->field,
+            "the last message must be a text of the assistant for an answer to go on from "
+            "it");
+    if (json_is_true(json_object_get(a->body, "add_generation_prompt")))
+        return refuse(t->r, 400, "continue_final_message",
+                      "continue_final_message: not together with \"add_generation_prompt\": true");
+    if (last->content != NULL && last->content[0] != '\0')
+        return true;
+    a->continues = false;
+    history_drop_last(h);
+    return true;
 }
 
 /* Returns an upper bound of messages: a part may become a message of its own. */
@@ -342,14 +361,23 @@ static size_t count_parts(const json_t *messages) {
 
 /* Tokenizes the messages. The role of the first message that the template leaves out is reported to
  * the client. */
-static bool tokenize_chat(const ask_rules *rules, talk *t, const char *tools, ask_prompt *out) {
+static bool tokenize_chat(const ask *a, const ask_rules *rules, talk *t, ask_prompt *out) {
     tern_error err = {0};
     tern_rendering seen;
-    const tern_conversation c = {.messages = t->history.list, .n = t->history.n, .tools = tools};
+    char *variables = a->variables != NULL ? json_dump(a->variables, (json_style){0}) : NULL;
+    if (a->variables != NULL && variables == NULL)
+        return refuse(t->r, 503, t->dialect->field, "no memory for the messages");
+    const tern_conversation c = {.messages = t->history.list,
+                                 .n = t->history.n,
+                                 .tools = a->tools.told,
+                                 .variables = variables,
+                                 .no_answer = a->no_answer,
+                                 .continues = a->continues};
     tern_status status =
         tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
     if (status == TERN_ERR_TEMPLATE && history_use_objects(&t->history))
         status = tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
+    free(variables);
     if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
         return ask_refuse_limits(rules, t->dialect->field, status, t->r);
     if (status != TERN_OK)
@@ -372,19 +400,19 @@ static bool check_calls(const talk *t, call_style style) {
                   t->dialect->field);
 }
 
-bool ask_tokenize_talk(const ask_rules *rules, ask_kind kind, const json_t *body, const char *tools,
-                       ask_prompt *out, refusal *r) {
-    const talk_dialect *dialect = dialect_of(kind);
-    const json_t *messages = json_object_get(body, dialect->field);
+bool ask_tokenize_talk(ask *a, const ask_rules *rules, ask_prompt *out, refusal *r) {
+    const talk_dialect *dialect = dialect_of(a->kind);
+    const json_t *messages = json_object_get(a->body, dialect->field);
     if (json_array_size(messages) == 0 && !(dialect->items && json_is_string(messages)))
         return refuse(r, 400, dialect->field, "%s must be an array of at least one message",
                       dialect->field);
     talk read = {.dialect = dialect, .r = r};
     const bool sound =
         history_open(&read.history, count_parts(messages), dialect->field, r) &&
-        read_talk(&read, dialect->system != NULL ? json_object_get(body, dialect->system) : NULL,
+        read_talk(&read, dialect->system != NULL ? json_object_get(a->body, dialect->system) : NULL,
                   messages) &&
-        check_calls(&read, rules->call_style) && tokenize_chat(rules, &read, tools, out);
+        find_beginning(a, &read) && check_calls(&read, rules->call_style) &&
+        tokenize_chat(a, rules, &read, out);
     history_free(&read.history);
     return sound;
 }

@@ -120,7 +120,8 @@ static bool read_logprobs(const field_reading *in, const json_t *value) {
 
 static bool read_stream_options(const field_reading *in, const json_t *value) {
     const json_t *usage = json_object_get(value, "include_usage");
-    if (!json_is_object(value) || (usage != NULL && !json_is_boolean(usage))) {
+    const bool given = usage != NULL && !json_is_null(usage);
+    if (!json_is_object(value) || (given && !json_is_boolean(usage))) {
         return refuse(in->r, 400, "stream_options",
                       "stream_options must be an object, its include_usage true or false");
     }
@@ -231,10 +232,11 @@ static bool read_later(const field_reading *in, const json_t *value) {
     return true;
 }
 
-static bool read_cached(const field_reading *in, const json_t *value) {
+/* Reads a truth value that says the opposite of its member. */
+static bool read_negated(const field_reading *in, const json_t *value) {
     if (!read_truth(in, value))
         return false;
-    in->a->alone = !in->a->alone;
+    *(bool *)place(in) = !*(bool *)place(in);
     return true;
 }
 
@@ -263,35 +265,18 @@ static bool read_dimensions(const field_reading *in, const json_t *value) {
                all, n);
 }
 
-/* ---- what is known and not done -------------------------------------------------------------- */
+/* ---- what is known and done in part ---------------------------------------------------------- */
 
-static bool unsupported(const field_reading *in, const char *what) {
-    return refuse(in->r, 400, in->at->name, "%s: %s", in->at->name, what);
-}
-
-/* Refuses an unsupported field unless it asks for nothing: false, or an empty array or text. */
-static bool read_absent(const field_reading *in, const json_t *value) {
-    const bool nothing = (json_is_boolean(value) && !json_is_true(value)) ||
-                         (json_is_array(value) && json_array_size(value) == 0) ||
-                         (json_is_string(value) && json_string_length(value) == 0);
-    return nothing || unsupported(in, "not supported by this server");
-}
-
-/* Refuses an unsupported way of sampling unless its number is the one that has no effect. */
-static bool read_neutral(const field_reading *in, const json_t *value) {
-    return (json_is_number(value) && json_number_value(value) == in->at->low) ||
-           unsupported(in, "not supported by this server");
-}
-
+/* Reads how a prompt that does not fit is cut. It never is: one that fits is the same either way.
+ */
 static bool read_truncation(const field_reading *in, const json_t *value) {
-    return is_word(value, "disabled") ||
-           unsupported(in, "only \"disabled\" is supported by this server: a prompt that does not "
-                           "fit is refused");
+    return is_word(value, "disabled") || is_word(value, "auto") ||
+           field_refuse(in, "must be \"auto\" or \"disabled\"");
 }
 
 static bool read_receipt(const field_reading *in, const json_t *value) {
     return read_truth(in, value) && (!in->a->receipt || in->rules->receipts ||
-                                     unsupported(in, "not supported by this server"));
+                                     field_refuse(in, "not supported by this server"));
 }
 
 /* Reads `include` of responses. Reasoning may be asked for: there is none to include. */
@@ -301,22 +286,11 @@ static bool read_include(const field_reading *in, const json_t *value) {
         if (is_word(what, "message.output_text.logprobs")) {
             in->a->logprobs = true;
         } else if (!is_word(what, "reasoning.encrypted_content")) {
-            return unsupported(in, "only \"message.output_text.logprobs\" is supported by this "
-                                   "server");
+            return field_refuse(in, "only \"message.output_text.logprobs\" is supported by this "
+                                    "server");
         }
     }
-    return json_is_array(value) || unsupported(in, "must be an array of texts");
-}
-
-/* Accepts only values that ask for no function call: chats have tools for that. */
-static bool read_function_call(const field_reading *in, const json_t *value) {
-    return is_word(value, "none") || is_word(value, "auto") ||
-           unsupported(in, "not supported by this server: chats have tools and tool_choice");
-}
-
-static bool read_thinking(const field_reading *in, const json_t *value) {
-    return is_word(json_object_get(value, "type"), "disabled") ||
-           unsupported(in, "only {\"type\": \"disabled\"} is supported by this server");
+    return json_is_array(value) || field_refuse(in, "must be an array of texts");
 }
 
 /* Checks metadata against the limits of OpenAI's interface, since replies and events repeat it. */
@@ -343,16 +317,10 @@ static bool read_instructions(const field_reading *in, const json_t *value) {
                   json_string_length(value), MOST_BYTES);
 }
 
-static bool read_modalities(const field_reading *in, const json_t *value) {
-    const char *only = json_string_value(json_array_get(value, 0));
-    return (json_array_size(value) == 1 && only != NULL && strcmp(only, "text") == 0) ||
-           unsupported(in, "only [\"text\"] is supported by this server");
-}
-
+/* Reads best_of, which must be n: ask.c compares them when both are known. */
 static bool read_best_of(const field_reading *in, const json_t *value) {
     double x;
-    return read_number(in, value, true, &x) &&
-           (x == 1.0 || unsupported(in, "only 1 is supported by this server"));
+    return read_number(in, value, true, &x);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -389,14 +357,13 @@ static const field fields[] = {
     {"content", ASK_NATIVE_EMBEDDING, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
     {"encoding_format", VECTORS, "\"float\"|\"base64\"", read_encoding, 0, 0, 0},
     {"dimensions", VECTORS, "i", read_dimensions, 1, INT32_MAX, IN(dimensions)},
-    {"embd_normalize", ASK_NATIVE_EMBEDDING, "i", read_neutral, 2, 2, 0},
     {"instructions", RESPONSE, "s", read_instructions, 0, 0, 0},
     {"prompt", TEXT, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
     {"prompt", NATIVE, "s|{prompt_string:s}|[s|i|{prompt_string:s}|[s|i]]", read_later, 0, 0, 0},
     {"stream", ALL, "b", read_truth, 0, 0, IN(stream)},
     {"stream_options", OPENAI | RESPONSE, "{include_usage?:b}", read_stream_options, 0, 0, 0},
     {"echo", TEXT, "b", read_truth, 0, 0, IN(echo)},
-    {"n", OPENAI, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
+    {"n", OPENAI | NATIVE, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
     {"n_cmpl", NATIVE, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
     {"best_of", TEXT, "i", read_best_of, 1, ASK_MOST_CHOICES, 0},
     {"max_tokens", OPENAI | MESSAGE | NATIVE, "i", read_max_tokens, -1, MOST_TOKENS, 0},
@@ -424,9 +391,25 @@ static const field fields[] = {
     {"n_probs", NATIVE, "i", read_n_logprobs, 0, ASK_MOST_LOGPROBS, 0},
     {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
     {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
-    {"cache_prompt", NATIVE, "b", read_cached, 0, 0, IN(alone)},
+    {"cache_prompt", NATIVE | OPENAI, "b", read_negated, 0, 0, IN(alone)},
+    {"parse_special", TEXT | NATIVE, "b", read_negated, 0, 0, IN(plain)},
+    {"add_special_tokens", TEXT, "b", read_negated, 0, 0, IN(bare)},
+    {"truncation", RESPONSE, "\"auto\"|\"disabled\"", read_truncation, 0, 0, 0},
     {"receipt", ALL, "b", read_receipt, 0, 0, IN(receipt)},
     {"metadata", RESPONSE, "{*:s}", read_metadata, 0, 0, 0},
+
+    /* What the chat template gets. */
+    {"chat_template_kwargs", TALK, "{*:*}", field_read_variables, 0, 0, 0},
+    {"enable_thinking", TALK, "b", field_read_enable_thinking, 0, 0, 0},
+    {"documents", CHAT, "[*]", field_read_variable, 0, 0, 0},
+    {"verbosity", CHAT, "s", field_read_variable, 0, 0, 0},
+    {"reasoning_effort", CHAT, "s", field_read_effort, 0, 0, 0},
+    {"reasoning", RESPONSE, "{effort?:s|~}", field_read_reasoning, 0, 0, 0},
+    {"thinking", MESSAGE, "{type:s,budget_tokens?:i}", field_read_thinking, 0, 0, 0},
+    {"output_config", MESSAGE, "{effort?:s|~,format?:{type:\"json_schema\",schema:{*:*}|b}|~}",
+     field_read_output_config, 0, 0, 0},
+    {"add_generation_prompt", CHAT, "b", read_negated, 0, 0, IN(no_answer)},
+    {"continue_final_message", CHAT, "b", read_truth, 0, 0, IN(continues)},
 
     /* The form of answers, and tools. */
     {"response_format", OPENAI | NATIVE,
@@ -435,8 +418,17 @@ static const field fields[] = {
      0, 0},
     {"output_format", MESSAGE, "{type:\"json_schema\",schema:{*:*}|b}", field_read_output_format, 0,
      0, 0},
-    {"json_schema", OPENAI | NATIVE, "{*:*}|b", field_read_schema, 0, 0, 0},
+    {"json_schema", OPENAI | NATIVE, "{*:*}|b|s", field_read_schema, 0, 0, 0},
     {"grammar", OPENAI | NATIVE, "s", field_read_grammar, 0, 0, 0},
+    {"guided_json", OPENAI, "{*:*}|b|s", field_read_schema, 0, 0, 0},
+    {"guided_grammar", OPENAI, "s", field_read_grammar, 0, 0, 0},
+    {"ebnf", OPENAI, "s", field_read_grammar, 0, 0, 0},
+    {"guided_regex", OPENAI, "s", field_read_pattern, 0, 0, 0},
+    {"regex", OPENAI, "s", field_read_pattern, 0, 0, 0},
+    {"guided_choice", OPENAI, "[s]", field_read_words, 0, 0, 0},
+    {"structured_outputs", OPENAI,
+     "{json?:{*:*}|b|s,regex?:s,choice?:[s],grammar?:s,json_object?:b}", field_read_structured, 0,
+     0, 0},
     {"tools", CHAT,
      "[{type:\"function\",function:{name:s,description?:s,parameters?:{*:*},strict?:b|~}}]",
      read_later, 0, 0, 0},
@@ -447,46 +439,18 @@ static const field fields[] = {
     {"tool_choice", RESPONSE, "s|{type:\"function\",name:s}", read_later, 0, 0, 0},
     {"tool_choice", MESSAGE, "{type:s,name?:s,disable_parallel_tool_use?:b}", read_later, 0, 0, 0},
     {"parallel_tool_calls", CHAT | RESPONSE, "b", read_later, 0, 0, 0},
-
-    /* Unsupported fields: only values that ask for nothing are accepted. */
-    {"tools", TEXT, "[*]", read_absent, 0, 0, 0},
-    {"tool_choice", TEXT, "s", read_function_call, 0, 0, 0},
-    {"functions", OPENAI, "[*]", read_absent, 0, 0, 0},
-    {"function_call", OPENAI, "s", read_function_call, 0, 0, 0},
-    {"modalities", OPENAI, "[s]", read_modalities, 0, 0, 0},
-    {"audio", OPENAI, "b", read_absent, 0, 0, 0},
-    {"prediction", OPENAI, "b", read_absent, 0, 0, 0},
-    {"suffix", OPENAI, "s", read_absent, 0, 0, 0},
-    {"thinking", MESSAGE, "{type:s}", read_thinking, 0, 0, 0},
-    {"mcp_servers", MESSAGE, "[*]", read_absent, 0, 0, 0},
-    {"container", MESSAGE, "s", read_absent, 0, 0, 0},
-    {"previous_response_id", RESPONSE, "s", read_absent, 0, 0, 0},
-    {"conversation", RESPONSE, "s", read_absent, 0, 0, 0},
-    {"store", RESPONSE, "b", read_absent, 0, 0, 0},
-    {"background", RESPONSE, "b", read_absent, 0, 0, 0},
-    {"truncation", RESPONSE, "s", read_truncation, 0, 0, 0},
-    {"reasoning", RESPONSE, "b", read_absent, 0, 0, 0},
-    {"samplers", NATIVE, "[s]", read_absent, 0, 0, 0},
-    {"lora", NATIVE, "[*]", read_absent, 0, 0, 0},
-    {"response_fields", NATIVE, "[s]", read_absent, 0, 0, 0},
-    {"post_sampling_probs", NATIVE, "b", read_absent, 0, 0, 0},
-    {"mirostat", NATIVE, "i", read_neutral, 0, 0, 0},
-    {"typical_p", NATIVE, "n", read_neutral, 1, 1, 0},
-    {"dynatemp_range", NATIVE, "n", read_neutral, 0, 0, 0},
-    {"dry_multiplier", NATIVE, "n", read_neutral, 0, 0, 0},
-    {"xtc_probability", NATIVE, "n", read_neutral, 0, 0, 0},
-    {"n_indent", NATIVE, "i", read_neutral, 0, 0, 0},
-    {"t_max_predict_ms", NATIVE, "i", read_neutral, 0, 0, 0},
 };
 /* clang-format on */
 
 const field *field_at(size_t i) {
-    return i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
+    const size_t n = sizeof fields / sizeof *fields;
+    return i < n ? &fields[i] : field_aside(i - n);
 }
 
 const field *field_find(const char *name, ask_kind kind) {
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if ((fields[i].kinds & kind) != 0 && strcmp(fields[i].name, name) == 0)
-            return &fields[i];
+    const field *f;
+    for (size_t i = 0; (f = field_at(i)) != NULL; i++)
+        if ((f->kinds & kind) != 0 && strcmp(f->name, name) == 0)
+            return f;
     return NULL;
 }

@@ -26,15 +26,48 @@ struct field {
     size_t offset; /* offset in an ask of the member that gets a number or truth value */
 };
 
+/* ---- fields_talk.c: fields that the chat template gets as variables -------------------------- */
+
+/* The functions read, in this order: chat_template_kwargs; a field that is a variable under its own
+ * name; enable_thinking; reasoning_effort; `reasoning` of responses, {"effort": ...}; `thinking`
+ * and `output_config` of messages. */
+bool field_read_variables(const field_reading *in, const json_t *value);
+bool field_read_variable(const field_reading *in, const json_t *value);
+bool field_read_enable_thinking(const field_reading *in, const json_t *value);
+bool field_read_effort(const field_reading *in, const json_t *value);
+bool field_read_reasoning(const field_reading *in, const json_t *value);
+bool field_read_thinking(const field_reading *in, const json_t *value);
+bool field_read_output_config(const field_reading *in, const json_t *value);
+
+/* Switches the model's thinking on or off, unless chat_template_kwargs have done so. A template
+ * that has no switch is noted under `place`, where the wish stands (NULL: it is not noted). */
+bool field_switch_thinking(const field_reading *in, const char *place, bool on);
+
 /* ---- fields_form.c: fields that say which form an answer must have --------------------------- */
 
 /* The functions read, in this order: response_format; `text` of responses, {"format": ...};
- * output_format of messages; json_schema; grammar. */
+ * output_format of messages; json_schema; grammar; a regular expression; guided_choice;
+ * structured_outputs, which is an object of such fields. */
 bool field_read_format(const field_reading *in, const json_t *value);
 bool field_read_text(const field_reading *in, const json_t *value);
 bool field_read_output_format(const field_reading *in, const json_t *value);
 bool field_read_schema(const field_reading *in, const json_t *value);
 bool field_read_grammar(const field_reading *in, const json_t *value);
+bool field_read_pattern(const field_reading *in, const json_t *value);
+bool field_read_words(const field_reading *in, const json_t *value);
+bool field_read_structured(const field_reading *in, const json_t *value);
+
+/* ---- fields_aside.c: fields that cannot change an answer, or are not done -------------------- */
+
+/* Refuses a field with a reason; always false. */
+bool field_refuse(const field_reading *in, const char *why);
+
+/* Returns why a field is not done: it cannot change an answer, or it is refused. NULL: it is done.
+ */
+const char *field_why(const field *f);
+
+/* Row i of the fields that are not done; NULL after the last one. */
+const field *field_aside(size_t i);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

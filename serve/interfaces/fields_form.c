@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fields that say which form an answer must have. */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "serve/interfaces/fields.h"
@@ -24,8 +25,17 @@ static bool set_form(const field_reading *in, ask_form form) {
     return true;
 }
 
-/* A schema is an object, or true or false. */
+/* Sets a schema: an object, or true or false; or the text of one, as clients of vLLM send it. */
 static bool set_schema(const field_reading *in, const json_t *schema, const char *place) {
+    if (json_is_string(schema)) {
+        ask *a = in->a;
+        json_decref(a->form_schema);
+        a->form_schema =
+            ask_parse(json_string_value(schema), json_string_length(schema), place, in->r);
+        if (a->form_schema == NULL)
+            return false;
+        schema = a->form_schema;
+    }
     if (!json_is_object(schema) && !json_is_boolean(schema))
         return refuse(in->r, 400, in->at->name, "%s must be a JSON Schema, an object", place);
     return set_form(in, (ask_form){.place = place, .schema = schema});
@@ -80,21 +90,129 @@ bool field_read_text(const field_reading *in, const json_t *value) {
     return read_named(in, format, "text.format", "text.format.schema");
 }
 
+/* Reads output_format, or the member `format` of output_config. */
 bool field_read_output_format(const field_reading *in, const json_t *value) {
+    const bool member = strcmp(in->at->name, "output_config") == 0;
+    const char *name = member ? "output_config.format" : in->at->name;
     if (!is_word(json_object_get(value, "type"), "json_schema"))
         return refuse(in->r, 400, in->at->name,
-                      "%s must be {\"type\": \"json_schema\", \"schema\": ...}", in->at->name);
-    return set_schema(in, json_object_get(value, "schema"), "output_format.schema");
+                      "%s must be {\"type\": \"json_schema\", \"schema\": ...}", name);
+    return set_schema(in, json_object_get(value, "schema"),
+                      member ? "output_config.format.schema" : "output_format.schema");
 }
 
 bool field_read_schema(const field_reading *in, const json_t *value) {
     return set_schema(in, value, in->at->name);
 }
 
-/* Reads a grammar. An empty text asks for nothing. */
-bool field_read_grammar(const field_reading *in, const json_t *value) {
-    if (!json_is_string(value))
-        return refuse(in->r, 400, in->at->name, "%s must be a text", in->at->name);
+/* Sets a grammar, or else a pattern. An empty text asks for nothing. */
+static bool set_text(const field_reading *in, const json_t *value, const char *place,
+                     bool grammar) {
+    const char *words = json_string_value(value);
+    if (words == NULL)
+        return refuse(in->r, 400, in->at->name, "%s must be a text", place);
     return json_string_length(value) == 0 ||
-           set_form(in, (ask_form){.place = in->at->name, .grammar = json_string_value(value)});
+           set_form(in, (ask_form){.place = place,
+                                   .grammar = grammar ? words : NULL,
+                                   .pattern = grammar ? NULL : words});
+}
+
+bool field_read_grammar(const field_reading *in, const json_t *value) {
+    return set_text(in, value, in->at->name, true);
+}
+
+bool field_read_pattern(const field_reading *in, const json_t *value) {
+    return set_text(in, value, in->at->name, false);
+}
+
+/* ---- one of several texts -------------------------------------------------------------------- */
+
+enum { MOST_WORDS = 1024 };
+
+/* Writes a text as GBNF has it between quotes. */
+static void quote_word(text *out, const char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        const unsigned char c = (unsigned char)bytes[i];
+        if (c < 0x20 || c == 0x7f || c == '"' || c == '\\')
+            text_print(out, "\\x%02X", c);
+        else
+            text_add(out, bytes + i, 1);
+    }
+}
+
+static bool are_words(const json_t *words) {
+    const size_t n = json_array_size(words);
+    size_t i = 0;
+    while (i < n && json_string_length(json_array_get(words, i)) > 0)
+        i++;
+    return i == n && n > 0 && n <= MOST_WORDS;
+}
+
+/* Sets the grammar of an array of texts, of which the answer must be one. */
+static bool set_words(const field_reading *in, const json_t *words, const char *place) {
+    if (!are_words(words))
+        return refuse(in->r, 400, in->at->name,
+                      "%s must be an array of 1 to %d texts that are not empty", place, MOST_WORDS);
+    text out = {0};
+    size_t size;
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const json_t *word = json_array_get(words, i);
+        text_print(&out, "%s\"", i > 0 ? " | " : "root ::= ");
+        quote_word(&out, json_string_value(word), json_string_length(word));
+        text_add(&out, "\"", 1);
+    }
+    free(in->a->form_text);
+    in->a->form_text = text_take(&out, &size);
+    if (in->a->form_text == NULL)
+        return refuse(in->r, 503, in->at->name, "no memory for %s", place);
+    return set_form(in, (ask_form){.place = place, .grammar = in->a->form_text});
+}
+
+bool field_read_words(const field_reading *in, const json_t *value) {
+    return set_words(in, value, in->at->name);
+}
+
+/* ---- vLLM's object of forms ------------------------------------------------------------------ */
+
+static bool read_any_object(const field_reading *in, const json_t *value, const char *place) {
+    return json_is_true(value) ? set_form(in, (ask_form){.place = place}) : true;
+}
+
+static bool read_inner_grammar(const field_reading *in, const json_t *value, const char *place) {
+    return set_text(in, value, place, true);
+}
+
+static bool read_inner_pattern(const field_reading *in, const json_t *value, const char *place) {
+    return set_text(in, value, place, false);
+}
+
+bool field_read_structured(const field_reading *in, const json_t *value) {
+    static const struct {
+        const char *name, *place;
+        bool (*set)(const field_reading *in, const json_t *value, const char *place);
+    } members[] = {
+        {"json", "structured_outputs.json", set_schema},
+        {"json_object", "structured_outputs.json_object", read_any_object},
+        {"regex", "structured_outputs.regex", read_inner_pattern},
+        {"choice", "structured_outputs.choice", set_words},
+        {"grammar", "structured_outputs.grammar", read_inner_grammar},
+    };
+    const char *name;
+    json_t *one;
+    if (!json_is_object(value))
+        return refuse(in->r, 400, in->at->name, "%s must be an object", in->at->name);
+    json_object_foreach(value, name, one) {
+        size_t i = 0;
+        while (i < sizeof members / sizeof *members && strcmp(members[i].name, name) != 0)
+            i++;
+        const bool nothing = is_absent(one) || (json_is_boolean(one) && !json_is_true(one));
+        if (nothing)
+            continue;
+        if (i == sizeof members / sizeof *members)
+            return refuse(in->r, 400, in->at->name, "%s.%.64s: not supported by this server",
+                          in->at->name, name);
+        if (!members[i].set(in, one, members[i].place))
+            return false;
+    }
+    return true;
 }

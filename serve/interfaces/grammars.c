@@ -99,12 +99,12 @@ static void keep(grammars *g, text *key, tern_grammar *grammar) {
 
 /* ---- the three kinds ------------------------------------------------------------------------- */
 
-/* The source of a grammar: tags, or text[size], which is a schema or GBNF. */
+/* The source of a grammar: tags, or text[size]. */
 typedef struct recipe {
     const tern_grammar_tags *tags;
+    const char *kind; /* of a text: "schema", "gbnf" or "pattern" */
     const char *text, *name;
     size_t size;
-    bool is_schema;
 } recipe;
 
 /* Adds a text to a key, with its size before it, so that different sources have different keys. */
@@ -116,7 +116,7 @@ static void add_text(text *key, const char *bytes, size_t size) {
 static void write_key(const recipe *r, text *key) {
     const tern_grammar_tags *t = r->tags;
     if (t == NULL) {
-        text_print(key, r->is_schema ? "schema" : "gbnf");
+        text_print(key, "%s", r->kind);
         add_text(key, r->text, r->size);
         return;
     }
@@ -134,8 +134,10 @@ static tern_status compile(grammars *g, const recipe *r, tern_grammar **out, ter
         return status;
     if (r->tags != NULL)
         return tern_grammar_from_tags(tokens, r->tags, out, err);
-    if (r->is_schema)
+    if (strcmp(r->kind, "schema") == 0)
         return tern_grammar_from_schema(tokens, r->text, r->size, r->name, NULL, out, err);
+    if (strcmp(r->kind, "pattern") == 0)
+        return tern_grammar_from_pattern(tokens, r->text, r->size, r->name, out, err);
     return tern_grammar_from_gbnf(tokens, r->text, r->size, r->name, out, err);
 }
 
@@ -155,13 +157,19 @@ static tern_status make(grammars *g, const recipe *r, tern_grammar **out, tern_e
 
 tern_status grammars_schema(grammars *g, const char *words, size_t size, const char *name,
                             tern_grammar **out, tern_error *err) {
-    const recipe r = {.text = words, .size = size, .name = name, .is_schema = true};
+    const recipe r = {.kind = "schema", .text = words, .size = size, .name = name};
     return make(g, &r, out, err);
 }
 
 tern_status grammars_gbnf(grammars *g, const char *words, size_t size, const char *name,
                           tern_grammar **out, tern_error *err) {
-    const recipe r = {.text = words, .size = size, .name = name};
+    const recipe r = {.kind = "gbnf", .text = words, .size = size, .name = name};
+    return make(g, &r, out, err);
+}
+
+tern_status grammars_pattern(grammars *g, const char *words, size_t size, const char *name,
+                             tern_grammar **out, tern_error *err) {
+    const recipe r = {.kind = "pattern", .text = words, .size = size, .name = name};
     return make(g, &r, out, err);
 }
 

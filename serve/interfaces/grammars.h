@@ -25,6 +25,8 @@ TERN_MUST_CHECK tern_status grammars_schema(grammars *g, const char *words, size
                                             const char *name, tern_grammar **out, tern_error *err);
 TERN_MUST_CHECK tern_status grammars_gbnf(grammars *g, const char *words, size_t size,
                                           const char *name, tern_grammar **out, tern_error *err);
+TERN_MUST_CHECK tern_status grammars_pattern(grammars *g, const char *words, size_t size,
+                                             const char *name, tern_grammar **out, tern_error *err);
 TERN_MUST_CHECK tern_status grammars_tags(grammars *g, const tern_grammar_tags *tags,
                                           tern_grammar **out, tern_error *err);
 

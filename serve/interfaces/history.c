@@ -161,6 +161,12 @@ bool history_use_objects(history *h) {
     return h->has_texts;
 }
 
+void history_drop_last(history *h) {
+    h->n--;
+    text_free(&h->texts[h->n].content);
+    text_free(&h->texts[h->n].calls);
+}
+
 bool history_has_calls(const history *h) {
     for (size_t i = 0; i < h->n; i++)
         if (h->list[i].tool_calls != NULL)

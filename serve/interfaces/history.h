@@ -58,6 +58,9 @@ tern_chat_message *history_answer(history *h, const char *id, const char *place)
 /* True if the latest message is the assistant's, so that calls may be added to it. */
 bool history_may_call(const history *h);
 
+/* Takes the latest message out, which has no calls. Call it after history_close. */
+void history_drop_last(history *h);
+
 /* Ends the history, after the last message. False after a refusal: a call has no answer, or memory
  * is short. */
 bool history_close(history *h);

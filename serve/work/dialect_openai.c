@@ -105,12 +105,21 @@ static void note_token(job *j, text *logs, size_t *offset, int32_t token, const 
 }
 
 /* True if a token's text is part of the prompt. Control tokens that the tokenizer added to a given
- * text are not. */
+ * text are not; those that stand in the text are, from p->at on. */
 static bool is_shown(const job *j, size_t i, int32_t token) {
+    const char *given = j->ask.prompts[i].given;
+    prompt_notes *p = &j->notes[i];
     size_t size = 1;
-    if (j->ask.prompts[i].given != NULL)
+    if (given != NULL)
         (void)tern_token_bytes(j->place.tokenizer, token, false, &size);
-    return size > 0;
+    if (size > 0)
+        return true;
+    const char *bytes = tern_token_bytes(j->place.tokenizer, token, true, &size);
+    const char *found = memmem(given + p->at, strlen(given + p->at), bytes, size);
+    if (found == NULL || size == 0)
+        return false;
+    p->at = (size_t)(found - given) + size;
+    return true;
 }
 
 static void note_prompt(job *j, size_t i, const tern_event *e) {

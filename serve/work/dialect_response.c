@@ -111,8 +111,8 @@ static void write_echo(job *j) {
     dialect_write_truth(out, "parallel_tool_calls", !j->ask.tools.single && j->ask.tools.n > 0);
     write_given(j, "tool_choice", j->ask.tools.n > 0 ? "\"auto\"" : "\"none\"");
     write_given(j, "tools", "[]");
-    dialect_add(out, ",\"previous_response_id\":null,\"store\":false,\"background\":false,"
-                     "\"truncation\":\"disabled\"");
+    dialect_add(out, ",\"previous_response_id\":null,\"store\":false,\"background\":false");
+    write_given(j, "truncation", "\"disabled\"");
     write_given(j, "text", "{\"format\":{\"type\":\"text\"}}");
 }
 

@@ -154,7 +154,7 @@ tern_request job_request(const job *j, size_t i) {
                           .draft = replay ? TERN_DRAFT_NEVER : j->place.draft,
                           .stop_texts = a->stops,
                           .n_stop_texts = a->n_stops,
-                          .drop_space = j->dialect->trims,
+                          .drop_space = j->dialect->trims && !a->continues,
                           .logprobs = a->logprobs,
                           .n_logprobs = a->n_logprobs,
                           .prompt_logprobs = j->notes != NULL,

@@ -77,6 +77,7 @@ typedef struct choice {
 typedef struct prompt_notes {
     text logs[JOB_LOG_PARTS]; /* like those of a choice */
     size_t offset;            /* characters before its next token */
+    size_t at;                /* bytes of a given text up to the latest control token in it */
 } prompt_notes;
 
 /* The replay of an answer, for its receipt. */

@@ -3,11 +3,12 @@
 
 import anthropic
 
-from check import equal, options
+from check import equal, known, options
 
 
 def main():
     address = options().address.removesuffix("/v1")
+    known("anthropic", address)
     asked = dict(model="m", max_tokens=40, extra_body={"temperature": 0, "seed": 1}, system="Be brief.", messages=[{"role": "user", "content": "What is 2+2?"}])
     with anthropic.Anthropic(base_url=address, api_key="none") as client:
         whole = client.messages.create(**asked)

@@ -13,9 +13,8 @@ from typing import Literal
 import openai
 import pydantic
 
-from check import equal, options
+from check import equal, known, options
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 import tool_model
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
@@ -165,6 +164,7 @@ async def together(address):
 def main():
     given = options()
     address = given.address
+    known("openai", address.removesuffix("/v1"))
     with openai.OpenAI(base_url=address, api_key="none") as client:
         for part in (chats, logprobs, vectors, completions, errors, structured):
             part(client)

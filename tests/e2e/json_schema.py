@@ -7,7 +7,7 @@ import math
 import re
 
 _TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
-_KNOWN = {"$schema", "$id", "title", "type", "properties", "required", "additionalProperties", "items",
+_KNOWN = {"$schema", "$id", "title", "description", "type", "properties", "required", "additionalProperties", "items",
           "enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength", "anyOf", "$ref"}
 
 

@@ -267,8 +267,8 @@ class Answers(Served):
 
 class Refusals(Served):
     def test_unknown_fields_are_listed(self):
-        body = self.server.chat(QUESTION, user="me", mirostat=2, store=None).json()
-        self.assertEqual(body["tern"]["ignored"], ["user", "mirostat", "store"])
+        body = self.server.chat(QUESTION, user="me", unheard=2, store=None).json()
+        self.assertEqual(body["tern"]["ignored"], ["user", "unheard"])
 
     def test_what_is_known_and_not_done(self):
         for name, value in {

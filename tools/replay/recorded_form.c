@@ -51,6 +51,9 @@ static tern_status compile_form(const json_t *recorded, recorded_form *form, ter
     if (strcmp(kind, "schema") == 0)
         return tern_grammar_from_schema(form->tokens, words, json_string_length(given), "form.text",
                                         NULL, &form->grammar, err);
+    if (strcmp(kind, "pattern") == 0)
+        return tern_grammar_from_pattern(form->tokens, words, json_string_length(given),
+                                         "form.text", &form->grammar, err);
     return tern_grammar_from_gbnf(form->tokens, words, json_string_length(given), "form.text",
                                   &form->grammar, err);
 }

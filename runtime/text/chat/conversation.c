@@ -14,6 +14,18 @@ const char *tern_chat_format(const tern_tokenizer *t) {
     return tern_chat_name(tern_chat_of(t));
 }
 
+static bool has_words(tern_span text, const char *words) {
+    return memmem(text.data, text.size, words, strlen(words)) != NULL;
+}
+
+bool tern_chat_mentions(const tern_tokenizer *t, const char *words) {
+    if (tern_chat_of(t) != TERN_CHAT_TEMPLATE)
+        return false;
+    if (t->set_template != NULL)
+        return strstr(t->set_template, words) != NULL;
+    return has_words(t->chat_template, words) || has_words(t->tool_template, words);
+}
+
 /* Reads a file with a template that can be run. */
 static tern_status read_template(const char *path, char **text, tern_error *err) {
     size_t size;
@@ -134,9 +146,25 @@ static tern_status put_written(const tern_tokenizer *t, const tern_marked_text *
 
 static tern_status run(tern_span source, const words *w, const tern_conversation *c,
                        tern_marked_text *written, tern_error *err) {
+    tern_conversation talk = *c;
+    talk.no_answer = c->no_answer || c->continues;
     const tern_template_input input = {
-        .conversation = c, .tokens = w->list, .n_tokens = w->n, .now = time(NULL)};
+        .conversation = &talk, .tokens = w->list, .n_tokens = w->n, .now = time(NULL)};
     return tern_template_run(source, &input, written, err);
+}
+
+/* Leaves out what follows the text of message i, which is the last one. */
+static tern_status end_in_message(const tern_tokenizer *t, size_t i, tern_marked_text *written,
+                                  tern_error *err) {
+    const uint8_t mark = tern_mark_of_message(i);
+    while (written->size > 0 && written->marks[written->size - 1] != mark)
+        written->size--;
+    return written->size > 0
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_CHAT,
+                           "%s: the template leaves the last message out, so that no answer can "
+                           "go on from it",
+                           t->file);
 }
 
 static tern_status run_template(const tern_tokenizer *t, tern_span source, const words *w,
@@ -144,6 +172,8 @@ static tern_status run_template(const tern_tokenizer *t, tern_span source, const
                                 tern_error *err) {
     tern_marked_text written = {0};
     tern_status status = run(source, w, c, &written, err);
+    if (status == TERN_OK && c->continues)
+        status = end_in_message(t, c->n - 1, &written, err);
     if (status == TERN_OK) {
         status = put_written(t, &written, e, text);
         if (status != TERN_OK)
@@ -177,7 +207,8 @@ static tern_span default_system(const tern_tokenizer *t, tern_marked_text *writt
 static tern_status run_built_in(const tern_tokenizer *t, tern_chat_format_id format,
                                 const tern_conversation *c, tern_encoder *e, tern_marked_text *text,
                                 tern_error *err) {
-    const tern_conversation talk = {.messages = c->messages, .n = c->n, .no_answer = c->no_answer};
+    const tern_conversation talk = {
+        .messages = c->messages, .n = c->n, .no_answer = c->no_answer, .continues = c->continues};
     const bool ends = tern_chat_template_has(t, "eos_token");
     tern_status status = tern_chat_check(format, c, err);
     if (status != TERN_OK)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Patterns of schemas (ECMA-262). Supported: characters, `.`, sets, \d \w \s and their opposites,
- * escapes of control characters, \xNN and \uNNNN, groups without names, |, * + ? {m,n} (lazy ones
- * match the same texts), ^ at the beginning and $ at the end of alternatives that are in no group.
- * Not supported: look-around, back references, \b, \p, flags.
+ * Patterns (ECMA-262), of schemas and of whole texts. Supported: characters, `.`, sets, \d \w \s
+ * and their opposites, escapes of control characters, \xNN and \uNNNN, groups without names, |, * +
+ * ? {m,n} (lazy ones match the same texts), ^ at the beginning and $ at the end of alternatives
+ * that are in no group. Not supported: look-around, back references, \b, \p, flags.
  */
 
 #include <stdlib.h>
@@ -26,6 +26,8 @@ typedef struct reader {
     const char *text;
     size_t size, at;
     unsigned depth;
+    bool plain;        /* characters stand for themselves, not as JSON strings have them; and the
+                          pattern is the whole text */
     const char *why;   /* why it is refused; NULL: it is not */
     tern_pattern *run; /* the latest item that was read */
     set *sets;         /* [2] the set that is being read, and what an inverted set leaves out */
@@ -48,6 +50,11 @@ static void refuse(reader *r, const char *why) {
 
 static bool is_fine(const reader *r) {
     return r->why == NULL && r->x->status == TERN_OK;
+}
+
+/* Characters of ranges[n], tidy. */
+static uint32_t characters(const reader *r, const tern_range *ranges, size_t n) {
+    return r->plain ? tern_expr_chars(r->x, ranges, n) : tern_schema_characters(r->x, ranges, n);
 }
 
 /* ---- sets ------------------------------------------------------------------------------------ */
@@ -234,7 +241,7 @@ static uint32_t read_item(reader *r, bool *character) {
             set_add(r, s, code, code);
     }
     s->n = tern_ranges_tidy(s->ranges, s->n);
-    return is_fine(r) ? tern_schema_characters(r->x, s->ranges, s->n) : TERN_EXPR_NEVER;
+    return is_fine(r) ? characters(r, s->ranges, s->n) : TERN_EXPR_NEVER;
 }
 
 static int32_t read_number(reader *r) {
@@ -300,12 +307,12 @@ static bool at_end(const reader *r, bool outermost) {
 static uint32_t read_alternative(reader *r, bool outermost) {
     tern_expr_list list = {.x = r->x};
     size_t items = 0;
-    const bool begins = !outermost || take(r, '^');
+    const bool begins = !outermost || take(r, '^') || r->plain;
     if (!begins)
         tern_expr_add(&list, anything(r->x));
     for (; is_fine(r) && !at_end(r, outermost); items++)
         tern_expr_add(&list, read_repeated(r));
-    const bool ends = !outermost || take(r, '$');
+    const bool ends = !outermost || take(r, '$') || r->plain;
     if (!ends)
         tern_expr_add(&list, anything(r->x));
     r->run->is_run = r->run->is_run && items == 1 && begins && ends;
@@ -323,22 +330,36 @@ static uint32_t read_choice(reader *r, bool outermost) {
     return tern_expr_end_choice(&list);
 }
 
+static uint32_t read_pattern(reader *r) {
+    r->sets = calloc(2, sizeof *r->sets);
+    if (r->sets == NULL) {
+        refuse(r, "no memory");
+        tern_exprs_fail(r->x, TERN_ERR_NOMEM, "%s: no memory", r->x->name);
+        return TERN_EXPR_NEVER;
+    }
+    const uint32_t expr = read_choice(r, true);
+    if (r->at < r->size)
+        refuse(r, "a parenthesis that closes nothing");
+    free(r->sets);
+    return expr;
+}
+
 bool tern_pattern_read(tern_exprs *x, const char *bytes, size_t size, tern_pattern *out,
                        const char **why) {
     tern_pattern run = {.is_run = false};
     reader r = {.x = x, .text = bytes, .size = size, .run = &run};
-    r.sets = calloc(2, sizeof *r.sets);
-    if (r.sets == NULL) {
-        *why = "no memory";
-        tern_exprs_fail(x, TERN_ERR_NOMEM, "%s: no memory", x->name);
-        return false;
-    }
-    const uint32_t expr = read_choice(&r, true);
-    if (r.at < size)
-        refuse(&r, "a parenthesis that closes nothing");
-    free(r.sets);
+    const uint32_t expr = read_pattern(&r);
     *out = run;
     out->expr = expr;
     *why = r.why;
     return r.why == NULL;
+}
+
+uint32_t tern_pattern_whole(tern_exprs *x, const char *bytes, size_t size) {
+    tern_pattern run = {.is_run = false};
+    reader r = {.x = x, .text = bytes, .size = size, .run = &run, .plain = true};
+    const uint32_t expr = read_pattern(&r);
+    if (r.why != NULL && x->status == TERN_OK)
+        tern_exprs_fail(x, TERN_ERR_GRAMMAR, "%s: at byte %zu: %s", x->name, r.at, r.why);
+    return expr;
 }

@@ -228,4 +228,7 @@ typedef struct tern_pattern {
 bool tern_pattern_read(tern_exprs *x, const char *bytes, size_t size, tern_pattern *out,
                        const char **why);
 
+/* The texts that match a regular expression as a whole. Refusals fail x. */
+uint32_t tern_pattern_whole(tern_exprs *x, const char *bytes, size_t size);
+
 #endif
