@@ -165,6 +165,7 @@ void history_drop_last(history *h) {
     h->n--;
     text_free(&h->texts[h->n].content);
     text_free(&h->texts[h->n].calls);
+    text_free(&h->texts[h->n].objects);
 }
 
 bool history_has_calls(const history *h) {
