@@ -398,7 +398,7 @@ static const field fields[] = {
     {"receipt", ALL, "b", read_receipt, 0, 0, IN(receipt)},
     {"metadata", RESPONSE, "{*:s}", read_metadata, 0, 0, 0},
 
-    /* What the chat template gets. */
+    /* Variables of the chat template, and how a conversation goes on. */
     {"chat_template_kwargs", TALK, "{*:*}", field_read_variables, 0, 0, 0},
     {"enable_thinking", TALK, "b", field_read_enable_thinking, 0, 0, 0},
     {"documents", CHAT, "[*]", field_read_variable, 0, 0, 0},
