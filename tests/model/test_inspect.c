@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tern/inspect.h"
@@ -319,12 +320,17 @@ static void test_save_new(void **state) {
     const tern_session_params params = {.n_ctx = 32, .threads = 1};
     tern_session *session = tiny_session(model, params);
     int32_t tokens[PROMPT];
+    struct stat info;
     tiny_path(path); /* an empty file */
     tiny_prompt(model, 3, tokens, PROMPT);
     tiny_eval(session, tokens, PROMPT);
     assert_int_equal(tern_session_save_new(session, path, NULL), TERN_ERR_EXISTS);
     assert_int_equal(unlink(path), 0);
+    const mode_t masked = umask(022);
     assert_int_equal(tern_session_save_new(session, path, NULL), TERN_OK);
+    (void)umask(masked);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0644); /* not a secret */
     assert_int_equal(tern_session_save_new(session, path, NULL), TERN_ERR_EXISTS);
     assert_int_equal(tern_session_restore(session, path, NULL), TERN_OK);
     assert_int_equal(unlink(path), 0);
