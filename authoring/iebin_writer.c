@@ -29,9 +29,15 @@ struct tern_iebin_target {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* The name by which the reader finds the type. */
-static const char *type_name(uint32_t type) {
-    return type == TERN_GGUF_TL2 ? "tl2" : tern_gguf_type_name(type);
+/* The name by which the reader finds the type. Type 39 is MXFP4 if the bytes are, else TL2. */
+static const char *type_name(const tern_gguf_described *t) {
+    uint64_t rows = 1, bytes;
+    if (t->type != TERN_GGUF_TL2)
+        return tern_gguf_type_name(t->type);
+    for (uint32_t d = 1; d < t->n_dims; d++)
+        rows *= t->ne[d]; /* the writer's caller has such bytes: nothing overflows */
+    const tern_status status = tern_format_bytes(TERN_FORMAT_MXFP4, rows, t->ne[0], &bytes);
+    return status == TERN_OK && bytes == t->bytes + t->shared ? "mxfp4" : "tl2";
 }
 
 /* Adds all fields of INT4 that the reader requires. */
@@ -55,7 +61,7 @@ static void add_int4(const tern_gguf_described *t, text *out) {
 
 static void add_tensor(tern_gguf_writer *w, const tern_gguf_described *t, uint64_t offset,
                        text *out) {
-    const char *type = type_name(t->type);
+    const char *type = type_name(t);
     if (!tern_utf8_is_valid(t->name, strlen(t->name))) {
         tern_fail(&w->error, TERN_ERR_STRING, "%s: tensor '%s': its name is not UTF-8", w->path,
                   t->name);

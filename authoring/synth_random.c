@@ -154,6 +154,14 @@ static float deviation_of(const tern_plain *p) {
     return sqrtf(squares / 16.0f);
 }
 
+/* The exponent of one of the two powers of two around d, whose square is that of d on average. */
+static int random_power(float d, uint64_t r) {
+    int exponent;
+    const float fraction = 2.0f * frexpf(d, &exponent);
+    const float upper = (fraction * fraction - 1.0f) / 3.0f; /* share of the greater power */
+    return exponent - 1 + ((float)(r & 0xffff) < upper * 65536.0f);
+}
+
 /*
  * Plain blocks of nibbles or fives. With a bias the mean of their codes is -1/2, which cancels, as
  * d has either sign; with a minimum this lies within half a step of the mean.
@@ -164,7 +172,10 @@ static void make_plain(tern_synth_stream *s, uint8_t *block) {
     const float d = s->sd / deviation_of(p) * variation(r);
     const unsigned below_mean = (1u << (p->bits - 1)) - 1;
     const uint32_t high = (uint32_t)(r >> 8);
-    tern_f16_store(block, r >> 63 && !p->minimum ? -d : d);
+    if (p->power)
+        block[0] = (uint8_t)(128 + random_power(d, r >> 8));
+    else
+        tern_f16_store(block, r >> 63 && !p->minimum ? -d : d);
     if (p->minimum)
         tern_f16_store(block + 2, -d * ((float)(below_mean * 256 + (r >> 56)) / 256.0f));
     if (p->bits == 5)
@@ -267,6 +278,16 @@ static void make_iq4_xs(tern_synth_stream *s, uint8_t *block) {
     tern_f16_store(block, s->sd / (68.4f * 23.95f) * variation(next(s->state)));
 }
 
+/* Levels have the RMS 5.86, scales of 8 .. 15 times a power of two 11.73. */
+static void make_nvfp4(tern_synth_stream *s, uint8_t *block) {
+    for (size_t run = 0; run < TERN_NVFP4_NIBBLES; run++) {
+        const uint64_t r = next(s->state);
+        const int power = random_power(s->sd / (5.86f * 11.73f), r >> 8);
+        block[run] = (uint8_t)(8 * (11 + power) + (int)(r & 7));
+    }
+    random_bytes(s, block + TERN_NVFP4_NIBBLES, 32);
+}
+
 /* Codes -32..31 have deviation 18.5; scales of either sign and magnitude 64..127 have 97.3. */
 static void make_q6_k(tern_synth_stream *s, uint8_t *block) {
     random_bytes(s, block, TERN_Q6_K_D);
@@ -332,7 +353,7 @@ static void fill_blocks(tern_synth_stream *s, uint8_t *out, size_t n) {
         [TERN_FORMAT_Q2_0] = make_q2_0,     [TERN_FORMAT_PQ2_0] = make_q2_0,
         [TERN_FORMAT_PTQ1_0] = make_ptq1_0, [TERN_FORMAT_STQ1_0] = make_stq1_0,
         [TERN_FORMAT_Q2_K] = make_q2_k,     [TERN_FORMAT_Q3_K] = make_q3_k,
-        [TERN_FORMAT_IQ4_XS] = make_iq4_xs,
+        [TERN_FORMAT_IQ4_XS] = make_iq4_xs, [TERN_FORMAT_NVFP4] = make_nvfp4,
     };
     const tern_format_info *info = tern_format_describe(s->format);
     for (size_t i = 0; i < n / info->block_elements; i++, out += info->block_bytes)

@@ -116,7 +116,8 @@ def format_facts(fmt: Format, layout: Layout) -> dict[str, object]:
     bits = layout.bits
     plain = initializer({
         "bits": bits,
-        "bias": layout.excess,
+        "bias": 0 if fmt.levels else layout.excess,
+        "power": "true" if fmt.power is not None else None,
         "minimum": "true" if layout.scales == "minimum" else None,
         "codes_at": fmt.bytes - (32 if bits == 8 else 16),
         "levels": levels_of(fmt),
@@ -149,7 +150,7 @@ def layout_facts(layout: Layout) -> dict[str, object]:
 
 def plain_shape(fmt: Format, layout: Layout) -> str:
     """A packer's block_shape, kernels/pack_block.c."""
-    shape = f"{fmt.bytes}, {len(fmt.halves)}, {8 if layout.bits == 8 else 4}, {int(layout.bits == 5)}"
+    shape = f"{fmt.bytes}, {len(fmt.halves)}, {8 if layout.bits == 8 else 4}, {int(layout.bits == 5)}, {int(fmt.power is not None)}"
     return f"TERN_PLAIN({fmt.name.upper()}, {fmt.name}, {shape})"
 
 

@@ -53,7 +53,7 @@ class Layout:
     @property
     def bits(self) -> int:
         """Bits of a code of plain blocks; 0 for other codes."""
-        return {"nibbles": 4, "levels": 4, "fives": 5, "bytes": 8}.get(self.codes, 0)
+        return {"nibbles": 4, "levels": 4, "raised": 4, "fives": 5, "bytes": 8}.get(self.codes, 0)
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Format:
     stand_in: str | None = None
     halves: dict[str, int] = field(default_factory=dict)
     int8: tuple[int, int] = (0, 0)
+    power: int | None = None
     plain: bool = False
     levels: tuple[int, ...] = ()
     unit: float = 1.0
@@ -111,7 +112,7 @@ LAYOUT_KEYS = {
 FORMAT_KEYS = {
     "block": int, "bytes": int, "layout": str,
     "gguf": int, "file_type": int, "like": str, "embed": str, "quantize": dict, "ternary": bool, "coarse": bool,
-    "stand_in": str, "halves": dict, "int8": list, "plain": bool, "levels": list, "unit": float,
+    "stand_in": str, "halves": dict, "int8": list, "power": int, "plain": bool, "levels": list, "unit": float,
 }  # fmt: skip
 FORMAT_REQUIRED = {"block", "bytes", "layout"}
 QUANTIZERS = {"block", "weighed", "matrix"}
@@ -183,19 +184,23 @@ def check_plain(where: str, fmt: Format, layout: Layout) -> None:
     fields = len(fmt.halves)
     if layout.name != f"{fmt.name}r16" and not fmt.levels:
         raise SpecError(f"{where}: a plain format has a layout of its own, '{fmt.name}r16'")
-    if not layout.bits or layout.scales != ("half", "minimum")[fields - 1] or fmt.block != BLOCK:
-        raise SpecError(f"{where}: plain blocks have 32 nibbles, fives or bytes, and the f16 fields of their layout")
-    wanted = 2 * fields + 4 * (layout.bits == 5) + (32 if layout.bits == 8 else 16)
+    powers = int(fmt.power == 0)
+    scales = {(1, 0): "half", (2, 0): "minimum", (0, 1): "power"}.get((fields, powers))
+    if not layout.bits or layout.scales != scales or fmt.block != BLOCK:
+        raise SpecError(
+            f"{where}: plain blocks have 32 nibbles, fives or bytes, and the f16 fields or the power of their layout"
+        )
+    wanted = 2 * fields + powers + 4 * (layout.bits == 5) + (32 if layout.bits == 8 else 16)
     if fmt.bytes != wanted:
         raise SpecError(f"{where}: a plain block of this kind has {wanted} bytes, not {fmt.bytes}")
-    if (layout.header, layout.shared, layout.per) != (2 * GROUP * fields, 0, 1):
+    if (layout.header, layout.shared, layout.per) != (GROUP * (2 * fields + powers), 0, 1):
         raise SpecError(f"{where}: layout '{layout.name}' has other fields before its codes")
 
 
 def check_levels(where: str, fmt: Format, layout: Layout) -> None:
     """Formats whose codes stand for signed bytes have a layout for such codes."""
     bytes_of = all(type(level) is int and -128 <= level < 128 for level in fmt.levels)
-    count = {"levels": 16, "threes": 6, "digits": 6}.get(layout.codes)
+    count = {"levels": 16, "raised": 16, "threes": 6, "digits": 6}.get(layout.codes)
     if fmt.levels and (not bytes_of or len(fmt.levels) != (count or 16)):
         raise SpecError(f"{where}: key 'levels' must be {'six' if count == 6 else 'sixteen'} signed bytes")
     if bool(fmt.levels) != (count is not None):

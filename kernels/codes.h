@@ -33,6 +33,24 @@ TERN_INLINE void tern_levels(const uint8_t *nibbles, const int8_t levels[16], in
     }
 }
 
+/* ---- NVFP4: four scales, then four runs of 16 columns in eight bytes ---------------------------
+ */
+
+enum { TERN_NVFP4_RUN = 16, TERN_NVFP4_NIBBLES = 4 };
+
+/* The bits of the scale of run r: 0x7f, not a number, means 0, and the sign counts for nothing. */
+TERN_INLINE uint8_t tern_nvfp4_scale(const uint8_t *block, size_t r) {
+    return block[r] == 0x7f ? 0 : block[r] & 0x7f;
+}
+
+/* The codes of runs 2s and 2s + 1. */
+TERN_INLINE void tern_nvfp4_codes(const uint8_t *block, const int8_t levels[16], size_t s,
+                                  int8_t codes[32]) {
+    const uint8_t *nibbles = block + TERN_NVFP4_NIBBLES + 16 * s;
+    for (size_t k = 0; k < 32; k++)
+        codes[k] = levels[nibbles[k / 16 * 8 + k % 8] >> 4 * (k / 8 % 2) & 15];
+}
+
 /* ---- groups of 64 to 256 columns with one scale: blocks s of 32 in them ------------------------
  */
 

@@ -29,7 +29,7 @@ static void plain_codes(const tern_plain *p, const uint8_t *block, int8_t codes[
 }
 
 static void dequantize_plain(const tern_plain *p, const uint8_t *block, float *y) {
-    const float d = tern_f16_load(block);
+    const float d = p->power ? tern_power(*block) : tern_f16_load(block);
     int8_t codes[TERN_BLOCK];
 
     plain_codes(p, block, codes);
@@ -86,6 +86,17 @@ static void dequantize_iq4_xs(const uint8_t *block, size_t s, float *y) {
     tern_levels(block + TERN_IQ4_XS_NIBBLES + TERN_BLOCK / 2 * s, levels, codes);
     for (size_t j = 0; j < TERN_BLOCK; j++)
         y[j] = (float)codes[j] * d;
+}
+
+static void dequantize_nvfp4(const uint8_t *block, float *y) {
+    const int8_t *levels = tern_format_facts_of(TERN_FORMAT_NVFP4)->levels;
+    int8_t codes[TERN_BLOCK];
+
+    for (size_t s = 0; s < 2; s++, y += TERN_BLOCK) {
+        tern_nvfp4_codes(block, levels, s, codes);
+        for (size_t j = 0; j < TERN_BLOCK; j++)
+            y[j] = (float)codes[j] * tern_e4m3(tern_nvfp4_scale(block, 2 * s + j / TERN_NVFP4_RUN));
+    }
 }
 
 /* Sub-block s of a format with super-blocks. */
@@ -194,6 +205,9 @@ static void dequantize_block(tern_format format, const uint8_t *block, float *y)
     case TERN_FORMAT_PTQ1_0:
     case TERN_FORMAT_STQ1_0:
         dequantize_group(format, block, y);
+        break;
+    case TERN_FORMAT_NVFP4:
+        dequantize_nvfp4(block, y);
         break;
     default:
         if (tern_grid_of(format) != NULL)

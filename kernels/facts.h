@@ -13,7 +13,8 @@
  */
 typedef struct tern_plain {
     uint8_t bits;         /* 4, 5 or 8 (signed); 0: the format is not plain */
-    uint8_t bias;         /* 0 where bits is 8 */
+    uint8_t bias;         /* 0 where bits is 8, and with levels */
+    bool power;           /* d is 2^(e - 128), and the block begins with the byte e */
     bool minimum;         /* f16 m follows f16 d */
     uint8_t codes_at;     /* after the fifth bits of 5-bit codes */
     const int8_t *levels; /* [16] what nibbles stand for; NULL: they are numbers */

@@ -3,9 +3,10 @@
 #define TERN_KERNELS_HALF_H
 
 /*
- * binary16 and bfloat16 to and from binary32, in portable C. Narrowing rounds to nearest even,
- * overflows to infinity and keeps denormals; widening is exact. A NaN stays a NaN, becomes quiet
- * and keeps its sign and the payload bits that fit, as F16C and NEON do.
+ * binary16 and bfloat16 to and from binary32, powers of two and E4M3 to it, in portable C.
+ * Narrowing rounds to nearest even, overflows to infinity and keeps denormals; widening is exact. A
+ * NaN stays a NaN, becomes quiet and keeps its sign and the payload bits that fit, as F16C and NEON
+ * do.
  */
 
 #include <stdint.h>
@@ -79,6 +80,20 @@ TERN_INLINE float tern_f16_load(const void *p) {
 TERN_INLINE void tern_f16_store(void *p, float value) {
     const uint16_t half = tern_f32_to_f16(value);
     memcpy(p, &half, sizeof half);
+}
+
+/* The greatest e of a weight's scale: levels up to 12 times as large are finite floats. */
+enum { TERN_POWER_MAX = 252 };
+
+/* 2^(e - 128). Its fraction is 0 but for 2^-127 and 2^-128, which are denormal. */
+TERN_INLINE float tern_power(uint8_t e) {
+    const uint32_t normal = (uint32_t)e << 23, denormal = ((uint32_t)e + 1) << 21;
+    return tern_f32_from_bits(e > 1 ? normal - (1u << 23) : denormal);
+}
+
+/* Half of the E4M3 whose bits these are, of 0 .. 127: four of exponent, three of fraction. */
+TERN_INLINE float tern_e4m3(uint8_t bits) {
+    return tern_f32_from_bits((uint32_t)bits << 20) * 0x1p119f;
 }
 
 /* The bfloat16 stored at `p` (any alignment), widened. */

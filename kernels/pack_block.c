@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plain formats (kernels/formats.toml), with blocks of 32 columns, to their R16 layouts and back:
- * f16 fields first, then the codes, moved in 32-bit words, last the fifth bits of 5-bit codes.
+ * f16 fields or powers first, then the codes, moved in 32-bit words, last the fifth bits of 5-bit
+ * codes.
  */
 
 #include <string.h>
@@ -19,14 +20,19 @@ typedef struct block_shape {
     size_t scales;     /* f16 fields before the codes */
     size_t chunks;     /* of 64 bytes in a packed block: 4 of nibbles or 8 of bytes */
     size_t fifth;      /* 1 when a chunk of fifth bits follows; in the file they precede codes */
+    size_t power;      /* 1 when a byte of each row precedes the codes */
 } block_shape;
 
 #define TERN_PLAIN(NAME, name, ...) static const block_shape name = {__VA_ARGS__};
 #include "gen/plain.inc"
 #undef TERN_PLAIN
 
+static size_t header_bytes(const block_shape *shape) {
+    return shape->scales * SCALES_BYTES + shape->power * TERN_ROW_GROUP;
+}
+
 static size_t packed_block_bytes(const block_shape *shape) {
-    return shape->scales * SCALES_BYTES + (shape->chunks + shape->fifth) * TERN_CHUNK_BYTES;
+    return header_bytes(shape) + (shape->chunks + shape->fifth) * TERN_CHUNK_BYTES;
 }
 
 /*
@@ -55,11 +61,13 @@ static void unpack_nibbles(const uint8_t *packed, uint8_t *qs) {
 
 /* One row's share of a packed block; `out` points at the block, r is the row in its group. */
 static void pack_block(const block_shape *shape, const uint8_t *src, size_t r, uint8_t *out) {
-    uint8_t *codes = out + shape->scales * SCALES_BYTES + 4 * r;
+    uint8_t *codes = out + header_bytes(shape) + 4 * r;
 
     for (size_t i = 0; i < shape->scales; i++)
         memcpy(out + i * SCALES_BYTES + 2 * r, src + 2 * i, 2);
-    src += 2 * shape->scales;
+    if (shape->power)
+        out[r] = src[0];
+    src += 2 * shape->scales + shape->power;
     if (shape->fifth) {
         const uint32_t bits = tern_columns_to_bytes(tern_load32(src));
         tern_store32(codes + shape->chunks * TERN_CHUNK_BYTES, bits);
@@ -74,11 +82,13 @@ static void pack_block(const block_shape *shape, const uint8_t *src, size_t r, u
 }
 
 static void unpack_block(const block_shape *shape, const uint8_t *packed, size_t r, uint8_t *dst) {
-    const uint8_t *codes = packed + shape->scales * SCALES_BYTES + 4 * r;
+    const uint8_t *codes = packed + header_bytes(shape) + 4 * r;
 
     for (size_t i = 0; i < shape->scales; i++)
         memcpy(dst + 2 * i, packed + i * SCALES_BYTES + 2 * r, 2);
-    dst += 2 * shape->scales;
+    if (shape->power)
+        dst[0] = packed[r];
+    dst += 2 * shape->scales + shape->power;
     if (shape->fifth) {
         const uint32_t bits = tern_load32(codes + shape->chunks * TERN_CHUNK_BYTES);
         tern_store32(dst, tern_bytes_to_columns(bits));

@@ -163,8 +163,61 @@ static void encode_levels(const tern_plain *p, const float *x, const float *w, u
     tern_put_levels(&list, x, (double)id, out + p->codes_at);
 }
 
+/* The code whose level is nearest, the first of equals. */
+static unsigned nearest_of(const int8_t levels[16], float d, float x) {
+    unsigned best = 0;
+
+    for (unsigned code = 1; code < 16; code++)
+        if (fabsf(d * (float)levels[code] - x) < fabsf(d * (float)levels[best] - x))
+            best = code;
+    return best;
+}
+
+/*
+ * A power of two and levels: the largest element becomes one of the two largest levels or, where it
+ * is farther out, the largest. The logarithm is that of a float, as in other tools.
+ */
+static void encode_power(const tern_plain *p, const float *x, uint8_t *out) {
+    const float largest = largest_magnitude(x, TERN_BLOCK);
+    const float e = largest > 0.0f ? floorf((float)log2((double)largest)) + 125.0f : 0.0f;
+    uint8_t *nibbles = out + p->codes_at;
+
+    out[0] = (uint8_t)cut(e, TERN_POWER_MAX);
+    const float d = tern_power(out[0]);
+    for (int j = 0; j < TERN_BLOCK / 2; j++)
+        nibbles[j] = (uint8_t)(nearest_of(p->levels, d, x[j]) |
+                               nearest_of(p->levels, d, x[j + TERN_BLOCK / 2]) << 4);
+}
+
+/* The bits of v as E4M3, nearest, halves up; at most 448. */
+static uint8_t to_e4m3(float v) {
+    const uint32_t bits = tern_f32_to_bits(v);
+    const int exponent = (int)(bits >> 23) - 120;
+
+    if (exponent <= 0)
+        return (uint8_t)cut(v * 512.0f + 0.5f, 7);
+    const uint32_t rounded = (uint32_t)exponent * 8 + (bits >> 20 & 7) + (bits >> 19 & 1);
+    return (uint8_t)(rounded < 0x78 ? rounded : 0x7e);
+}
+
+/* Runs of 16 columns: the largest element becomes the largest level. */
+static void encode_nvfp4(const float *x, uint8_t *out) {
+    const int8_t *levels = tern_format_facts_of(TERN_FORMAT_NVFP4)->levels;
+
+    for (size_t r = 0; r < 4; r++, x += TERN_NVFP4_RUN) {
+        uint8_t *nibbles = out + TERN_NVFP4_NIBBLES + 8 * r;
+        out[r] = to_e4m3(largest_magnitude(x, TERN_NVFP4_RUN) / 6.0f);
+        const float d = tern_e4m3(out[r]);
+        for (size_t j = 0; j < 8; j++)
+            nibbles[j] =
+                (uint8_t)(nearest_of(levels, d, x[j]) | nearest_of(levels, d, x[j + 8]) << 4);
+    }
+}
+
 static void encode_plain(const tern_plain *p, const float *x, uint8_t *out) {
-    if (p->levels != NULL)
+    if (p->power)
+        encode_power(p, x, out);
+    else if (p->levels != NULL)
         encode_levels(p, x, NULL, out);
     else if (p->bits == 8)
         tern_f16_store(out, encode_int8(x, TERN_BLOCK, (int8_t *)out + p->codes_at));
@@ -349,7 +402,8 @@ static const tern_plain *plain_of(tern_format format) {
 
 /* Plain blocks whose codes have a bias or levels: a search can choose their scale by importance. */
 static bool weighs_plain(tern_format format) {
-    return plain_of(format)->bias > 0 || plain_of(format)->levels != NULL;
+    return !plain_of(format)->power &&
+           (plain_of(format)->bias > 0 || plain_of(format)->levels != NULL);
 }
 
 static tern_status check_finite(const float *x, size_t rows, size_t cols, tern_error *err) {

@@ -101,6 +101,10 @@ static void fill_blocks(tern_format format, tern_ref_filling filling, size_t ele
             const uint16_t half = half_scale(filling, state);
             memcpy(file + facts->half_at[h], &half, sizeof half);
         }
+        if (facts->plain.power && filling != TERN_REF_FILL_EXTREME)
+            file[0] = (uint8_t)(120 + tern_ref_below(state, 6));
+        for (size_t i = 0; i < 4 && format == TERN_FORMAT_NVFP4; i++) /* scales that are numbers */
+            file[i] = file[i] % 127;
         if (format == TERN_FORMAT_IQ1_M) /* d lies in pieces */
             tern_grid_put_d(format, half_scale(filling, state), file);
     }

@@ -64,4 +64,8 @@ float tern_ref_grid_dot(const tern_ref_matrix *w, size_t row, const tern_activat
 float tern_ref_group_value(tern_format format, const void *file, size_t index);
 float tern_ref_group_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
 
+/* The same for NVFP4 (reference_runs.c). */
+float tern_ref_runs_value(const void *file, size_t index);
+float tern_ref_runs_dot(const tern_ref_matrix *w, size_t row, const tern_activations *x, size_t t);
+
 #endif

@@ -38,6 +38,12 @@ static int block_code(tern_format format, const uint8_t *block, size_t j) {
     return nibble + 16 * fifth - plain->bias;
 }
 
+/* The scale of a plain block. */
+static float block_scale(tern_format format, const uint8_t *block) {
+    return tern_format_facts_of(format)->plain.power ? ldexpf(1.0f, block[0] - 128)
+                                                     : tern_ref_half(tern_ref_read16(block));
+}
+
 /* Digit n of the base-3 fraction byte/256, rounded up. */
 static int trit(uint8_t byte, size_t n) {
     static const int power[] = {1, 3, 9, 27, 81};
@@ -106,6 +112,8 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
     case TERN_FORMAT_PTQ1_0:
     case TERN_FORMAT_STQ1_0:
         return tern_ref_group_value(format, file, index);
+    case TERN_FORMAT_NVFP4:
+        return tern_ref_runs_value(file, index);
     default:
         break;
     }
@@ -113,8 +121,8 @@ float tern_ref_value(tern_format format, const void *file, size_t index) {
         return tern_ref_grid_value(format, file, index);
 
     const uint8_t *block = block_at(format, file, index / TERN_BLOCK);
-    const float product = (float)block_code(format, block, index % TERN_BLOCK) *
-                          tern_ref_half(tern_ref_read16(block));
+    const float product =
+        (float)block_code(format, block, index % TERN_BLOCK) * block_scale(format, block);
     return tern_format_facts_of(format)->plain.minimum
                ? product + tern_ref_half(tern_ref_read16(block + 2))
                : product;
@@ -157,7 +165,7 @@ static float dot_blocks(const tern_ref_matrix *w, size_t row, const tern_activat
 
         for (size_t j = 0; j < TERN_BLOCK; j++)
             dot += block_code(w->format, block, j) * q[j];
-        acc += (float)dot * (tern_ref_half(tern_ref_read16(block)) * d);
+        acc += (float)dot * (block_scale(w->format, block) * d);
         if (tern_format_facts_of(w->format)->plain.minimum)
             acc += tern_ref_half(tern_ref_read16(block + 2)) *
                    (d * (float)x->block_sum[t * x->d_stride + b]);
@@ -202,6 +210,8 @@ static float dot_any(const tern_ref_matrix *w, size_t row, const tern_activation
     if (f == TERN_FORMAT_Q1_0 || f == TERN_FORMAT_Q2_0 || f == TERN_FORMAT_PQ2_0 ||
         f == TERN_FORMAT_PTQ1_0 || f == TERN_FORMAT_STQ1_0)
         return tern_ref_group_dot(w, row, x, t);
+    if (f == TERN_FORMAT_NVFP4)
+        return tern_ref_runs_dot(w, row, x, t);
     return dot_float(w, row, x->x + t * x->x_stride);
 }
 

@@ -45,6 +45,7 @@ struct convert_mixture {
     rule down, down_unknown, down_of_eight; /* ffn_down; without importance; with eight experts */
     tern_format heads;                      /* of attn_output */
     bool heads_of_eight;                    /* with eight experts attn_output is q5_k */
+    tern_format experts;                    /* of all matrices of experts; unset: as of others */
     bool q2_k_needs_importance;
 };
 
@@ -157,6 +158,7 @@ static const convert_mixture mixtures[] = {
      .by_keys = true,
      .down_unknown = {FIRST_EIGHTH, F(Q5_K), UNSET},
      .heads_of_eight = true},
+    {.name = "mxfp4_moe", .file_type = 38, .most = F(Q8_0), .head = F(Q8_0), .experts = F(MXFP4)},
 };
 
 const convert_mixture *convert_mixture_find(const char *name) {
@@ -241,6 +243,8 @@ static tern_format of_heads(const convert_mixture *m, const convert_shape *s) {
 
 static tern_format of_block(const convert_mixture *m, const convert_shape *s, const char *matrix,
                             size_t layer) {
+    if (m->experts != UNSET && strstr(matrix, "_exps.") != NULL)
+        return m->experts;
     if (text_begins_with(matrix, "attn_v.") || text_begins_with(matrix, "attn_qkv."))
         return of_values(m, s, layer);
     if (text_begins_with(matrix, "attn_k."))

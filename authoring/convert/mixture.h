@@ -15,7 +15,7 @@
 
 /* For options: names of mixtures that are not names of formats. */
 #define CONVERT_MIXTURES                                                                           \
-    "q2_k_s q3_k_s q3_k_m q3_k_l q4_k_s q4_k_m q5_k_s q5_k_m iq2_m iq3_xs iq3_m"
+    "q2_k_s q3_k_s q3_k_m q3_k_l q4_k_s q4_k_m q5_k_s q5_k_m iq2_m iq3_xs iq3_m mxfp4_moe"
 
 typedef struct convert_mixture convert_mixture;
 

@@ -210,6 +210,19 @@ static inline vi vi_load_u8(const uint8_t *p) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
 }
 
+/* 2^-127 and 2^-128 are denormal: of the two forms the larger one is right. */
+static inline vf vf_load_power(const uint8_t *p) {
+    const vi e = vi_load_u8(p);
+    const vi normal = _mm256_sub_epi32(_mm256_slli_epi32(e, 23), _mm256_set1_epi32(1 << 23));
+    const vi denormal = _mm256_add_epi32(_mm256_slli_epi32(e, 21), _mm256_set1_epi32(1 << 21));
+    return _mm256_castsi256_ps(_mm256_max_epi32(normal, denormal));
+}
+
+/* A denormal float becomes a normal one. */
+static inline vf vf_load_e4m3(const uint8_t *p) {
+    return vf_mul(_mm256_castsi256_ps(_mm256_slli_epi32(vi_load_u8(p), 20)), vf_set1(0x1p119f));
+}
+
 static inline void vi_store_i16(int16_t *p, vi v) {
     const __m128i packed =
         _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));

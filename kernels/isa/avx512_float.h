@@ -231,6 +231,19 @@ static inline vi vi_load_u8(const uint8_t *p) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
 }
 
+/* 2^-127 and 2^-128 are denormal: of the two forms the larger one is right. */
+static inline vf vf_load_power(const uint8_t *p) {
+    const vi e = vi_load_u8(p);
+    const vi normal = _mm512_sub_epi32(_mm512_slli_epi32(e, 23), _mm512_set1_epi32(1 << 23));
+    const vi denormal = _mm512_add_epi32(_mm512_slli_epi32(e, 21), _mm512_set1_epi32(1 << 21));
+    return _mm512_castsi512_ps(_mm512_max_epi32(normal, denormal));
+}
+
+/* A denormal float becomes a normal one. */
+static inline vf vf_load_e4m3(const uint8_t *p) {
+    return vf_mul(_mm512_castsi512_ps(_mm512_slli_epi32(vi_load_u8(p), 20)), vf_set1(0x1p119f));
+}
+
 static inline void vi_store_i16(int16_t *p, vi v) {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(v));
 }

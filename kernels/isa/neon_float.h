@@ -276,6 +276,19 @@ static inline vi vi_load_u8(const uint8_t *p) {
     return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(four)))));
 }
 
+/* 2^-127 and 2^-128 are denormal: of the two forms the larger one is right. */
+static inline vf vf_load_power(const uint8_t *p) {
+    const vi e = vi_load_u8(p);
+    const vi normal = vsubq_s32(vshlq_n_s32(e, 23), vdupq_n_s32(1 << 23));
+    const vi denormal = vaddq_s32(vshlq_n_s32(e, 21), vdupq_n_s32(1 << 21));
+    return vreinterpretq_f32_s32(vmaxq_s32(normal, denormal));
+}
+
+/* A denormal float becomes a normal one. */
+static inline vf vf_load_e4m3(const uint8_t *p) {
+    return vf_mul(vreinterpretq_f32_s32(vshlq_n_s32(vi_load_u8(p), 20)), vf_set1(0x1p119f));
+}
+
 static inline void vi_store_i16(int16_t *p, vi v) {
     vst1_s16(p, vmovn_s32(v));
 }

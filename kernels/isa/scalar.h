@@ -116,6 +116,14 @@ static inline vf vf_load_f16(const void *p) {
     return tern_f16_load(p);
 }
 
+static inline vf vf_load_power(const uint8_t *p) {
+    return tern_power(*p);
+}
+
+static inline vf vf_load_e4m3(const uint8_t *p) {
+    return tern_e4m3(*p);
+}
+
 static inline vf vf_load_bf16(const void *p) {
     return tern_bf16_load(p);
 }

@@ -261,6 +261,19 @@ static inline vi vi_load_u8(const uint8_t *p) {
     return _mm_cvtepu8_epi32(load_four(p));
 }
 
+/* 2^-127 and 2^-128 are denormal: of the two forms the larger one is right. */
+static inline vf vf_load_power(const uint8_t *p) {
+    const vi e = vi_load_u8(p);
+    const vi normal = _mm_sub_epi32(_mm_slli_epi32(e, 23), _mm_set1_epi32(1 << 23));
+    const vi denormal = _mm_add_epi32(_mm_slli_epi32(e, 21), _mm_set1_epi32(1 << 21));
+    return _mm_castsi128_ps(_mm_max_epi32(normal, denormal));
+}
+
+/* A denormal float becomes a normal one. */
+static inline vf vf_load_e4m3(const uint8_t *p) {
+    return vf_mul(_mm_castsi128_ps(_mm_slli_epi32(vi_load_u8(p), 20)), vf_set1(0x1p119f));
+}
+
 static inline void vi_store_i16(int16_t *p, vi v) {
     _mm_storel_epi64((__m128i *)p, _mm_packs_epi32(v, v));
 }

@@ -84,6 +84,29 @@ static void test_others(void **state) {
     check_layers("q3_k_l", &eight, "attn_output", "q3_k", ALL("."));
 }
 
+/* Matrices of experts alone, of which there may be any number. */
+static void test_experts(void **state) {
+    const convert_shape some = {.layers = LAYERS, .queries = 4, .experts = 8};
+    const convert_shape apart = {.layers = LAYERS, .queries = 1, .experts = 32};
+    static const char *const experts[] = {"up", "gate", "down", "gate_up"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.3.ffn_%s_exps.weight", experts[i]);
+        assert_string_equal(made("mxfp4_moe", &some, name), "mxfp4");
+        assert_string_equal(made("mxfp4_moe", &apart, name), "mxfp4");
+    }
+    static const char *const others[] = {"blk.3.ffn_up.weight",      "blk.3.ffn_down_shexp.weight",
+                                         "blk.3.attn_v.weight",      "blk.3.attn_k.weight",
+                                         "blk.3.attn_output.weight", "output.weight",
+                                         "token_embd.weight"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_string_equal(made("mxfp4_moe", &some, others[i]), "q8_0");
+        assert_string_equal(made("mxfp4_moe", &dense, others[i]), "q8_0");
+    }
+}
+
 /* The head has six bits; the embedding too, where it is the head. Blocks that do not fit: eight. */
 static void test_ends(void **state) {
     const convert_shape apart = {.layers = LAYERS, .queries = 4};
@@ -108,7 +131,7 @@ static void test_names(void **state) {
         uint32_t file_type;
     } known[] = {{"q2_k", 10},   {"q2_k_s", 21}, {"q3_k_s", 11}, {"q3_k_m", 12}, {"q3_k_l", 13},
                  {"q4_k_s", 14}, {"q4_k_m", 15}, {"q5_k_s", 16}, {"q5_k_m", 17}, {"iq4_xs", 30},
-                 {"iq2_s", 28},  {"iq2_m", 29},  {"iq3_xs", 22}, {"iq3_m", 27}};
+                 {"iq2_s", 28},  {"iq2_m", 29},  {"iq3_xs", 22}, {"iq3_m", 27},  {"mxfp4_moe", 38}};
 
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -120,8 +143,8 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_down),  cmocka_unit_test(test_others),
-        cmocka_unit_test(test_ends),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_down), cmocka_unit_test(test_others),
+        cmocka_unit_test(test_experts), cmocka_unit_test(test_ends), cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests_name("mixtures of formats", tests, NULL, NULL);
 }

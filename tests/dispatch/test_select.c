@@ -75,7 +75,7 @@ typedef struct pair {
 #define FILE_FORMATS(op)                                                                           \
     PAIR(op, F32), PAIR(op, F16), PAIR(op, BF16), \
     PAIR(op, Q2_K), PAIR(op, Q3_K), PAIR(op, IQ4_XS), PAIR(op, Q4_K), PAIR(op, Q5_K), PAIR(op, Q6_K), PAIR(op, Q1_0), PAIR(op, Q2_0), PAIR(op, PQ2_0), \
-    PAIR(op, STQ1_0)
+    PAIR(op, STQ1_0), PAIR(op, NVFP4)
 #define GRIDS(op)                                                                                  \
     PAIR(op, IQ1_S), PAIR(op, IQ1_M), PAIR(op, IQ2_XXS), PAIR(op, IQ2_XS), PAIR(op, IQ2_S), \
     PAIR(op, IQ3_XXS), PAIR(op, IQ3_S)
@@ -182,7 +182,8 @@ static const char *for_pair(const char *isa, const pair *wanted) {
         wanted->format != TERN_FORMAT_IQ2_XS && wanted->format != TERN_FORMAT_IQ1_M &&
         wanted->format != TERN_FORMAT_Q2_K && wanted->format != TERN_FORMAT_Q3_K &&
         wanted->format != TERN_FORMAT_Q6_K && wanted->format != TERN_FORMAT_STQ1_0 &&
-        wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4;
+        wanted->format != TERN_FORMAT_INT8 && wanted->format != TERN_FORMAT_INT4 &&
+        wanted->format != TERN_FORMAT_NVFP4;
     return !has_pairs && strcmp(isa, "neoni8mm") == 0 ? "neondot" : isa;
 }
 

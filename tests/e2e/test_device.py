@@ -23,7 +23,7 @@ RUNS = (
     "bitnet-tiny", "bitnet-tiny-odd", *(f"llama-tiny-{name}" for name in weights.PLAIN),
     "qwen2-tiny", "qwen3-tiny", "phi3-tiny", "olmo2-tiny", "minicpm-tiny", "mistral-tiny", "gemma3-tiny",
     "falcon3-tiny", "falcon-e-tiny", *common.FLOATS,
-    "llama-tiny-q4_k", "llama-tiny-q2_k", "llama-tiny-q3_k", "llama-tiny-iq2_s", "llama-tiny-iq3_s",
+    "llama-tiny-q4_k", "llama-tiny-q2_k", "llama-tiny-q3_k", "llama-tiny-iq2_s", "llama-tiny-iq3_s", "llama-tiny-nvfp4",
 )  # fmt: skip
 REFUSED = {
     "bitnet-tiny-tq1_0": "cuda has no kernel for embed of tq2_0, which the embedding needs",

@@ -22,7 +22,7 @@ except ImportError:
     gguf = None
 
 F32, Q8_0, TQ1_0, TQ2_0, I2_S = 0, 8, 34, 35, 36
-TYPES = [*weights.PLAIN, *"f32 f16 bf16 q6_k q5_k q4_k tq2_0 tq1_0".split()]
+TYPES = [*weights.PLAIN, *"f32 f16 bf16 nvfp4 q6_k q5_k q4_k tq2_0 tq1_0".split()]
 FILE_TYPE = {"f32": 0, "q4_k": 15, "i2_s": 40, "tq1_0": 36, "tq2_0": 37, "q8_0": 7}
 TQ2_BYTES = 66
 

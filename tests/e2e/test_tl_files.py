@@ -241,7 +241,6 @@ class TlFiles(common.FolderTest):
         for kind, size, name in (
             (TL1, n // 4, "tl1"),
             (TL1, n // 32 * 18, "tl1"),
-            (TL2, n // 32 * 17, "mxfp4"),
             (TL2, n // 4, "tl2 or mxfp4"),
             (TL2, n // 4 + 64, "tl2 or mxfp4"),
         ):
@@ -250,6 +249,23 @@ class TlFiles(common.FolderTest):
                 self.refused(path, "--tl-tiles", "32x96", words=[MATRIX, f"({name})", "no kernels"])
                 types = {t["type"]: t["supported"] for t in refused_inspection(path)["tensors"]}
                 self.assertIs(types[name], False)
+
+    def test_mxfp4(self):
+        """A matrix of type 39 with the bytes of MXFP4 runs, and is MXFP4 in a folder, too, beside one of TL2."""
+        def change(t):
+            t.kind, t.data = TL2, (b"\x78" + bytes(range(16))) * (128 * 256 // 32)
+
+        path = self.changed("tl2", change)
+        tiles = ("--tl-tiles", TILES["tl2"])
+        types = {t["type"]: t["tensors"] for t in json.loads(tern("inspect", path, "--json").stdout)["tensors"]}
+        self.assertEqual(types["mxfp4"], 1)
+        self.assertIn("tl2", types)
+        hashed = tern_text("logits", "-m", path, *tiles, "--tokens", "5,17", "--all", "--sha256")
+        folder = self.dir / "both"
+        tern_text("convert", path, folder, *tiles, "--to", "iebin")
+        self.assertEqual(tern_text("logits", "-m", folder, *tiles, "--tokens", "5,17", "--all", "--sha256"), hashed)
+        listed = {t["name"]: t["dtype"] for t in json.loads((folder / "model.ie.json").read_text())["tensors"]}
+        self.assertEqual(listed[MATRIX], "mxfp4")
 
     def test_shapes(self):
         """Fewer columns than TL2 has cannot be cut at all."""

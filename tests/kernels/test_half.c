@@ -96,6 +96,24 @@ static void test_bfloat(void **state) {
     }
 }
 
+/* Denormal ones too. */
+static void test_every_power(void **state) {
+    (void)state;
+    for (int e = 0; e < 256; e++)
+        assert_true(tern_power((uint8_t)e) == ldexpf(1.0f, e - 128));
+}
+
+/* Half of the number that sign 0, exponent and fraction stand for. */
+static void test_every_e4m3(void **state) {
+    (void)state;
+    for (int bits = 0; bits < 128; bits++) {
+        const int exponent = bits >> 3, fraction = bits & 7;
+        const double want =
+            exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+        assert_true((double)tern_e4m3((uint8_t)bits) == want / 2);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_widen_every_half),
@@ -103,6 +121,8 @@ int main(void) {
         cmocka_unit_test(test_narrow_between_halves),
         cmocka_unit_test(test_narrow_limits),
         cmocka_unit_test(test_bfloat),
+        cmocka_unit_test(test_every_power),
+        cmocka_unit_test(test_every_e4m3),
     };
     return cmocka_run_group_tests_name("half precision", tests, NULL, NULL);
 }

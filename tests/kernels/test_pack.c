@@ -18,7 +18,7 @@
 typedef struct plain {
     tern_format format;
     tern_layout layout;
-    size_t file_bytes, fields, chunks, fifth;
+    size_t file_bytes, fields, chunks, fifth, power;
 } plain;
 
 static const plain plains[] = {
@@ -35,8 +35,12 @@ static const plain *plain_layout(tern_layout layout) {
     return NULL;
 }
 
+static size_t header_bytes(const plain *p) {
+    return 32 * p->fields + 16 * p->power;
+}
+
 static size_t packed_block_bytes(const plain *p) {
-    return 32 * p->fields + 64 * (p->chunks + p->fifth);
+    return header_bytes(p) + 64 * (p->chunks + p->fifth);
 }
 
 /* Digit n of the base-3 fraction byte/256. */
@@ -82,7 +86,7 @@ static int packed_code(const tern_matrix *w, size_t row, size_t col) {
     }
     const plain *p = plain_layout(w->layout);
     const uint8_t *block = data + (g * (w->cols / 32) + col / 32) * packed_block_bytes(p);
-    const uint8_t *codes = block + 32 * p->fields + 4 * r;
+    const uint8_t *codes = block + header_bytes(p) + 4 * r;
     const size_t k = col % 32;
     if (p->chunks == 8)
         return (int8_t)codes[k / 4 * 64 + k % 4];
@@ -113,7 +117,7 @@ static int file_code(const matmul_case *c, size_t element) {
         return tq_code(c->format, file + element / 256 * info->block_bytes, element % 256);
     const plain *p = plain_layout(tern_format_layout(c->format));
     const uint8_t *block = file + element / 32 * p->file_bytes;
-    const uint8_t *fifths = block + 2 * p->fields;
+    const uint8_t *fifths = block + 2 * p->fields + p->power;
     const uint8_t *codes = fifths + 4 * p->fifth;
     if (p->chunks == 8)
         return (int8_t)codes[j];
@@ -153,6 +157,20 @@ static void check_fields(const matmul_case *c) {
                 const int want = row < c->rows ? at[0] | at[1] << 8 : 0;
                 assert_int_equal(packed_field(&c->matrix, row, b, f), want);
             }
+}
+
+/* The bytes before the codes of a block that has a power of two. */
+static void check_powers(const matmul_case *c) {
+    const plain *p = plain_layout(c->matrix.layout);
+    const uint8_t *file = c->file.data, *packed = c->matrix.data;
+    const size_t blocks = c->cols / 32;
+
+    for (size_t row = 0; p->power && row < (c->rows + 15) / 16 * 16; row++)
+        for (size_t b = 0; b < blocks; b++) {
+            const size_t at = (row / 16 * blocks + b) * packed_block_bytes(p) + row % 16;
+            assert_int_equal(packed[at],
+                             row < c->rows ? file[(row * blocks + b) * p->file_bytes] : 0);
+        }
 }
 
 /* Ternary layouts leave the scales of TQ blocks to the matrix, so the file gets those. */
@@ -198,8 +216,10 @@ static void check_layouts(tern_format format, size_t rows, size_t cols, check_rn
         matmul_case c = case_new_layout(format, layout, &shape, CASE_RANDOM, CHECK_END, rng);
         if (has_picture(layout))
             check_codes(&c);
-        if (has_picture(layout) && tern_layout_input(layout) == TERN_INPUT_BLOCK)
+        if (has_picture(layout) && tern_layout_input(layout) == TERN_INPUT_BLOCK) {
             check_fields(&c);
+            check_powers(&c);
+        }
         check_round_trip(&c);
         case_free(&c);
     }

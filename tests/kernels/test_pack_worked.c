@@ -66,6 +66,41 @@ static void test_worked_int(void **state) {
     assert_int_equal(packed[48 + 2 * 64 + 4 + 2], 0x01); /* the third bit of column 2 alone */
 }
 
+/* Row 1 of MXFP4 and NVFP4 matrices: scales, and codes of the columns 5 and 21. */
+static void test_worked_fp4(void **state) {
+    _Alignas(64) uint8_t packed[2 * 288];
+    uint8_t file[2 * 36] = {0}, back[2 * 36];
+
+    (void)state;
+    file[17] = 0x85; /* MXFP4, row 1: 2^5 */
+    file[18 + 5] = 0xa2;
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_MXFP4, file, 2, 32, TERN_LAYOUT_MXFP4R16, 0, 2, packed, NULL),
+        TERN_OK);
+    assert_int_equal(packed[1], 0x85);
+    assert_int_equal(packed[16 + 4 + 1], 0x20);
+    assert_int_equal(packed[16 + 2 * 64 + 4 + 1], 0xa0);
+
+    memset(file, 0, sizeof file);
+    memcpy(file + 36, "\x38\x7f\xff\xb8", 4); /* NVFP4, row 1: 1, not a number, 480, -1 */
+    file[40 + 5] = 0x02;                      /* of run 0: columns 5 and 13 */
+    file[48 + 5] = 0xa0;                      /* of run 1: columns 21 and 29 */
+    assert_int_equal(
+        tern_pack_rows(TERN_FORMAT_NVFP4, file, 2, 64, TERN_LAYOUT_NVFP4R16, 0, 2, packed, NULL),
+        TERN_OK);
+    assert_int_equal(packed[1], 0x38);
+    assert_int_equal(packed[16 + 1], 0);
+    assert_int_equal(packed[288 + 1], 0x7f);
+    assert_int_equal(packed[288 + 16 + 1], 0x38);
+    assert_int_equal(packed[32 + 4 + 1], 0x20);          /* chunk 0: 5 = 4 + 1, high */
+    assert_int_equal(packed[32 + 3 * 64 + 4 + 1], 0xa0); /* chunk 3: 29 = 24 + 4 + 1 */
+    const tern_matrix m = {TERN_FORMAT_NVFP4, TERN_LAYOUT_NVFP4R16, 2, 64, 1.0f, NULL, packed};
+    assert_int_equal(tern_unpack(&m, back, NULL), TERN_OK);
+    memcpy(file + 36, "\x38\x00\x7f\x38",
+           4); /* the same numbers as writers have them; 480 has no other form */
+    assert_memory_equal(back, file, sizeof file);
+}
+
 /* The same file in the layouts of table lookup. */
 static void test_worked_lookup(void **state) {
     _Alignas(64) uint8_t packed[6 * 80];
@@ -296,11 +331,11 @@ static void test_worked_q8_0(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worked_ternary),   cmocka_unit_test(test_worked_lookup),
-        cmocka_unit_test(test_worked_int),       cmocka_unit_test(test_worked_base3),
-        cmocka_unit_test(test_every_base3_byte), cmocka_unit_test(test_every_table_byte),
-        cmocka_unit_test(test_worked_tq),        cmocka_unit_test(test_worked_q4_0),
-        cmocka_unit_test(test_worked_q4_1),      cmocka_unit_test(test_worked_q5_0),
-        cmocka_unit_test(test_worked_q8_0),
+        cmocka_unit_test(test_worked_fp4),       cmocka_unit_test(test_worked_int),
+        cmocka_unit_test(test_worked_base3),     cmocka_unit_test(test_every_base3_byte),
+        cmocka_unit_test(test_every_table_byte), cmocka_unit_test(test_worked_tq),
+        cmocka_unit_test(test_worked_q4_0),      cmocka_unit_test(test_worked_q4_1),
+        cmocka_unit_test(test_worked_q5_0),      cmocka_unit_test(test_worked_q8_0),
     };
     return cmocka_run_group_tests_name("worked bytes", tests, NULL, NULL);
 }

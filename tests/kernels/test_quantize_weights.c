@@ -17,9 +17,10 @@ static const tern_format blocks_of_32[] = {
     TERN_FORMAT_INT4};
 static const tern_format by_rows[] = {
 #include "gen/plain.inc"
-    TERN_FORMAT_F32,    TERN_FORMAT_F16,    TERN_FORMAT_BF16, TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K,
-    TERN_FORMAT_Q6_K,   TERN_FORMAT_INT4,   TERN_FORMAT_Q1_0, TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0,
-    TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0, TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K, TERN_FORMAT_IQ4_XS};
+    TERN_FORMAT_F32,  TERN_FORMAT_F16,   TERN_FORMAT_BF16,   TERN_FORMAT_Q4_K,
+    TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K,  TERN_FORMAT_INT4,   TERN_FORMAT_Q1_0,
+    TERN_FORMAT_Q2_0, TERN_FORMAT_PQ2_0, TERN_FORMAT_PTQ1_0, TERN_FORMAT_STQ1_0,
+    TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K,  TERN_FORMAT_IQ4_XS, TERN_FORMAT_NVFP4};
 #undef TERN_PLAIN
 static const tern_format supers[] = {TERN_FORMAT_Q2_K, TERN_FORMAT_Q3_K, TERN_FORMAT_IQ4_XS,
                                      TERN_FORMAT_Q4_K, TERN_FORMAT_Q5_K, TERN_FORMAT_Q6_K};
@@ -219,17 +220,19 @@ static void test_worked_int(void **state) {
 }
 
 /* No weight is further from its float than half a step (with a bias, one step at one end; with
- * levels, the widest step between two). */
+ * levels, the widest step between two; with a power of two, what lies beyond the largest level). */
 static void check_distances(tern_format format, const float *x, size_t n, const uint8_t *file) {
     const size_t bytes = tern_format_describe(format)->block_bytes;
     float back[256];
 
     tern_dequantize_row(format, file, n, 0, 1.0f, back);
     for (size_t i = 0; i < n; i++) {
-        const float step = fabsf(tern_f16_load(file + i / 32 * bytes));
+        const uint8_t *block = file + i / 32 * bytes;
+        const bool power = tern_format_facts_of(format)->plain.power;
+        const float step = power ? tern_power(*block) : fabsf(tern_f16_load(block));
         const bool one_sided = tern_format_facts_of(format)->plain.bias > 0;
         const bool levels = tern_format_facts_of(format)->plain.levels != NULL;
-        const float share = levels ? 24.0f : one_sided ? 1.0f : 0.5f;
+        const float share = power ? 4.0f : levels ? 24.0f : one_sided ? 1.0f : 0.5f;
         if (!(fabsf(back[i] - x[i]) <= step * share + 2e-3f * fabsf(x[i]) + 2e-3f))
             check_fail("element %zu: %g became %g, step %g", i, (double)x[i], (double)back[i],
                        (double)step);

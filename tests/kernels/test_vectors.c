@@ -114,6 +114,10 @@ static void test_block_vectors(void **state) {
     check_blocks(TERN_FORMAT_TQ1_0, (const float[]){1, -1, 0}, "79d0e282b0a4fffd");
     check_blocks(TERN_FORMAT_TQ2_0, (const float[]){-1, -1, 0}, "a4ec5d25bbb2db84");
     check_blocks(TERN_FORMAT_IQ4_NL, (const float[]){-35, 25, 113}, "63db8f2be7ae0b11");
+    /* These scales are 2^-128, 2^-26, 2^-128 and 2^-127. */
+    check_blocks(TERN_FORMAT_MXFP4, (const float[]){-0x1p-126f, 0x1.8p-126f, -0x1p-127f},
+                 "f665f4eebe2f47b1");
+    check_blocks(TERN_FORMAT_NVFP4, (const float[]){0, 0, 0}, "8293ce95889142ea");
     check_blocks(TERN_FORMAT_IQ4_XS, (const float[]){-25, 35, -53}, "2ac7dfd325abb721");
     check_blocks(TERN_FORMAT_Q2_K, (const float[]){-1, -13, -1}, "fb19b482aa8cab04");
     check_blocks(TERN_FORMAT_Q3_K, (const float[]){80, 20, -40}, "7ff116cf423aa086");

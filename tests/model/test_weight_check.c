@@ -13,14 +13,15 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-/* The bytes and columns of a block, and its f16 fields, as in docs/formats.md. */
+/* The bytes and columns of a block, and its f16 fields or its power, as in docs/formats.md. */
 typedef struct block {
     tern_format format;
     size_t cols, bytes, n, at[2];
 } block;
 
 static const block blocks[] = {
-#define TERN_PLAIN(NAME, name, bytes, fields, ...) {TERN_FORMAT_##NAME, 32, bytes, fields, {0, 2}},
+#define TERN_PLAIN(NAME, name, bytes, fields, chunks, fifth, power)                                \
+    {TERN_FORMAT_##NAME, 32, bytes, fields + power, {0, 2}},
 #include "gen/plain.inc"
 #undef TERN_PLAIN
     {TERN_FORMAT_Q2_K, 256, 84, 2, {80, 82}},
@@ -53,12 +54,18 @@ static bool is_ternary(const block *b) {
     return b->format == TERN_FORMAT_TQ1_0 || b->format == TERN_FORMAT_TQ2_0;
 }
 
-/* The upper 16 bits of a NaN and of infinities. f16 has other patterns than bf16 and f32. */
+static bool is_power(const block *b) {
+    return b->format == TERN_FORMAT_MXFP4;
+}
+
+/* The upper 16 bits of a NaN and of infinities. f16 has other patterns than bf16 and f32. With a
+ * power in the lower byte weights would be infinite. */
 static uint16_t impossible(const block *b, size_t i) {
+    static const uint16_t powers[] = {0x00fd, 0x00fe, 0x00ff, 0xfffd};
     static const uint16_t f16[] = {0x7c00, 0xfc00, 0x7e01, 0xfe00};
     static const uint16_t upper[] = {0x7f80, 0xff80, 0x7fc1, 0xffc0};
     const bool wide = b->format == TERN_FORMAT_BF16 || b->format == TERN_FORMAT_F32;
-    return wide ? upper[i % 4] : f16[i % 4];
+    return is_power(b) ? powers[i % 4] : wide ? upper[i % 4] : f16[i % 4];
 }
 
 static void put(const block *b, uint8_t *at, uint16_t bits) {
@@ -109,6 +116,8 @@ static void test_unusual(void **state) {
     (void)state;
     for (size_t i = 0; i < BLOCKS; i++) {
         const block *b = &blocks[i];
+        if (is_power(b)) /* see test_powers */
+            continue;
         check_case("%s", tern_format_describe(b->format)->name);
         for (size_t j = 0; j < 4; j++) {
             memset(data, 0xff, sizeof data); /* codes and spare bits do not matter here */
@@ -123,6 +132,31 @@ static void test_unusual(void **state) {
     }
     assert_int_equal(tern_weight_check(TERN_FORMAT_TQ2_0, data, COLS, 0, 0, &err), TERN_OK);
     assert_non_null(strstr(err.message, "the scale is -0.5, must be finite and not negative"));
+}
+
+/* A power of two is refused from where the largest level is not a finite float. */
+static void test_powers(void **state) {
+    static uint8_t data[ROWS * COLS / 32 * 17];
+    const size_t n = COLS / 32;
+    (void)state;
+    for (unsigned e = 0; e < 256; e++)
+        for (size_t at = 0; at < ROWS * n; at += 7) {
+            tern_error err = {0};
+            char wanted[96];
+            memset(data, 0, sizeof data);
+            data[at * 17] = (uint8_t)e;
+            const bool fine = isfinite(ldexpf(12.0f, (int)e - 128));
+            assert_int_equal(tern_weight_check(TERN_FORMAT_MXFP4, data, COLS, 0, ROWS, &err),
+                             fine ? TERN_OK : TERN_ERR_TENSOR_DATA);
+            assert_int_equal(tern_weight_check(TERN_FORMAT_MXFP4, data, COLS, 0, at / n, &err),
+                             TERN_OK);
+            if (fine)
+                continue;
+            snprintf(wanted, sizeof wanted,
+                     "row %zu, block %zu: the scale is 2^%u, must be at most 2^124", at / n, at % n,
+                     e - 128);
+            assert_string_equal(err.message, wanted);
+        }
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -210,9 +244,8 @@ static void test_legitimate(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_field),
-        cmocka_unit_test(test_unusual),
-        cmocka_unit_test(test_every_matrix),
+        cmocka_unit_test(test_every_field), cmocka_unit_test(test_unusual),
+        cmocka_unit_test(test_powers),      cmocka_unit_test(test_every_matrix),
         cmocka_unit_test(test_legitimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

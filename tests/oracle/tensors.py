@@ -22,6 +22,7 @@ class Format(NamedTuple):
 F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, BF16, TQ1_0, TQ2_0, I2_S = 0, 1, 2, 3, 6, 7, 8, 30, 34, 35, 36
 Q4_K, Q5_K, Q6_K, IQ2_S = 12, 13, 14, 22
 Q2_K, Q3_K, IQ4_NL, IQ4_XS = 10, 11, 20, 23
+MXFP4, NVFP4 = 39, 40
 IQ2_XXS, IQ2_XS, IQ3_XXS, IQ1_S, IQ3_S, IQ1_M = 16, 17, 18, 19, 21, 29
 Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0 = 41, 42, 142, 143, 43
 
@@ -35,6 +36,8 @@ FORMATS = {
     Q5_1: Format("q5_1", 32, 24),
     Q8_0: Format("q8_0", 32, 34),
     IQ4_NL: Format("iq4_nl", 32, 18),
+    MXFP4: Format("mxfp4", 32, 17),
+    NVFP4: Format("nvfp4", 64, 36),
     TQ1_0: Format("tq1_0", 256, 54),
     TQ2_0: Format("tq2_0", 256, 66),
     IQ4_XS: Format("iq4_xs", 256, 136),
@@ -61,7 +64,7 @@ FORMATS = {
 # Formats whose products use activations quantized by blocks of 32 columns.
 # TQ unless row_scales finds one a row.
 BLOCK_FORMATS = (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ2_S, TQ1_0, TQ2_0)
-BLOCK_FORMATS += (Q2_K, Q3_K, IQ4_NL, IQ4_XS)
+BLOCK_FORMATS += (Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4, NVFP4)
 BLOCK_FORMATS += (Q1_0, Q2_0, PQ2_0, PTQ1_0, STQ1_0)
 BLOCK_FORMATS += (IQ2_XXS, IQ2_XS, IQ3_XXS, IQ1_S, IQ3_S, IQ1_M)
 
@@ -93,7 +96,7 @@ def _bf16(raw, rows, cols):
 
 
 def _nibbles(packed):
-    """uint8[blocks, 16] -> codes[blocks, 32]: low nibbles first, then high nibbles."""
+    """uint8[blocks, n] -> codes[blocks, 2n]: low nibbles first, then high nibbles."""
     return np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float64)
 
 
@@ -131,6 +134,34 @@ def _iq4_nl(raw, rows, cols):
     blocks = raw.reshape(-1, 18)
     levels = _IQ4_LEVELS[_nibbles(blocks[:, 2:]).astype(int)]
     return (levels * _half(blocks[:, :2])).reshape(rows, cols)
+
+
+def _e2m1(nibbles):
+    """A sign, two bits of exponent and one of fraction; exponent 0 has no leading one."""
+    codes = nibbles.astype(int)
+    exponent, fraction = codes >> 1 & 3, codes & 1
+    magnitude = np.where(exponent == 0, fraction / 2, (1 + fraction / 2) * 2.0 ** (exponent - 1))
+    return np.where(codes & 8, -magnitude, magnitude)
+
+
+def _mxfp4(raw, rows, cols):
+    blocks = raw.reshape(-1, 17)
+    return (_e2m1(_nibbles(blocks[:, 1:])) * 2.0 ** (blocks[:, :1].astype(int) - 127)).reshape(rows, cols)
+
+
+def _e4m3(byte):
+    """Four bits of exponent, three of fraction. The sign counts for nothing, the NaN without one for 0."""
+    codes = byte.astype(int)
+    exponent, fraction = codes >> 3 & 15, codes & 7
+    values = np.where(exponent == 0, fraction / 8 * 2.0**-6, (1 + fraction / 8) * 2.0 ** (exponent - 7))
+    return np.where(codes == 0x7F, 0.0, values)
+
+
+def _nvfp4(raw, rows, cols):
+    blocks = raw.reshape(-1, 36)
+    runs = blocks[:, 4:].reshape(-1, 8)
+    values = _e2m1(_nibbles(runs)).reshape(-1, 4, 16)
+    return (values * _e4m3(blocks[:, :4])[:, :, None]).reshape(rows, cols)
 
 
 def _q8_0(raw, rows, cols):
@@ -459,6 +490,8 @@ _DECODERS = {
     Q5_1: _q5_1,
     Q8_0: _q8_0,
     IQ4_NL: _iq4_nl,
+    MXFP4: _mxfp4,
+    NVFP4: _nvfp4,
     IQ4_XS: _iq4_xs,
     Q2_K: _q2_k,
     Q3_K: _q3_k,

@@ -68,7 +68,7 @@ static uint64_t tiles_of(const tern_kernel_row *kernel, size_t rows, size_t toke
 static bool has_halves(const tern_kernel_row *kernel) {
     return kernel->format == TERN_FORMAT_Q6_K || kernel->format == TERN_FORMAT_Q3_K ||
            kernel->format == TERN_FORMAT_IQ2_S || kernel->format == TERN_FORMAT_IQ2_XS ||
-           kernel->format == TERN_FORMAT_IQ1_M;
+           kernel->format == TERN_FORMAT_IQ1_M || kernel->format == TERN_FORMAT_NVFP4;
 }
 
 /* 512 columns are 8 tiles of ternary codes, or 16 blocks, or 32 halves of blocks. */

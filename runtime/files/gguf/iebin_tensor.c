@@ -105,7 +105,9 @@ static tern_status read_type(const entry_reading *e) {
     } else if (tern_gguf_type_bytes(t->type, t->ne, &t->bytes) != TERN_OK) {
         return wrong(e, TERN_ERR_TENSOR_SHAPE, "'shape' does not suit its 'dtype'");
     }
-    if (t->type == TERN_GGUF_TL1 || t->type == TERN_GGUF_TL2)
+    if (t->type == TERN_GGUF_TL2 && tern_gguf_type_called(dtype->text, "mxfp4"))
+        t->bytes = tern_gguf_mxfp4_bytes(t);
+    else if (t->type == TERN_GGUF_TL1 || t->type == TERN_GGUF_TL2)
         t->bytes = tern_gguf_tl_bytes(t);
     if (t->bytes > 0 && e->wanted > 0 && t->bytes != e->wanted)
         return tern_fail(e->err, TERN_ERR_TENSOR_SHAPE,

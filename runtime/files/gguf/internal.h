@@ -108,12 +108,18 @@ tern_status tern_gguf_parse_tensors(tern_gguf_cursor *c);
  */
 tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *bytes);
 
+/* True if that is the type's name, in any case. */
+bool tern_gguf_type_called(tern_span name, const char *known);
+
 /* Finds the id of a type by its name, in any case; TERN_GGUF_UNKNOWN_TYPE when tern does not know
  * it. */
 uint32_t tern_gguf_type_find(tern_span name);
 
 /* Bytes of a tensor of type 38 or 39 as TL1 or TL2; 0: no tiles fit the shape. */
 uint64_t tern_gguf_tl_bytes(const tern_gguf_tensor *t);
+
+/* Bytes of a tensor of type 39 as MXFP4; 0: its blocks do not fit the shape. */
+uint64_t tern_gguf_mxfp4_bytes(const tern_gguf_tensor *t);
 
 /*
  * Bytes of a tensor of type 38 or 39, whose extent is known, as TL1, TL2 or MXFP4, whichever it is;

@@ -11,8 +11,6 @@
 #include "runtime/files/gguf/i2s_detect.h"
 #include "runtime/files/gguf/internal.h"
 
-enum { MXFP4_BLOCK = 32, MXFP4_BYTES = 17 };
-
 static uint64_t rows_of(const tern_gguf_tensor *t) {
     return t->ne[1] * t->ne[2] * t->ne[3]; /* the parser checked the product */
 }
@@ -23,19 +21,16 @@ uint64_t tern_gguf_tl_bytes(const tern_gguf_tensor *t) {
     return tern_tl_scale_at(kind, rows_of(t), t->ne[0], &at) ? at + TERN_I2S_TRAILER_BYTES : 0;
 }
 
-static uint64_t mxfp4_bytes(const tern_gguf_tensor *t) {
+uint64_t tern_gguf_mxfp4_bytes(const tern_gguf_tensor *t) {
     uint64_t bytes;
-    return t->ne[0] % MXFP4_BLOCK == 0 &&
-                   !__builtin_mul_overflow(rows_of(t) * (t->ne[0] / MXFP4_BLOCK),
-                                           (uint64_t)MXFP4_BYTES, &bytes)
-               ? bytes
-               : 0;
+    return tern_format_bytes(TERN_FORMAT_MXFP4, rows_of(t), t->ne[0], &bytes) == TERN_OK ? bytes
+                                                                                         : 0;
 }
 
 uint64_t tern_gguf_tl_detect(const tern_gguf_tensor *t, uint32_t alignment, bool last,
                              bool ternary) {
     const tern_i2s_place place = {.extent = t->extent, .alignment = alignment, .last = last};
-    const uint64_t tl = tern_gguf_tl_bytes(t), mxfp4 = mxfp4_bytes(t);
+    const uint64_t tl = tern_gguf_tl_bytes(t), mxfp4 = tern_gguf_mxfp4_bytes(t);
     const bool is_tl = tl > 0 && tern_i2s_takes(&place, tl);
     const bool is_mxfp4 = t->type == TERN_GGUF_TL2 && mxfp4 > 0 && tern_i2s_takes(&place, mxfp4);
     if (is_tl && (!is_mxfp4 || ternary))
@@ -68,8 +63,10 @@ tern_format tern_gguf_format(const tern_gguf_tensor *t) {
         return TERN_FORMAT_INT4;
     if (t->type == TERN_GGUF_SPARSE_TYPE)
         return tern_iebs_view(t->data).format;
-    return tern_gguf_tiled(t) || tern_gguf_bn(t) ? TERN_FORMAT_I2_S
-                                                 : tern_format_from_gguf(t->type);
+    if (tern_gguf_tiled(t) || tern_gguf_bn(t))
+        return TERN_FORMAT_I2_S;
+    return t->type == TERN_GGUF_TL2 && t->bytes == 0 ? TERN_FORMAT_NONE
+                                                     : tern_format_from_gguf(t->type);
 }
 
 const char *tern_gguf_tensor_type(const tern_gguf_tensor *t) {

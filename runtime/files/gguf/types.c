@@ -30,6 +30,8 @@ static const struct foreign_type *foreign_find(uint32_t type) {
 }
 
 const char *tern_gguf_type_name(uint32_t type) {
+    if (type == TERN_GGUF_TL2) /* the bytes of a tensor tell: tl.c */
+        return "tl2 or mxfp4";
     const tern_format_info *info = tern_format_describe(tern_format_from_gguf(type));
     if (info != NULL)
         return info->name;
@@ -37,20 +39,20 @@ const char *tern_gguf_type_name(uint32_t type) {
     return foreign != NULL ? foreign->name : "unknown";
 }
 
-static bool is_called(tern_span name, const char *known) {
+bool tern_gguf_type_called(tern_span name, const char *known) {
     return strlen(known) == name.size && strncasecmp(name.data, known, name.size) == 0;
 }
 
 uint32_t tern_gguf_type_find(tern_span name) {
-    if (is_called(name, "tl2")) /* the number has two meanings, the name one */
+    if (tern_gguf_type_called(name, "tl2")) /* the number has two meanings, the name one */
         return TERN_GGUF_TL2;
     for (int i = 0; i < TERN_FORMAT_COUNT; i++) {
         const tern_format_info *info = tern_format_describe((tern_format)i);
-        if (info->gguf_type != TERN_NO_GGUF_TYPE && is_called(name, info->name))
+        if (info->gguf_type != TERN_NO_GGUF_TYPE && tern_gguf_type_called(name, info->name))
             return info->gguf_type;
     }
     for (size_t i = 0; i < sizeof foreign_types / sizeof foreign_types[0]; i++)
-        if (is_called(name, foreign_types[i].name))
+        if (tern_gguf_type_called(name, foreign_types[i].name))
             return foreign_types[i].id;
     return TERN_GGUF_UNKNOWN_TYPE;
 }
@@ -59,10 +61,12 @@ tern_status tern_gguf_type_bytes(uint32_t type, const uint64_t *ne, uint64_t *by
     /* The caller has checked that the product of all ne is at most 2^62. */
     const uint64_t rows = ne[1] * ne[2] * ne[3];
     const tern_format format = tern_format_from_gguf(type);
+    *bytes = 0;
+    if (type == TERN_GGUF_TL2) /* the extent tells which of two formats it is */
+        return TERN_OK;
     if (format != TERN_FORMAT_NONE)
         return tern_format_bytes(format, rows, ne[0], bytes);
 
-    *bytes = 0;
     const struct foreign_type *foreign = foreign_find(type);
     if (foreign == NULL || foreign->block_elements == 0)
         return TERN_OK;

@@ -50,13 +50,24 @@ static tern_status wrong_type(const tern_gguf *file, const tern_gguf_tensor *t, 
                      tern_gguf_tensor_type(t), use);
 }
 
+/* True if the tensor's bytes are those of its rows, one after the other. */
+static bool is_of_rows(const tern_gguf_tensor *t) {
+    return tern_gguf_format(t) != TERN_FORMAT_NONE && t->type < TERN_GGUF_FIRST_OWN_TYPE &&
+           tern_gguf_tiled(t) == 0;
+}
+
+/* The format of a tensor that is read row by row; NONE: it is of another kind. */
+static tern_format format_of_rows(const tern_gguf_tensor *t) {
+    return is_of_rows(t) ? tern_gguf_format(t) : TERN_FORMAT_NONE;
+}
+
 /* Adds an entry. The caller sets its destination, by kind. */
 static tern_load_entry *add(tern_load_list *l, tern_load_kind kind, const tern_gguf_tensor *t,
                             size_t rows, size_t cols) {
     tern_load_entry *e = &l->entries[l->n++];
     *e = (tern_load_entry){
         .kind = kind, .tensor = t, .rows = rows, .cols = cols, .divisor = 1.0f, .scale = 1.0f};
-    e->format = tern_format_from_gguf(t->type);
+    e->format = tern_gguf_format(t);
     return e;
 }
 
@@ -66,7 +77,7 @@ static tern_status list_vector(tern_load_list *l, const char *name, size_t n, fl
     const tern_status status = find(l->file, name, n, 1, 1, &t, err);
     if (status != TERN_OK)
         return status;
-    const tern_format format = tern_format_from_gguf(t->type);
+    const tern_format format = format_of_rows(t);
     if (format > TERN_FORMAT_BF16 || tern_kernel_scalar(TERN_OP_EMBED, format) == NULL)
         return wrong_type(l->file, t, "is not a float type", err);
     tern_load_entry *e = add(l, TERN_LOAD_VECTOR, t, 1, n);
@@ -82,7 +93,7 @@ static tern_status list_embedding(tern_load_list *l, const char *name, size_t ro
     tern_status status = find(l->file, name, cols, rows, 1, &t, err);
     if (status != TERN_OK)
         return status;
-    const tern_format format = tern_format_from_gguf(t->type);
+    const tern_format format = format_of_rows(t);
     if (format == TERN_FORMAT_NONE || tern_kernel_scalar(TERN_OP_EMBED, format) == NULL)
         return wrong_type(l->file, t, "cannot be used as embedding", err);
     status = tern_format_bytes(format, 1, cols, &row_bytes);
@@ -170,12 +181,6 @@ static tern_status read_facts(const tern_gguf *file, const tern_reading *reading
                : TERN_OK;
 }
 
-/* True if the tensor's bytes are those of its rows, one after the other. */
-static bool is_of_rows(const tern_gguf_tensor *t) {
-    return tern_gguf_format(t) != TERN_FORMAT_NONE && t->type < TERN_GGUF_FIRST_OWN_TYPE &&
-           tern_gguf_tiled(t) == 0;
-}
-
 /* Lists a matrix of rows x cols, or if experts > 0 that many as one matrix of all their rows. */
 static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, const char *name,
                                uint32_t experts, size_t rows, size_t cols, tern_linear *to,
@@ -190,7 +195,6 @@ static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, c
     if (tern_gguf_format(t) == TERN_FORMAT_NONE || t->bytes == 0)
         return wrong_type(l->file, t, "has no kernels", err);
     tern_load_entry *e = add(l, TERN_LOAD_MATRIX, t, n * rows, cols);
-    e->format = tern_gguf_format(t);
     e->to.linear = to;
     *to = (tern_linear){.tensor = t, .experts = experts};
     to->matrix = (tern_matrix){.format = e->format, .rows = e->rows, .cols = cols};

@@ -63,6 +63,20 @@ static tern_status check_blocks(const tern_format_facts *f, const tern_format_in
     return TERN_OK;
 }
 
+/* Blocks that begin with a power of two, which can be so large that weights are not finite. */
+static tern_status check_powers(const tern_format_info *info, const uint8_t *data, size_t cols,
+                                size_t r0, size_t r1, tern_error *err) {
+    const size_t blocks = cols / info->block_elements;
+    for (size_t i = r0 * blocks; i < r1 * blocks; i++) {
+        const unsigned e = data[i * info->block_bytes];
+        if (e > TERN_POWER_MAX)
+            return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                             "row %zu, block %zu: the scale is 2^%d, must be at most 2^%d",
+                             i / blocks, i % blocks, (int)e - 128, TERN_POWER_MAX - 128);
+    }
+    return TERN_OK;
+}
+
 /* IQ1_M, whose scale lies in pieces. */
 static tern_status check_pieces(tern_format format, const tern_format_info *info,
                                 const uint8_t *data, size_t cols, size_t r0, size_t r1,
@@ -145,6 +159,8 @@ tern_status tern_weight_check(tern_format format, const void *data, size_t cols,
     const tern_format_facts *facts = tern_format_facts_of(format);
     if (facts->halves > 0)
         return check_blocks(facts, info, data, cols, r0, r1, err);
+    if (facts->plain.power)
+        return check_powers(info, data, cols, r0, r1, err);
     if (tern_grid_of(format) != NULL)
         return check_pieces(format, info, data, cols, r0, r1, err);
     if (format == TERN_FORMAT_F32 || format == TERN_FORMAT_F16 || format == TERN_FORMAT_BF16)
@@ -170,7 +186,7 @@ static tern_status check_codes(tern_format format, const uint8_t *data, size_t c
 static tern_status check_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
                               tern_error *err) {
     const tern_gguf_tensor *t = job->tensor;
-    const tern_format format = tern_format_from_gguf(t->type);
+    const tern_format format = tern_gguf_format(t);
     const size_t cols = (size_t)t->ne[0];
     (void)worker;
     const tern_status status = tern_weight_check(format, t->data, cols, r0, r1, err);
