@@ -52,7 +52,8 @@ static model_entry *choose(const server *s, http_exchange *x, refusal *r) {
         return models_at(s->models, 0);
     if (a->route->reads_body) {
         json_t *document;
-        model_entry *e = models_entry(s, named_in_body(x, &document), r);
+        const char *name = named_in_body(x, &document);
+        model_entry *e = models_entry(s, name != NULL ? name : http_deployment(x), r);
         json_decref(document);
         return e;
     }

@@ -36,8 +36,14 @@ void page_home(server *s, http_exchange *x) {
         return;
     }
     const own_address own = {.listening = http_address(s->http),
-                             .host = http_request_header(x, "Host")};
+                             .host = http_request_header(x, "Host"),
+                             .prefix = s->config.http.prefix};
     text t = {0};
+    if (s->config.ollama) { /* clients look for these words */
+        text_print(&t, "Ollama is running");
+        reply_with(x, 200, "text/plain; charset=utf-8", &t);
+        return;
+    }
     http_reply_header(x, "Vary", "Accept");
     text_print(&t, "tern serves the model%s ", models_count(s->models) > 1 ? "s" : "");
     for (size_t i = 0; i < models_count(s->models); i++)

@@ -48,6 +48,7 @@ const served *server_model(const http_exchange *x) {
 static bool check_key(server *s, http_exchange *x, account *a, refusal *r) {
     const char *given = behind_word(http_request_header(x, "Authorization"), "Bearer");
     given = given != NULL ? given : http_request_header(x, "x-api-key");
+    given = given != NULL ? given : http_request_header(x, "api-key"); /* of Azure's clients */
     (void)pthread_mutex_lock(&s->keys_lock);
     const bool needed = s->keys.n > 0 && !a->route->open;
     a->key = needed && given != NULL ? keys_find(&s->keys, given, strlen(given)) : NULL;
@@ -90,9 +91,26 @@ static bool check_gate(server *s, http_exchange *x, refusal *r) {
     return true;
 }
 
+/* Checks that the body is sent as it is; false after a refusal. */
+static bool check_coding(http_exchange *x, refusal *r) {
+    const char *coding = http_request_header(x, "Content-Encoding");
+    return coding == NULL || strcasecmp(coding, "identity") == 0 ||
+           refuse(r, 415, NULL,
+                  "Content-Encoding: %.40s: bodies are read as they are; send it without", coding);
+}
+
+/* Checks the name of Azure's deployment, which is that of a model; false after a refusal. */
+static bool check_deployment(const server *s, http_exchange *x, refusal *r) {
+    const char *name = http_deployment(x);
+    return name == NULL || models_entry(s, name, r) != NULL;
+}
+
 /* Checks the header of a request; false after a refusal. */
 static bool check(server *s, http_exchange *x, account *a, const char *methods, refusal *r) {
     const route *found = a->route;
+    if (http_path(x)[0] == '\0')
+        return refuse(r, 404, NULL, "paths of this server begin with %.100s",
+                      s->config.http.prefix);
     if (found == NULL && methods[0] == '\0')
         return refuse(r, 404, NULL, "there is no %.200s here", http_path(x));
     if (found == NULL) {
@@ -105,7 +123,7 @@ static bool check(server *s, http_exchange *x, account *a, const char *methods, 
         return refuse(r, 415, NULL,
                       "Content-Type must be application/json (curl: -H 'Content-Type: "
                       "application/json')");
-    return true;
+    return check_coding(x, r) && check_deployment(s, x, r);
 }
 
 /* Replies to OPTIONS with the methods of a path; false: it is another method, or there is no such
@@ -121,7 +139,7 @@ static bool reply_options(const server *s, http_exchange *x, const char *methods
     if (shared) {
         http_reply_header(x, "Access-Control-Allow-Methods", "GET, POST");
         http_reply_header(x, "Access-Control-Allow-Headers",
-                          "Authorization, Content-Type, x-api-key, *");
+                          "Authorization, Content-Type, x-api-key, api-key, *");
         http_reply_header(x, "Access-Control-Max-Age", "600");
     }
     http_reply(x, 204, "text/plain", NULL, 0);

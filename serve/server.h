@@ -54,6 +54,7 @@ typedef struct server_config {
     model_source source;
     uint64_t models_bytes;         /* memory of all loaded models; 0: what the machine has */
     unsigned most_models;          /* loaded at the same time; 0: as many as have room */
+    bool ollama;                   /* GET / says so, as Ollama does */
     bool any_model;                /* any other name is accepted, too, for the first model */
     keys *keys;                    /* keys that clients may show, taken over; n is 0: no key is
                                       needed */

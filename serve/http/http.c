@@ -13,6 +13,7 @@
 #include "base/out_file.h"
 #include "serve/http/framing.h"
 #include "serve/http/internal.h"
+#include "serve/http/paths.h"
 #include "serve/http/tls.h"
 
 http_limits http_limits_default(void) {
@@ -92,7 +93,7 @@ static void split_target(http_exchange *x) {
         *question = '\0';
     x->arguments = question != NULL ? question + 1 : "";
     unescape(path);
-    x->path = *path != '\0' ? path : "/";
+    x->path = path_meant(path, x->server->config.prefix, &x->deployment);
 }
 
 /* Parses the head into x->head, which is left empty unless it returns HTTP_HEAD_WHOLE. */
@@ -135,6 +136,10 @@ const char *http_method(const http_exchange *x) {
 
 const char *http_path(const http_exchange *x) {
     return x->path;
+}
+
+const char *http_deployment(const http_exchange *x) {
+    return x->deployment;
 }
 
 const char *http_body(const http_exchange *x, size_t *size) {
@@ -328,7 +333,7 @@ void http_finish(http_exchange *x, bool whole) {
 /* ---- the server ------------------------------------------------------------------------------ */
 
 static void remove_socket(const http_server *s) {
-    if (s->config.unix_path == NULL)
+    if (s->config.unix_path == NULL || s->config.handed != 0)
         return;
     tern_temporary_unlist(s->config.unix_path);
     (void)unlink(s->config.unix_path);

@@ -58,6 +58,9 @@ typedef struct http_config {
     const char *host;      /* name or address to listen on; not used with unix_path */
     uint16_t port;         /* 0: any free port */
     const char *unix_path; /* path of a socket in the file system; NULL: none */
+    const char *prefix;    /* what paths begin with, such as "/llm"; NULL: nothing */
+    int handed;            /* a socket that listens already, in place of host, port and unix_path;
+                              0: none */
     bool tls;              /* https, with the certificate that http_tls_load read
                               (serve/http/tls.h) */
     const char *origin;    /* origin of pages that may ask from a browser (CORS); NULL: none may */
@@ -86,7 +89,10 @@ void http_close(http_server **s);
 /* ---- what was asked: valid as long as the exchange is kept ----------------------------------- */
 
 const char *http_method(const http_exchange *x);
-const char *http_path(const http_exchange *x);               /* without '?' and what follows */
+/* The path of the route that is meant (serve/http/paths.h), without '?' and what follows; "": it
+ * does not begin with the prefix. */
+const char *http_path(const http_exchange *x);
+const char *http_deployment(const http_exchange *x); /* that Azure's clients name; NULL: none */
 const char *http_body(const http_exchange *x, size_t *size); /* terminated */
 
 /* The value of a header line, without blanks at its ends; NULL: there is none. */

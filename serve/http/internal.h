@@ -94,7 +94,8 @@ struct http_exchange {
     double began;
     char *bytes; /* the head's bytes */
     http_head head;
-    const char *path, *arguments; /* both in `bytes`: the decoded path, and what follows '?' */
+    const char *path, *arguments; /* the decoded path, and what follows '?' */
+    const char *deployment;       /* NULL: none */
     char *body;
     size_t body_size, body_capacity, body_dropped;
     http_verdict verdict;

@@ -2,6 +2,7 @@
 /* Sockets that listen, at an address or at a path in the file system. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -80,7 +81,47 @@ static uint16_t port_of(int fd) {
                                             : ((const struct sockaddr_in *)&name)->sin_port);
 }
 
+static void write_address(const http_config *c, const char *host, int fd, char *address,
+                          size_t size) {
+    const bool v6 = strchr(host, ':') != NULL;
+    (void)snprintf(address, size, "http%s://%s%.200s%s:%u", c->tls ? "s" : "", v6 ? "[" : "", host,
+                   v6 ? "]" : "", (unsigned)port_of(fd));
+}
+
+/* Sets what sockets of this program have: they do not wait, and no child gets them. */
+static bool keep_to_itself(int fd) {
+    const int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+/* Listens on a socket that another program has opened, such as systemd. */
+static int listen_handed(const http_config *c, char *address, size_t size, tern_error *err) {
+    const int fd = c->handed;
+    int listens = 0;
+    socklen_t n = sizeof listens;
+    struct sockaddr_storage name = {0};
+    socklen_t length = sizeof name;
+    char host[INET6_ADDRSTRLEN];
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) != 0 || listens == 0 ||
+        getsockname(fd, (struct sockaddr *)&name, &length) != 0 || !keep_to_itself(fd)) {
+        (void)tern_fail(err, TERN_ERR_IO, "descriptor %d is not a socket that listens", fd);
+        return -1;
+    }
+    if (name.ss_family == AF_UNIX) {
+        (void)snprintf(address, size, "unix:%s", ((const struct sockaddr_un *)&name)->sun_path);
+        return fd;
+    }
+    if (getnameinfo((struct sockaddr *)&name, length, host, sizeof host, NULL, 0, NI_NUMERICHOST) !=
+        0)
+        host[0] = '\0';
+    write_address(c, host, fd, address, size);
+    return fd;
+}
+
 int http_listen(const http_config *c, char *address, size_t size, tern_error *err) {
+    if (c->handed != 0)
+        return listen_handed(c, address, size, err);
     if (c->unix_path != NULL)
         return listen_unix(c->unix_path, address, size, err);
     char port[8];
@@ -104,8 +145,6 @@ int http_listen(const http_config *c, char *address, size_t size, tern_error *er
                         why == EADDRINUSE ? "; --port takes another, and 0 one that is free" : "");
         return -1;
     }
-    const bool v6 = strchr(c->host, ':') != NULL;
-    (void)snprintf(address, size, "http%s://%s%.200s%s:%u", c->tls ? "s" : "", v6 ? "[" : "",
-                   c->host, v6 ? "]" : "", (unsigned)port_of(fd));
+    write_address(c, c->host, fd, address, size);
     return fd;
 }

@@ -19,11 +19,12 @@ const char *own_address_socket(const own_address *a) {
 void own_address_url(const own_address *a, const char *path, text *t) {
     const char *host = strstr(a->listening, "://");
     if (own_address_socket(a) != NULL)
-        text_print(t, "http://localhost%s", path);
+        text_print(t, "http://localhost");
     else if (host != NULL && own_address_is_sound(a->host))
-        text_print(t, "%.*s://%s%s", (int)(host - a->listening), a->listening, a->host, path);
+        text_print(t, "%.*s://%s", (int)(host - a->listening), a->listening, a->host);
     else
-        text_print(t, "%s%s", a->listening, path);
+        text_print(t, "%s", a->listening);
+    text_print(t, "%s%s", a->prefix != NULL ? a->prefix : "", path);
 }
 
 /* Adds a text quoted as one word of a shell. */

@@ -14,6 +14,7 @@
 typedef struct own_address {
     const char *listening; /* the address where the server listens, from http_address */
     const char *host;      /* the request's Host line; NULL: there is none */
+    const char *prefix;    /* what all paths begin with; NULL: nothing */
 } own_address;
 
 /*

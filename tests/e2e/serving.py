@@ -57,14 +57,16 @@ def hear_hangups():
 
 
 class Server:
-    """tern serve on a free port, or at unix=PATH; tls is the context of its clients."""
+    """tern serve on a free port, or at unix=PATH, or where `place` says; tls is the context of its clients. `begin` are
+    words before the command, and `keep` descriptors that it inherits."""
 
-    def __init__(self, *options, unix=None, env=None, tls=None):
-        place = ("--unix", unix) if unix else ("--port", 0)
+    def __init__(self, *options, unix=None, env=None, tls=None, place=None, begin=(), keep=()):
+        place = place if place is not None else ("--unix", unix) if unix else ("--port", 0)
         self.unix, self.tls = unix, tls
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            common.command("serve", *place, *options),
+            [*begin, *common.command("serve", *place, *options)],
+            pass_fds=keep,
             env=common.clean_environment(**(env or {})),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -75,7 +77,7 @@ class Server:
         if not self.greeting[0]:
             self.process.wait()
             raise AssertionError(f"tern serve {options}: {self.log()}")
-        found = re.search(r"https?://([^:/]+):(\d+)/v1", self.greeting[0])
+        found = re.search(r"https?://([^:/]+):(\d+)/.*v1", self.greeting[0])
         self.host, self.port = (found[1], int(found[2])) if found else (None, None)
 
     def __enter__(self):

@@ -26,6 +26,10 @@ static const environment_name others[] = {
     {"HF_TOKEN_PATH", "a file", "`tern pull`: its first line is the token, without `HF_TOKEN`"},
     {"HF_ENDPOINT", "a URL", "`tern pull`: the Hub, in place of `https://huggingface.co`"},
     {"HF_HUB_OFFLINE", "1 or 0", "`tern pull` fetches nothing and shows what is there"},
+    {"OLLAMA_HOST", "HOST or HOST:PORT", "`tern serve --ollama`: where it listens"},
+    {"LISTEN_FDS", "1",
+     "`tern serve`, with its own process in `LISTEN_PID`: it listens on the socket that systemd "
+     "hands over ([operating.md](operating.md#a-socket-of-systemd))"},
     {"TERN_PROCESSOR", "a name, see [building.md](building.md#on-another-processor)",
      "take away what that processor lacks of this one's features, as if the program ran there"},
     {"TERN_CUDA_MODULE", "a file", "the CUDA module, in place of the one beside the library"},

@@ -77,6 +77,8 @@ typedef enum option_id {
     OPT_HOST,
     OPT_PORT,
     OPT_UNIX,
+    OPT_OLLAMA,
+    OPT_API_PREFIX,
     OPT_TLS_CERT,
     OPT_TLS_KEY,
     OPT_ALIAS,

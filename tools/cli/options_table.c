@@ -98,6 +98,11 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_UNIX] = {"unix", 0, NULL, "PATH", OPTION_TEXT, GROUP_LISTEN, .one_call = true,
                   .commands = SERVE,
                   .help = "listen on a Unix socket at this path instead of a port"},
+    [OPT_OLLAMA] = {"ollama", 0, NULL, NULL, OPTION_SWITCH, GROUP_LISTEN, .commands = SERVE,
+                    .help = "listen where Ollama does: at OLLAMA_HOST, else at port 11434, unless "
+                            "--host and --port say otherwise"},
+    [OPT_API_PREFIX] = {"api-prefix", 0, NULL, "PATH", OPTION_TEXT, GROUP_LISTEN, .commands = SERVE,
+                        .help = "answer paths that begin with this one, such as /llm/v1/models"},
     [OPT_TLS_CERT] = {"tls-cert", 0, NULL, "FILE", OPTION_TEXT, GROUP_LISTEN, .file = FILE_READ,
                       .commands = SERVE,
                       .help = "serve https with this certificate, followed by its chain (PEM)"},

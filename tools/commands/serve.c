@@ -15,6 +15,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/serve_place.h"
 #include "tools/served/served_models.h"
 
 typedef struct serving {
@@ -23,6 +24,7 @@ typedef struct serving {
     keys keys;
     text allowed_hosts; /* from all options, separated by commas */
     bool needs_key;
+    serve_place place;
     server *server;
 } serving;
 
@@ -81,10 +83,8 @@ static http_limits limits(const options *o) {
 
 static int open_server(serving *s) {
     const options *o = s->o;
-    const server_config config = {
-        .http = {.host = options_text(o, OPT_HOST),
-                 .port = (uint16_t)options_integer(o, OPT_PORT),
-                 .unix_path = options_text(o, OPT_UNIX),
+    server_config config = {
+        .http = {.unix_path = options_text(o, OPT_UNIX),
                  .tls = options_given(o, OPT_TLS_CERT),
                  .origin = options_text(o, OPT_CORS),
                  .limits = limits(o)},
@@ -94,6 +94,7 @@ static int open_server(serving *s) {
         .source = served_models_source(&s->models),
         .models_bytes = options_integer(o, OPT_MODELS_MEMORY) << 20,
         .most_models = (unsigned)options_integer(o, OPT_MODELS_MAX),
+        .ollama = options_switch(o, OPT_OLLAMA),
         .any_model = options_switch(o, OPT_ANY_MODEL),
         .keys = &s->keys,
         .allowed_hosts = s->allowed_hosts.bytes,
@@ -105,6 +106,9 @@ static int open_server(serving *s) {
         .log = {.path = options_text(o, OPT_LOG_FILE),
                 .json = strcmp(options_text(o, OPT_LOG_FORMAT), "json") == 0,
                 .prompts = options_switch(o, OPT_LOG_PROMPTS)}};
+    const int placed = serve_place_read(o, &s->place, &config.http);
+    if (placed != EXIT_DONE)
+        return placed;
     tern_error err = {0};
     if (server_open(&config, &s->server, &err) != TERN_OK)
         return complain_error(&err);
@@ -114,11 +118,12 @@ static int open_server(serving *s) {
 static void greet(const serving *s) {
     const char *address = server_address(s->server);
     const bool local = strncmp(address, "unix:", 5) == 0;
+    const char *prefix = options_text(s->o, OPT_API_PREFIX);
     const char *comma = server_fingerprint(s->server)[0] != '\0' ? ", " : "";
     out_print("serving %s", s->models.models[0].name);
     if (s->models.n > 1)
         out_print(" and %zu more", s->models.n - 1);
-    out_print(" at %s%s\n", address, local ? "" : "/v1");
+    out_print(" at %s%s%s\n", address, local || prefix == NULL ? "" : prefix, local ? "" : "/v1");
     out_print("%s%s%" PRIu64 " answers at once", server_fingerprint(s->server), comma,
               options_integer(s->o, OPT_PARALLEL));
     if (server_context(s->server) > 0)
