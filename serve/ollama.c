@@ -228,6 +228,7 @@ static void write_capabilities(text *t, const served *m) {
         const char *name;
     } all[] = {{text_is_made, "completion"},
                {text_is_made && m->rules.call_style != CALL_NONE, "tools"},
+               {text_is_made && ollama_thinks(m->tokenizer), "thinking"},
                {m->with.pooling != TERN_POOLING_NONE, "embedding"}};
     size_t n = 0;
     text_name(t, "capabilities");
@@ -351,6 +352,40 @@ void ollama_embeddings(server *s, http_exchange *x) {
 void ollama_refuse(server *s, http_exchange *x) {
     refusal r;
     (void)s;
-    (void)refuse(&r, 501, NULL, "%s: this server makes and copies no models", http_path(x));
+    (void)refuse(&r, 501, NULL, "%s: this server makes, copies and removes no models",
+                 http_path(x));
     refusal_reply(&r, x);
+}
+
+/* Reads which model a body asks to fetch: one that is here. False after a refusal. */
+static bool read_pulled(const server *s, const json_t *body, refusal *r) {
+    const json_t *model = json_object_get(body, "model");
+    const char *name = json_string_value(model != NULL ? model : json_object_get(body, "name"));
+    if (name == NULL)
+        return refuse(r, 400, "model", "model must be a text");
+    if (models_find(s->models, name) != NULL)
+        return true;
+    return refuse(r, 501, "model",
+                  "'%.100s' is not served here, and this server fetches no models: tern pull, then "
+                  "tern serve -m",
+                  name);
+}
+
+/* Says of a model that is served that it has been fetched, as clients ask before they use it. */
+void ollama_pull(server *s, http_exchange *x) {
+    refusal r = {0};
+    size_t size;
+    const char *bytes = http_body(x, &size);
+    json_t *body = ask_parse(bytes, size, "the body", &r);
+    if (body == NULL || !read_pulled(s, body, &r)) {
+        refusal_reply(&r, x);
+    } else {
+        text t = {0};
+        const json_t *stream = json_object_get(body, "stream");
+        const bool whole = json_is_boolean(stream) && !json_is_true(stream);
+        text_print(&t, "%s{\"status\":\"success\"}%s",
+                   whole ? "" : "{\"status\":\"pulling manifest\"}\n", whole ? "" : "\n");
+        reply_with(x, 200, whole ? json : "application/x-ndjson", &t);
+    }
+    json_decref(body);
 }

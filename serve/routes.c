@@ -99,9 +99,18 @@ static const route routes[] = {
                  "describes a model, in the form of Ollama"),
     PAGE("/api/version", ollama_version, true, "{version:s,tern:s}",
          "the version of Ollama's interface"),
+    {POSTS("/api/pull", ollama_pull), .any_type = true, .no_model = true, .streams = true,
+     .body = "{model?:s,name?:s,stream?:b}",
+     SAYS("{status:s}", "says that a model which is served has been fetched")},
     OLLAMA_NOT("/api/create"),
     OLLAMA_NOT("/api/copy"),
     OLLAMA_NOT("/api/push"),
+    {.method = "DELETE",
+     .path = "/api/delete",
+     .handle = ollama_refuse,
+     .reads_body = true,
+     .no_model = true,
+     .any_type = true},
 };
 
 const route *route_at(size_t i) {

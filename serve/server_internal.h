@@ -117,6 +117,7 @@ route_handler answer_tokenize, answer_detokenize, answer_template;
 
 route_handler ollama_tags, ollama_ps, ollama_version, ollama_show;
 route_handler ollama_chat, ollama_generate, ollama_embed, ollama_embeddings;
+route_handler ollama_pull;
 route_handler ollama_refuse; /* what other servers of this interface do and this one does not */
 
 /* ---- answers.c: steps of an answer ------------------------------------------------------------

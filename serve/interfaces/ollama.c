@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool ollama_thinks(const tern_tokenizer *t) {
+    return tern_chat_mentions(t, "enable_thinking") || tern_chat_mentions(t, "thinking") ||
+           tern_chat_mentions(t, "reasoning_effort");
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static const char *target_of(const ollama_field *f) {
@@ -116,9 +121,20 @@ static bool take_format(ollama_reading *in, json_t *value) {
     return true;
 }
 
-/* Reads whether the model is to think: only models that can are asked for it. */
+/* Reads whether, or how much, the model is to think. Only templates that have a variable for it can
+ * be asked. */
 static bool take_think(ollama_reading *in, json_t *value) {
-    return is_nothing(value) || refuse_value(in, "the model does not support thinking");
+    const bool level = json_is_string(value) && !is_nothing(value);
+    if (!level && !json_is_boolean(value))
+        return refuse_value(in, "must be true, false, or a text such as \"low\"");
+    if (in->as != ASK_CHAT || !ollama_thinks(in->rules->tokenizer))
+        return is_nothing(value) || refuse_value(in, "the model does not support thinking");
+    if (tern_chat_mentions(in->rules->tokenizer, "reasoning_effort") && level)
+        (void)json_object_set(in->body, "reasoning_effort", value);
+    else
+        (void)json_object_set_new(in->body, "enable_thinking",
+                                  json_boolean(level || json_is_true(value)));
+    return true;
 }
 
 /* Reads whether tokens get log-probabilities. Texts without a chat ask by the number of

@@ -28,6 +28,9 @@ typedef enum ollama_kind {
 bool ollama_read(ask *a, ollama_kind kind, const ask_rules *rules, const char *bytes, size_t size,
                  bool *empty, refusal *r);
 
+/* True if requests can say whether the model thinks, or how much. */
+bool ollama_thinks(const tern_tokenizer *t);
+
 typedef struct ollama_field ollama_field;
 
 /* State while a request is written anew. */

@@ -27,6 +27,7 @@ REQUESTS = {
     "/api/generate": ({"prompt": QUESTION, "stream": False}, {"prompt": "Once", "stream": False, "raw": True, "options": {"num_predict": 3}}),
     "/api/embed": ({"input": "Once"}, {"input": ["Once", "The"], "dimensions": 256}),
     "/api/embeddings": ({"prompt": "Once"},),
+    "/api/pull": ({"model": "tern-small", "stream": False},),
     "/api/show": ({"model": "tern-small"}, {"name": "tern-small:latest"}),
 }
 

@@ -131,6 +131,15 @@ class Answers(OllamaTest):
         for name in ("create", "copy", "push"):
             self.assertIn(f"/api/{name}", self.refused(self.server.post(f"/api/{name}", model="a"), 501))
 
+    def test_models_are_neither_fetched_nor_removed(self):
+        """A model that is served has been fetched: clients ask for that before they use it."""
+        reply = self.server.post("/api/pull", model="tern-small:latest")
+        self.assertEqual([json.loads(line)["status"] for line in reply.body.splitlines()], ["pulling manifest", "success"])
+        self.assertEqual(self.ask("/api/pull", name="tern-small"), {"status": "success"})
+        self.assertIn("tern pull", self.refused(self.server.post("/api/pull", model="llama3.2"), 501, "model"))
+        self.refused(self.server.post("/api/pull"), 400, "model")
+        self.refused(self.server.ask("DELETE", "/api/delete", {"model": "tern-small"}), 501)
+
     def test_a_refusal_keeps_the_limit_of_the_field(self):
         self.assertEqual(self.refused(self.server.post("/api/chat", messages=USER, options={"top_p": 2}), 400, "options.top_p"),
                          "options.top_p must be a number from 0 to 1")

@@ -2,7 +2,8 @@
 #ifndef TERN_TOOLS_COMMANDS_SERVE_PLACE_H
 #define TERN_TOOLS_COMMANDS_SERVE_PLACE_H
 
-/* Where `tern serve` listens: by its options, by OLLAMA_HOST, or on a socket of systemd's. */
+/* The place where `tern serve` listens: by its options, by OLLAMA_HOST, or on a socket of
+ * systemd's. */
 
 #include "serve/http/http.h"
 #include "tools/cli/options.h"
