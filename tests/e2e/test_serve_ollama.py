@@ -216,15 +216,33 @@ class Vectors(OllamaTest):
         self.refused(self.server.post("/api/embed", input=text, truncate=False), 400)
 
 
-class Tools(OllamaTest):
+class OtherTemplate(OllamaTest):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         path = Path(folder.name) / "tools.gguf"
-        tool_model.write(path, tool_model.TAGGED)
+        tool_model.write(path, cls.template)
         cls.server = Server("-m", path, "--alias", "tern-small", *cls.options)
         cls.addClassCleanup(cls.server.stop)
+
+
+class Thinking(OtherTemplate):
+    template = "{% for m in messages %}Q: {{ m.content }} {% endfor %}{% if enable_thinking %}Hm. {% endif %}A:"
+
+    def test_think(self):
+        options = {"num_predict": 3, "temperature": 0}
+        for think in (True, False):
+            other = self.server.chat(QUESTION, max_tokens=3, temperature=0, chat_template_kwargs={"enable_thinking": think})
+            wanted = other.json()["tern"]["digest"]
+            self.assertEqual(self.talk(think=think, options=options)["tern"]["digest"], wanted)
+            self.assertEqual(self.generate(think="low" if think else False, options=options)["tern"]["digest"], wanted)
+        self.refused(self.server.post("/api/chat", messages=USER, think=3), 400, "think")
+        self.assertEqual(self.server.post("/api/show", model="tern-small").json()["capabilities"], ["completion", "thinking"])
+
+
+class Tools(OtherTemplate):
+    template = tool_model.TAGGED
 
     def test_calls(self):
         fields = {"messages": USER, "tools": TOOLS, "tool_choice": "required", "options": {"temperature": 1.5, "seed": 5, "num_predict": 600}}
