@@ -70,6 +70,16 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern logits -m model.gguf --tokens 1,2,3 --all --sha256\n"
          "  tern logits -m model.gguf -f prompt.txt --all --output logits.f32\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
+    [COMMAND_SCORE] =
+        {"score", "[MODEL] [PROMPT]", 0, 2, "the probabilities of given continuations of a prompt",
+         "Nothing is generated: each option is read after the prompt, and the logarithm of its\n"
+         "probability is printed, also for each token, and the share of each among all options.\n"
+         "Numbers are the same on every instruction set. Put the blank that separates words at "
+         "the\n"
+         "beginning of an option.\n",
+         "  tern score -m model.gguf -p 'The sky is' --option ' blue' --option ' green'\n"
+         "  tern score -m model.gguf -f question.txt --options-file answers.txt --json\n",
+         .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
     [COMMAND_BENCH] =
         {"bench", "[MODEL]", 0, 1, "measure prefill and decode against this machine's memory",
          "Evaluates a prompt of random tokens (or of a text, -f), then decodes. Figures are "

@@ -23,6 +23,7 @@
     X(SERVE, serve)                                                                                \
     X(EMBED, embed)                                                                                \
     X(LOGITS, logits)                                                                              \
+    X(SCORE, score)                                                                                \
     X(BENCH, bench)                                                                                \
     X(TUNE, tune)                                                                                  \
     X(INSPECT, inspect)                                                                            \
@@ -227,6 +228,8 @@ typedef enum option_id {
     OPT_DETERMINISTIC,
     OPT_STRICT,
     OPT_REQUIRE_MODEL,
+    OPT_OPTION,
+    OPT_OPTIONS_FILE,
     OPT_JSON,
     OPT_NAMES,
     OPT_SUMMARY,

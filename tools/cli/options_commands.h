@@ -12,6 +12,7 @@ enum {
     SERVE = 1 << COMMAND_SERVE,
     EMBED = 1 << COMMAND_EMBED,
     LOGITS = 1 << COMMAND_LOGITS,
+    SCORE = 1 << COMMAND_SCORE,
     BENCH = 1 << COMMAND_BENCH,
     TUNE = 1 << COMMAND_TUNE,
     INSPECT = 1 << COMMAND_INSPECT,
@@ -34,7 +35,7 @@ enum {
     RECODES = QUANTIZE | CONVERT, /* commands that write a model */
     WRITES = RECODES | DEDUP | SYNTH | RUN | BENCH | LOGITS | IMATRIX | EMBED |
              PERPLEXITY, /* commands that write other files */
-    EVALUATES = SAMPLES | EMBED | LOGITS | BENCH | PERPLEXITY | CROSSVAL |
+    EVALUATES = SAMPLES | EMBED | LOGITS | SCORE | BENCH | PERPLEXITY | CROSSVAL |
                 IMATRIX, /* commands that run a model */
     FALLS_BACK =
         EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* use the small model without -m */

@@ -31,7 +31,7 @@ static const option_spec table[OPT_PRECISION] = {
          .commands = EVALUATES | RECEIPTS | TUNE | INSPECT | KERNELS,
          .help = "folder in which -m NAME is looked up; without -m, its only model is used"},
     [OPT_PROMPT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, GROUP_PROMPT, .one_call = true,
-                    .commands = RUN | LOGITS | TOKENIZE | CROSSVAL, .often = EVERY,
+                    .commands = RUN | LOGITS | SCORE | TOKENIZE | CROSSVAL, .often = EVERY,
                     .help = "the prompt; - reads standard input (crossval: compare only the cases "
                             "with this prompt)"},
     [OPT_TEXT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, GROUP_PROMPT, .one_call = true,
@@ -232,7 +232,7 @@ static const option_spec table[OPT_PRECISION] = {
                            .help = "chat format, or the path of a template (with a / or . in it), "
                                    "instead of the model's own"},
     [OPT_SPECIAL] = {"special", 0, NULL, NULL, OPTION_SWITCH, GROUP_PROMPT,
-                     .commands = RUN | LOGITS | TOKENIZE,
+                     .commands = RUN | LOGITS | SCORE | TOKENIZE,
                      .help = "recognise control tokens written in the prompt"},
     [OPT_IGNORE_EOS] = {"ignore-eos", 0, NULL, NULL, OPTION_SWITCH, GROUP_ANSWER,
                         .commands = ANSWERS, .help = "continue after an end-of-text token"},
@@ -432,9 +432,16 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_REQUIRE_MODEL] = {"require-model", 0, NULL, NULL, OPTION_SWITCH, GROUP_MODEL,
                            .variables = "IE_REQUIRE_MODEL", .commands = FALLS_BACK,
                            .help = "fail without -m instead of using the small model"},
+    [OPT_OPTION] = {"option", 0, NULL, "TEXT", OPTION_TEXT, GROUP_PROMPT, .one_call = true,
+                    .repeats = true, .commands = SCORE, .often = EVERY,
+                    .help = "a continuation of the prompt"},
+    [OPT_OPTIONS_FILE] = {"options-file", 0, NULL, "FILE", OPTION_TEXT, GROUP_PROMPT,
+                          .file = FILE_READ, .one_call = true, .commands = SCORE, .often = EVERY,
+                          .help = "each line of FILE is such a continuation"},
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
-                              IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST | DEDUP,
+                              IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST | DEDUP |
+                              SCORE,
                   .often = EVERY, .help = "print one line of JSON and nothing else"},
     [OPT_NAMES] = {"names", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .one_call = true,
                    .commands = LIST, .often = EVERY,

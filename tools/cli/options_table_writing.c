@@ -34,7 +34,7 @@ static const option_spec table[AT(OPT_THREADS)] = {
              "compute every position from the first token on, without the cache. Changes no bit"},
     [AT(OPT_FILE)] = {"file", 'f', NULL, "FILE", OPTION_TEXT, GROUP_PROMPT, .file = FILE_READ,
                       .one_call = true,
-                      .commands = RUN | LOGITS | PERPLEXITY | IMATRIX | TOKENIZE | BENCH,
+                      .commands = RUN | LOGITS | SCORE | PERPLEXITY | IMATRIX | TOKENIZE | BENCH,
                       .often = LOGITS | PERPLEXITY | IMATRIX | TOKENIZE,
                       .help = "read the text or prompt from FILE; - reads standard input (bench: "
                               "instead of random tokens)"},
