@@ -9,7 +9,7 @@ from pathlib import Path
 import common
 import json_schema
 import tool_model
-from serving import Server
+from serving import SLOW, Server
 from test_serve import QUESTION, SAMPLED, Served
 from test_serve_embeddings import by_command
 from test_serve_tools import CHECKS, TOOLS
@@ -189,6 +189,15 @@ class Answers(OllamaTest):
         self.assertEqual(self.talk(model=listed["name"])["model"], listed["name"])
         self.refused(self.server.post("/api/show", model="tern-small:other"), 404, "model")
         self.assertRegex(self.server.get("/api/version").json()["version"], r"^\d+\.\d+\.\d+$")
+
+
+class Silent(OllamaTest):
+    options = ("--ping", 0.001, *SLOW)
+
+    def test_nothing_stands_between_documents(self):
+        """Streams of events get comments while they are silent, which documents of JSON would not survive."""
+        lines(self.server.post("/api/generate", prompt="Once upon", raw=True, options={"num_predict": 200}))
+        self.assertIn(b": ping", self.server.complete("Once upon", max_tokens=200, ignore_eos=True, stream=True, n=4).body)
 
 
 class Vectors(OllamaTest):
