@@ -72,6 +72,9 @@ static const struct {
     {"embeddings",
      "{object:\"list\",data:[{object:\"embedding\",index:i,embedding:[n]|s}],model:s,usage:{"
      "prompt_tokens:i,total_tokens:i}," VECTORS_TERN "}"},
+    {"ranked", "{object:\"list\",results:[{index:i,relevance_score:n,document?:{text:s}}],model:s,"
+               "usage:{prompt_tokens:i,total_tokens:i}," VECTORS_TERN "}"},
+    {"ranked_text", "{index:i,score:n,text?:s}"},
     {"model", "{id:s,object:\"model\",created:i,owned_by:s,meta:{n_ctx?:i,n_ctx_train?:i,"
               "n_vocab?:i,n_embd?:i,n_params?:i,size:i},status:{value:s,error?:s}}"},
     {"slot", "{id:i,n_ctx:i,speculative:b,is_processing:b,id_task?:i,n_prompt_tokens?:i,"

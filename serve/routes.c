@@ -45,6 +45,9 @@
     "bos_token:s,eos_token:s,modalities:{vision:b,audio:b},total_slots:i,endpoint_slots:b,"        \
     "endpoint_metrics:b,endpoint_props:b,default_generation_settings:{n_ctx:i,params:@settings}}"
 
+#define TO_RERANK                                                                                  \
+    "{model?:s,query:s,documents?:[s|{text:s}],texts?:[s],top_n?:i,return_documents?:b,"           \
+    "return_text?:b}"
 #define TOKENIZER "{model_max_length:i,vocab_size:i,bos_token:s|~,eos_token:s|~}"
 #define TO_TOKENIZE                                                                                \
     "{content?:s,add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s,add_special_tokens?:b}"
@@ -79,6 +82,10 @@ static const route routes[] = {
             "vectors of texts, where the model makes them"),
     VECTORS("/embedding", answer_native_embedding, ASK_NATIVE_EMBEDDING,
             "[{index:i,embedding:[[n]|s]}]", "the same, in the form of llama.cpp"),
+    TAKES("/rerank", answer_rerank, TO_RERANK, "@ranked|[@ranked_text]",
+          "documents in the order in which they fit a query"),
+    TAKES("/reranking", answer_rerank, TO_RERANK, "@ranked|[@ranked_text]",
+          "the same, by llama.cpp's name"),
     TAKES("/tokenize", answer_tokenize, TO_TOKENIZE,
           "{tokens:[i|{id:i,piece:s}],count:i,max_model_len:i}", "tokens of a text"),
     TAKES("/detokenize", answer_detokenize, "{tokens:[i]}", "{content:s,prompt:s}",
@@ -128,7 +135,7 @@ static bool fits(const route *r, const char *path) {
 const route *route_find(const char *method, const char *path, char *methods, size_t size) {
     const route *found = NULL;
     size_t used = 0;
-    if (strncmp(path, "/v1/", 4) == 0)
+    if (strncmp(path, "/v1/", 4) == 0 || strcmp(path, "/v2/rerank") == 0) /* Cohere's newer path */
         path += 3;
     else if (strcmp(path, "/v1") == 0)
         path = "/"; /* the base URL of clients, opened in a browser */

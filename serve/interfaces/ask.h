@@ -74,8 +74,17 @@ enum {
     ASK_MOST_STOP_BYTES = 8192 /* all stops of a request together */
 };
 
+/* Results that put documents into an order: the first prompt is the query, others are documents. */
+typedef struct ask_rerank {
+    bool wanted;
+    bool plain; /* a bare list of results, as text-embeddings-inference writes it */
+    bool texts; /* with the documents */
+    size_t top; /* number of results at most */
+} ask_rerank;
+
 typedef struct ask {
     ask_kind kind;
+    ask_rerank rerank;
     unsigned ollama;     /* an ollama_kind: it came in that form (serve/interfaces/ollama.h); 0: in
                             another */
     json_t *body;        /* owns the texts that members point to */

@@ -37,6 +37,7 @@ extern const dialect dialect_chat, dialect_completion, dialect_native, dialect_m
 extern const dialect dialect_embedding,
     dialect_native_embedding; /* embeddings, which are never streams */
 extern const dialect dialect_ollama, dialect_ollama_raw, dialect_ollama_vectors;
+extern const dialect dialect_rerank;
 
 /* ---- dialect.c: what several of them write ------------------------------------------------------
  */

@@ -16,6 +16,8 @@ enum { MOST_REPLY_BYTES = 16 << 20 }; /* for a reply that is not a stream */
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static const dialect *form_of(const ask *a) {
+    if (a->rerank.wanted)
+        return &dialect_rerank;
     if (a->ollama != 0)
         return (a->kind & ASK_VECTORS) != 0 ? &dialect_ollama_vectors
                : a->kind == ASK_CHAT        ? &dialect_ollama

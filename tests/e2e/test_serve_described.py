@@ -23,6 +23,8 @@ REQUESTS = {
     "/apply-template": ({"messages": USER},),
     "/embeddings": ({"input": "Once"}, {"input": [[300], [301]], "encoding_format": "base64"}),
     "/embedding": ({"content": "Once"},),
+    "/rerank": ({"query": "Once", "documents": ["Once", {"text": "The"}], "return_documents": True}, {"query": "a", "texts": ["b"]}),
+    "/reranking": ({"query": "Once", "documents": ["Once"], "top_n": 1},),
     "/api/chat": ({"messages": USER, "stream": False}, {"messages": USER, "stream": False, "logprobs": True, "top_logprobs": 2}, {"messages": []}),
     "/api/generate": ({"prompt": QUESTION, "stream": False}, {"prompt": "Once", "stream": False, "raw": True, "options": {"num_predict": 3}}),
     "/api/embed": ({"input": "Once"}, {"input": ["Once", "The"], "dimensions": 256}),

@@ -57,6 +57,31 @@ class Vectors(Served):
         self.assertEqual(self.embed(ids).json()["data"], body["data"])
         self.assertEqual(self.embed(ids[1]).json()["data"][0]["embedding"], wanted[1]["embedding"])
 
+    def test_documents_in_order(self):
+        query, *documents = (w["embedding"] for w in by_command("Once upon a time", "a", "Once upon a", *TEXTS))
+        given = ["a", "Once upon a", *TEXTS]
+        scores = [sum(x * y for x, y in zip(query, d)) for d in documents]
+        order = sorted(range(len(given)), key=lambda i: -scores[i])
+        for path in ("/v1/rerank", "/rerank", "/v2/rerank", "/v1/reranking"):
+            body = self.server.post(path, query="Once upon a time", documents=given).json()
+            self.assertEqual([r["index"] for r in body["results"]][:2], order[:2])
+        self.assertEqual(order[0], 2)  # the query itself
+        for result in body["results"]:
+            self.assertAlmostEqual(result["relevance_score"], scores[result["index"]], 5)
+            self.assertNotIn("document", result)
+        self.assertEqual(len(body["tern"]["digest"]), 1 + len(given))
+        best = self.server.post("/rerank", query="Once upon a time", documents=[{"text": d} for d in given], top_n=1, return_documents=True)
+        self.assertEqual([(r["index"], r["document"]) for r in best.json()["results"]], [(2, {"text": TEXTS[0]})])
+        plain = self.server.post("/rerank", query="Once upon a time", texts=given, return_text=True).json()
+        self.assertEqual([(r["index"], r["text"]) for r in plain], [(r["index"], given[r["index"]]) for r in body["results"]])
+
+    def test_documents_that_are_none(self):
+        for param, fields in (("query", {"documents": ["a"]}), ("documents", {"query": "a"}), ("documents", {"query": "a", "documents": []}),
+                              ("documents", {"query": "a", "documents": [3]}), ("texts", {"query": "a", "texts": "b"}),
+                              ("top_n", {"query": "a", "documents": ["b"], "top_n": 0})):
+            self.refused(self.server.post("/rerank", **fields), 400, param)
+        self.refused(self.server.post("/rerank", model="other", query="a", documents=["b"]), 404, "model")
+
     def test_base64(self):
         plain = self.embed(TEXTS, encoding_format="float").json()["data"]
         packed = self.embed(TEXTS, encoding_format="base64").json()["data"]
