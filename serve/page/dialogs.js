@@ -11,6 +11,9 @@ const FIELDS = [
     ["top_p", "Top p", {min: 0, max: 1, step: "any"}, "top_p"],
     ["top_k", "Top k", {min: -1, max: 2147483647, step: 1}, "top_k"],
     ["min_p", "Min p", {min: 0, max: 1, step: "any"}, "min_p"],
+    ["repetition_penalty", "Repetition penalty", {min: 0.01, max: 100, step: "any"}, "repeat_penalty"],
+    ["presence_penalty", "Presence penalty", {min: -100, max: 100, step: "any"}, "presence_penalty"],
+    ["frequency_penalty", "Frequency penalty", {min: -100, max: 100, step: "any"}, "frequency_penalty"],
     ["seed", "Seed", {min: 0, max: Number.MAX_SAFE_INTEGER, step: 1}, "seed"],
     ["max_tokens", "Most tokens", {min: 1, max: 2147483647, step: 1}, "n_predict"],
 ];
@@ -37,7 +40,30 @@ export function prepareDialogs() {
         find("system").value = "";
         for (const [name] of FIELDS)
             find(`f-${name}`).value = "";
+        find("stops").value = find("schema").value = "";
+        checkSchema();
     });
+    find("schema").addEventListener("input", checkSchema);
+}
+
+/* Reads the schema of the field; null: it is empty. Throws if it is not an object of JSON. */
+function schemaOf(text) {
+    if (text.trim() === "")
+        return null;
+    const schema = JSON.parse(text);
+    if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+        throw new TypeError("it is not an object");
+    return schema;
+}
+
+/* The browser keeps the dialog open while the schema cannot be read, and says why. */
+function checkSchema() {
+    try {
+        schemaOf(find("schema").value);
+        find("schema").setCustomValidity("");
+    } catch (e) {
+        find("schema").setCustomValidity(`This cannot be a JSON schema: ${e.message}`);
+    }
 }
 
 function usualText(name, value) {
@@ -64,6 +90,9 @@ export async function askSettings({system, sampling}) {
     find("system").value = system;
     for (const [name] of FIELDS)
         find(`f-${name}`).value = sampling[name] ?? "";
+    find("stops").value = (sampling.stop ?? []).join("\n");
+    find("schema").value = sampling.response_format ? JSON.stringify(sampling.response_format.json_schema.schema, null, 2) : "";
+    checkSchema();
     showUsual();
     if (!(await openDialog("settings")))
         return null;
@@ -71,6 +100,12 @@ export async function askSettings({system, sampling}) {
     for (const [name] of FIELDS)
         if (find(`f-${name}`).value !== "")
             set[name] = Number(find(`f-${name}`).value);
+    const stop = find("stops").value.split("\n").filter((line) => line !== "");
+    if (stop.length > 0)
+        set.stop = stop;
+    const schema = schemaOf(find("schema").value);
+    if (schema !== null)
+        set.response_format = {type: "json_schema", json_schema: {name: "answer", schema}};
     return {system: find("system").value, sampling: set};
 }
 

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the text of a paragraph into a tree: strings, and {type, ...}: code {text}, em, strong,
- * del {nodes}, link {href, nodes}, break. Marks are matched while the text is read, so each is
+ * Parses the text of a paragraph into a tree: strings, and {type, ...}: code {text}, formula {text,
+ * display}, em, strong, del {nodes}, link {href, nodes}, break. Marks are matched while the text is read, so each is
  * moved only once. Marks without a partner stay text.
  */
 
+import {readReference, withoutReferences} from "./entities.js";
+
 const DEEPEST = 8;
+const LONGEST_FORMULA = 4000;
 const LONGEST_ADDRESS = 2000;
 const ADDRESS = /https?:\/\/[^\s<>"`|\\^{}]{1,2000}/y;
 const AFTER_ADDRESS = ".,;:!?*_~'\"]";
 const BRACED = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
-const SPECIAL = /[\\`*_~[\]!<h\n]/g;
+const DOLLARS = /\$((?![\s$])(?:\\[^]|[^\\$]){1,1000})(?<!\s)\$(?![\p{L}\p{N}$])/uy;
+const PRICE = /^[\d.,]+\s+\p{L}{2}/u;
+const SPECIAL = /[\\`*_~[\]!<h\n$&]/g;
 
 /* Returns an address if a link may lead to it; null for all others, such as javascript: ones. */
 export function safeAddress(address) {
@@ -46,13 +51,15 @@ class Reader {
         this.openers = []; /* marks in `out`: {c, n, place, deep}; deep: nesting of the nodes after
                               it */
         this.count = {"*": 0, "_": 0, "~": 0, "[": 0};
+        this.ends = {}; /* where the mark that ends a formula comes next; -1: nowhere */
         this.ticks = null; /* run length -> places of such runs of backticks */
     }
 
     read() {
         const readers = {"\\": this.escape, "`": this.code, "*": this.emphasis, "_": this.emphasis,
                          "~": this.emphasis, "[": this.bracket, "!": this.bracket, "]": this.link,
-                         "<": this.braced, "h": this.address, "\n": this.newline};
+                         "<": this.braced, "h": this.address, "\n": this.newline,
+                         "$": this.dollar, "&": this.reference};
         while (this.at < this.text.length) {
             SPECIAL.lastIndex = this.at;
             const next = SPECIAL.exec(this.text)?.index ?? this.text.length;
@@ -79,6 +86,8 @@ class Reader {
 
     escape() {
         const next = this.text[this.at + 1];
+        if ((next === "(" || next === "[") && this.formula(`\\${next}`, next === "(" ? "\\)" : "\\]", next === "["))
+            return;
         if (next === "\n") {
             this.put({type: "break"});
             this.at += 2;
@@ -97,6 +106,46 @@ class Reader {
             this.out[this.out.length - 1] = before.trimEnd();
         this.put(hard ? {type: "break"} : "\n");
         this.at++;
+    }
+
+    reference() {
+        const found = readReference(this.text, this.at);
+        if (found === null) {
+            this.asText();
+            return;
+        }
+        this.put(found[0]);
+        this.at += found[1];
+    }
+
+    /* ---- formulas ---- */
+
+    /* Takes a formula between two marks, if the second one comes; returns whether it did. */
+    formula(begin, end, display) {
+        const from = this.at + begin.length;
+        if (this.ends[end] === undefined || (this.ends[end] >= 0 && this.ends[end] < from))
+            this.ends[end] = this.text.indexOf(end, from);
+        const to = this.ends[end];
+        if (to < from || to - from > LONGEST_FORMULA)
+            return false;
+        this.put({type: "formula", text: this.text.slice(from, to), display});
+        this.at = to + end.length;
+        return true;
+    }
+
+    /* $x$ is a formula if it stands apart from words and numbers, so $5 and $6 are prices. */
+    dollar() {
+        if (this.text[this.at + 1] === "$" && this.formula("$$", "$$", true))
+            return;
+        DOLLARS.lastIndex = this.at;
+        const found = DOLLARS.exec(this.text);
+        const before = this.text[this.at - 1];
+        if (found === null || PRICE.test(found[1]) || (before !== undefined && /[\p{L}\p{N}$]/u.test(before))) {
+            this.asText();
+            return;
+        }
+        this.put({type: "formula", text: found[1], display: false});
+        this.at += found[0].length;
     }
 
     /* ---- code ---- */
@@ -245,7 +294,7 @@ class Reader {
             if (depth < 0 || depth > 4)
                 break;
         }
-        const address = this.text.slice(at + 1, end).replace(/^<(.*)>$/, "$1");
+        const address = withoutReferences(this.text.slice(at + 1, end).replace(/^<(.*)>$/, "$1"));
         const rest = /^\s{0,9}(?:"[^"]{0,300}"|'[^']{0,300}')?\s{0,9}\)/.exec(this.text.slice(end, end + 330));
         return rest !== null && depth <= 0 ? {address, end: end + rest[0].length} : null;
     }

@@ -4,8 +4,9 @@
 import {announce, button, find, make} from "./dom.js";
 import {askDelete, askKey, askSettings, askTitle, openDialog, prepareDialogs} from "./dialogs.js";
 import {Engine} from "./engine.js";
+import {Attachments} from "./files.js";
 import {getJson, key} from "./server.js";
-import {merge, newConversation, pathOf, Store, titleOf, values} from "./store.js";
+import {has, merge, newConversation, pathOf, readExport, Store, titleOf, values} from "./store.js";
 import {Talk} from "./talk.js";
 
 const IDEAS = ["What is 2+2?", "Tell me a story about a small bird.", "Write a list of three colours."];
@@ -14,6 +15,7 @@ const AGAIN = 3000;
 const server = {model: "", context: 0, state: "", timer: null};
 const store = new Store(otherTabWrote);
 const talk = new Talk(store, server, {changed: drawList, kept: showKept, needsKey, newTalk, lost, gone});
+const attachments = new Attachments(server);
 const engine = new Engine(find("engine"), (e, asked) => (asked ? needsKey(() => {}) : noteFailure(e)));
 
 /* ---- the server ---- */
@@ -108,7 +110,8 @@ function openTalk(id) {
 
 function drawList() {
     const list = find("list");
-    const all = store.list();
+    const words = find("search").value.trim().toLowerCase();
+    const all = store.list().filter((c) => words === "" || has(c, words));
     const held = document.activeElement?.closest("#list button")?.dataset.id;
     list.replaceChildren(...all.map((c) => {
         const shown = c.id === talk.c?.id;
@@ -118,6 +121,7 @@ function drawList() {
             b.append(make("span", {class: "busy", role: "img", "aria-label": "is being answered"}));
         return make("li", {}, b);
     }));
+    find("none").hidden = words === "" || all.length > 0;
     if (held !== undefined)
         [...list.querySelectorAll("button")].find((b) => b.dataset.id === held)?.focus();
     find("tools").hidden = talk.c === null || Object.keys(talk.c.nodes).length === 0;
@@ -182,11 +186,41 @@ function exportTalk() {
     const document_ = {title: titleOf(c), exported: new Date().toISOString(), system: c.system, sampling: c.sampling,
                        messages: path.map(({role, text, at, info}) => ({role, content: text, at: new Date(at).toISOString(), info})),
                        conversation: c};
+    download(titleOf(c).replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 50) || "conversation", document_);
+}
+
+function download(name, document_) {
     const address = URL.createObjectURL(new Blob([`${JSON.stringify(document_, null, 2)}\n`], {type: "application/json"}));
-    const name = titleOf(c).replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 50) || "conversation";
     const link = make("a", {href: address, download: `${name}.json`});
     link.click();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+function exportAll() {
+    download("tern-conversations", {exported: new Date().toISOString(), conversations: store.list()});
+}
+
+/* Adds the conversations of exported files to those here. */
+async function importFiles(files) {
+    let taken = 0, broken = 0, full = 0;
+    for (const file of files) {
+        const found = readExport(await file.text());
+        broken += found.broken;
+        for (const c of found.sound)
+            if (store.restore(c) === "")
+                taken++;
+            else
+                full++;
+    }
+    const parts = [`${taken} conversation${taken === 1 ? " is" : "s are"} imported`];
+    if (broken > 0)
+        parts.push(`${broken} could not be read: only what this page has exported can be`);
+    if (full > 0)
+        parts.push(`${full} did not fit into the browser's storage`);
+    if (talk.c !== null && store.get(talk.c.id) !== null && !talk.runs.has(talk.c.id))
+        show(store.get(talk.c.id));
+    drawList();
+    note(`${parts.join("; ")}.`);
 }
 
 async function deleteTalk() {
@@ -258,7 +292,8 @@ function fit() {
 
 function send() {
     const area = find("ask");
-    if (talk.send(area.value)) {
+    if (!talk.runs.has(talk.c.id) && talk.send(area.value, attachments.files)) {
+        attachments.taken();
         area.value = "";
         fit();
     }
@@ -311,6 +346,11 @@ const KEYS = [
     ["a", "go to the last answer", () => lastOf("assistant")?.element.focus()],
     ["[", "conversation before", () => beside(-1)],
     ["]", "conversation after", () => beside(1)],
+    ["f", "search in all conversations", () => {
+        if (getComputedStyle(find("menu")).display !== "none")
+            openSide();
+        find("search").focus();
+    }],
     ["s", "system prompt and sampling", changeSettings],
     ["v", "chat or engine", () => showView(find("chat").hidden ? "chat" : "engine")],
     ["t", "light or dark", toggleTheme],
@@ -356,6 +396,14 @@ function prepareButtons() {
                   "tab-chat": () => showView("chat"), "tab-engine": () => showView("engine")};
     for (const [name, act] of Object.entries(acts))
         find(name).addEventListener("click", act);
+    find("search").addEventListener("input", drawList);
+    find("import").addEventListener("click", () => find("import-file").click());
+    find("import-file").addEventListener("change", async () => {
+        const chosen = [...find("import-file").files];
+        find("import-file").value = "";
+        await importFiles(chosen);
+    });
+    find("export-all").addEventListener("click", exportAll);
     addEventListener("pagehide", () => talk.runs.forEach((run) => run.node.text !== "" && store.keep(run.c)));
     document.addEventListener("visibilitychange", () => {
         if (document.visibilityState === "visible" && server.state !== "")

@@ -6,8 +6,10 @@
  *
  * A block is {type, ...} with `raw`, the lines that it came from, by which unchanged blocks are
  * recognised: heading {level, text}, paragraph {text}, code {language, text}, quote {blocks}, list
- * {ordered, start, loose, items: [blocks]}, table {sides, head, rows}, rule.
+ * {ordered, start, loose, items: [blocks]}, table {sides, head, rows}, rule, formula {text}.
  */
+
+import {withoutReferences} from "./entities.js";
 
 const DEEPEST = 8;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( |\t|$)/;
@@ -67,6 +69,8 @@ function parseBlock(lines, at, depth) {
         return parseList(lines, at, depth);
     if (isTable(lines, at))
         return parseTable(lines, at);
+    if (formulaEnd(lines, at) > 0)
+        return parseFormulaLines(lines, at);
     return parseParagraph(lines, at);
 }
 
@@ -84,7 +88,34 @@ function interrupts(lines, at) {
     const item = ITEM.exec(line);
     return isBlank(line) || isFence(line) || isHeading(line) || isQuote(line) || RULE.test(line) ||
         (item !== null && !isBlank(line.slice(item[0].length)) && (!/\d/.test(item[2]) || /^1[.)]/.test(item[2]))) ||
-        isTable(lines, at);
+        isTable(lines, at) || formulaEnd(lines, at) > 0;
+}
+
+/* ---- formulas that stand alone ---- */
+
+const MOST_FORMULA_LINES = 50;
+const FORMULA = /^ *(\$\$|\\\[|\\begin\{([a-zA-Z]{1,20}\*?)\})/;
+
+/* Returns the number of the line behind a formula that begins in a line; 0: none begins, or its end has not come. */
+function formulaEnd(lines, at) {
+    const begin = FORMULA.exec(lines[at]);
+    if (begin === null)
+        return 0;
+    const mark = begin[2] !== undefined ? `\\end{${begin[2]}}` : begin[1] === "$$" ? "$$" : "\\]";
+    for (let end = at; end < Math.min(lines.length, at + MOST_FORMULA_LINES) && !isBlank(lines[end]); end++) {
+        const place = lines[end].indexOf(mark, end === at ? begin[0].length : 0);
+        if (place >= 0)
+            return /^[.,;:]? *$/.test(lines[end].slice(place + mark.length)) ? end + 1 : 0;
+    }
+    return 0;
+}
+
+function parseFormulaLines(lines, at) {
+    const end = formulaEnd(lines, at);
+    const text = lines.slice(at, end).join("\n").trim();
+    const mark = /^(\$\$|\\\[)/.test(text) ? 2 : 0;
+    const [, inner, after] = /^([^]*?)([.,;:]?)$/.exec(text.slice(mark));
+    return [{type: "formula", text: (mark > 0 ? inner.slice(0, -2) : inner) + after}, end];
 }
 
 function parseHeading(line) {
@@ -122,7 +153,7 @@ function parseCode(lines, at) {
             break;
         text.push(lines[end].slice(Math.min(indent, indentOf(lines[end]))));
     }
-    const language = words.trim().split(/\s/, 1)[0].slice(0, 40);
+    const language = withoutReferences(words).trim().split(/\s/, 1)[0].slice(0, 40);
     return [{type: "code", language, text: text.join("\n")}, Math.min(end + 1, lines.length)];
 }
 

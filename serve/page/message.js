@@ -2,6 +2,7 @@
 /* A message on the page: its text, its buttons, and the facts about how it was made. */
 
 import {button, copyButton, count, make, seconds} from "./dom.js";
+import {fileList} from "./files.js";
 import {splitThought} from "./markdown.js";
 import {Prose} from "./render.js";
 
@@ -31,6 +32,12 @@ export function endOf(info) {
     return `Ended at the limit of ${count(info.effective?.max_tokens ?? info.tokens)} tokens.`;
 }
 
+/* True if an answer was ended by a limit, or stopped, and there is room for more of it. */
+function canGoOn(info) {
+    const full = info.context > 0 && info.prompt + info.tokens >= info.context;
+    return ["length", "stopped", "broken"].includes(info.end) && !full;
+}
+
 function factsOf(info) {
     const rows = [];
     const add = (name, value) => value !== null && value !== undefined && value !== "" && rows.push([name, String(value)]);
@@ -53,7 +60,7 @@ function details(info) {
 }
 
 /*
- * `acts` are the actions on a message: edit(node, text), again(node), step(node, -1 or 1). show()
+ * `acts` are the actions on a message: edit(node, text), again(node), goOn(node), step(node, -1 or 1). show()
  * gets `shown`, {number, index, of, live}: the number among messages of its kind, its place among
  * the `of` versions, and whether it is being written.
  */
@@ -88,8 +95,8 @@ export class MessageView {
         if (this.prose !== null)
             this.prose.show(this.node.text, live);
         else if (!this.element.classList.contains("edited"))
-            this.body.textContent = this.node.text;
-        this.element.classList.toggle("nothing", this.node.text === "");
+            this.body.replaceChildren(this.node.text, ...fileList(this.node.files));
+        this.element.classList.toggle("nothing", this.node.text === "" && this.node.files === undefined);
     }
 
     drawFoot(shown) {
@@ -102,6 +109,8 @@ export class MessageView {
             parts.push(button("Edit", () => this.edit()));
         else if (!shown.live)
             parts.push(button("Regenerate", () => this.acts.again(this.node)));
+        if (info !== undefined && !shown.live && canGoOn(info))
+            parts.push(button("Continue", () => this.acts.goOn(this.node)));
         parts.push(shown.live ? this.rate : copyButton(() => this.textToCopy()));
         if (info !== undefined)
             parts.push(details(info));

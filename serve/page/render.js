@@ -3,10 +3,35 @@
  * allows, never markup. */
 
 import {copyButton, make} from "./dom.js";
+import {colour} from "./code.js";
 import {parseInline} from "./inline.js";
 import {parseBlocks, splitThought} from "./markdown.js";
+import {parseFormula} from "./math.js";
 
 const NAMES = {em: "em", strong: "strong", del: "del"};
+
+const MATHML = "http://www.w3.org/1998/Math/MathML";
+
+/* Makes the elements of a tree of math.js. */
+function mathNode(node) {
+    if (typeof node === "string")
+        return node;
+    const [name, attributes, ...children] = node;
+    const e = document.createElementNS(MATHML, name);
+    for (const [key, value] of Object.entries(attributes))
+        if (value !== null)
+            e.setAttribute(key, value);
+    e.append(...children.map(mathNode));
+    return e;
+}
+
+/* Shows a formula; one that cannot be shown stays as it was written. */
+function formula(text, display) {
+    const tree = parseFormula(text);
+    if (tree === null)
+        return make("code", {}, text);
+    return mathNode(["math", {display: display ? "block" : null, alttext: text}, tree]);
+}
 
 function inlineNode(node) {
     if (typeof node === "string")
@@ -15,6 +40,8 @@ function inlineNode(node) {
         return make("br");
     if (node.type === "code")
         return make("code", {}, node.text);
+    if (node.type === "formula")
+        return formula(node.text, node.display);
     if (node.type === "link")
         return make("a", {href: node.href, target: "_blank", rel: "noopener noreferrer nofollow"},
                     ...node.nodes.map(inlineNode));
@@ -23,12 +50,14 @@ function inlineNode(node) {
 
 const inline = (text) => parseInline(text).map(inlineNode);
 
+const codePart = ([kind, text]) => (kind === "" ? text : make("span", {class: `c-${kind}`}, text));
+
 function codeBlock(block) {
     const label = block.language || "code";
     return make("figure", {class: "code"},
                 make("figcaption", {}, make("span", {}, label), copyButton(() => block.text)),
                 make("pre", {tabindex: "0", "aria-label": `Code: ${label}`, role: "region"},
-                     make("code", {}, block.text)));
+                     make("code", {}, ...colour(block.text, block.language).map(codePart))));
 }
 
 /* Renders an item of a list. Without blank lines it has no paragraphs; "[ ]" and "[x]" become
@@ -76,6 +105,8 @@ function blockNode(block) {
         return table(block);
     case "rule":
         return make("hr");
+    case "formula":
+        return make("div", {class: "formula", tabindex: "0", role: "group", "aria-label": "Formula"}, formula(block.text, true));
     default:
         return make("p", {}, ...inline(block.text));
     }

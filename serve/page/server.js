@@ -90,6 +90,9 @@ async function read(reply, how) {
 export const getJson = async (path) => read(await ask(path), "json");
 export const getText = async (path) => read(await ask(path), "text");
 
+/* Returns how many tokens a text has. */
+export const countTokens = async (text) => (await read(await ask("tokenize", {body: {content: text}}), "json")).tokens.length;
+
 /* Keeps a seed as text if it has more digits than a number can hold. */
 const exactSeed = (name, value, context) =>
     name === "seed" && typeof value === "number" && !Number.isSafeInteger(value) ? (context?.source ?? value) : value;

@@ -8,7 +8,7 @@
  *
  * {id, title, titled, system, sampling, set, created, updated, nodes, picked}: `titled` and `set`
  * are the times when title and settings were changed; `nodes` are {id, parent, role, text, at,
- * info} by id, and the first ones have the parent ""; `picked` is the child that is shown, by
+ * info, files} by id, and the first ones have the parent ""; `picked` is the child that is shown, by
  * parent.
  */
 
@@ -49,7 +49,8 @@ const isText = (x) => typeof x === "string";
 const isObject = (x) => x !== null && typeof x === "object" && !Array.isArray(x);
 
 function isNode(id, n) {
-    return isObject(n) && n.id === id && isText(n.parent) && isText(n.text) && ["user", "assistant"].includes(n.role) &&
+    const sound = n?.files === undefined || (Array.isArray(n.files) && n.files.every((f) => isObject(f) && isText(f.name) && isText(f.text)));
+    return sound && isObject(n) && n.id === id && isText(n.parent) && isText(n.text) && ["user", "assistant"].includes(n.role) &&
         Number.isFinite(n.at) && (n.info === undefined || isObject(n.info));
 }
 
@@ -92,6 +93,24 @@ export function pathOf(c) {
         parent = node.id;
     }
     return {path, children};
+}
+
+/* Returns whether a conversation has a text, in small letters, in its title or in any message. */
+export function has(c, words) {
+    return [c.title, ...Object.values(c.nodes).map((n) => n.text)].some((text) => text.toLowerCase().includes(words));
+}
+
+/* Returns the conversations in an exported file, of one or of all, and how many are not sound. */
+export function readExport(text) {
+    let found;
+    try {
+        found = JSON.parse(text);
+    } catch {
+        return {sound: [], broken: 1};
+    }
+    const all = Array.isArray(found?.conversations) ? found.conversations : [found?.conversation];
+    const sound = all.map((c) => read(JSON.stringify(c) ?? "")).filter((c) => c !== null);
+    return {sound, broken: all.length - sound.length};
 }
 
 export function titleOf(c) {
@@ -148,6 +167,12 @@ export class Store {
         } catch {
             return "full"; /* or the browser stores nothing for this page */
         }
+    }
+
+    /* Stores a conversation from a file, also one that was deleted here. */
+    restore(c) {
+        this.#kept.delete(c.id);
+        return this.keep(c);
     }
 
     delete(id) {

@@ -3,6 +3,7 @@
 
 import {announce, bar, button, count, find, make, showBar} from "./dom.js";
 import {endOf, MessageView} from "./message.js";
+import {withFiles} from "./files.js";
 import {streamChat} from "./server.js";
 import {childrenOf, newId, pathOf, titleOf} from "./store.js";
 
@@ -71,7 +72,7 @@ export class Talk {
     viewOf(node, shown) {
         let view = this.views.get(node.id);
         if (view === undefined) {
-            view = new MessageView(node, {edit: (n, text) => this.edit(n, text), again: (n) => this.again(n),
+            view = new MessageView(node, {edit: (n, text) => this.edit(n, text), again: (n) => this.again(n), goOn: (n) => this.goOn(n),
                                           step: (n, by) => this.step(n, by), redraw: (n) => this.redrawNode(n)});
             this.views.set(node.id, view);
         }
@@ -179,12 +180,14 @@ export class Talk {
         return node;
     }
 
-    send(text) {
+    send(text, files = []) {
         const c = this.c;
-        if (this.runs.has(c.id) || text.trim() === "")
+        if (this.runs.has(c.id) || (text.trim() === "" && files.length === 0))
             return false;
         const {path} = pathOf(c);
         const question = this.add(c, path.at(-1)?.id ?? "", "user", text);
+        if (files.length > 0)
+            question.files = files;
         this.keep(c);
         this.follows = true;
         this.answer(c, question);
@@ -194,6 +197,8 @@ export class Talk {
     edit(node, text) {
         this.stop();
         const question = this.add(this.c, node.parent, "user", text);
+        if (node.files !== undefined)
+            question.files = node.files;
         this.keep(this.c);
         this.follows = true;
         this.answer(this.c, question);
@@ -203,6 +208,13 @@ export class Talk {
         this.stop();
         this.follows = true;
         this.answer(this.c, this.c.nodes[node.parent]);
+    }
+
+    /* Goes on with an answer that a limit has ended, as another version of it. */
+    goOn(node) {
+        this.stop();
+        this.follows = true;
+        this.answer(this.c, this.c.nodes[node.parent], node.text);
     }
 
     step(node, by) {
@@ -235,27 +247,31 @@ export class Talk {
 
     /* ---- an answer ---- */
 
-    bodyFor(c, question) {
+    bodyFor(c, question, begun) {
         const messages = c.system.trim() === "" ? [] : [{role: "system", content: c.system}];
         const asked = [];
         for (let node = question; node !== undefined && asked.length <= 100000; node = c.nodes[node.parent])
             asked.push(node);
         for (const node of asked.reverse())
-            if (node.text !== "")
-                messages.push({role: node.role, content: node.text});
-        return {model: this.server.model, messages, ...c.sampling, stream: true, stream_options: {include_usage: true}};
+            if (node.text !== "" || node.files !== undefined)
+                messages.push({role: node.role, content: withFiles(node)});
+        const more = begun === "" ? {} : {continue_final_message: true, add_generation_prompt: false};
+        if (begun !== "")
+            messages.push({role: "assistant", content: begun});
+        return {model: this.server.model, messages, ...c.sampling, ...more, stream: true, stream_options: {include_usage: true}};
     }
 
-    async answer(c, question) {
+    /* `begun`: the answer's beginning, which is there. */
+    async answer(c, question, begun = "") {
         if (this.runs.has(c.id))
             await this.runs.get(c.id).over;
         if (question === undefined || this.runs.has(c.id))
             return;
-        const run = {c, controller: new AbortController(), pieces: 0, asked: performance.now(), kept: 0, frame: 0, end: null};
+        const run = {c, begun, controller: new AbortController(), pieces: 0, asked: performance.now(), kept: 0, frame: 0, end: null};
         run.over = new Promise((resolve) => (run.resolve = resolve));
         this.runs.set(c.id, run);
         this.troubles.delete(c.id);
-        run.node = this.add(c, question.id, "assistant", "");
+        run.node = this.add(c, question.id, "assistant", begun);
         if (this.c === c)
             this.redraw();
         this.events.changed(c);
@@ -268,14 +284,14 @@ export class Talk {
     async write(run, question) {
         const {c, node} = run;
         try {
-            for await (const event of streamChat(this.bodyFor(c, question), run.controller.signal))
+            for await (const event of streamChat(this.bodyFor(c, question, run.begun), run.controller.signal))
                 this.take(run, event);
             node.info = this.infoOf(run, run.end ?? "stop");
         } catch (e) {
             const stopped = run.controller.signal.aborted;
             if (!stopped)
                 await this.events.lost(e);
-            if (node.text !== "") {
+            if (node.text !== run.begun) {
                 node.info = this.infoOf(run, stopped ? "stopped" : "broken", e.message);
             } else {
                 delete c.nodes[node.id];
@@ -288,7 +304,7 @@ export class Talk {
 
     take(run, event) {
         const choice = event.choices?.[0];
-        const piece = choice?.delta?.content;
+        const piece = this.pieceOf(run, choice?.delta);
         run.model = event.model ?? run.model;
         run.usage = event.usage ?? run.usage;
         run.tern = event.tern ?? run.tern;
@@ -306,6 +322,21 @@ export class Talk {
         }
         if (run.frame === 0)
             run.frame = requestAnimationFrame(() => this.drawPiece(run));
+    }
+
+    /* The text of a piece; a model's thoughts stand between the marks of markdown.js. */
+    pieceOf(run, delta) {
+        const thought = delta?.reasoning_content, said = delta?.content;
+        let piece = "";
+        if (typeof thought === "string" && thought !== "") {
+            piece += `${run.thinks ? "" : "<think>\n"}${thought}`;
+            run.thinks = true;
+        }
+        if (typeof said === "string" && said !== "") {
+            piece += `${run.thinks ? "\n</think>\n\n" : ""}${said}`;
+            run.thinks = false;
+        }
+        return piece;
     }
 
     drawPiece(run) {

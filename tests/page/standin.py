@@ -47,7 +47,7 @@ class StandIn:
 
             def do_GET(self):
                 connection = http.client.HTTPConnection(server.host, server.port)
-                connection.request("GET", self.path, headers={k: v for k, v in self.headers.items() if k != "Host"})
+                connection.request("GET", self.path, headers={k: v for k, v in self.headers.items() if k not in ("Host", "Origin")})
                 reply = connection.getresponse()
                 body = reply.read()
                 self.send_response(reply.status)

@@ -9,11 +9,16 @@
 const folder = process.argv[2];
 const {parseBlocks} = await import(`${folder}/markdown.js`);
 const {parseInline} = await import(`${folder}/inline.js`);
+const {parseFormula, LONGEST_FORMULA} = await import(`${folder}/math.js`);
+const {colour} = await import(`${folder}/code.js`);
 
 const SIZE = 8000;
 const MOST = 400; /* steps for each character */
 const PIECES = ["*a ", "**a *b ", "[a](http:a)", "h", "`a", "``a`", "[", "](", "> ", "- ", "1. ", "|a", "|a\n|-\n", "- a\n  ", "_a_b", "~~a~~",
-                "[a](x", " -", "http://", "<http://x", "\\*", "a  \n", "![", "\n", "a\n=\n"];
+                "[a](x", " -", "http://", "<http://x", "\\*", "a  \n", "![", "\n", "a\n=\n",
+                "$a", "$$", "\\(", "\\[\n", "&lt;"];
+const FORMULA_PIECES = ["\\frac", "{", "^1", "\\left(", "&", "\\\\", "\\begin{cases}", "\\text{", "'"];
+const CODE_PIECES = ["#", "\"", "/*", "a1", "\n", "\"\"\"", "\\"];
 
 let steps = 0;
 
@@ -41,17 +46,25 @@ globalThis.URL = class extends Address {
     }
 };
 
-function work(a, b, size) {
+function work(read, a, b, size) {
     const text = a.repeat(Math.floor(size / 2 / a.length)) + b.repeat(Math.floor(size / 2 / b.length));
     steps = 0;
-    parseBlocks(text);
-    parseInline(text);
+    read(text);
     return steps;
 }
 
-for (const a of PIECES)
-    for (const b of PIECES) {
-        const once = work(a, b, SIZE), twice = work(a, b, 2 * SIZE);
-        if (twice > 2.4 * once + SIZE || twice > 2 * SIZE * MOST)
-            console.log(JSON.stringify([a, b]), once, twice);
-    }
+function compare(pieces, size, read) {
+    for (const a of pieces)
+        for (const b of pieces) {
+            const once = work(read, a, b, size), twice = work(read, a, b, 2 * size);
+            if (twice > 2.4 * once + size || twice > 2 * size * MOST)
+                console.log(JSON.stringify([a, b]), once, twice);
+        }
+}
+
+compare(PIECES, SIZE, (text) => {
+    parseBlocks(text);
+    parseInline(text);
+});
+compare(FORMULA_PIECES, LONGEST_FORMULA / 2, parseFormula);
+compare(CODE_PIECES, SIZE, (text) => ["python", "c"].map((language) => colour(text, language)));

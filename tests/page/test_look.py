@@ -36,6 +36,14 @@ def count(path):
 | layers | 2,359,296 | 1.58 |
 
 > Three values are enough: −1, 0 and 1.
+
+With \\(x_i \\in \\{-1, 0, 1\\}\\) and a price of $5 to $6, the mean is $\\frac{1}{n}\\sum_{i=1}^n x_i$:
+
+\\[
+f(x) = \\begin{cases} \\sqrt{\\frac{x^2+1}{2}} & \\text{if } x > 0 \\\\ \\int_0^1 t^2\\,dt & \\text{otherwise} \\end{cases}
+\\]
+
+$$\\left(\\begin{matrix}1 & 2 \\\\ 3 & 4\\end{matrix}\\right)^{-1} \\ne \\prod_{k=1}^{\\infty} \\hat{\\theta}_k, \\quad \\lim_{n\\to\\infty} \\left(1+\\frac1n\\right)^n = e$$
 """
 WIDER = """() => [...document.querySelectorAll("body *")].filter(e => e.checkVisibility({visibilityProperty: true}) &&
     e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("pre, .table, #side, .unseen")).map(e => e.outerHTML.slice(0, 80))"""

@@ -45,11 +45,33 @@ BLOCKS = {
 }
 
 
+# Formulas stand alone between these marks, and around an environment; what follows its end belongs to a paragraph.
+BLOCKS |= {
+    "so\n\\[\nx\n- y\n\\]\nand": [
+        {"type": "paragraph", "text": "so"}, {"type": "formula", "text": "\nx\n- y\n"}, {"type": "paragraph", "text": "and"}],
+    "$$a$$.": [{"type": "formula", "text": "a."}],
+    "\\begin{align}\na\n\\end{align}": [{"type": "formula", "text": "\\begin{align}\na\n\\end{align}"}],
+    "$$ not ended\n\n$$": [{"type": "paragraph", "text": "$$ not ended"}, {"type": "paragraph", "text": "$$"}],
+    "$$a$$ is it": [{"type": "paragraph", "text": "$$a$$ is it"}],
+}
+
+
+def formula(text, display=False):
+    return {"type": "formula", "text": text, "display": display}
+
+
 def node(kind, *nodes, **more):
     return {"type": kind, "nodes": list(nodes)} | more
 
 
 INLINE = {
+    "$x*y*z$ and *a*": [formula("x*y*z"), " and ", node("em", "a")],
+    "$5 and $6, US$5 and US$6, $5 million and 3$": ["$5 and $6, US$5 and US$6, $5 million and 3$"],
+    "$10$, $ a$ $b $ $HOME and $PATH": [formula("10"), ", $ a$ $b $ $HOME and $PATH"],
+    "\\(a_1*b*c\\) \\[a\\\\b\\] $$c$$": [formula("a_1*b*c"), " ", formula("a\\\\b", True), " ", formula("c", True)],
+    "\\(not ended \\$5 and \\$6": ["(not ended $5 and $6"],
+    "&lt;b&gt; &#42;a&#x2a; &foo; &amp;lt; &#0; &eacute;&pi;": ["<b> *a* &foo; &lt; \ufffd éπ"],
+    "`&lt; $a$ \\(b\\)`": [{"type": "code", "text": "&lt; $a$ \\(b\\)"}],
     "plain": ["plain"],
     "*a* **b** ***c*** ~~d~~ _e_ __f__": [
         node("em", "a"), " ", node("strong", "b"), " ", node("em", node("strong", "c")), " ", node("del", "d"), " ", node("em", "e"), " ", node("strong", "f")],
@@ -67,7 +89,7 @@ INLINE = {
     "[w](https://en.example.org/a_(b))": [node("link", "w", href="https://en.example.org/a_(b)")],
     "[a](javascript:alert) [b](JAVASCRIPT:x) [c](data:text/html,x) [d](//example.org) [e](file:///x) [f]( java\nscript:x)": [
         "[a](javascript:alert) [b](JAVASCRIPT:x) [c](data:text/html,x) [d](//example.org) [e](file:///x) [f]( java\nscript:x)"],
-    "<b>a</b> &lt; <img src=x onerror=y>": ["<b>a</b> &lt; <img src=x onerror=y>"],
+    "<b>a</b> &lt; <img src=x onerror=y>": ["<b>a</b> < <img src=x onerror=y>"],
     "a  \nb\\\nc\nd": ["a", {"type": "break"}, "b", {"type": "break"}, "c\nd"],
     "[a [b](http://b.example/) c](http://c.example/)": ["[a ", node("link", "b", href="http://b.example/"), " c](", node("link", "http://c.example/", href="http://c.example/"), ")"],
 }
@@ -97,6 +119,11 @@ THOUGHTS = {
 }
 
 
+def written(tree):
+    """A tree of a formula as name(parts)."""
+    return tree if isinstance(tree, str) else f"{tree[0]}({' '.join(written(part) for part in tree[2:])})"
+
+
 class Parts(BrowserTest):
     def setUp(self):
         super().setUp()
@@ -120,6 +147,40 @@ class Parts(BrowserTest):
         for text, nodes in INLINE.items():
             with self.subTest(text=text):
                 self.assertEqual(bare(self.call("inline", "parseInline", text)), nodes)
+
+    def test_formulas(self):
+        """The elements of a formula, written as name(parts)."""
+        cases = {
+            r"\frac{a}{b}": "mfrac(mi(a) mi(b))", r"\frac12": "mfrac(mn(1) mn(2))", "x^2_1": "msubsup(mi(x) mn(1) mn(2))", "x^12": "msup(mi(x) mn(1)) mn(2)",
+            "x'": "msup(mi(x) mo(′))", r"\sqrt[3]{x}": "mroot(mi(x) mn(3))", r"\sqrt x": "msqrt(mi(x))",
+            r"\sum_{i=1}^n": "munderover(mo(∑) mrow(mi(i) mo(=) mn(1)) mi(n))", r"\int_0^1": "msubsup(mo(∫) mn(0) mn(1))", r"\int\limits_0": "munder(mo(∫) mn(0))",
+            r"\lim_{x\to 0}": "munder(mo(lim) mrow(mi(x) mo(→) mn(0)))", r"\hat x": "mover(mi(x) mo(^))", r"\alpha\Gamma": "mi(α) mi(Γ)",
+            r"a-b": "mi(a) mo(−) mi(b)", r"\left(a\right)^2": "msup(mrow(mo(() mi(a) mo())) mn(2))", r"\text{if }x": "mtext(if\u00a0) mi(x)", r"\mathbb{R}": "mi(ℝ)",
+            r"\begin{pmatrix}1&2\\3&4\end{pmatrix}": "mrow(mo(() mtable(mtr(mtd(mn(1)) mtd(mn(2))) mtr(mtd(mn(3)) mtd(mn(4)))) mo()))",
+            r"\begin{cases}1&x\\2&y\end{cases}": "mrow(mo({) mtable(mtr(mtd(mn(1)) mtd(mi(x))) mtr(mtd(mn(2)) mtd(mi(y)))))",
+            r"a\\b": "mtable(mtr(mtd(mi(a))) mtr(mtd(mi(b))))", r"\foo x": "mtext(\\foo) mi(x)", "a}b": "mi(a) mi(b)", r"\frac": "mfrac(mrow() mrow())", "{": "mrow()",
+            r"<b>\text{<b>}": "mo(<) mi(b) mo(>) mtext(<b>)", r"\binom nk": "mrow(mo(() mfrac(mi(n) mi(k)) mo()))", r"\not=": "mo(≠)",
+        }
+        for text, expected in cases.items():
+            with self.subTest(formula=text):
+                self.assertEqual(written(self.call("math", "parseFormula", text)), f"mrow({expected})")
+        for text, signs in (("-a", [True]), ("a-b", [False]), ("(-a)", [True]), ("(a)-b", [False]), ("a=-b+c", [True, False])):
+            tree = self.call("math", "parseFormula", text)
+            self.assertEqual([part[1].get("form") == "prefix" for part in tree[2:] if part[2] in ("−", "+")], signs, text)
+        for text in ("{" * 200, r"\left(" * 200, r"\hat" * 200, "a" * 9000):
+            self.assertIsNone(self.call("math", "parseFormula", text))
+
+    def test_colours_of_code(self):
+        cases = {
+            ("python", "def f(x): # c\n 'a' + 12"): [["word", "def"], ["", " f(x): "], ["note", "# c"], ["", "\n "], ["text", "'a'"], ["", " + "], ["number", "12"]],
+            ("C++", "#include <x>\nint a; /* b"): [["word", "#include"], ["", " <x>\n"], ["word", "int"], ["", " a; "], ["note", "/* b"]],
+            ("sql", "Select 1"): [["word", "Select"], ["", " "], ["number", "1"]], ("html", "<a>b</a>"): [["word", "<a"], ["word", ">"], ["", "b"], ["word", "</a"], ["word", ">"]],
+            ("sh", "echo \"#a\" # b"): [["word", "echo"], ["", " "], ["text", '"#a"'], ["", " "], ["note", "# b"]],
+            ("klingon", "def"): [["", "def"]], ("", "def"): [["", "def"]],
+        }
+        for (language, text), parts in cases.items():
+            with self.subTest(text=text):
+                self.assertEqual(self.call("code", "colour", text, language), parts)
 
     def test_no_text_takes_long(self):
         """Each has 100,000 characters or more; work that grows with the square of that would take minutes."""
