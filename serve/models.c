@@ -190,20 +190,26 @@ static bool fits(const models *all, const model_entry *e) {
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void note_counts(model_entry *e, const served *m) {
-    const tern_engine_state now = tern_engine_now(m->engine);
-    e->counts = worker_metrics(m->worker);
+static void note_counts(model_entry *e, const answer_metrics *counts, tern_engine_state now) {
+    e->counts = *counts;
     e->engine.passes += now.passes;
     e->engine.tokens += now.tokens;
     e->engine.set_aside += now.set_aside;
 }
 
-/* Closes a model without leases. Lets go of the lock meanwhile. */
+/* Closes a model without leases, unless it gets one. Lets go of the lock meanwhile, also to ask the
+ * worker, whose lock comes before this one. */
 static void give_up(models *all, model_entry *e) {
     const model_source *source = &all->config.server->source;
+    (void)pthread_mutex_unlock(&all->lock);
+    const answer_metrics counts = worker_metrics(e->served.worker);
+    const tern_engine_state now = tern_engine_now(e->served.engine);
+    (void)pthread_mutex_lock(&all->lock);
+    if (e->leases > 0)
+        return;
     e->state = MODEL_UNLOADED;
     e->stale = false;
-    note_counts(e, &e->served);
+    note_counts(e, &counts, now);
     (void)pthread_mutex_unlock(&all->lock);
     served_close(&e->served);
     source->close(source->user, e->index);

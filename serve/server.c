@@ -173,14 +173,32 @@ static bool is_wanted(const server *s, http_exchange *x) {
     return false;
 }
 
-static void read_request(void *user, http_exchange *x) {
-    account *a = http_mark(x);
-    if (is_wanted(user, x) &&
-        (a->route->no_model || a->model != NULL || models_choose(user, x, &a->model)))
-        a->route->handle(user, x);
+/* True if a request has the model that its route needs. Otherwise it was refused, or it waits: then
+ * another thread may be at work on it already, and nothing of it may be touched. */
+static bool has_model(server *s, http_exchange *x, account *a) {
+    const served *m = NULL;
+    if (a->route->no_model || a->model != NULL)
+        return true;
+    if (!models_choose(s, x, &m))
+        return false;
+    a->model = m;
+    return true;
+}
+
+static void give_back(account *a) {
     if (a->model != NULL)
         models_give_back(a->model);
     a->model = NULL;
+}
+
+static void read_request(void *user, http_exchange *x) {
+    account *a = http_mark(x);
+    if (!is_wanted(user, x)) {
+        give_back(a);
+    } else if (has_model(user, x, a)) {
+        a->route->handle(user, x);
+        give_back(a);
+    }
 }
 
 /* Goes on with a request that waited for its model. */
@@ -193,9 +211,7 @@ static void go_on(void *user, http_exchange *x, const served *m, const refusal *
         return;
     (void)refuse(&r, 503, NULL, "the server is ending, or has no memory");
     refusal_reply(why != NULL ? why : &r, x);
-    if (m != NULL)
-        models_give_back(m);
-    a->model = NULL;
+    give_back(a);
 }
 
 /* Queues a body for a thread that reads it. */
