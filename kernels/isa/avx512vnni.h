@@ -52,6 +52,27 @@ static inline vi vi_flush(vi sum, vp part) {
     return _mm512_add_epi32(sum, (__m512i)part);
 }
 
+/* The multiples 0 .. 3 of each row's factor, which is at most 85; a row is a 32-bit lane. */
+static inline vb vb_multiples(vi factors) {
+    return _mm512_mullo_epi32(factors, _mm512_set1_epi32(0x03020100));
+}
+
+/* For each code of two bits that multiple of its row's factor: a shuffle sees four rows at once. */
+static inline vb vb_multiple(vb multiples, vb codes) {
+    const __m512i rows = _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0);
+    return _mm512_shuffle_epi8(multiples, _mm512_or_si512(codes, rows));
+}
+
+/* Two 16-bit numbers in each lane; a is not negative. */
+static inline vi vi_pair(vi a, vi b) {
+    return _mm512_or_si512(a, _mm512_slli_epi32(b, 16));
+}
+
+/* The sum of both products of pairs of 16-bit numbers. */
+static inline vi vi_pair_product(vi a, vi b) {
+    return _mm512_madd_epi16(a, b);
+}
+
 static inline vb vb_unsigned(vb w) {
     return _mm512_xor_si512(w, _mm512_set1_epi8(-128));
 }
