@@ -78,7 +78,7 @@ static const command_spec commands[COMMAND_COUNT] = {
          "the\n"
          "beginning of an option.\n",
          "  tern score -m model.gguf -p 'The sky is' --option ' blue' --option ' green'\n"
-         "  tern score -m model.gguf -f question.txt --options-file answers.txt --json\n",
+         "  tern score -m model.gguf -f prompt.txt --option ' there' --option ' a' --json\n",
          .n_places = 2, .places = {OPT_MODEL, OPT_PROMPT}},
     [COMMAND_BENCH] =
         {"bench", "[MODEL]", 0, 1, "measure prefill and decode against this machine's memory",
