@@ -5,6 +5,16 @@
 
 #include "receipts/rules.h"
 
+/* Checks that each call says how its values are written, in one way. */
+static void rules_tags(const json_t *r, receipt_findings *f) {
+    const json_t *tags = receipt_at(r, "form.calls.tags");
+    for (size_t i = 0; i < json_array_size(tags); i++) {
+        const json_t *tag = json_array_get(tags, i);
+        if ((json_object_get(tag, "schema") == NULL) == (json_object_get(tag, "arguments") == NULL))
+            receipt_find(f, "form.calls.tags[%zu]: must have either a schema or arguments", i);
+    }
+}
+
 /* Checks that a form has a text, or says how calls are written, and not both. */
 void rules_form(const json_t *r, receipt_findings *f) {
     if (receipt_at(r, "form") == NULL)
@@ -21,6 +31,7 @@ void rules_form(const json_t *r, receipt_findings *f) {
         receipt_find(f, "form.calls.close: must be there with form.calls.open, and with it alone");
     if (calls && json_array_size(receipt_at(r, "form.calls.tags")) == 0)
         receipt_find(f, "form.calls.tags: has no call");
+    rules_tags(r, f);
     if (rule_flag(r, "output.ignore_end"))
         receipt_find(f, "output.ignore_end: must be false for an answer in a form");
 }

@@ -227,7 +227,7 @@ static void write_capabilities(text *t, const served *m) {
         bool has;
         const char *name;
     } all[] = {{text_is_made, "completion"},
-               {text_is_made && m->rules.call_style != CALL_NONE, "tools"},
+               {text_is_made && !m->rules.calls->unwritten, "tools"},
                {text_is_made && ollama_thinks(m->tokenizer), "thinking"},
                {m->with.pooling != TERN_POOLING_NONE, "embedding"}};
     size_t n = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/served.h"
 
+#include "serve/interfaces/call_probe.h"
 #include "serve/models.h"
 
 static void keep(const void *m) {
@@ -18,6 +19,7 @@ static void set_rules(served *m) {
     const size_t longest = (size_t)n_ctx * BYTES_OF_A_TOKEN;
     m->text_bytes = longest > LEAST_TEXT ? longest : LEAST_TEXT;
     const uint32_t queue = m->with.engine.n_queue;
+    call_find(m->tokenizer, &m->calls);
     m->rules = (ask_rules){.tokenizer = m->tokenizer,
                            .model = m->params.name,
                            .any_model = c->any_model || c->n_models > 1, /* it was chosen by name */
@@ -31,7 +33,7 @@ static void set_rules(served *m) {
                            .receipts = m->with.receipts != NULL,
                            .vectors = m->with.model,
                            .n_embd = m->info.n_embd,
-                           .call_style = tools_find_style(m->tokenizer),
+                           .calls = &m->calls,
                            .grammars = m->grammars};
     m->place = (job_place){.tokenizer = m->tokenizer,
                            .model = m->params.name,

@@ -27,6 +27,7 @@ typedef struct served {
     const tern_tokenizer *tokenizer;
     tern_model_info info;
     char fingerprint[TERN_FINGERPRINT];
+    call_form calls;
     ask_rules rules;
     job_place place;
     grammars *grammars;

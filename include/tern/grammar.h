@@ -81,12 +81,36 @@ TERN_MUST_CHECK tern_status tern_grammar_from_schema(const tern_grammar_tokens *
                                                      const tern_schema_params *params,
                                                      tern_grammar **out, tern_error *err);
 
-/* A part of a text that has a form: begin, a JSON value, end. */
+/* One of several values in a tag: begin, the value, end. */
+typedef struct tern_grammar_argument {
+    const char *begin, *end;
+    const char *schema; /* [schema_size] of a JSON value; NULL: a text, as it is, that `end` ends */
+    size_t schema_size;
+    const char *const *words; /* [n_words] with the schema NULL: the texts that there may be; none:
+                                 any */
+    size_t n_words;
+    const char *after_key; /* not NULL: after `begin` stand a name, 1 to 64 letters, digits, '_',
+                              '-' and '.', and this, and it may come any number of times */
+    bool required;
+    bool instead; /* it is another way to write the one before it */
+} tern_grammar_argument;
+
+/*
+ * A part of a text that has a form: begin, a JSON value, end. In begin and end of a tag, the byte 1
+ * stands for 1 to 16 letters, digits, '_' or '-'.
+ */
 typedef struct tern_grammar_tag {
     const char *begin, *end;
     const char *schema; /* [schema_size] of the value */
     size_t schema_size;
     const char *name; /* of the schema, in messages */
+
+    /* In place of one value: values in this order, of which those that are not required may be left
+     * out. The schema is not read. */
+    const tern_grammar_argument *arguments; /* [n_arguments] */
+    size_t n_arguments;
+    const char *comma; /* between two of them; NULL: nothing */
+    bool has_arguments;
 } tern_grammar_tag;
 
 typedef struct tern_grammar_tags {
@@ -102,6 +126,8 @@ typedef struct tern_grammar_tags {
                               open, tags with the separator between them, close; then every `begin`
                               begins with trigger and open, which later tags leave out */
     const char *close;     /* not NULL where open is not */
+    bool at_start;         /* with free_text: tags are all of the text, or there are none. Only a
+                              text that begins with the trigger has tags */
     tern_schema_params schema;
 } tern_grammar_tags;
 

@@ -144,7 +144,7 @@ static bool read_tools(ask *a, const ask_rules *rules, refusal *r) {
     const tools_dialect dialect = a->kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
                                   : a->kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
                                                            : TOOLS_OF_CHATS;
-    return tools_read(&a->tools, dialect, a->body, rules->call_style, r);
+    return tools_read(&a->tools, dialect, a->body, rules->calls, r);
 }
 
 /* Messages think only when they are asked to. */

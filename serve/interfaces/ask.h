@@ -41,7 +41,7 @@ typedef struct ask_rules {
     bool receipts;             /* receipts can be made */
     const tern_model *vectors; /* the model that makes embeddings */
     uint32_t n_embd;           /* size of an embedding */
-    call_style call_style;     /* how the chat template writes calls */
+    const call_form *calls;    /* how the model writes calls of tools */
     grammars *grammars;
     tern_tokenize_limits limits; /* for the texts of a request; longer ones are refused */
     bool truncates;              /* the end of texts for embeddings that do not fit is left out */

@@ -8,6 +8,7 @@
 #include "base/json_tree/write.h"
 #include "serve/interfaces/ask.h"
 #include "serve/interfaces/history.h"
+#include "serve/interfaces/untold.h"
 
 typedef struct talk_dialect {
     const char *field;    /* the field with the messages */
@@ -374,9 +375,9 @@ static bool tokenize_chat(const ask *a, const ask_rules *rules, talk *t, ask_pro
                                  .no_answer = a->no_answer,
                                  .continues = a->continues};
     tern_status status =
-        tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
+        untold_render(rules->tokenizer, &c, rules->calls, &rules->limits, &seen, &err);
     if (status == TERN_ERR_TEMPLATE && history_use_objects(&t->history))
-        status = tern_conversation_render_within(rules->tokenizer, &c, &rules->limits, &seen, &err);
+        status = untold_render(rules->tokenizer, &c, rules->calls, &rules->limits, &seen, &err);
     free(variables);
     if (status == TERN_ERR_CONTEXT || status == TERN_ERR_STATE)
         return ask_refuse_limits(rules, t->dialect->field, status, t->r);
@@ -391,15 +392,6 @@ static bool tokenize_chat(const ask *a, const ask_rules *rules, talk *t, ask_pro
     return true;
 }
 
-/* Refuses calls if the template would leave them out. */
-static bool check_calls(const talk *t, call_style style) {
-    return style != CALL_NONE || !history_has_calls(&t->history) ||
-           refuse(t->r, 400, t->dialect->field,
-                  "%s: the model's chat template writes no calls of tools in a form that is known "
-                  "here",
-                  t->dialect->field);
-}
-
 bool ask_tokenize_talk(ask *a, const ask_rules *rules, ask_prompt *out, refusal *r) {
     const talk_dialect *dialect = dialect_of(a->kind);
     const json_t *messages = json_object_get(a->body, dialect->field);
@@ -411,8 +403,7 @@ bool ask_tokenize_talk(ask *a, const ask_rules *rules, ask_prompt *out, refusal 
         history_open(&read.history, count_parts(messages), dialect->field, r) &&
         read_talk(&read, dialect->system != NULL ? json_object_get(a->body, dialect->system) : NULL,
                   messages) &&
-        find_beginning(a, &read) && check_calls(&read, rules->call_style) &&
-        tokenize_chat(a, rules, &read, out);
+        find_beginning(a, &read) && tokenize_chat(a, rules, &read, out);
     history_free(&read.history);
     return sound;
 }

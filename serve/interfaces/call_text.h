@@ -3,41 +3,13 @@
 #define TERN_SERVE_INTERFACES_CALL_TEXT_H
 
 /*
- * Finds calls of tools in the text of an answer while it arrives. The result depends on the bytes
- * alone, never on how they were split.
+ * Finds calls of tools in the text of an answer while it arrives, and gives their arguments as
+ * JSON, whatever the form. The result depends on the bytes alone, never on how they were split.
  */
 
 #include "base/json_tree/text.h"
-
-/* The ways in which models write calls. */
-typedef enum call_style {
-    CALL_NONE,
-    CALL_TAGGED, /* <tool_call>{"name": ..., "arguments": {...}}</tool_call>, after some text;
-                    several may follow each other: ChatML and Hermes */
-    CALL_BARE,   /* {"name": ..., "parameters": {...}}: Llama 3.1 */
-    CALL_LISTED, /* [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...], after some text: Mistral.
-                    Other members may follow in a call */
-    CALL_NAMED   /* [TOOL_CALLS]NAME[ARGS]{...}, after some text; several may follow each other:
-                    later ones of Mistral */
-} call_style;
-
-enum { CALL_STYLES = CALL_NAMED + 1 };
-
-/* The words around a call. `begin` stands before the tool's name, `middle` between it and the
- * arguments, and `end` after them. */
-typedef struct call_words {
-    const char *trigger; /* a call begins with it, and no other text contains it */
-    const char *begin, *middle, *end;
-    const char *open, *shut; /* around the list of all calls; NULL: they are not a list */
-    const char *separator;   /* between two calls; NULL: there may be text */
-    const char *close;       /* the last part of `end`; text may follow it */
-    const char *arguments;   /* the name of the member with the arguments */
-    const char *head; /* pattern of a call up to its arguments, without blanks: characters stand for
-                         themselves; n, t and a for the strings "name", the tool's name and
-                         `arguments`; N for the tool's name without quotes, up to a [ */
-} call_words;
-
-const call_words *call_words_of(call_style style); /* not CALL_NONE */
+#include "serve/interfaces/call_form.h"
+#include "serve/interfaces/call_literal.h"
 
 /* Receives what was found, in the order of the text. */
 typedef struct call_sink {
@@ -52,20 +24,35 @@ typedef struct call_sink {
 
 enum { CALL_NAME_BYTES = 129, CALL_HEAD_BYTES = 512 };
 
-/* Zero-initialise it, then set the style. */
+/* Says what an argument of a tool may be, for forms that write texts as they are. */
+typedef struct call_types {
+    const void *user;
+    call_value (*value)(const void *user, const char *tool, const char *key, size_t size);
+} call_types;
+
+/* Zero-initialise it, then set the form and the types. */
 typedef struct call_reader {
-    call_style style;
+    const call_form *form; /* NULL: all is text */
+    call_types types;      /* without a function any value may be anything */
     int state;
-    unsigned step;  /* in the head: the item that is expected next */
-    size_t depth;   /* in the arguments: open braces and brackets */
-    bool in_string; /* inside a string of JSON */
-    bool escaped;   /* the next byte of the string is escaped */
-    bool named;     /* a call has begun in this answer */
-    text held;      /* bytes that may turn out to be text or a call */
-    size_t matched; /* bytes of `close` that were found */
+    const char *want; /* the rest of the words that must come */
+    bool in_hole;     /* a hole of these words has begun */
+    size_t depth;     /* in JSON: open braces and brackets */
+    bool in_string;   /* inside a string of JSON */
+    bool escaped;     /* the next byte of the string is escaped */
+    bool named;       /* a call has begun in this answer */
+    bool later;       /* bytes of text have come */
+    bool in_section;  /* a call of the section has ended */
+    text held;        /* bytes that may turn out to be text or a call; of an argument: its name, or
+                         its value as long as it may be anything */
+    text out;         /* JSON that was made of the latest bytes */
+    size_t matched;   /* bytes of the words that end something */
     char name[CALL_NAME_BYTES];
     size_t name_size;
-    const char *word; /* in the head: the rest of a member's name */
+    size_t n_arguments;
+    call_value value; /* of the argument that is being read */
+    const char *shut; /* the words that end it */
+    call_literal literal;
 } call_reader;
 
 /*

@@ -113,6 +113,21 @@ static void add_text(text *key, const char *bytes, size_t size) {
     text_add(key, bytes, size);
 }
 
+/* Adds a tag. Words that follow from the form of the model's calls are left out. */
+static void write_tag(text *key, const tern_grammar_tag *t) {
+    add_text(key, t->begin, strlen(t->begin));
+    add_text(key, t->schema, t->schema != NULL ? t->schema_size : 0);
+    text_print(key, "%zu", t->n_arguments);
+    for (size_t i = 0; i < t->n_arguments; i++) {
+        const tern_grammar_argument *a = &t->arguments[i];
+        text_print(key, "%d%d%d%zu", a->required, a->instead, a->after_key != NULL, a->n_words);
+        add_text(key, a->begin, strlen(a->begin));
+        add_text(key, a->schema, a->schema != NULL ? a->schema_size : 0);
+        for (size_t k = 0; k < a->n_words; k++)
+            add_text(key, a->words[k], strlen(a->words[k]));
+    }
+}
+
 static void write_key(const recipe *r, text *key) {
     const tern_grammar_tags *t = r->tags;
     if (t == NULL) {
@@ -120,11 +135,9 @@ static void write_key(const recipe *r, text *key) {
         add_text(key, r->text, r->size);
         return;
     }
-    text_print(key, "tags%d%d%d", t->free_text, t->required, t->single);
-    for (size_t i = 0; i < t->n_tags; i++) {
-        add_text(key, t->tags[i].begin, strlen(t->tags[i].begin));
-        add_text(key, t->tags[i].schema, t->tags[i].schema_size);
-    }
+    text_print(key, "tags%d%d%d%d", t->free_text, t->required, t->single, t->at_start);
+    for (size_t i = 0; i < t->n_tags; i++)
+        write_tag(key, &t->tags[i]);
 }
 
 static tern_status compile(grammars *g, const recipe *r, tern_grammar **out, tern_error *err) {

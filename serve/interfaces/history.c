@@ -167,10 +167,3 @@ void history_drop_last(history *h) {
     text_free(&h->texts[h->n].calls);
     text_free(&h->texts[h->n].objects);
 }
-
-bool history_has_calls(const history *h) {
-    for (size_t i = 0; i < h->n; i++)
-        if (h->list[i].tool_calls != NULL)
-            return true;
-    return false;
-}

@@ -69,7 +69,4 @@ bool history_close(history *h);
  * their place. False: there are no such arguments. Call it after history_close. */
 bool history_use_objects(history *h);
 
-/* True if a message has calls. Call it after history_close. */
-bool history_has_calls(const history *h);
-
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_tree/write.h"
+#include "serve/interfaces/call_schema.h"
 
 static bool is_word(const json_t *value, const char *word) {
     const char *given = json_string_value(value);
@@ -207,7 +208,7 @@ static bool tell(const tools_reading *in, const json_t *tools) {
     return in->set->told != NULL || refuse(in->r, 503, "tools", "no memory for the tools");
 }
 
-bool tools_read(toolset *set, tools_dialect dialect, const json_t *body, call_style style,
+bool tools_read(toolset *set, tools_dialect dialect, const json_t *body, const call_form *form,
                 refusal *r) {
     const tools_reading in = {set, dialect, r};
     const json_t *tools = json_object_get(body, "tools");
@@ -222,104 +223,27 @@ bool tools_read(toolset *set, tools_dialect dialect, const json_t *body, call_st
         return false;
     if (set->n == 0 && set->required)
         return refuse(r, 400, "tool_choice", "tool_choice asks for a call, and there are no tools");
-    if (set->n > 0 && style == CALL_NONE)
-        return refuse(r, 400, "tools",
-                      "tools: the model's chat template writes no calls of tools in a form that is "
-                      "known here");
-    set->style = set->n > 0 ? style : CALL_NONE;
-    set->single = set->single || style == CALL_BARE;
+    set->form = set->n > 0 ? form : NULL;
+    set->single = set->single || (form != NULL && form->single);
     return set->n == 0 || tell(&in, tools);
+}
+
+call_value tools_value(const void *set, const char *called, const char *key, size_t size) {
+    const toolset *all = set;
+    char name[256];
+    if (size >= sizeof name)
+        return CALL_VALUE_ANY;
+    memcpy(name, key, size);
+    name[size] = '\0';
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->list[i].name, called) == 0)
+            return call_schema_value(all->list[i].schema,
+                                     call_schema_property(all->list[i].schema, name));
+    return CALL_VALUE_ANY;
 }
 
 void tools_free(toolset *set) {
     free(set->list);
     free(set->told);
     *set = (toolset){0};
-}
-
-/* ---- the style of a template ----------------------------------------------------------------- */
-
-#define PROBE "tern_probe"
-#define PROBE_WORDS "tells whether tools are told"
-
-static const char probe_tools[] =
-    "[{\"type\":\"function\",\"function\":{\"name\":\"" PROBE "\",\"description\":\"" PROBE_WORDS
-    "\",\"parameters\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}}}]";
-static const char probe_calls[] =
-    "[{\"id\":\"call00001\",\"type\":\"function\",\"function\":{\"name\":\"" PROBE
-    "\",\"arguments\":{\"a\":1}}}]";
-
-/* The reader's findings: the arguments of the last call, without blanks, if it is the probe's. */
-typedef struct probe {
-    bool ours;
-    text found;
-} probe;
-
-static void skip_text(void *user, const char *bytes, size_t size) {
-    (void)user;
-    (void)bytes;
-    (void)size;
-}
-
-static void note_name(void *user, const char *name) {
-    probe *p = user;
-    p->ours = strcmp(name, PROBE) == 0;
-    text_clear(&p->found);
-}
-
-static void note_arguments(void *user, const char *bytes, size_t size) {
-    probe *p = user;
-    for (size_t i = 0; i < size; i++)
-        text_add(&p->found, bytes + i, p->ours && bytes[i] != ' ');
-}
-
-static void note_end(void *user) {
-    (void)user;
-}
-
-/* True if the last call that a reader finds in a text, in that style, is the probe's. */
-static bool has_call(call_style style, const char *bytes, size_t size) {
-    static const char wanted[] = "{\"a\":1}";
-    probe p = {0};
-    call_reader reader = {.style = style};
-    const call_sink sink = {&p, skip_text, note_name, note_arguments, note_end};
-    call_reader_take(&reader, &sink, bytes, size);
-    const bool found = !p.found.failed && p.found.size == sizeof wanted - 1 &&
-                       memcmp(p.found.bytes, wanted, sizeof wanted - 1) == 0;
-    call_reader_free(&reader);
-    text_free(&p.found);
-    return found;
-}
-
-static call_style style_of(const char *bytes, size_t size) {
-    if (memmem(bytes, size, PROBE_WORDS, sizeof PROBE_WORDS - 1) == NULL)
-        return CALL_NONE;
-    static const call_style marked[] = {CALL_TAGGED, CALL_LISTED, CALL_NAMED};
-    for (size_t i = 0; i < sizeof marked / sizeof *marked; i++)
-        if (has_call(marked[i], bytes, size))
-            return marked[i];
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] == '{' && has_call(CALL_BARE, bytes + i, size - i))
-            return CALL_BARE;
-    return CALL_NONE;
-}
-
-call_style tools_find_style(const tern_tokenizer *t) {
-    const tern_chat_message messages[] = {
-        {.role = "user", .content = "x"},
-        {.role = "assistant", .tool_calls = probe_calls},
-        {.role = "tool", .content = "y", .tool_call_id = "call00001", .name = PROBE},
-    };
-    const tern_conversation talk = {.messages = messages, .n = 3, .tools = probe_tools};
-    size_t size = 0;
-    tern_error err = {0};
-    if (tern_conversation_text(t, &talk, NULL, NULL, 0, &size, &err) != TERN_OK)
-        return CALL_NONE;
-    char *bytes = malloc(size + 1);
-    call_style style = CALL_NONE;
-    if (bytes != NULL &&
-        tern_conversation_text(t, &talk, bytes, NULL, size, &size, &err) == TERN_OK)
-        style = style_of(bytes, size);
-    free(bytes);
-    return style;
 }

@@ -30,22 +30,17 @@ typedef struct toolset {
     size_t n;
     bool required;    /* the answer must be a call */
     bool single;      /* the answer has at most one call */
-    call_style style; /* style of calls in the answer; CALL_NONE: there are none */
+    const call_form *form; /* of calls in the answer; NULL: there are none */
     char *told;       /* text for the template: a JSON array in OpenAI's dialect; NULL: nothing */
 } toolset;
 
-/*
- * Reads `tools`, `tool_choice` and `parallel_tool_calls` of a body. `style` is that of the model's
- * template: with CALL_NONE, tools that may be called are refused. False after a refusal. Call
- * tools_free in any case.
- */
-bool tools_read(toolset *set, tools_dialect dialect, const json_t *body, call_style style,
+/* Reads `tools`, `tool_choice` and `parallel_tool_calls` of a body. `form` is that of the model's
+ * calls, which must outlive the set. False after a refusal. Call tools_free in any case. */
+bool tools_read(toolset *set, tools_dialect dialect, const json_t *body, const call_form *form,
                 refusal *r);
 void tools_free(toolset *set);
 
-/* Finds how the tokenizer's template writes calls: the first style in which a test call is found
- * again in the template's text. CALL_NONE if there is none, or if the template does not tell the
- * model about tools. */
-call_style tools_find_style(const tern_tokenizer *t);
+/* Says what an argument may be, by the schema of its tool: for a call_types. `set`: a toolset. */
+call_value tools_value(const void *set, const char *called, const char *key, size_t size);
 
 #endif

@@ -87,9 +87,10 @@ void dialect_note_token(job *j, size_t i, const tern_event *e) {
 
 void dialect_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k) {
     const char *unique = j->id + strcspn(j->id, "_-") + 1;
-    const call_style style = j->ask.tools.style;
-    if (style == CALL_LISTED || style == CALL_NAMED) /* Mistral's templates demand nine letters or
-                                                        digits */
+    const call_ids kind = j->ask.tools.form->ids;
+    if (kind == CALL_IDS_FUNCTION)
+        text_print(t, "\"functions.%s:%zu\"", j->choices[i].calls[k].name, k);
+    else if (kind == CALL_IDS_NINE)
         text_print(t, "\"%s%02zx%02zx\"", unique + strlen(unique) - 5, i, k);
     else
         text_print(t, "\"%s_%s%02zx%02zx\"", words, unique, i, k);

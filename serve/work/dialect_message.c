@@ -138,7 +138,7 @@ static void begin(job *j) {
     open_message(j, false);
     dialect_add(&j->out, "}}");
     dialect_close_event(j);
-    if (j->ask.tools.style == CALL_NONE)
+    if (j->ask.tools.form == NULL)
         begin_text(j);
     dialect_open_event(j, "ping");
     dialect_add(&j->out, "{\"type\":\"ping\"}");

@@ -206,7 +206,7 @@ static void begin_text(job *j, size_t size) {
 static void begin(job *j) {
     write_response_event(j, "response.created");
     write_response_event(j, "response.in_progress");
-    if (j->ask.tools.style == CALL_NONE)
+    if (j->ask.tools.form == NULL)
         begin_text(j, 0);
 }
 

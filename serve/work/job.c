@@ -99,7 +99,8 @@ job *job_new(const job_place *place, http_exchange *x, account *v, ask *a) {
     http_keep(x);
     j->dialect = form_of(&j->ask);
     for (size_t i = 0; i < j->n_choices; i++)
-        j->choices[i].reader.style = j->ask.tools.style;
+        j->choices[i].reader =
+            (call_reader){.form = j->ask.tools.form, .types = {&j->ask.tools, tools_value}};
     name_it(j);
     return j;
 }

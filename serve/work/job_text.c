@@ -107,7 +107,7 @@ bool job_give(job *j, size_t i, const char *bytes, size_t size) {
     choice *c = &j->choices[i];
     spot at = {j, i};
     c->new_line = c->new_line || (size > 0 && memchr(bytes, '\n', size) != NULL);
-    if (c->reader.style != CALL_NONE)
+    if (c->reader.form != NULL)
         read_text(&at, bytes, size);
     else if (bytes != NULL)
         tell_text(j, i, bytes, size);

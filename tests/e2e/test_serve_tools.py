@@ -431,11 +431,13 @@ class Listed(ToolTest):
         self.assertEqual(result.returncode, 0, result.stderr.decode())
 
 
-class Named(Listed):
-    """Mistral's later form."""
+class Following(Listed):
+    """Calls that follow each other."""
 
-    template = tool_model.NAMED
-    written = "[TOOL_CALLS]{name}[ARGS]{arguments}"
+    template = tool_model.TAGGED
+    token = (tool_model.TOKEN, 4)
+    call_id = ToolTest.call_id
+    written = '<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}'
 
     def test_several_at_once(self):
         """The end is never picked, so that calls follow each other up to the limit."""
@@ -444,6 +446,14 @@ class Named(Listed):
         self.assertGreater(len(whole), 1)
         for one in whole:
             self.check_call(one["function"]["name"], one["function"]["arguments"])
+
+
+class Named(Following):
+    """Mistral's later form."""
+
+    template = tool_model.NAMED
+    token, call_id = Listed.token, Listed.call_id
+    written = "[TOOL_CALLS]{name}[ARGS]{arguments}"
 
 
 class Strict(ToolTest):
@@ -459,17 +469,91 @@ class Strict(ToolTest):
         self.assertEqual(self.chat(talk, max_tokens=2).status, 200)
 
 
-class Without(Served):
-    """The small model's own template does not have tools."""
+class Parameters(Following):
+    """Arguments between tags of their own, after a control token."""
 
-    def test_tools_are_refused(self):
-        for path, fields in (("/v1/chat/completions", {"messages": USER, "tools": TOOLS}), ("/v1/responses", {"input": "x", "tools": FLAT})):
-            self.assertIn("template", self.refused(self.server.post(path, **fields), 400, "tools")["message"])
-            self.assertEqual(self.server.post(path, **fields, tool_choice="none").status, 200)
-        error = self.server.post("/v1/messages", messages=USER, tools=INPUTS).json()["error"]
-        self.assertEqual((error["type"], error["param"]), ("invalid_request_error", "tools"))
-        reply = self.server.post("/v1/chat/completions", messages=USER + [said(call()), result()])
-        self.assertIn("template", self.refused(reply, 400, "messages")["message"])
+    template = tool_model.PARAMETERS
+    token = ("<tool_call>", 3)
+    call_id = ToolTest.call_id
+    written = "<tool_call>\n<function={name}>\n"
+
+    def test_texts_stay_texts(self):
+        """What the schema says is a text is one, even if it looks like something else."""
+        kinds = {"type": "object", "properties": {"s": {"enum": ["7", "true"]}, "t": {"enum": ["x y"]}, "n": {"enum": [7]}}, "required": ["s", "t", "n"]}
+        tools = [{"type": "function", "function": {"name": "f", "parameters": kinds}}]
+        (one,) = self.choice(tools=tools, tool_choice="required", parallel_tool_calls=False)["message"]["tool_calls"]
+        found = json.loads(one["function"]["arguments"])
+        self.assertIn(found, [{"s": s, "t": "x y", "n": 7} for s in ("7", "true")])
+
+
+class Section(Listed):
+    """Calls with their ids in a section of their own."""
+
+    template = tool_model.SECTION
+    token = ("<tool_calls>", 4)
+    call_id = ToolTest.call_id
+    written = "<tool_calls><call id={id}>{name}={arguments}</call></tool_calls>"
+    test_several_at_once = None  # the model writes one
+
+
+class Without(Served):
+    """The small model's own template does not have tools: the model is told in the server's words."""
+
+    def test_calls(self):
+        short = [{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}}]
+        chats = [{"type": "function", "function": {k: v for k, v in short[0].items() if k != "type"}}]
+        reply = self.server.post("/v1/responses", input="x", tools=short, tool_choice="required", parallel_tool_calls=False, max_output_tokens=200)
+        self.assertIn(json.loads(reply.json()["output"][0]["arguments"]), ({"a": 1}, {"a": 2}))
+        reply = self.server.post("/v1/chat/completions", messages=USER, tools=chats, tool_choice="required", parallel_tool_calls=False, max_tokens=200)
+        (one,) = reply.json()["choices"][0]["message"]["tool_calls"]
+        self.assertIn(json.loads(one["function"]["arguments"]), ({"a": 1}, {"a": 2}))
+        tool = [{"name": "f", "input_schema": short[0]["parameters"]}]
+        reply = self.server.post("/v1/messages", messages=USER, tools=tool, tool_choice={"type": "tool", "name": "f"}, max_tokens=200)
+        self.assertIn(reply.json()["content"][0]["input"], ({"a": 1}, {"a": 2}))
+
+
+class Told(ToolTest):
+    """A template without tools, and with a place for the system's message."""
+
+    template = tool_model.SPOKEN
+
+    def read(self, messages, **fields):
+        return self.server.post("/apply-template", messages=messages, **fields).json()["prompt"]
+
+    def test_what_the_model_reads(self):
+        talk = [{"role": "system", "content": "Be kind."}, *USER, said(call(), content="I look."), result(), {"role": "user", "content": "So?"}]
+        prompt = self.read(talk, tools=TOOLS)
+        for words in ("<system>Be kind.\n\nYou can call these functions:\n", '"name":"weather"',
+                      'I look.\n<tool_call>\n{"name": "weather", "arguments": {"city":"Oslo","days":1}}\n</tool_call>',
+                      "<user><tool_response>\nRain.\n</tool_response>\nSo?\n<assistant>"):
+            self.assertIn(words, prompt)
+        self.assertNotIn("You can call", self.read(talk))
+        self.assertIn("<user><tool_response>", self.read(talk))
+        self.assertIn("<system>You can call these functions", self.read(USER, tools=TOOLS))
+        self.assertEqual(self.read(USER), self.read(USER, tools=TOOLS, tool_choice="none"))
+
+
+class Plain(Told):
+    """A template that wants no message but the user's and the assistant's."""
+
+    template = tool_model.PLAIN
+
+    def test_what_the_model_reads(self):
+        prompt = self.read(USER + [said(call()), result()], tools=TOOLS)
+        self.assertIn("<user>You can call these functions:\n", prompt)
+        self.assertIn("just answer.\n\nWhat is 2+2?\n<assistant><tool_call>", prompt)
+        self.check(self.choice(tool_choice="required", parallel_tool_calls=False))
+
+
+class Silent(ToolTest):
+    """A template that tells of tools and writes no calls: it gets them as texts."""
+
+    template = tool_model.SILENT
+
+    def test_calls_are_texts(self):
+        prompt = self.server.post("/apply-template", messages=USER + [said(call()), result()], tools=TOOLS).json()["prompt"]
+        self.assertIn('A: <tool_call>\n{"name": "weather"', prompt)
+        self.assertIn("Q: <tool_response>\nRain.", prompt)
 
 
 class Unseen(ToolTest):
@@ -492,8 +576,10 @@ class Unseen(ToolTest):
 class Unknown(ToolTest):
     template = tool_model.OTHER
 
-    def test_another_form_of_calls_is_refused(self):
-        self.assertIn("template", self.refused(self.chat(), 400, "tools")["message"])
+    def test_the_form_is_taken_from_the_template(self):
+        self.check(self.choice(tool_choice="required", parallel_tool_calls=False))
+        prompt = self.server.post("/apply-template", messages=USER + [said(call()), result()], tools=TOOLS).json()["prompt"]
+        self.assertIn('[CALL]weather({"city": "Oslo", "days": 1})', prompt)
 
 
 class Audited(ToolTest):

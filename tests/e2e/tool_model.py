@@ -28,6 +28,19 @@ LISTED = (
 )
 NAMED = HEAD + """[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}""" + TAIL
 STRICT = TAGGED.replace("m.content or ''", "m.content.split('</think>')[-1]")
+PARAMETERS = HEAD + """<tool_call>
+<function={{ c.function.name }}>
+{% for k, v in c.function.arguments | items %}<parameter={{ k }}>
+{{ v if v is string else v | tojson }}
+</parameter>
+{% endfor %}</function>
+</tool_call>""" + TAIL
+SECTION = HEAD.replace("{% for c in", "{% if m.tool_calls %}<tool_calls>{% endif %}{% for c in") + (
+    """<call id={{ c.id }}>{{ c.function.name }}={{ c.function.arguments | tojson }}</call>{{ '</tool_calls>' if loop.last }}""" + TAIL
+)
+SILENT = HEAD.replace("{% for c in m.tool_calls or [] %}", "") + TAIL.replace("{% endfor %}", "", 1)
+SPOKEN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}<assistant>"
+PLAIN = "{% for m in messages %}{% if m.role not in ('user', 'assistant') %}{{ raise_exception('no ' + m.role) }}{% endif %}<{{ m.role }}>{{ m.content }}\n{% endfor %}<assistant>"
 OTHER = HEAD + """[CALL]{{ c.function.name }}({{ c.function.arguments | tojson }})""" + TAIL
 
 

@@ -489,7 +489,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(body != NULL);
     memcpy(body, data + 1, size - 1);
     body[size - 1] = '\0';
-    the_model.rules.call_style = (call_style)(data[0] / n_routes % CALL_STYLES);
+    the_model.rules.calls = call_form_of((call_style)(data[0] / n_routes % CALL_STYLES));
     forget();
     for (try_number = 0; try_number <= data[0] / ways % 2; try_number++)
         ask_once(data[0] % n_routes, body, size - 1);

@@ -78,7 +78,7 @@ static const sample samples[] = {
      "(f{}) So [it] is."},
     {"named without arguments", CALL_NAMED, "[TOOL_CALLS]f[CALL_ID]x", "[TOOL_CALLS]f[CALL_ID]x"},
     {"named without a name", CALL_NAMED, "[TOOL_CALLS][ARGS]{}", "[TOOL_CALLS][ARGS]{}"},
-    {"named in two lines", CALL_NAMED, "[TOOL_CALLS]f\n[ARGS]{}", "[TOOL_CALLS]f\n[ARGS]{}"},
+    {"named in two lines", CALL_NAMED, "[TOOL_CALLS]f\n[ARGS]{}", "(f{})"},
 };
 
 static void add_text(void *user, const char *bytes, size_t size) {
@@ -98,7 +98,7 @@ static void add_end(void *user) {
 static void check_found(const sample *s, uint32_t n, check_rng *rng) {
     text found = {0};
     const call_sink sink = {&found, add_text, add_name, add_text, add_end};
-    call_reader r = {.style = s->style};
+    call_reader r = {.form = call_form_of(s->style)};
     const size_t size = strlen(s->text);
     text_add(&found, "", 0);
     for (size_t at = 0; at < size;) {
@@ -141,11 +141,12 @@ static void test_random_texts(void **state) {
         for (uint32_t n = check_below(&rng, 20); n > 0; n--)
             text_print(&whole, "%s", parts[check_below(&rng, sizeof parts / sizeof *parts)]);
         const call_sink sink = {&found, add_text, add_name, add_text, add_end};
-        call_reader r = {.style = 1 + check_below(&rng, CALL_STYLES - 1)};
+        const call_style style = (call_style)check_below(&rng, CALL_STYLES);
+        call_reader r = {.form = call_form_of(style)};
         call_reader_take(&r, &sink, whole.bytes, whole.size);
         call_reader_finish(&r, &sink);
         call_reader_free(&r);
-        const sample s = {"random", r.style, whole.bytes, found.bytes};
+        const sample s = {"random", style, whole.bytes, found.bytes};
         for (uint32_t n = 1; n < 5; n++)
             check_found(&s, n, &rng);
         text_free(&whole);
@@ -162,8 +163,8 @@ static void test_bounds(void **state) {
                                                    [CALL_BARE] = "{\"name\": \"",
                                                    [CALL_LISTED] = "[TOOL_CALLS][{\"name\":\"",
                                                    [CALL_NAMED] = "[TOOL_CALLS]"};
-    for (int style = CALL_TAGGED; style < CALL_STYLES; style++) {
-        call_reader blank = {.style = style}, named = {.style = style};
+    for (call_style style = CALL_TAGGED; style < CALL_PYTHON; style++) {
+        call_reader blank = {.form = call_form_of(style)}, named = {.form = call_form_of(style)};
         call_reader_take(&named, &sink, heads[style], strlen(heads[style]));
         for (int i = 0; i < 5000; i++) {
             call_reader_take(&blank, &sink, "\n", 1);

@@ -224,9 +224,16 @@ static void test_progress(void **state) {
 static tern_grammar *tagged(bool free_text, bool required, bool single) {
     static const char numbers[] = "{\"type\": \"integer\"}";
     static const char words[] = "{\"type\": \"string\"}";
-    static const tern_grammar_tag tags[] = {
-        {"<t>{\"f\": ", "}</t>", numbers, sizeof numbers - 1, "f"},
-        {"<t>{\"g\": ", "}</t>", words, sizeof words - 1, "g"}};
+    static const tern_grammar_tag tags[] = {{.begin = "<t>{\"f\": ",
+                                             .end = "}</t>",
+                                             .schema = numbers,
+                                             .schema_size = sizeof numbers - 1,
+                                             .name = "f"},
+                                            {.begin = "<t>{\"g\": ",
+                                             .end = "}</t>",
+                                             .schema = words,
+                                             .schema_size = sizeof words - 1,
+                                             .name = "g"}};
     const tern_grammar_tags t = {.tags = tags,
                                  .n_tags = 2,
                                  .trigger = "<t>",
@@ -244,8 +251,16 @@ static tern_grammar *tagged(bool free_text, bool required, bool single) {
 
 static tern_grammar *listed(bool free_text, bool single) {
     static const char numbers[] = "{\"type\": \"integer\"}";
-    static const tern_grammar_tag tags[] = {{"<t>[f", "!", numbers, sizeof numbers - 1, "f"},
-                                            {"<t>[g", "?", numbers, sizeof numbers - 1, "g"}};
+    static const tern_grammar_tag tags[] = {{.begin = "<t>[f",
+                                             .end = "!",
+                                             .schema = numbers,
+                                             .schema_size = sizeof numbers - 1,
+                                             .name = "f"},
+                                            {.begin = "<t>[g",
+                                             .end = "?",
+                                             .schema = numbers,
+                                             .schema_size = sizeof numbers - 1,
+                                             .name = "g"}};
     const tern_grammar_tags t = {.tags = tags,
                                  .n_tags = 2,
                                  .trigger = "<t>",
@@ -284,6 +299,54 @@ static void test_lists_of_tags(void **state) {
     }
 }
 
+/* A tag with arguments: a text, a number or a word, and others by name. */
+static tern_grammar *with_arguments(bool at_start, bool free_text) {
+    static const char *const words[] = {"on", "off"};
+    static const tern_grammar_argument arguments[] = {
+        {.begin = "s=", .end = ";;", .required = true},
+        {.begin = "n=", .end = ";", .schema = "{\"type\":\"integer\"}", .schema_size = 18},
+        {.begin = "n:", .end = ";", .words = words, .n_words = 2, .instead = true},
+        {.begin = "+", .after_key = "=", .end = ";", .schema = "true", .schema_size = 4}};
+    static const tern_grammar_tag tag = {.begin = "<t \1>",
+                                         .end = "</t \1>",
+                                         .name = "t",
+                                         .arguments = arguments,
+                                         .n_arguments = 4,
+                                         .comma = ",",
+                                         .has_arguments = true};
+    const tern_grammar_tags tags = {
+        .tags = &tag, .n_tags = 1, .trigger = "<t ", .free_text = free_text, .at_start = at_start};
+    tern_grammar *g = NULL;
+    tern_error err;
+    assert_int_equal(tern_grammar_from_tags(grammar_tokens, &tags, &g, &err), TERN_OK);
+    return g;
+}
+
+static void test_arguments_of_tags(void **state) {
+    (void)state;
+    tern_grammar *g = with_arguments(false, true);
+    expect_whole(g, "a <t x-1>s=a; b\n;;</t 2> b");
+    expect_whole(g, "<t 1>s=;;,n=12;,+k=[1];,+l.m=\"x\";</t 1>");
+    expect_whole(g, "<t 1>s=;;,n:off;</t 1>");
+    expect_wrong(g, "<t >");
+    expect_wrong(g, "<t 12345678901234567>");
+    expect_wrong(g, "<t 1>n=1");
+    expect_wrong(g, "<t 1>s=x;;n");
+    expect_wrong(g, "<t 1>s=x;;,n=x");
+    expect_wrong(g, "<t 1>s=x;;,n:on;,n");
+    expect_wrong(g, "<t 1>s=x;;,+=");
+    tern_grammar_free(&g);
+    g = with_arguments(true, true);
+    expect_whole(g, "");
+    expect_whole(g, "<t");
+    expect_whole(g, "text <t 1>, no tag");
+    expect_whole(g, "<t 1>s=;;</t 1>");
+    expect_begins(g, "<t 1");
+    expect_wrong(g, "<t 1>x");
+    expect_wrong(g, "<t 1>s=;;</t 1> text");
+    tern_grammar_free(&g);
+}
+
 static void test_tags(void **state) {
     (void)state;
     tern_grammar *g = tagged(true, false, false);
@@ -317,11 +380,17 @@ static void test_tags(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_notation),   cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_counts),     cmocka_unit_test(test_refused_grammars),
-        cmocka_unit_test(test_masks),      cmocka_unit_test(test_masks_of_counts),
-        cmocka_unit_test(test_plain_text), cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_tags),       cmocka_unit_test(test_lists_of_tags),
+        cmocka_unit_test(test_notation),
+        cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_refused_grammars),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_masks_of_counts),
+        cmocka_unit_test(test_plain_text),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_lists_of_tags),
+        cmocka_unit_test(test_arguments_of_tags),
     };
     return cmocka_run_group_tests(tests, grammar_case_begin, grammar_case_end);
 }

@@ -170,7 +170,11 @@ static void test_number_of_tags(void **state) {
     static char begins[1025][8];
     for (size_t i = 0; i < 1025; i++) {
         (void)snprintf(begins[i], sizeof begins[i], "<%zu:", i);
-        many[i] = (tern_grammar_tag){begins[i], ">", "{\"const\":1}", 11, "f"};
+        many[i] = (tern_grammar_tag){.begin = begins[i],
+                                     .end = ">",
+                                     .schema = "{\"const\":1}",
+                                     .schema_size = 11,
+                                     .name = "f"};
     }
     tern_grammar_tags tags = {.tags = many, .n_tags = 1024, .trigger = "<"};
     expect_tags(&tags, TERN_OK);
@@ -182,7 +186,8 @@ static void test_length_of_a_trigger(void **state) {
     (void)state;
     char begin[66] = "";
     memset(begin, '<', 65);
-    const tern_grammar_tag tag = {begin, ">", "{\"const\":1}", 11, "f"};
+    const tern_grammar_tag tag = {
+        .begin = begin, .end = ">", .schema = "{\"const\":1}", .schema_size = 11, .name = "f"};
     tern_grammar_tags tags = {.tags = &tag, .n_tags = 1, .trigger = begin};
     expect_tags(&tags, TERN_ERR_ARG);
     tags.trigger = begin + 1;

@@ -47,6 +47,12 @@ TERN_MUST_CHECK tern_status tern_grammar_apply(tern_grammar *g, const tern_stack
 
 void tern_gbnf_read(tern_exprs *x, const char *text, size_t size);
 
+/* Words of a tag, in which the byte 1 stands for an id or a number. */
+uint32_t tern_tag_words(tern_exprs *x, const char *words);
+
+/* The arguments of a tag; values[i] is the expression of argument i, if it has a schema. */
+uint32_t tern_tag_arguments(tern_exprs *x, const tern_grammar_tag *tag, const uint32_t *values);
+
 /* Reads a schema as an expression. name: stands in messages, before the JSON pointer. */
 uint32_t tern_schema_read(tern_exprs *x, const char *text, size_t size, const char *name,
                           const tern_schema_params *params);

@@ -6,6 +6,7 @@
  * missed, and after it one of the tags must follow.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/text/grammar/grammar.h"
@@ -74,13 +75,34 @@ static void define_text(tagged *t, stage s, size_t n) {
     tern_expr_rule_define(x, t->text[s][n], all);
 }
 
+static uint32_t schema_of(tagged *t, const char *schema, size_t size, const char *name) {
+    return tern_schema_read(t->x, schema, size, name, &t->tags->schema);
+}
+
+/* The values of a tag. */
+static uint32_t values_of(tagged *t, const tern_grammar_tag *tag) {
+    if (!tag->has_arguments)
+        return schema_of(t, tag->schema, tag->schema_size, tag->name);
+    uint32_t *values = calloc(tag->n_arguments + 1, sizeof *values);
+    if (values == NULL) {
+        tern_exprs_fail(t->x, TERN_ERR_NOMEM, "%s: no memory", tag->name);
+        return TERN_EXPR_NEVER;
+    }
+    for (size_t i = 0; i < tag->n_arguments && t->x->status == TERN_OK; i++) {
+        const tern_grammar_argument *a = &tag->arguments[i];
+        if (a->schema != NULL)
+            values[i] = schema_of(t, a->schema, a->schema_size, tag->name);
+    }
+    const uint32_t all = tern_tag_arguments(t->x, tag, values);
+    free(values);
+    return all;
+}
+
 /* A tag from byte `from` of its begin on: begin, value, end. */
 static uint32_t tag_after(tagged *t, size_t i, size_t from) {
     const tern_grammar_tag *tag = &t->tags->tags[i];
-    const uint32_t parts[] = {
-        tern_expr_word(t->x, tag->begin + from),
-        tern_schema_read(t->x, tag->schema, tag->schema_size, tag->name, &t->tags->schema),
-        tern_expr_word(t->x, tag->end)};
+    const uint32_t parts[] = {tern_tag_words(t->x, tag->begin + from), values_of(t, tag),
+                              tern_tag_words(t->x, tag->end)};
     return tern_expr_sequence(t->x, parts, 3);
 }
 
@@ -135,6 +157,24 @@ static uint32_t without_text(tagged *t) {
     return tags->required ? all : tern_expr_optional(x, all);
 }
 
+/* Tags, or a text that does not begin with the trigger. */
+static uint32_t at_start(tagged *t) {
+    tern_exprs *x = t->x;
+    tern_expr_list choice = {.x = x};
+    const tern_range any = {0, 255};
+    const uint32_t rest = tern_expr_repeat(x, tern_expr_bytes(x, &any, 1), 0, TERN_EXPR_UNLIMITED);
+    for (size_t n = 0; n < t->size; n++) {
+        const uint8_t byte = (uint8_t)t->trigger[n];
+        const tern_range others[] = {{0, byte - 1U}, {byte + 1U, 255}}; /* no byte is 0 or 255 */
+        const uint32_t parts[] = {tern_expr_text(x, t->trigger, n), tern_expr_bytes(x, others, 2),
+                                  rest};
+        tern_expr_add(&choice, tern_expr_sequence(x, parts, 3));
+        tern_expr_add(&choice, tern_expr_text(x, t->trigger, n));
+    }
+    tern_expr_add(&choice, without_text(t));
+    return tern_expr_end_choice(&choice);
+}
+
 static tern_status check(const tern_grammar_tags *tags, tern_error *err) {
     if (tags == NULL || tags->tags == NULL || tags->n_tags == 0 || tags->trigger == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_grammar_from_tags: no tags, or no trigger");
@@ -148,7 +188,9 @@ static tern_status check(const tern_grammar_tags *tags, tern_error *err) {
                          tags->n_tags, size, MOST_TAGS, MOST_TRIGGER);
     for (size_t i = 0; i < tags->n_tags; i++) {
         const tern_grammar_tag *tag = &tags->tags[i];
-        if (tag->begin == NULL || tag->end == NULL || tag->schema == NULL || tag->name == NULL)
+        if (tag->begin == NULL || tag->end == NULL || tag->name == NULL ||
+            (tag->has_arguments ? tag->arguments == NULL && tag->n_arguments > 0
+                                : tag->schema == NULL))
             return tern_fail(err, TERN_ERR_NULL, "tag %zu is not complete", i);
         if (strncmp(tag->begin, tags->trigger, size) != 0)
             return tern_fail(err, TERN_ERR_ARG, "tag %zu does not begin with the trigger %s", i,
@@ -172,7 +214,9 @@ tern_status tern_grammar_from_tags(const tern_grammar_tokens *tokens, const tern
     const uint32_t root = tern_expr_rule_new(&x, "the whole text", strlen("the whole text"));
     tagged t = {.x = &x, .tags = tags, .trigger = tags->trigger, .size = strlen(tags->trigger)};
     t.calls = tern_expr_rule_new(&x, "tags", strlen("tags"));
-    const uint32_t all = tags->free_text ? with_text(&t) : without_text(&t);
+    const uint32_t all = !tags->free_text ? without_text(&t)
+                         : tags->at_start ? at_start(&t)
+                                          : with_text(&t);
     tern_expr_rule_define(&x, root, all);
     return tern_grammar_make(tokens, &x, out, err);
 }

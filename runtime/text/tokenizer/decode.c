@@ -5,20 +5,28 @@
 #include "base/utf8.h"
 #include "runtime/text/tokenizer/internal.h"
 
+static bool contains(tern_span piece, const char *word) {
+    return memmem(piece.data, piece.size, word, strlen(word)) != NULL;
+}
+
 /* True for the marks with which a model writes calls of tools: control tokens that stand for their
- * texts. */
+ * texts. Their names tell, in all vocabularies that have some; those around results and around
+ * lists of tools, which only prompts have, do not count. */
 static bool is_spoken(tern_span piece) {
-    static const char *const texts[] = {"[TOOL_CALLS]", "[ARGS]"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (piece.size == strlen(texts[i]) && memcmp(piece.data, texts[i], piece.size) == 0)
-            return true;
-    return false;
+    static const char *const words[] = {
+        "TOOL_CALL",    "tool_call", "tool▁call",    "function_call", "TOOLCALL",   "tools_prefix",
+        "tools_suffix", "_ACTION|",  "action_start", "action_end",    "<|plugin|>", "tool▁sep",
+        "[ARGS]",       "[CALL_ID]", "DSML",         "<|\"|>",        "<escape>"};
+    bool spoken = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !spoken; i++)
+        spoken = contains(piece, words[i]);
+    return spoken && !contains(piece, "response") && !contains(piece, "result");
 }
 
 /* True for tokens that stand for nothing in a text: control and unknown tokens, and unused ids. */
 static bool is_silent(const tern_tokenizer *t, int32_t id) {
     const tern_token_type type = t->types[id];
-    if (type == TERN_TOKEN_CONTROL && is_spoken(t->pieces[id]))
+    if (type == TERN_TOKEN_CONTROL && is_spoken(t->pieces[id]) && !t->ends[id])
         return false;
     return type == TERN_TOKEN_CONTROL || type == TERN_TOKEN_UNKNOWN || type == TERN_TOKEN_UNUSED;
 }
