@@ -107,6 +107,7 @@ typedef struct tern_chat_message {
     const char *tool_calls;   /* of an assistant: a JSON array in OpenAI's form, or NULL */
     const char *tool_call_id; /* of a tool's message: the call that it answers, or NULL */
     const char *name;         /* who speaks, or NULL */
+    const char *reasoning;    /* of an assistant: what it thought before, or NULL */
 } tern_chat_message;
 
 /* All that a model sees before it answers. Zero what is not set. */

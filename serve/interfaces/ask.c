@@ -144,7 +144,12 @@ static bool read_tools(ask *a, const ask_rules *rules, refusal *r) {
     const tools_dialect dialect = a->kind == ASK_RESPONSE  ? TOOLS_OF_RESPONSES
                                   : a->kind == ASK_MESSAGE ? TOOLS_OF_MESSAGES
                                                            : TOOLS_OF_CHATS;
-    return tools_read(&a->tools, dialect, a->body, rules->calls, r);
+    if (!tools_read(&a->tools, dialect, a->body, rules->calls, r))
+        return false;
+    const text *out = &a->tools.left_out;
+    text_add(&a->ignored, ",", a->ignored.size > 0 && out->size > 0);
+    text_add(&a->ignored, out->bytes, out->size);
+    return true;
 }
 
 /* Messages think only when they are asked to. */

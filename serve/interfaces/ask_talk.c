@@ -22,8 +22,11 @@ typedef struct talk_dialect {
 
 static const talk_dialect chat_dialect = {
     .field = "messages", .parts = {"text"}, .system_role = true};
-static const talk_dialect message_dialect = {
-    .field = "messages", .system = "system", .parts = {"text"}, .prefill = true};
+static const talk_dialect message_dialect = {.field = "messages",
+                                             .system = "system",
+                                             .parts = {"text"},
+                                             .system_role = true,
+                                             .prefill = true};
 static const talk_dialect response_dialect = {.field = "input",
                                               .system = "instructions",
                                               .parts = {"input_text", "output_text", "text"},
@@ -39,7 +42,9 @@ static const talk_dialect *dialect_of(ask_kind kind) {
 /* State while a body is read. */
 typedef struct talk {
     const talk_dialect *dialect;
+    ask *a;
     history history;
+    text thought; /* of items that come before the assistant's message */
     refusal *r;
 } talk;
 
@@ -63,11 +68,31 @@ static bool is_type(const json_t *part, const char *type) {
     return given != NULL && strcmp(given, type) == 0;
 }
 
+static bool is_picture(const json_t *part) {
+    static const char *const types[] = {"image", "image_url", "input_image"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (is_type(part, types[i]))
+            return true;
+    return false;
+}
+
+/* Adds words to what a message of the assistant thought. */
+static bool add_thought(talk *t, tern_chat_message *m, const char *words) {
+    text *out = &t->history.texts[m - t->history.list].thought;
+    text_add(out, "\n", out->size > 0);
+    text_add(out, words, strlen(words));
+    m->reasoning = out->bytes;
+    return !out->failed || refuse(t->r, 503, t->dialect->field, "no memory for the messages");
+}
+
 /* Appends a part of text to a message, on a new line if it is not the first. */
 static bool join_part(talk *t, tern_chat_message *m, const json_t *part, const char *place,
                       size_t i) {
     text *out = &t->history.texts[m - t->history.list].content;
     const json_t *words = json_object_get(part, "text");
+    if (is_picture(part))
+        return refuse(t->r, 400, t->dialect->field,
+                      "%s[%zu]: this model does not support images: it reads text only", place, i);
     if (!is_text_part(t->dialect, type_of(part)) || !json_is_string(words))
         return refuse(t->r, 400, t->dialect->field,
                       "%s[%zu]: only parts {\"type\": \"%s\", \"text\": ...} are understood", place,
@@ -182,6 +207,21 @@ static bool read_tool(talk *t, const json_t *message, size_t i) {
     return set_content(t, m, json_object_get(message, "content"), place);
 }
 
+/* Sets what the assistant thought before this message, under the name that the client uses. */
+static void set_thought(tern_chat_message *m, const json_t *message) {
+    static const char *const names[] = {"reasoning_content", "reasoning", "thinking"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && m->reasoning == NULL; i++)
+        m->reasoning = json_string_value(json_object_get(message, names[i]));
+}
+
+/* Gives the thoughts that came as items of their own to the assistant's message after them. */
+static bool settle_thought(talk *t, tern_chat_message *m) {
+    const bool assistant = strcmp(m->role, "assistant") == 0;
+    const bool sound = !assistant || t->thought.size == 0 || add_thought(t, m, t->thought.bytes);
+    text_clear(&t->thought);
+    return sound;
+}
+
 /* Reads a message with a role. Calls may replace its content. */
 static bool read_said(talk *t, const json_t *message, size_t i) {
     char place[PLACE_BYTES];
@@ -194,8 +234,12 @@ static bool read_said(talk *t, const json_t *message, size_t i) {
         return false;
     (void)snprintf(place, sizeof place, "%s[%zu]", t->dialect->field, i);
     tern_chat_message *m = history_add(&t->history, role, place);
+    if (m == NULL || !settle_thought(t, m))
+        return false;
+    if (t->dialect == &chat_dialect && strcmp(role, "assistant") == 0)
+        set_thought(m, message);
     (void)snprintf(place, sizeof place, "%s[%zu].content", t->dialect->field, i);
-    if (m == NULL || none)
+    if (none)
         return set_content(t, m, content, place);
     if (t->dialect != &chat_dialect || strcmp(role, "assistant") != 0)
         return refuse(t->r, 400, t->dialect->field, "%s[%zu].tool_calls: only %s has calls",
@@ -250,23 +294,42 @@ static bool read_part(talk *t, const char *role, const json_t *part, const char 
         return false;
     if (!user && is_type(part, "tool_use"))
         return read_use(t, part, inner);
+    if (!user && is_type(part, "redacted_thinking"))
+        return true;
+    if (!user && is_type(part, "thinking")) {
+        const char *words = json_string_value(json_object_get(part, "thinking"));
+        return words == NULL || add_thought(t, *m, words);
+    }
     return join_part(t, *m, part, place, k);
+}
+
+/* Reads the results among the parts of a message, or all other parts. Results come first wherever
+ * they stand, since each answers a call before it. */
+static bool read_parts(talk *t, const char *role, const json_t *content, const char *place,
+                       bool results) {
+    const bool user = strcmp(role, "user") == 0;
+    tern_chat_message *m = NULL;
+    for (size_t k = 0; k < json_array_size(content); k++) {
+        const json_t *part = json_array_get(content, k);
+        if ((user && is_type(part, "tool_result")) == results &&
+            !read_part(t, role, part, place, k, &m))
+            return false;
+    }
+    if (m != NULL && m->content == NULL && t->history.texts[m - t->history.list].calls.size == 0)
+        m->content = "";
+    return true;
 }
 
 static bool read_message(talk *t, const json_t *message, size_t i) {
     char place[PLACE_BYTES];
     const json_t *content = json_object_get(message, "content");
     const char *role = role_of(t, message, i);
-    tern_chat_message *m = NULL;
     if (role == NULL)
         return false;
     (void)snprintf(place, sizeof place, "%s[%zu].content", t->dialect->field, i);
     if (json_array_size(content) == 0)
         return set_content(t, history_add(&t->history, role, place), content, place);
-    for (size_t k = 0; k < json_array_size(content); k++)
-        if (!read_part(t, role, json_array_get(content, k), place, k, &m))
-            return false;
-    return true;
+    return read_parts(t, role, content, place, true) && read_parts(t, role, content, place, false);
 }
 
 /* ---- responses ------------------------------------------------------------------------------- */
@@ -278,7 +341,46 @@ static bool read_call_item(talk *t, const json_t *item, const char *place) {
         return false;
     if (!history_may_call(&t->history) && history_add(&t->history, "assistant", place) == NULL)
         return false;
-    return call_by_text(t, id, item, place);
+    if (!settle_thought(t, &t->history.list[t->history.n - 1]))
+        return false;
+    if (!is_type(item, "custom_tool_call"))
+        return call_by_text(t, id, item, place);
+    const char *name = text_of(t, item, "name", place);
+    const char *input = json_string_value(json_object_get(item, "input"));
+    input = input != NULL ? input : "";
+    return name != NULL && history_call_tool(&t->history, id, name, input, strlen(input), place);
+}
+
+/* Reads what the model thought: its words, or else their summary. */
+static bool read_reasoning_item(talk *t, const json_t *item) {
+    const json_t *list = json_object_get(item, "content");
+    if (json_array_size(list) == 0)
+        list = json_object_get(item, "summary");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *words = json_string_value(json_object_get(json_array_get(list, i), "text"));
+        text_print(&t->thought, "%s%s", t->thought.size > 0 ? "\n" : "",
+                   words != NULL ? words : "");
+    }
+    return !t->thought.failed || refuse(t->r, 503, "input", "no memory for the messages");
+}
+
+/* True for items about tools that the interface's own server runs. They hold nothing that the model
+ * would read. */
+static bool is_foreign_item(const json_t *item) {
+    static const char *const types[] = {
+        "web_search_call", "file_search_call",     "code_interpreter_call", "image_generation_call",
+        "mcp_list_tools",  "mcp_approval_request", "mcp_approval_response"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (is_type(item, types[i]))
+            return true;
+    return false;
+}
+
+static bool leave_out(talk *t, const json_t *item) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "input.%.50s", type_of(item));
+    ask_note_ignored(t->a, name);
+    return true;
 }
 
 static bool read_output_item(talk *t, const json_t *item, const char *place) {
@@ -293,15 +395,22 @@ static bool read_item(talk *t, const json_t *item, size_t i) {
     char place[PLACE_BYTES];
     const json_t *type = json_object_get(item, "type");
     (void)snprintf(place, sizeof place, "%s[%zu]", t->dialect->field, i);
-    if (is_type(item, "function_call"))
+    if (is_type(item, "function_call") || is_type(item, "custom_tool_call"))
         return read_call_item(t, item, place);
-    if (is_type(item, "function_call_output"))
+    if (is_type(item, "function_call_output") || is_type(item, "custom_tool_call_output"))
         return read_output_item(t, item, place);
+    if (is_type(item, "reasoning"))
+        return read_reasoning_item(t, item);
+    if (is_foreign_item(item))
+        return leave_out(t, item);
+    if (is_type(item, "item_reference"))
+        return refuse(t->r, 400, "input",
+                      "%s: nothing is kept by this server: send the item itself", place);
     if (type != NULL && !is_type(item, "message"))
         return refuse(t->r, 400, "input",
-                      "input[%zu].type: only messages, function_call and function_call_output are "
+                      "%s.type: messages, calls of functions, their outputs and reasoning are "
                       "supported",
-                      i);
+                      place);
     return read_said(t, item, i);
 }
 
@@ -398,12 +507,13 @@ bool ask_tokenize_talk(ask *a, const ask_rules *rules, ask_prompt *out, refusal 
     if (json_array_size(messages) == 0 && !(dialect->items && json_is_string(messages)))
         return refuse(r, 400, dialect->field, "%s must be an array of at least one message",
                       dialect->field);
-    talk read = {.dialect = dialect, .r = r};
+    talk read = {.dialect = dialect, .a = a, .r = r};
     const bool sound =
         history_open(&read.history, count_parts(messages), dialect->field, r) &&
         read_talk(&read, dialect->system != NULL ? json_object_get(a->body, dialect->system) : NULL,
                   messages) &&
         find_beginning(a, &read) && tokenize_chat(a, rules, &read, out);
     history_free(&read.history);
+    text_free(&read.thought);
     return sound;
 }

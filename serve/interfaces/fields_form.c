@@ -81,6 +81,8 @@ bool field_read_format(const field_reading *in, const json_t *value) {
 bool field_read_text(const field_reading *in, const json_t *value) {
     const json_t *format = json_object_get(value, "format");
     const json_t *type = json_object_get(format, "type");
+    if (!is_absent(json_object_get(value, "verbosity")))
+        ask_note_ignored(in->a, "text.verbosity");
     if (json_is_object(value) && (is_absent(format) || is_word(type, "text")))
         return true;
     if (is_word(type, "json_object"))

@@ -17,6 +17,7 @@ bool history_open(history *h, size_t most, const char *field, refusal *r) {
 void history_free(history *h) {
     for (size_t i = 0; i < h->n; i++) {
         text_free(&h->texts[i].content);
+        text_free(&h->texts[i].thought);
         text_free(&h->texts[i].calls);
         text_free(&h->texts[i].objects);
     }
@@ -164,6 +165,7 @@ bool history_use_objects(history *h) {
 void history_drop_last(history *h) {
     h->n--;
     text_free(&h->texts[h->n].content);
+    text_free(&h->texts[h->n].thought);
     text_free(&h->texts[h->n].calls);
     text_free(&h->texts[h->n].objects);
 }

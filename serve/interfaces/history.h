@@ -22,6 +22,7 @@ typedef struct history_call {
 /* Texts that a message owns. */
 typedef struct history_texts {
     text content; /* parts, joined */
+    text thought; /* what the assistant thought */
     text calls;   /* elements of a JSON array */
     text objects; /* the same, with {"text": ...} in place of arguments that are not an object */
 } history_texts;

@@ -43,13 +43,30 @@ static const char *schema_name(tools_dialect dialect) {
     return dialect == TOOLS_OF_MESSAGES ? "input_schema" : "parameters";
 }
 
+/* True for a tool that the client does not run, or whose form the interface's server knows. It is
+ * left out: the model is not told of it. */
+static bool is_foreign(const tools_reading *in, const json_t *given) {
+    const json_t *type = json_object_get(given, "type");
+    return in->dialect != TOOLS_OF_CHATS && json_is_string(type) &&
+           !is_word(type, in->dialect == TOOLS_OF_MESSAGES ? "custom" : "function");
+}
+
+static void note_foreign(toolset *set, const json_t *given) {
+    enum { MOST_BYTES = 1024 };
+    char name[64];
+    if (set->left_out.size > MOST_BYTES)
+        return;
+    (void)snprintf(name, sizeof name, "tools.%.50s",
+                   json_string_value(json_object_get(given, "type")));
+    text_add(&set->left_out, ",", set->left_out.size > 0);
+    text_quote(&set->left_out, name, strlen(name));
+}
+
 static bool check_type(const tools_reading *in, const json_t *type, size_t i) {
     const bool known = in->dialect == TOOLS_OF_MESSAGES ? is_absent(type) || is_word(type, "custom")
                                                         : is_word(type, "function");
-    return known || refuse(in->r, 400, "tools",
-                           "tools[%zu].type: only tools of the client, \"%s\", are supported by "
-                           "this server",
-                           i, in->dialect == TOOLS_OF_MESSAGES ? "custom" : "function");
+    return known || refuse(in->r, 400, "tools", "tools[%zu].type must be \"%s\"", i,
+                           in->dialect == TOOLS_OF_MESSAGES ? "custom" : "function");
 }
 
 static bool check_members(const tools_reading *in, const json_t *function, size_t i) {
@@ -73,7 +90,7 @@ static bool check_members(const tools_reading *in, const json_t *function, size_
 
 static bool read_tool(const tools_reading *in, const json_t *given, size_t i) {
     toolset *set = in->set;
-    tool *t = &set->list[i];
+    tool *t = &set->list[set->n];
     const bool inner = in->dialect == TOOLS_OF_CHATS;
     const json_t *function = inner ? json_object_get(given, "function") : given;
     if (!check_type(in, json_object_get(given, "type"), i) || !check_members(in, function, i))
@@ -83,9 +100,9 @@ static bool read_tool(const tools_reading *in, const json_t *given, size_t i) {
     t->schema = json_is_object(t->schema) ? t->schema : NULL;
     (void)snprintf(t->place, sizeof t->place, "tools[%zu].%s%s", i, prefix_of(in->dialect),
                    schema_name(in->dialect));
-    for (size_t k = 0; k < i; k++)
+    for (size_t k = 0; k < set->n; k++)
         if (strcmp(set->list[k].name, t->name) == 0)
-            return refuse(in->r, 400, "tools", "tools[%zu] has the name of tools[%zu]: '%s'", i, k,
+            return refuse(in->r, 400, "tools", "tools[%zu] has the name of one before it: '%s'", i,
                           t->name);
     set->n++;
     return true;
@@ -99,10 +116,14 @@ static bool read_tools(const tools_reading *in, const json_t *tools) {
     in->set->list = calloc(n + 1, sizeof *in->set->list);
     if (in->set->list == NULL)
         return refuse(in->r, 503, "tools", "no memory for %zu tools", n);
-    for (size_t i = 0; i < n; i++)
-        if (!read_tool(in, json_array_get(tools, i), i))
+    for (size_t i = 0; i < n; i++) {
+        const json_t *given = json_array_get(tools, i);
+        if (is_foreign(in, given))
+            note_foreign(in->set, given);
+        else if (!read_tool(in, given, i))
             return false;
-    return true;
+    }
+    return !in->set->left_out.failed || refuse(in->r, 503, "tools", "no memory for the tools");
 }
 
 /* ---- which may be called --------------------------------------------------------------------- */
@@ -198,7 +219,8 @@ static bool tell(const tools_reading *in, const json_t *tools) {
     const bool before = json_remember(false);
     json_t *told = json_array();
     for (size_t i = 0; i < json_array_size(tools); i++)
-        (void)json_array_append_new(told, as_in_chats(json_array_get(tools, i), in->dialect));
+        if (!is_foreign(in, json_array_get(tools, i)))
+            (void)json_array_append_new(told, as_in_chats(json_array_get(tools, i), in->dialect));
     in->set->told = json_dump(told, (json_style){0});
     json_decref(told);
     if (json_remember(before)) {
@@ -245,5 +267,6 @@ call_value tools_value(const void *set, const char *called, const char *key, siz
 void tools_free(toolset *set) {
     free(set->list);
     free(set->told);
+    text_free(&set->left_out);
     *set = (toolset){0};
 }

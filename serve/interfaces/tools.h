@@ -31,6 +31,7 @@ typedef struct toolset {
     bool required;    /* the answer must be a call */
     bool single;      /* the answer has at most one call */
     const call_form *form; /* of calls in the answer; NULL: there are none */
+    text left_out;    /* tools that are not the client's, as `"tools.TYPE",...` */
     char *told;       /* text for the template: a JSON array in OpenAI's dialect; NULL: nothing */
 } toolset;
 

@@ -239,7 +239,7 @@ class Messages(Served):
         for fields, param in (({"messages": []}, "messages"), ({"tools": [{"name": "f"}]}, "tools"),
                               ({"thinking": {"type": "much"}}, "thinking"),
                               ({"system": 3}, "system"), ({"stop_sequences": [""]}, "stop_sequences"),
-                              ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
+                              ({"messages": [{"role": "tool", "content": "x"}]}, "messages"),
                               ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "messages")):
             with self.subTest(fields=fields):
                 self.assertEqual(self.refused(self.message(**fields), 400, param)["type"], "invalid_request_error")
@@ -321,7 +321,7 @@ class Responses(Served):
 
     def test_what_is_known_and_not_done(self):
         for name, value in {"previous_response_id": "resp_1", "conversation": "conv_1", "background": True, "store": True,
-                            "truncation": "middle", "tools": [{"type": "web_search"}], "reasoning": {"effort": 3},
+                            "truncation": "middle", "tools": [{"type": "function"}], "reasoning": {"effort": 3},
                             "include": ["file_search_call.results"], "text": {"format": {"type": "grammar"}},
                             "top_logprobs": 2}.items():
             self.refused(self.respond(**{name: value}), 400, name)

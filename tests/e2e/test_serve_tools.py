@@ -284,7 +284,7 @@ class Calls(ToolTest):
             with self.subTest(fields=fields):
                 self.assertIn(word, self.refused(self.chat(**fields), 400, param)["message"])
         for fields, param in (({"tools": [{"name": "f"}]}, "tools"), ({"tool_choice": "auto"}, "tool_choice"),
-                              ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools")):
+                              ({"tools": [{"type": "bash_20250124", "name": "bash"}], "tool_choice": {"type": "any"}}, "tool_choice")):
             error = self.server.post("/v1/messages", **{"messages": USER, "tools": INPUTS} | fields).json()["error"]
             self.assertEqual(error["param"], param)
 

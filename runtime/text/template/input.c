@@ -167,6 +167,13 @@ static uint8_t mark_of_role(const char *role) {
     return TERN_MARK_VARIABLES;
 }
 
+/* Sets what an assistant thought. Templates know it under one of these names. */
+static bool set_reasoning(tern_tpl *x, value *message, const char *text, uint8_t mark) {
+    return set_text(x, message, "reasoning_content", text, mark) &&
+           set_text(x, message, "reasoning", text, mark) &&
+           set_text(x, message, "thinking", text, mark);
+}
+
 static value *message_value(tern_tpl *x, const tern_conversation *c, size_t i, tern_tpl_way way,
                             tern_tpl_calls *had) {
     const tern_chat_message *m = &c->messages[i];
@@ -175,7 +182,8 @@ static value *message_value(tern_tpl *x, const tern_conversation *c, size_t i, t
     value *message = tern_tpl_dict_new(x, TERN_TPL_DICT);
     if (message == NULL || !set_text(x, message, "role", m->role, mark_of_role(m->role)) ||
         !set_text(x, message, "content", content, mark) ||
-        !set_text(x, message, "name", m->name, TERN_MARK_VARIABLES))
+        !set_text(x, message, "name", m->name, TERN_MARK_VARIABLES) ||
+        !set_reasoning(x, message, m->reasoning, mark))
         return NULL;
     had->silent = had->silent || m->content == NULL;
     if (m->tool_calls != NULL) {
