@@ -191,6 +191,31 @@ class Answers(OllamaTest):
         self.assertRegex(self.server.get("/api/version").json()["version"], r"^\d+\.\d+\.\d+$")
 
 
+class AsOpenWebui(OllamaTest):
+    """The requests that Open WebUI makes, and what it reads of the replies."""
+
+    options = (*Served.options, "--pooling", "mean")
+    headers = {"X-OpenWebUI-User-Name": "a%20b", "X-OpenWebUI-User-Role": "admin"}
+
+    def test_models(self):
+        self.assertEqual(len([int(n) for n in self.server.get("/api/version").json()["version"].split(".")]), 3)
+        (model,) = self.server.get("/api/tags", **self.headers).json()["models"]
+        ends = {m["name"]: m["expires_at"] for m in self.server.get("/api/ps", **self.headers).json()["models"]}
+        self.assertGreater(int(datetime.datetime.fromisoformat(ends[model["name"]]).timestamp()), 2**31)
+        self.assertEqual(self.server.post("/api/show", self.headers, model=model["model"]).status, 200)
+        unloaded = self.server.post("/api/generate", self.headers, model=model["model"], prompt="", keep_alive=0)
+        self.assertEqual(unloaded.json()["done"], True)
+
+    def test_a_conversation(self):
+        fields = {"model": "tern-small:latest", "messages": USER, "options": {"num_ctx": 2048, "temperature": 0.0}, "stream": True, "keep_alive": "5m"}
+        *parts, last = lines(self.server.post("/api/chat", self.headers, **fields))
+        self.assertEqual(said([*parts, last]), "4")
+        figures = [last[name] for name in ("eval_count", "prompt_eval_count", *DURATIONS)]
+        self.assertTrue(all(isinstance(n, int) for n in figures), figures)
+        vectors = self.server.post("/api/embed", self.headers, model="tern-small:latest", input=["a", "b"], truncate=True).json()
+        self.assertEqual([len(v) for v in vectors["embeddings"]], [256, 256])
+
+
 class Silent(OllamaTest):
     options = ("--ping", 0.001, *SLOW)
 
