@@ -128,6 +128,13 @@ class CallForms(unittest.TestCase):
                 self.assertEqual(form["ids"], {"name in the id": 2}.get(name, 0))
                 self.assertEqual(form["writing"], 2 if name in RAW - {"names without quotes"} else 1 if name in ("as in Python", "names without quotes") else 0)
 
+    def test_tags_are_not_cut(self):
+        """Words of a form begin and end where tags do, so that no other text begins like one."""
+        for name, part, words in (("parameters", "middle", ">"), ("parameters", "text_close", "\n</with>"), ("attributes", "section_open", "<dos>"),
+                                  ("attributes", "close", "\n</do>"), ("list in a tag", "section_open", "<<do>>["), ("numbers", "section_close", "]<|/DO|>")):
+            with self.subTest(name=name, part=part):
+                self.assertEqual(self.ask(name)["form"][part], words)
+
     def test_what_was_written_is_read(self):
         """Random calls, hard values: all come back, in the same order, whatever the split."""
         r = random.Random(7)
