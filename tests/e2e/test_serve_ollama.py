@@ -9,7 +9,7 @@ from pathlib import Path
 import common
 import json_schema
 import tool_model
-from serving import SLOW, Server
+from serving import JSON, LONG, SLOW, Server
 from test_serve import QUESTION, SAMPLED, Served
 from test_serve_embeddings import by_command
 from test_serve_tools import CHECKS, TOOLS
@@ -216,13 +216,23 @@ class AsOpenWebui(OllamaTest):
         self.assertEqual([len(v) for v in vectors["embeddings"]], [256, 256])
 
 
-class Silent(OllamaTest):
-    options = ("--ping", 0.001, *SLOW)
-
+class Silent(common.TernTest):
     def test_nothing_stands_between_documents(self):
-        """Streams of events get comments while they are silent, which documents of JSON would not survive."""
-        lines(self.server.post("/api/generate", prompt="Once upon", raw=True, options={"num_predict": 200}))
-        self.assertIn(b": ping", self.server.complete("Once upon", max_tokens=200, ignore_eos=True, stream=True, n=4).body)
+        """Streams of events get comments while they wait, which documents of JSON would not survive."""
+        with Server("--parallel", 1, "--ping", 0.01, *SLOW) as server:
+            first, documents, events = (server.connect() for _ in range(3))
+            for connection, path, fields in ((first, "/v1/completions", {"n": 64} | LONG), (documents, "/api/generate", {"options": {"num_predict": 2}}),
+                                             (events, "/v1/completions", LONG)):
+                self.addCleanup(connection.close)
+                connection.request("POST", path, json.dumps({"prompt": "Once upon"} | fields), JSON)
+                if connection is first:
+                    server.wait_for(lambda m: m["tern_answers_running"] == 1)
+                elif connection is documents:
+                    waiting = documents.getresponse()  # its head comes while it waits
+            self.assertEqual(events.getresponse().readline(), b": ping\n")  # all silent streams were looked at
+            first.close()
+            events.close()
+            self.assertEqual([json.loads(line)["done"] for line in waiting.read().splitlines()][-1], True)
 
 
 class Vectors(OllamaTest):
