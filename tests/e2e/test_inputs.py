@@ -55,6 +55,7 @@ class Inputs(FolderTest):
             ("run", *small, "-p", "a", "-n", 1, "--prompt-cache", path),
             ("run", *small, "-p", "a", "-n", 1, "--receipt", self.dir / "r", "--sign-key", path),
             ("logits", *small, "-f", path),
+            ("score", *small, "-p", "a", "--options-file", path),
             ("perplexity", *small, "-f", path),
             ("tokenize", *small, "-f", path),
             ("quantize", path, self.dir / "out", "--type", "f16"),

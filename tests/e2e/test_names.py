@@ -17,6 +17,7 @@ FALLS_BACK = {
     "chat": [],
     "serve": ["--port", 0],
     "logits": ["-p", "abc"],
+    "score": ["-p", "abc", "--option", "d"],
     "embed": ["-p", "abc", "--pooling", "mean"],
     "bench": ["-p", 2, "-n", 1, "--repeat", 1],
     "perplexity": ["-f", "FILE"],
