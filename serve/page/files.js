@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of text that go with a question. They are read in the browser and sent as part of it. */
+/* Files of text, and the text of PDF files, that go with a question. They are read in the browser and sent as part of it. */
 
 import {announce, button, count, find, make} from "./dom.js";
+import {isPdf, PdfError, readPdf} from "./pdf.js";
 import {countTokens} from "./server.js";
 
-const MOST_LETTERS = 16; /* of a token, on average: a longer text cannot fit, so it is not counted */
+const MOST_BYTES = 32 << 20;
+const MOST_LETTERS = 64; /* of a token, on average: a longer text cannot fit, so it is not counted */
 
 /* Decodes the bytes of a file of text; null: they are none. */
 export function decode(bytes) {
@@ -36,7 +38,7 @@ export function fileList(files = []) {
 export class Attachments {
     /* `server`: {context} */
     constructor(server) {
-        Object.assign(this, {server, files: [], notes: []});
+        Object.assign(this, {server, files: [], notes: [], last: Promise.resolve()});
         const field = find("attach-file");
         find("attach").addEventListener("click", () => field.click());
         field.addEventListener("change", async () => {
@@ -65,11 +67,17 @@ export class Attachments {
     async take(file) {
         const {context} = this.server;
         const room = `the context has room for ${count(context)} tokens`;
-        if (context > 0 && file.size > 4 * MOST_LETTERS * context)
-            return `${file.name} has ${count(file.size)} bytes, ${room}`;
-        const text = decode(new Uint8Array(await file.arrayBuffer()));
+        const bytes = new Uint8Array(await file.slice(0, MOST_BYTES + 1).arrayBuffer());
+        let text;
+        try {
+            text = isPdf(bytes) ? await readPdf(bytes) : decode(bytes);
+        } catch (e) {
+            return `${file.name} is a PDF that cannot be read: ${e instanceof PdfError ? e.message : "it is damaged"}`;
+        }
         if (text === null)
-            return `${file.name} is not a file of text (UTF-8 or UTF-16); only those can be attached`;
+            return `${file.name} is neither a file of text (UTF-8 or UTF-16) nor a PDF; only those can be attached`;
+        if (bytes.length > MOST_BYTES || (context > 0 && text.length > MOST_LETTERS * context))
+            return `${file.name} has ${count(text.length)} characters, ${room}`;
         const n = await countTokens(withFiles({text: "", files: [...this.files, {name: file.name, text}]}));
         if (context > 0 && n >= context)
             return `${file.name} has ${count(n)} tokens, with what is attached already; ${room}`;
@@ -77,7 +85,13 @@ export class Attachments {
         return "";
     }
 
-    async add(files) {
+    /* Files are taken in turn, so that each is counted with those before it. */
+    add(files) {
+        this.last = this.last.then(() => this.addAll(files));
+        return this.last;
+    }
+
+    async addAll(files) {
         this.notes = [];
         for (const file of files) {
             let note;

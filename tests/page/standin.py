@@ -45,9 +45,9 @@ class StandIn:
             def log_message(self, *_):
                 pass
 
-            def do_GET(self):
+            def do_GET(self, body=None):
                 connection = http.client.HTTPConnection(server.host, server.port)
-                connection.request("GET", self.path, headers={k: v for k, v in self.headers.items() if k not in ("Host", "Origin")})
+                connection.request(self.command, self.path, body, headers={k: v for k, v in self.headers.items() if k not in ("Host", "Origin")})
                 reply = connection.getresponse()
                 body = reply.read()
                 self.send_response(reply.status)
@@ -61,7 +61,11 @@ class StandIn:
                 connection.close()
 
             def do_POST(self):
-                outer.asked.append((json.loads(self.rfile.read(int(self.headers["Content-Length"]))), dict(self.headers)))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path == "/tokenize":  # of a file that is attached
+                    self.do_GET(body)
+                    return
+                outer.asked.append((json.loads(body), dict(self.headers)))
                 reply = outer.replies.pop(0) if len(outer.replies) > 1 else outer.replies[0]
                 self.send_response(reply.status)
                 self.send_header("Content-Type", reply.kind)

@@ -73,6 +73,11 @@ class Look(Seen):
     def states(self, page):
         """The page in each of its states, by name."""
         yield "chat"
+        for name, data in (("notes-about-a-long-name-of-a-file.txt", b"notes"), ("image.png", b"\x89PNG\0")):
+            page.set_input_files("#attach-file", {"name": name, "mimeType": "", "buffer": data})
+        self.expect(page.locator("#files .warn")).to_have_count(1)
+        yield "files"
+        page.locator("#files button").click()
         page.click(".thought summary")
         page.locator("summary").last.click()
         page.locator(".user").last.get_by_role("button", name="Edit").click()

@@ -2,6 +2,7 @@
 """What goes beyond a question and its answer: files, answers that go on, forms, search, import and export."""
 
 import json
+import zlib
 
 import common
 from browsing import BrowserTest
@@ -34,13 +35,35 @@ class More(BrowserTest):
 
     def test_what_cannot_be_attached_is_said(self):
         page = self.at()
-        for name, data, said in (("a.pdf", b"%PDF-1.7\0", "not a file of text"), ("b.txt", b"\xff\xfe\x00\xd8", "not a file of text"),
-                                 ("c.txt", b"x" * 100000, "100,000 bytes, the context has room for 512 tokens"),
+        for name, data, said in (("a.pdf", b"%PDF-1.7\0", "no text that can be read"), ("b.txt", b"\xff\xfe\x00\xd8", "neither a file of text"),
+                                 ("e.pdf", b"%PDF-1.7 1 0 obj << >> endobj trailer << /Encrypt 2 0 R >>", "it is encrypted"),
+                                 ("f.pdf", b"%PDF-1.7 1 0 obj " + b"[" * 999, "nested too deeply"),
+                                 ("g.pdf", b"%PDF-1.7" + b" 1 0 obj (" * 20000, "it is damaged"),
+                                 ("c.txt", b"x" * 100000, "100,000 characters, the context has room for 512 tokens"),
                                  ("d.txt", b"one two " * 900, "the context has room for 512 tokens")):
             self.attach(page, name, data)
             self.expect(page.locator("#files .warn")).to_contain_text(said)
             self.expect(page.locator("#files .warn")).to_contain_text(name)
             self.expect(page.locator("#files li:not(.warn)")).to_have_count(0)
+
+    def test_the_text_of_a_pdf_is_attached(self):
+        """One that the browser prints, with fonts of its own, and one that is written by hand."""
+        writer = self.context.new_page()
+        writer.set_content("<h1>A title – “quoted”</h1><p>First words, ein Käse.</p><p style='break-before: page'>Second page: x = 1</p>")
+        printed = writer.pdf()
+        content = zlib.compress(b"BT /F 12 Tf 50 700 Td (By \\(hand\\)) Tj 0 -14 Td [(W) 200 (ide) -400 (\\344)] TJ ET")
+        written = b"%PDF-1.4\n1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj 2 0 obj << /Type /Pages /Kids [3 0 R] >> endobj\n" \
+            b"3 0 obj << /Type /Page /Contents 5 0 R /Resources << /Font << /F 4 0 R >> >> >> endobj 4 0 obj << /Subtype /Type1 >> endobj\n" \
+            b"5 0 obj << /Length 6 0 R /Filter /FlateDecode >> stream\n" + content + b"\nendstream endobj 6 0 obj %d endobj" % len(content)
+        packed = zlib.compress(b"1 0 2 36 << /Type /Catalog /Pages 2 0 R >>       << /Type /Pages /Kids [3 0 R] >>")
+        objects = written.replace(written[9:written.index(b"3 0 obj")], b"7 0 obj << /Type /ObjStm /N 2 /First 9 /Length %d /Filter /FlateDecode >> stream\n" % len(packed)
+                                  + packed + b"\nendstream endobj\n")
+        page = self.at()
+        for data, text in ((printed, "A title – “quoted”\nFirst words, ein Käse.\n\nSecond page: x = 1"), (written, "By (hand)\nWide ä"), (objects, "By (hand)\nWide ä")):
+            found = page.evaluate("async (data) => (await import('/page/pdf.js')).readPdf(Uint8Array.from(data))", list(data))
+            self.assertEqual(found, text)
+        self.attach(page, "a.pdf", written)
+        self.expect(page.locator("#files li")).to_have_text("a.pdf×")
 
     def test_a_dropped_file_is_attached(self):
         page = self.at()
@@ -143,6 +166,11 @@ class More(BrowserTest):
         self.assertEqual(page.locator("#list button").all_text_contents(), ["Second", "First"])
         page.click("#list button >> nth=1")
         self.assertEqual(self.questions(page), ["First"])
+        page.click("#delete")
+        page.click("#delete-dialog .main")
+        self.expect(page.locator("#list button")).to_have_count(1)
+        page.set_input_files("#import-file", {"name": "a.json", "mimeType": "", "buffer": json.dumps(exported).encode()})
+        self.expect(page.locator("#list button")).to_have_count(2)  # what was deleted is there again
         page.set_input_files("#import-file", {"name": "a.json", "mimeType": "", "buffer": b"no JSON"})
         self.expect(page.locator("#kept")).to_contain_text("1 could not be read")
 
