@@ -40,7 +40,8 @@ static const struct {
               "{cached_tokens:i}}"},
     {"chat_completion",
      "{id:s,object:\"chat.completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
-     "message:{role:\"assistant\",content:s|~,refusal:~,tool_calls?:[@call]},logprobs:~|{content:["
+     "message:{role:\"assistant\",content:s|~,reasoning_content?:s,refusal:~,tool_calls?:[@call]},"
+     "logprobs:~|{content:["
      "@token],refusal:~},finish_reason:\"stop\"|\"length\"|\"tool_calls\"}],usage:@usage,"
      "tern:@tern}"},
     {"text_completion",

@@ -34,6 +34,7 @@ static void set_rules(served *m) {
                            .vectors = m->with.model,
                            .n_embd = m->info.n_embd,
                            .calls = &m->calls,
+                           .thinking = thinking_find(m->tokenizer),
                            .grammars = m->grammars};
     m->place = (job_place){.tokenizer = m->tokenizer,
                            .model = m->params.name,

@@ -163,6 +163,7 @@ static bool set_defaults(ask *a, const ask_rules *rules, refusal *r) {
 bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, refusal *r) {
     *a = (ask){.kind = kind,
                .body = body,
+               .thinking = rules->thinking,
                .n = 1,
                .prompt_only = (kind & ASK_VECTORS) != 0,
                .dimensions = rules->n_embd,

@@ -12,6 +12,7 @@
 #include "base/json_tree/value.h"
 #include "serve/http/refusal.h"
 #include "serve/interfaces/grammars.h"
+#include "serve/interfaces/thinking.h"
 #include "serve/interfaces/tools.h"
 #include "tern/tern.h"
 
@@ -42,6 +43,7 @@ typedef struct ask_rules {
     const tern_model *vectors; /* the model that makes embeddings */
     uint32_t n_embd;           /* size of an embedding */
     const call_form *calls;    /* how the model writes calls of tools */
+    const thinking_marks *thinking; /* around the model's thinking; NULL: it is not told apart */
     grammars *grammars;
     tern_tokenize_limits limits; /* for the texts of a request; longer ones are refused */
     bool truncates;              /* the end of texts for embeddings that do not fit is left out */
@@ -99,6 +101,9 @@ typedef struct ask {
     bool bare;        /* the tokenizer adds no control tokens to prompts */
     bool continues;   /* the last message is the beginning of the answer; in messages it is where
                          it is the assistant's */
+    bool thinks;      /* the answer begins inside of thinking */
+    bool mixed;       /* thinking stays in the text */
+    const thinking_marks *thinking; /* the rules' */
     bool no_answer;   /* the template does not begin an answer */
     json_t *variables; /* an object of variables of the chat template; NULL: none; owned */
     uint32_t n_logprobs;

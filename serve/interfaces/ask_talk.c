@@ -471,7 +471,7 @@ static size_t count_parts(const json_t *messages) {
 
 /* Tokenizes the messages. The role of the first message that the template leaves out is reported to
  * the client. */
-static bool tokenize_chat(const ask *a, const ask_rules *rules, talk *t, ask_prompt *out) {
+static bool tokenize_chat(ask *a, const ask_rules *rules, talk *t, ask_prompt *out) {
     tern_error err = {0};
     tern_rendering seen;
     char *variables = a->variables != NULL ? json_dump(a->variables, (json_style){0}) : NULL;
@@ -494,6 +494,9 @@ static bool tokenize_chat(const ask *a, const ask_rules *rules, talk *t, ask_pro
         return ask_refuse_text(t->r, t->dialect->field, &err);
     if (seen.unseen < c.n)
         (void)snprintf(out->unseen, sizeof out->unseen, "%s", c.messages[seen.unseen].role);
+    const char *last = c.messages[c.n - 1].content;
+    a->thinks = a->continues ? thinking_is_open(rules->thinking, last, strlen(last))
+                             : thinking_begins(rules->thinking, seen.text, seen.size);
     out->n = seen.n;
     out->ids = seen.ids;
     seen.ids = NULL;

@@ -274,6 +274,12 @@ static bool read_truncation(const field_reading *in, const json_t *value) {
            field_refuse(in, "must be \"auto\" or \"disabled\"");
 }
 
+static bool read_reasoning_format(const field_reading *in, const json_t *value) {
+    in->a->mixed = is_word(value, "none");
+    return in->a->mixed || is_word(value, "auto") || is_word(value, "deepseek") ||
+           field_refuse(in, "must be \"none\", \"auto\" or \"deepseek\"");
+}
+
 static bool read_receipt(const field_reading *in, const json_t *value) {
     return read_truth(in, value) && (!in->a->receipt || in->rules->receipts ||
                                      field_refuse(in, "not supported by this server"));
@@ -401,6 +407,8 @@ static const field fields[] = {
     /* Variables of the chat template, and how a conversation goes on. */
     {"chat_template_kwargs", TALK, "{*:*}", field_read_variables, 0, 0, 0},
     {"enable_thinking", TALK, "b", field_read_enable_thinking, 0, 0, 0},
+    {"reasoning_format", CHAT, "\"none\"|\"auto\"|\"deepseek\"", read_reasoning_format, 0, 0, 0},
+    {"separate_reasoning", CHAT, "b", read_negated, 0, 0, IN(mixed)},
     {"documents", CHAT, "[*]", field_read_variable, 0, 0, 0},
     {"verbosity", CHAT, "s", field_read_variable, 0, 0, 0},
     {"reasoning_effort", CHAT, "s", field_read_effort, 0, 0, 0},

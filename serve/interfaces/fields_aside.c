@@ -218,6 +218,8 @@ static const aside rows[] = {
     UNUSED("response_fields", OPEN, "*", 0, "replies are whole"),
     UNUSED("post_sampling_probs", OPEN, "b", 0, "probabilities are those before tokens are picked"),
     UNUSED("add_special_tokens", CHAT, "b", 0, "the chat template writes the control tokens"),
+    UNUSED("include_reasoning", CHAT, "b", 1, "what the model thinks is told"),
+    UNUSED("stream_reasoning", CHAT, "b", 1, "what the model thinks is told as it comes"),
     UNUSED("echo", CHAT, "b", 0, "only completions repeat their prompt"),
     UNUSED("chat_template", CHAT, "*", 0, "the template is the server's (--chat-template)"),
     UNUSED("system_prompt", NATIVE, "*", 0, "a completion's prompt is all that the model reads"),

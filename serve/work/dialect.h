@@ -20,6 +20,8 @@ struct dialect {
     void (*open)(job *j);  /* writes the job's `head` and first notes; NULL: there are none */
     void (*begin)(job *j); /* the first events of a stream */
     void (*piece)(job *j, size_t i, const char *bytes, size_t size); /* the event for some text */
+    void (*thought)(job *j, size_t i, const char *bytes, size_t size); /* the event for some
+                                    thinking; NULL: it is not told apart */
     void (*call)(job *j, size_t i); /* a choice's latest call begins; NULL: no calls */
     void (*arguments)(job *j, size_t i, const char *bytes, size_t size); /* more of its arguments */
     void (*call_end)(job *j, size_t i);                                  /* it ends */

@@ -240,6 +240,16 @@ static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
     close_choice(j, false);
 }
 
+static void write_thought(job *j, size_t i, const char *bytes, size_t size) {
+    open_choice(j, i);
+    dialect_add(&j->out, "\"delta\":{\"reasoning_content\":");
+    text_quote(&j->out, bytes, size);
+    dialect_add(&j->out, "}");
+    write_logprobs(j, i);
+    write_reason(j, &j->choices[i], false);
+    close_choice(j, false);
+}
+
 /* Writes {"index", ... of the latest call of a choice, in a delta, and leaves the object open. */
 static void open_call(job *j, size_t i) {
     open_choice(j, i);
@@ -356,10 +366,14 @@ static void write_message(job *j, size_t i) {
         dialect_add(&j->out, "null");
     else
         write_text(j, i, c->content.bytes, c->content.size, j->ask.echo);
+    if (c->thought.size > 0) {
+        dialect_add(&j->out, ",\"reasoning_content\":");
+        text_quote(&j->out, c->thought.bytes, c->thought.size);
+    }
     dialect_add(&j->out, chat ? ",\"refusal\":null" : "");
     write_calls(j, i);
     dialect_add(&j->out, chat ? "}" : "");
-    j->out.failed = j->out.failed || c->content.failed;
+    j->out.failed = j->out.failed || c->content.failed || c->thought.failed;
 }
 
 static void write_whole(job *j) {
@@ -383,6 +397,7 @@ const dialect dialect_chat = {.id = "chatcmpl-",
                               .open = open_head,
                               .begin = begin_chat,
                               .piece = write_piece,
+                              .thought = write_thought,
                               .call = begin_call,
                               .arguments = write_arguments,
                               .call_end = end_call,

@@ -70,6 +70,14 @@ static bool open_states(job *j, const ask *a) {
     return j->states != NULL;
 }
 
+/* Prepares a choice to find thinking and calls in its text. An answer in a form has neither. */
+static void open_readers(choice *c, const ask *a, const dialect *d) {
+    const bool apart = d->thought != NULL && !a->mixed && a->form.field == NULL;
+    c->reader = (call_reader){.form = a->tools.form, .types = {&a->tools, tools_value}};
+    c->thinking = (thinking_reader){
+        .marks = apart ? a->thinking : NULL, .inside = a->thinks, .blank = a->thinks};
+}
+
 job *job_new(const job_place *place, http_exchange *x, account *v, ask *a) {
     job *j = calloc(1, sizeof *j);
     if (j == NULL)
@@ -99,14 +107,15 @@ job *job_new(const job_place *place, http_exchange *x, account *v, ask *a) {
     http_keep(x);
     j->dialect = form_of(&j->ask);
     for (size_t i = 0; i < j->n_choices; i++)
-        j->choices[i].reader =
-            (call_reader){.form = j->ask.tools.form, .types = {&j->ask.tools, tools_value}};
+        open_readers(&j->choices[i], &j->ask, j->dialect);
     name_it(j);
     return j;
 }
 
 static void free_choice(choice *c) {
     text_free(&c->content);
+    text_free(&c->thought);
+    thinking_free(&c->thinking);
     text_free(&c->vector);
     text_free(&c->ids);
     for (size_t k = 0; k < JOB_LOG_PARTS; k++)
@@ -230,7 +239,7 @@ static void finish(job *j) {
 static size_t held_bytes(const job *j) {
     size_t n = 0;
     for (size_t i = 0; i < j->n_choices; i++) {
-        n += j->choices[i].content.size;
+        n += j->choices[i].content.size + j->choices[i].thought.size;
         for (size_t k = 0; k < j->choices[i].n_calls; k++)
             n += sizeof(tool_call) + j->choices[i].calls[k].arguments.size;
         for (size_t k = 0; k < JOB_LOG_PARTS; k++) {

@@ -49,6 +49,8 @@ typedef struct tool_call {
 typedef struct choice {
     text content;       /* so far; in streams only if the dialect keeps texts */
     text vector;        /* floats of an embedding, when it has ended */
+    thinking_reader thinking; /* tells thinking from the rest of its text */
+    text thought;             /* thinking so far; not in streams */
     call_reader reader; /* reads its text if there may be calls */
     tool_call *calls;   /* [n_calls] */
     size_t n_calls;

@@ -103,13 +103,49 @@ static bool pass_on(job *j, size_t i) {
     return (j->out.size == 0 && !j->out.failed) || job_send(j);
 }
 
+/* ---- thinking -------------------------------------------------------------------------------- */
+
+/* Passes text that is not thinking on; bytes NULL: there is no more. */
+static void pass_text(spot *at, const char *bytes, size_t size) {
+    if (at->j->choices[at->i].reader.form != NULL)
+        read_text(at, bytes, size);
+    else if (bytes != NULL)
+        tell_text(at->j, at->i, bytes, size);
+}
+
+static void take_thought(void *user, const char *bytes, size_t size) {
+    const spot *at = user;
+    job *j = at->j;
+    if (!j->ask.stream)
+        text_add(&j->choices[at->i].thought, bytes, size);
+    else
+        j->dialect->thought(j, at->i, bytes, size);
+}
+
+static void take_rest(void *user, const char *bytes, size_t size) {
+    pass_text(user, bytes, size);
+}
+
+/* Reads more text of a choice that may begin with thinking; bytes NULL: there is no more. */
+static void read_thinking(spot *at, const char *bytes, size_t size) {
+    const thinking_sink sink = {at, take_thought, take_rest};
+    thinking_reader *r = &at->j->choices[at->i].thinking;
+    if (bytes != NULL) {
+        thinking_take(r, &sink, bytes, size);
+    } else {
+        thinking_finish(r, &sink);
+        pass_text(at, NULL, 0);
+    }
+    at->j->out.failed = at->j->out.failed || r->held.failed;
+}
+
 bool job_give(job *j, size_t i, const char *bytes, size_t size) {
     choice *c = &j->choices[i];
     spot at = {j, i};
     c->new_line = c->new_line || (size > 0 && memchr(bytes, '\n', size) != NULL);
-    if (c->reader.form != NULL)
-        read_text(&at, bytes, size);
-    else if (bytes != NULL)
-        tell_text(j, i, bytes, size);
+    if (c->thinking.marks != NULL)
+        read_thinking(&at, bytes, size);
+    else
+        pass_text(&at, bytes, size);
     return pass_on(j, i);
 }
