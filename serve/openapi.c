@@ -30,7 +30,8 @@ static const struct {
     {"effective", "{" SAMPLING ",repetition_penalty:n,n:i}"},
     {"settings", "{" SAMPLING ",repeat_penalty:n,n_predict:i,n_probs:i,stream:b,cache_prompt:b,"
                  "stop:[s],logit_bias:[{token:i,bias:n}]}"},
-    {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s],unseen?:s,"
+    {"tern", "{system_fingerprint:s,digest:[s],effective:@effective,ignored:[s],schema_notes?:[s],"
+             "schema_failed?:[s],unseen?:s,"
              "receipt?:{*:*}}"},
     {"token", "{" TOKEN ",top_logprobs:[{" TOKEN "}]}"},
     {"call", "{id:s,type:\"function\",function:{name:s,arguments:s}}"},

@@ -35,7 +35,8 @@ static void set_rules(served *m) {
                            .n_embd = m->info.n_embd,
                            .calls = &m->calls,
                            .thinking = thinking_find(m->tokenizer),
-                           .grammars = m->grammars};
+                           .grammars = m->grammars,
+                           .open_objects = c->open_objects};
     m->place = (job_place){.tokenizer = m->tokenizer,
                            .model = m->params.name,
                            .fingerprint = m->fingerprint,

@@ -63,6 +63,8 @@ typedef struct server_config {
     bool seeded;                   /* use the seed of `sampling`; false: draw one for each
                                       request */
     size_t max_tokens;             /* 0: until the context is full */
+    bool open_objects;             /* objects of schemas that name their properties may have
+                                      others, and numbers any number of digits */
     tern_draft_mode draft;         /* for all requests */
     double stalled_seconds;        /* a pass that takes longer means that something is wrong */
     bool logs;                     /* write a line for each request */

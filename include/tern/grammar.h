@@ -18,9 +18,9 @@
  * never. Masks depend on the tokens of an answer alone: not on guesses, other branches, load, or
  * what was cached.
  *
- * docs/structured-output.md says which schemas and grammars there are. What is outside of that is
- * refused when it is compiled: TERN_ERR_GRAMMAR, and the message names the keyword and its place
- * (a JSON pointer), or the line.
+ * docs/structured-output.md says which schemas and grammars there are. A keyword that cannot be
+ * enforced is told by tern_grammar_note. What makes no sense is refused when it is compiled:
+ * TERN_ERR_GRAMMAR, and the message names the keyword and its place (a JSON pointer), or the line.
  *
  * Threads: tokens and grammars may be used by any number of threads at once; a state by one thread
  * at a time. Errors as in tern.h.
@@ -72,9 +72,15 @@ typedef struct tern_schema_params {
     bool compact; /* no white space between the parts of a value. Otherwise at each place where
                      JSON allows it there may be one space, or a new line and up to 32 spaces;
                      before and after the whole value there is none */
+    bool closed;  /* an object that names its properties has no others, unless additionalProperties
+                     says so, and numbers have at most 16 digits before and after the point */
 } tern_schema_params;
 
-/* The JSON texts that the schema text[size] allows. params may be NULL: zeros. */
+/*
+ * The JSON texts that the schema text[size] allows; params may be NULL: zeros. Texts are held to
+ * what a mask can enforce; for everything else tern_grammar_note has a note, and
+ * tern_schema_validate checks a whole text. Keywords that JSON Schema does not know say nothing.
+ */
 TERN_MUST_CHECK tern_status tern_grammar_from_schema(const tern_grammar_tokens *tokens,
                                                      const char *text, size_t size,
                                                      const char *name,
@@ -129,12 +135,25 @@ typedef struct tern_grammar_tags {
     bool at_start;         /* with free_text: tags are all of the text, or there are none. Only a
                               text that begins with the trigger has tags */
     tern_schema_params schema;
+    const tern_grammar_tag *form; /* NULL, or in place of tags there may be a JSON value of its
+                                     schema and nothing else, if none is required; its begin and
+                                     end are not used. Free text there is none, then */
 } tern_grammar_tags;
 
 /* Texts with such parts: for calls of tools. */
 TERN_MUST_CHECK tern_status tern_grammar_from_tags(const tern_grammar_tokens *tokens,
                                                    const tern_grammar_tags *tags,
                                                    tern_grammar **out, tern_error *err);
+
+/* A sentence that names a place of the schema (a JSON pointer) and a keyword that texts of the
+ * grammar are not held to; NULL: there are i notes at most. Lives as long as the grammar. */
+const char *tern_grammar_note(const tern_grammar *grammar, size_t i);
+
+/* Tells if text[size], a JSON value, satisfies a schema (*valid). If not, `why` says where.
+ * TERN_ERR_JSON, TERN_ERR_NULL, TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status tern_schema_validate(const char *schema, size_t schema_size,
+                                                 const char *text, size_t size, bool *valid,
+                                                 tern_error *why);
 
 /* One more owner of a grammar; each of them frees it. Returns it. */
 tern_grammar *tern_grammar_share(tern_grammar *grammar);

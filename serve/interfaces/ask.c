@@ -188,6 +188,8 @@ void ask_free(ask *a) {
     free(a->prompts);
     free(a->bias);
     text_free(&a->ignored);
+    text_free(&a->schema_notes);
+    free(a->schema_words);
     tools_free(&a->tools);
     tern_grammar_free(&a->grammar);
     json_decref(a->form_record);

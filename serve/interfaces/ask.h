@@ -45,6 +45,8 @@ typedef struct ask_rules {
     const call_form *calls;    /* how the model writes calls of tools */
     const thinking_marks *thinking; /* around the model's thinking; NULL: it is not told apart */
     grammars *grammars;
+    bool open_objects; /* objects of schemas that name their properties may have others, and
+                          numbers any number of digits */
     tern_tokenize_limits limits; /* for the texts of a request; longer ones are refused */
     bool truncates;              /* the end of texts for embeddings that do not fit is left out */
 } ask_rules;
@@ -117,6 +119,8 @@ typedef struct ask {
     ask_form form;
     toolset tools;
     tern_grammar *grammar; /* for answers in a form or with calls; NULL: any text */
+    char *schema_words;    /* the form's schema as text; NULL: there is none */
+    text schema_notes;     /* what the schemas say and answers are not held to, as `"a","b"` */
     json_t *form_record;   /* source of `grammar`, if a receipt is wanted (serve/work/receipt.h) */
     char *form_text;       /* a grammar that was made from a field; owned */
     json_t *form_schema;   /* a schema that was given as a text; owned */

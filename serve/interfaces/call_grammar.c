@@ -325,13 +325,20 @@ static json_t *record_of(const tern_grammar_tags *all) {
     }
     if (all->at_start)
         (void)json_object_set_new(calls, "at_start", json_boolean(true));
-    return json_pack("{s:s, s:o}", "kind", "calls", "calls", calls);
+    if (all->form != NULL)
+        (void)json_object_set_new(calls, "schema",
+                                  json_text(all->form->schema, all->form->schema_size));
+    json_t *record = json_pack("{s:s, s:o}", "kind", "calls", "calls", calls);
+    if (all->schema.closed)
+        (void)json_object_set_new(record, "closed", json_boolean(true));
+    return record;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool compile(const toolset *set, grammars *g, const tern_grammar_tag *tags,
-                    tern_grammar **out, json_t **record, bool *failed, refusal *r) {
+static bool compile(const toolset *set, const call_beside *beside, grammars *g,
+                    const tern_grammar_tag *tags, tern_grammar **out, json_t **record, bool *failed,
+                    refusal *r) {
     const call_form *f = set->form;
     const bool section = f->section_open[0] != '\0';
     char trigger[CALL_TRIGGER_BYTES + 1];
@@ -345,7 +352,9 @@ static bool compile(const toolset *set, grammars *g, const tern_grammar_tag *tag
                                    .free_text = !set->required,
                                    .required = set->required,
                                    .single = set->single,
-                                   .at_start = f->at_start && !set->required};
+                                   .at_start = f->at_start && !set->required,
+                                   .schema = beside->schema,
+                                   .form = beside->form};
     tern_error err = {0};
     if (grammars_tags(g, &all, out, &err) != TERN_OK)
         return err.status == TERN_ERR_GRAMMAR ? refuse(r, 400, "tools", "%s", err.message)
@@ -358,15 +367,15 @@ static bool compile(const toolset *set, grammars *g, const tern_grammar_tag *tag
     return true;
 }
 
-bool call_grammar(const toolset *set, grammars *g, tern_grammar **out, json_t **record,
-                  bool *failed, refusal *r) {
+bool call_grammar(const toolset *set, const call_beside *beside, grammars *g, tern_grammar **out,
+                  json_t **record, bool *failed, refusal *r) {
     tag_texts *own = calloc(set->n, sizeof *own);
     tern_grammar_tag *tags = calloc(set->n, sizeof *tags);
     bool sound =
         (own != NULL && tags != NULL) || refuse(r, 503, "tools", "no memory for the tools");
     for (size_t i = 0; i < set->n && sound; i++)
         sound = fill_tag(&set->list[i], set->form, &own[i], &tags[i], r);
-    sound = sound && compile(set, g, tags, out, record, failed, r);
+    sound = sound && compile(set, beside, g, tags, out, record, failed, r);
     for (size_t i = 0; i < set->n && own != NULL; i++)
         free_texts(&own[i]);
     free(own);

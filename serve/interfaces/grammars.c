@@ -105,6 +105,7 @@ typedef struct recipe {
     const char *kind; /* of a text: "schema", "gbnf" or "pattern" */
     const char *text, *name;
     size_t size;
+    tern_schema_params params; /* of a schema */
 } recipe;
 
 /* Adds a text to a key, with its size before it, so that different sources have different keys. */
@@ -131,13 +132,21 @@ static void write_tag(text *key, const tern_grammar_tag *t) {
 static void write_key(const recipe *r, text *key) {
     const tern_grammar_tags *t = r->tags;
     if (t == NULL) {
-        text_print(key, "%s", r->kind);
+        text_print(key, "%s%d", r->kind, r->params.closed);
+        add_text(key, r->name, strlen(r->name)); /* notes begin with it */
         add_text(key, r->text, r->size);
         return;
     }
-    text_print(key, "tags%d%d%d%d", t->free_text, t->required, t->single, t->at_start);
-    for (size_t i = 0; i < t->n_tags; i++)
+    text_print(key, "tags%d%d%d%d%d", t->free_text, t->required, t->single, t->at_start,
+               t->schema.closed);
+    if (t->form != NULL) {
+        add_text(key, t->form->name, strlen(t->form->name));
+        add_text(key, t->form->schema, t->form->schema_size);
+    }
+    for (size_t i = 0; i < t->n_tags; i++) {
+        add_text(key, t->tags[i].name, strlen(t->tags[i].name)); /* notes begin with it */
         write_tag(key, &t->tags[i]);
+    }
 }
 
 static tern_status compile(grammars *g, const recipe *r, tern_grammar **out, tern_error *err) {
@@ -148,7 +157,7 @@ static tern_status compile(grammars *g, const recipe *r, tern_grammar **out, ter
     if (r->tags != NULL)
         return tern_grammar_from_tags(tokens, r->tags, out, err);
     if (strcmp(r->kind, "schema") == 0)
-        return tern_grammar_from_schema(tokens, r->text, r->size, r->name, NULL, out, err);
+        return tern_grammar_from_schema(tokens, r->text, r->size, r->name, &r->params, out, err);
     if (strcmp(r->kind, "pattern") == 0)
         return tern_grammar_from_pattern(tokens, r->text, r->size, r->name, out, err);
     return tern_grammar_from_gbnf(tokens, r->text, r->size, r->name, out, err);
@@ -169,8 +178,9 @@ static tern_status make(grammars *g, const recipe *r, tern_grammar **out, tern_e
 }
 
 tern_status grammars_schema(grammars *g, const char *words, size_t size, const char *name,
-                            tern_grammar **out, tern_error *err) {
-    const recipe r = {.kind = "schema", .text = words, .size = size, .name = name};
+                            const tern_schema_params *params, tern_grammar **out, tern_error *err) {
+    const recipe r = {
+        .kind = "schema", .text = words, .size = size, .name = name, .params = *params};
     return make(g, &r, out, err);
 }
 

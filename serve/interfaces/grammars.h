@@ -22,7 +22,8 @@ void grammars_free(grammars **g);
  * call also sorts the vocabulary. Errors as in tern/grammar.h; TERN_ERR_ARG: the vocabulary has no
  * token that ends a text. */
 TERN_MUST_CHECK tern_status grammars_schema(grammars *g, const char *words, size_t size,
-                                            const char *name, tern_grammar **out, tern_error *err);
+                                            const char *name, const tern_schema_params *params,
+                                            tern_grammar **out, tern_error *err);
 TERN_MUST_CHECK tern_status grammars_gbnf(grammars *g, const char *words, size_t size,
                                           const char *name, tern_grammar **out, tern_error *err);
 TERN_MUST_CHECK tern_status grammars_pattern(grammars *g, const char *words, size_t size,

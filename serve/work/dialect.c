@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/work/dialect.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/json_tree/write.h"
 
 void dialect_add(text *t, const char *words) {
     text_add(t, words, strlen(words));
@@ -30,6 +34,60 @@ dialect_usage dialect_count(const job *j) {
     return u;
 }
 
+/* ---- what the schemas say and a mask cannot enforce ------------------------------------------ */
+
+/* Checks a whole value, and adds a text to `failed` if the schema does not allow it. */
+static void check_value(const char *schema, size_t i, const text *value, text *failed) {
+    tern_error why = {0};
+    bool valid = true;
+    char words[TERN_ERROR_MESSAGE_BYTES + 32];
+    if (schema == NULL || value->bytes == NULL ||
+        tern_schema_validate(schema, strlen(schema), value->bytes, value->size, &valid, &why) !=
+            TERN_OK ||
+        valid)
+        return;
+    (void)snprintf(words, sizeof words, "choice %zu: %s", i, why.message);
+    text_add(failed, ",", failed->size > 0);
+    text_quote(failed, words, strlen(words));
+}
+
+static void check_call(const job *j, size_t i, const tool_call *call, text *failed) {
+    const toolset *set = &j->ask.tools;
+    for (size_t k = 0; k < set->n && call->ended; k++) {
+        if (strcmp(set->list[k].name, call->name) != 0 || set->list[k].schema == NULL)
+            continue;
+        char *schema = json_dump(set->list[k].schema, (json_style){0});
+        check_value(schema, i, &call->arguments, failed);
+        free(schema);
+    }
+}
+
+static void check_choice(const job *j, size_t i, text *failed) {
+    const choice *c = &j->choices[i];
+    for (size_t k = 0; k < c->n_calls; k++)
+        check_call(j, i, &c->calls[k], failed);
+    if (c->n_calls == 0 && c->end == TERN_END_OF_TEXT)
+        check_value(j->ask.schema_words, i, &c->content, failed);
+}
+
+static void write_schema_notes(job *j, size_t first, size_t n) {
+    text failed = {0};
+    if (j->ask.schema_notes.size == 0)
+        return;
+    dialect_add(&j->out, ",\"schema_notes\":[");
+    text_add(&j->out, j->ask.schema_notes.bytes, j->ask.schema_notes.size);
+    dialect_add(&j->out, "]");
+    for (size_t i = first; i < first + n; i++)
+        check_choice(j, i, &failed);
+    if (failed.size > 0) {
+        dialect_add(&j->out, ",\"schema_failed\":[");
+        text_add(&j->out, failed.bytes, failed.size);
+        dialect_add(&j->out, "]");
+    }
+    j->out.failed = j->out.failed || failed.failed;
+    text_free(&failed);
+}
+
 void dialect_write_tern(job *j, size_t first, size_t n) {
     dialect_add(&j->out, ",\"tern\":{");
     text_string(&j->out, "system_fingerprint", j->place.fingerprint);
@@ -41,6 +99,7 @@ void dialect_write_tern(job *j, size_t first, size_t n) {
     dialect_add(&j->out, ",\"ignored\":[");
     text_add(&j->out, j->ask.ignored.bytes, j->ask.ignored.size);
     dialect_add(&j->out, "]");
+    write_schema_notes(j, first, n);
     if (j->ask.prompts[0].unseen[0] != '\0')
         text_string(&j->out, "unseen", j->ask.prompts[0].unseen);
     if (j->replay.receipt != NULL) {

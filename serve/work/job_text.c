@@ -29,6 +29,11 @@ static void take_text(void *user, const char *bytes, size_t size) {
     tell_text(at->j, at->i, bytes, size);
 }
 
+/* True if texts are kept: for the reply, or for a check of the whole answer. */
+static bool keeps_text(const job *j) {
+    return !j->ask.stream || j->dialect->keeps_text || j->ask.schema_notes.size > 0;
+}
+
 static void begin_call(void *user, const char *name) {
     const spot *at = user;
     choice *c = &at->j->choices[at->i];
@@ -50,7 +55,7 @@ static void take_arguments(void *user, const char *bytes, size_t size) {
     choice *c = &j->choices[at->i];
     if (j->out.failed)
         return;
-    if (!j->ask.stream || j->dialect->keeps_text)
+    if (keeps_text(j))
         text_add(&c->calls[c->n_calls - 1].arguments, bytes, size);
     if (j->ask.stream)
         j->dialect->arguments(j, at->i, bytes, size);
@@ -86,7 +91,7 @@ static void read_text(spot *at, const char *bytes, size_t size) {
 
 /* Adds text of an answer that belongs to no call. */
 static void tell_text(job *j, size_t i, const char *bytes, size_t size) {
-    if (!j->ask.stream || j->dialect->keeps_text)
+    if (keeps_text(j))
         text_add(&j->choices[i].content, bytes, size);
     if (j->ask.stream && size > 0)
         j->dialect->piece(j, i, bytes, size);

@@ -125,8 +125,8 @@ class Structured(Served):
             return {"type": "json_schema", "json_schema": {"name": "x", "schema": keywords}}
 
         for fields, param, words in (
-            ({"response_format": schema({"type": "object", "properties": {"a": {"frobnicate": 1}}})}, "response_format",
-             ("response_format.json_schema.schema", "/properties/a", "frobnicate")),
+            ({"response_format": schema({"type": "object", "properties": {"a": {"type": "strin"}}})}, "response_format",
+             ("response_format.json_schema.schema", "/properties/a", "type that does not exist")),
             ({"response_format": {"type": "json_schema"}}, "response_format", ("schema",)),
             ({"response_format": {"type": "json_schema", "json_schema": {"schema": 3}}}, "response_format", ("schema",)),
             ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": 3}}}, "response_format", ("strict",)),
@@ -141,10 +141,43 @@ class Structured(Served):
                 message = self.refused(self.chat(**fields), 400, param)["message"]
                 for word in words:
                     self.assertIn(word, message)
-        self.refused(self.server.post("/v1/responses", input="x", text={"format": {"type": "json_schema", "schema": {"contains": {}}}}), 400, "text")
+        self.refused(self.server.post("/v1/responses", input="x", text={"format": {"type": "json_schema", "schema": {"minItems": -1}}}), 400, "text")
         reply = self.server.post("/v1/messages", messages=USER, output_format={"type": "text"}).json()
         self.assertEqual(reply["error"]["param"], "output_format")
         self.assertEqual(self.chat(response_format={"type": "text"}, grammar="", max_tokens=2).status, 200)
+
+    def test_keywords_that_say_nothing(self):
+        """Unknown keywords and formats are notes for readers, as JSON Schema 2020-12 says."""
+        city = SCHEMA["properties"]["city"] | {"markdownDescription": "x", "nullable": True, "format": "city"}
+        schema = SCHEMA | {"properties": SCHEMA["properties"] | {"city": city}, "discriminator": {}, "strict": True}
+        form = {"type": "json_schema", "json_schema": {"name": "trip", "strict": True, "schema": schema}}
+        reply = self.chat(response_format=form, **WARM).json()
+        self.check(text_of(reply["choices"][0]))
+        self.assertEqual(reply["tern"].keys() & {"schema_notes", "schema_failed"}, set())
+
+    def test_what_a_mask_cannot_enforce(self):
+        """It is told in every reply, and checked when the answer is whole."""
+        digit = {"type": "integer", "minimum": 0, "maximum": 1}
+        schema = {"type": "object", "properties": {"a": {"type": "array", "items": digit, "uniqueItems": True, "minItems": 3, "maxItems": 3}},
+                  "required": ["a"]}
+        form = {"type": "json_schema", "json_schema": {"schema": schema}}
+        body = self.chat(response_format=form, n=2, **WARM).json()
+        note = 'response_format.json_schema.schema: at "/properties/a": uniqueItems: of values that are not listed this is not enforced'
+        self.assertEqual(body["tern"]["schema_notes"], [note])
+        why = 'the value at "/a" does not satisfy uniqueItems at "/properties/a"'
+        self.assertEqual(body["tern"]["schema_failed"], [f"choice {i}: {why}" for i in range(2)])
+        last = [e for e in self.chat(response_format=form, stream=True, **WARM).events() if "tern" in e][-1]
+        self.assertEqual((last["tern"]["schema_notes"], last["tern"]["schema_failed"]), ([note], [f"choice 0: {why}"]))
+        cut = self.chat(response_format=form, max_tokens=3).json()["tern"]
+        self.assertEqual(cut.keys() & {"schema_notes", "schema_failed"}, {"schema_notes"})
+        schema["properties"]["a"]["maxItems"] = schema["properties"]["a"]["minItems"] = 1
+        self.assertNotIn("schema_notes", self.chat(response_format=form, **WARM).json()["tern"])
+
+    def test_objects_are_closed(self):
+        form = {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {"a": {"type": "null"}}}}}
+        for seed in range(4):
+            text = text_of(self.chat(response_format=form, temperature=2, seed=seed).json()["choices"][0])
+            self.assertIn(json.loads(text), ({}, {"a": None}))
 
     def test_events_of_messages_and_responses(self):
         fields = {"messages": USER, "output_format": {"type": "json_schema", "schema": SCHEMA}}
@@ -153,6 +186,16 @@ class Structured(Served):
         text = {"format": {"type": "json_schema", "name": "trip", "schema": SCHEMA}}
         events = events_of(self.server.post("/v1/responses", input="Where?", text=text, stream=True))
         self.check("".join(d["delta"] for n, d in events if n == "response.output_text.delta"))
+
+
+class Open(Served):
+    options = ("--open-objects",)
+
+    def test_objects_are_open(self):
+        schema = {"type": "object", "properties": {"a": {"type": "null"}}, "minProperties": 1}
+        texts = [self.server.post("/completion", prompt="x", json_schema=schema, n_predict=30, temperature=2, seed=s).json()["content"]
+                 for s in range(4)]
+        self.assertTrue(any(not text.lstrip("{ \n").startswith('"a"') for text in texts), texts)
 
 
 class Audited(Served):

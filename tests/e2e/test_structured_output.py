@@ -83,9 +83,9 @@ class Structured(unittest.TestCase):
 
     def test_refusals(self):
         wrong = Path(self.folder.name) / "wrong.json"
-        wrong.write_text('{"properties": {"a": {"multipleOf": 2}}}', encoding="utf-8")
+        wrong.write_text('{"properties": {"a": {"type": "strin"}}}', encoding="utf-8")
         for args, status, message in (
-                (["--json-schema", wrong], 1, 'at "/properties/a": multipleOf: this keyword is not supported'),
+                (["--json-schema", wrong], 1, 'at "/properties/a": type: a type that does not exist'),
                 (["--grammar", wrong], 1, "line 1: a rule begins with NAME ::="),
                 (["--json-schema", self.folder.name + "/none"], 1, "none"),
                 (["--json-schema", self.schema, "--grammar", self.grammar], 2, "not together with"),
@@ -96,6 +96,32 @@ class Structured(unittest.TestCase):
                 self.assertEqual(result.returncode, status, result.stderr)
                 self.assertIn(message, result.stderr.decode())
                 self.assertEqual(len(result.stderr.decode().splitlines()), 1)
+
+    def test_what_a_mask_cannot_enforce(self):
+        """It is told before the answer, and checked after it."""
+        path = Path(self.folder.name) / "different.json"
+        item = {"type": "integer", "minimum": 0, "maximum": 1}
+        for least, status, words in ((3, 1, 'the value at "" does not satisfy uniqueItems at ""'), (0, 0, "")):
+            most = 4 if least else 0
+            schema = {"type": "array", "items": item, "uniqueItems": True, "minItems": least, "maxItems": max(most, 2)}
+            path.write_text(json.dumps(schema if least else {**schema, "items": {"type": "string", "maxLength": 9}}), encoding="utf-8")
+            result = common.tern("run", "-m", common.SMALL_MODEL, "-p", "A", "-n", 99, "--json-schema", path)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertIn('at "": uniqueItems: of values that are not listed', result.stderr.decode())
+            self.assertIn(words, result.stderr.decode())
+
+    def test_open_objects(self):
+        """Objects have the properties that the schema names, unless --open-objects is given."""
+        path = Path(self.folder.name) / "open.json"
+        schema = {"type": "object", "properties": {"a": {"type": "null"}}}
+        path.write_text(json.dumps(schema), encoding="utf-8")
+        args = ("--json-schema", path, "-p", "A", "--seed", 3)
+        self.assertIn(json.loads(self.run_line(*args)["text"]), ({}, {"a": None}))
+        with_others = common.tern("run", "-m", common.SMALL_MODEL, "--temperature", 1.5, "-n", 40, *args, "--open-objects")
+        self.assertRegex(with_others.stdout, rb'^\{\s*"(?!a")')
+        receipt, _ = self.receipt_of("--json-schema", path, "-n", 40, "--open-objects", status=with_others.returncode)
+        self.assertNotIn("closed", receipt["form"])
+        self.assertEqual(self.verify(receipt, "--replay").returncode, 0)
 
     def test_one_line(self):
         """An answer in a form is one line, with the keys of any answer and `whole`."""
@@ -136,7 +162,8 @@ class Structured(unittest.TestCase):
         for option, file, kind in (("--json-schema", self.schema, "schema"), ("--grammar", self.grammar, "grammar")):
             with self.subTest(kind=kind):
                 receipt, text = self.receipt_of(option, file, "-n", 200)
-                self.assertEqual(receipt["form"], {"kind": kind, "text": file.read_text(encoding="utf-8")})
+                closed = {"closed": True} if kind == "schema" else {}
+                self.assertEqual(receipt["form"], {"kind": kind, "text": file.read_text(encoding="utf-8"), **closed})
                 self.assertEqual(list(json_schema.problems(receipt, json.loads(SCHEMA.read_text()))), [])
                 line = self.run_line(option, file, "-p", "A person:", "--seed", 5)
                 self.assertEqual(line["tokens"], receipt["output"]["ids"])

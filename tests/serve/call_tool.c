@@ -110,7 +110,7 @@ static void check_grammar(const toolset *set, grammars *g, const char *written, 
     tern_error err = {0};
     (void)call_form_trigger(set->form, trigger);
     const char *from = strstr(written, trigger);
-    if (!call_grammar(set, g, &grammar, NULL, &failed, &r)) {
+    if (!call_grammar(set, &(call_beside){0}, g, &grammar, NULL, &failed, &r)) {
         (void)json_object_set_new(found, "refused", json_string(r.message));
         return;
     }

@@ -48,15 +48,19 @@ tern_grammar *grammar_of_gbnf(const char *text) {
     return g;
 }
 
-tern_grammar *grammar_of_schema(const char *text) {
+static tern_grammar *schema_with(const char *text, bool closed) {
     tern_error err = {0};
     tern_grammar *g = NULL;
-    const tern_schema_params params = {.compact = true};
+    const tern_schema_params params = {.compact = true, .closed = closed};
     check_case("%s", text);
     if (tern_grammar_from_schema(tokens, text, strlen(text), "schema", &params, &g, &err) !=
         TERN_OK)
         check_fail("%s", err.message);
     return g;
+}
+
+tern_grammar *grammar_of_schema(const char *text) {
+    return schema_with(text, false);
 }
 
 static void expect(tern_grammar *g, const char *text, bool begins, bool whole) {
@@ -106,11 +110,45 @@ void expect_schema_refused(const char *text, const char *part) {
     expect_refused(status, &err, g, part);
 }
 
-void expect_schema(const char *schema, const char *const *whole, const char *const *wrong) {
-    tern_grammar *g = grammar_of_schema(schema);
+static void expect_texts(tern_grammar *g, const char *const *whole, const char *const *wrong) {
     for (; *whole != NULL; whole++)
         expect_whole(g, *whole);
     for (; *wrong != NULL; wrong++)
         expect_wrong(g, *wrong);
+    check_freed(tern_grammar_free, g);
+}
+
+void expect_schema(const char *schema, const char *const *whole, const char *const *wrong) {
+    tern_grammar *g = grammar_of_schema(schema);
+    if (tern_grammar_note(g, 0) != NULL)
+        check_fail("noted: %s", tern_grammar_note(g, 0));
+    expect_texts(g, whole, wrong);
+}
+
+void expect_closed(const char *schema, const char *const *whole, const char *const *wrong) {
+    expect_texts(schema_with(schema, true), whole, wrong);
+}
+
+void expect_only(const char *schema, const char *const *whole, const char *const *others) {
+    tern_grammar *g = schema_with(schema, true);
+    for (; *whole != NULL; whole++)
+        expect_whole(g, *whole);
+    for (; *others != NULL; others++) {
+        bool begins = false;
+        bool is_whole = false;
+        assert_int_equal(tern_grammar_check(g, *others, strlen(*others), &begins, &is_whole, NULL),
+                         TERN_OK);
+        if (is_whole)
+            check_fail("%s is a text", *others);
+    }
+    check_freed(tern_grammar_free, g);
+}
+
+void expect_noted(const char *schema, const char *note, const char *whole) {
+    tern_grammar *g = grammar_of_schema(schema);
+    const char *first = tern_grammar_note(g, 0);
+    if (first == NULL || strstr(first, note) == NULL)
+        check_fail("'%s' does not say '%s'", first != NULL ? first : "", note);
+    expect_whole(g, whole);
     check_freed(tern_grammar_free, g);
 }

@@ -41,4 +41,13 @@ void expect_schema_refused(const char *text, const char *part);
 /* Checks all texts of a list that ends with NULL. */
 void expect_schema(const char *schema, const char *const *whole, const char *const *wrong);
 
+/* The same as servers hold answers to a schema (tern_schema_params.closed); there may be notes. */
+void expect_closed(const char *schema, const char *const *whole, const char *const *wrong);
+
+/* The same for numbers, which may begin another text: `others` are not whole ones. */
+void expect_only(const char *schema, const char *const *whole, const char *const *others);
+
+/* The schema has a note that contains `note`, and `whole` is a text. */
+void expect_noted(const char *schema, const char *note, const char *whole);
+
 #endif

@@ -6,6 +6,9 @@
  *
  *     schema HEX    compile it, without white space; "ok" or "no MESSAGE"
  *     spaced HEX    the same with white space
+ *     closed HEX    without white space; objects that name their properties have no others
+ *     notes         what texts of the latest grammar are not held to, with tabs between
+ *     valid HEX HEX if the second text satisfies the schema that is the first: "yes" or "no WHY"
  *     gbnf HEX
  *     mask ID ...   after these tokens of the latest grammar: "HEX WHOLE MICROSECONDS", the allowed
  *                   tokens as bits of bytes, lowest first; or "no MESSAGE"
@@ -30,7 +33,8 @@ typedef struct tool {
 } tool;
 
 static void compile(tool *t, const char *command, char *hex) {
-    const tern_schema_params params = {.compact = strcmp(command, "schema") == 0};
+    const tern_schema_params params = {.compact = strcmp(command, "spaced") != 0,
+                                       .closed = strcmp(command, "closed") == 0};
     const size_t size = decode_hex(hex);
     tern_grammar_state_free(&t->state);
     tern_grammar_free(&t->grammar);
@@ -41,6 +45,29 @@ static void compile(tool *t, const char *command, char *hex) {
                                        &t->err);
     if (status == TERN_OK && tern_grammar_state_new(t->grammar, 1, &t->state, &t->err) == TERN_OK)
         puts("ok");
+    else
+        printf("no %s\n", t->err.message);
+}
+
+static void notes(const tool *t) {
+    for (size_t i = 0; tern_grammar_note(t->grammar, i) != NULL; i++)
+        printf("%s%s", i > 0 ? "\t" : "", tern_grammar_note(t->grammar, i));
+    puts("");
+}
+
+static void validate(tool *t, char *hex) {
+    bool valid = false;
+    char *second = strchr(hex, ' ');
+    if (second == NULL) {
+        puts("no two texts");
+        return;
+    }
+    *second++ = '\0';
+    const size_t schema_size = decode_hex(hex), size = decode_hex(second);
+    const tern_status status =
+        tern_schema_validate(hex, schema_size, second, size, &valid, &t->err);
+    if (status == TERN_OK && valid)
+        puts("yes");
     else
         printf("no %s\n", t->err.message);
 }
@@ -101,6 +128,10 @@ static void handle(tool *t, char *line) {
         *rest++ = '\0';
     if (strcmp(line, "mask") == 0)
         mask(t, rest != NULL ? rest : nothing);
+    else if (strcmp(line, "notes") == 0)
+        notes(t);
+    else if (strcmp(line, "valid") == 0)
+        validate(t, rest != NULL ? rest : nothing);
     else
         compile(t, line, rest != NULL ? rest : nothing);
     (void)fflush(stdout);

@@ -84,14 +84,36 @@ static void test_schemas(void **state) {
         {{"{\"enum\":[", "#", ",", "]}"}, 1 << 14, "one of too many values"},
         {{"{\"allOf\":[", "{\"enum\":[1]}", ",", "]}"}, 8, "together with too many others"},
         {{"{\"allOf\":[", "{\"minimum\":#}", ",", "]}"}, 127, "too many parts must hold together"},
-        {{"{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[", "#", ",", "]}}"},
-         10,
-         "uniqueItems"},
-        {{"{\"type\":\"string\",\"pattern\":\"[", "@", NULL, "]\"}"},
-         1024,
-         "a set of too many ranges"},
     };
     check_limits(limits, sizeof limits / sizeof *limits, grammar_of_schema, expect_schema_refused);
+}
+
+/* Schemas that are larger have a note. */
+static void test_noted(void **state) {
+    (void)state;
+    static const struct {
+        limit limit;
+        const char *whole; /* a text of the larger one */
+    } limits[] = {
+        {{{"{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[", "#", ",", "]}}"},
+          1023,
+          "uniqueItems: of values"},
+         "[1,1]"},
+        {{{"{\"type\":\"string\",\"pattern\":\"[", "@", NULL, "]\"}"},
+          1024,
+          "a set of too many ranges"},
+         "\"b\""},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        char *fits = text_of(&limits[i].limit.text, limits[i].limit.most);
+        char *more = text_of(&limits[i].limit.text, limits[i].limit.most + 1);
+        tern_grammar *g = grammar_of_schema(fits);
+        assert_null(tern_grammar_note(g, 0));
+        check_freed(tern_grammar_free, g);
+        expect_noted(more, limits[i].limit.said, limits[i].whole);
+        free(fits);
+        free(more);
+    }
 }
 
 /* Brackets around an a, `n` deep, between a begin and an end. */
@@ -114,7 +136,7 @@ static void test_depths(void **state) {
     tern_grammar *gbnf = grammar_of_gbnf(texts[0]);
     expect_gbnf_refused(texts[1], "parentheses that are nested too deep");
     tern_grammar *schema = grammar_of_schema(texts[2]);
-    expect_schema_refused(texts[3], "groups that are nested too deep");
+    expect_noted(texts[3], "groups that are nested too deep", "\"b\"");
     check_freed(tern_grammar_free, gbnf);
     check_freed(tern_grammar_free, schema);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -198,13 +220,10 @@ static void test_length_of_a_trigger(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gbnf),
-        cmocka_unit_test(test_schemas),
-        cmocka_unit_test(test_depths),
-        cmocka_unit_test(test_repetitions),
-        cmocka_unit_test(test_white_space),
-        cmocka_unit_test(test_number_of_tags),
-        cmocka_unit_test(test_length_of_a_trigger),
+        cmocka_unit_test(test_gbnf),           cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_noted),          cmocka_unit_test(test_depths),
+        cmocka_unit_test(test_repetitions),    cmocka_unit_test(test_white_space),
+        cmocka_unit_test(test_number_of_tags), cmocka_unit_test(test_length_of_a_trigger),
     };
     return cmocka_run_group_tests(tests, grammar_case_begin, grammar_case_end);
 }

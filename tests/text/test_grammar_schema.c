@@ -105,10 +105,12 @@ static void test_formats_with_lengths(void **state) {
     expect_schema("{\"type\": \"string\", \"format\": \"date\", \"minLength\": 10, "
                   "\"maxLength\": 10}",
                   LIST("\"2024-02-29\""), LIST("\"2024-2"));
-    expect_schema_refused("{\"type\": \"string\", \"format\": \"date\", \"maxLength\": 9}",
-                          "format: together with minLength or maxLength");
-    expect_schema_refused("{\"type\": \"string\", \"format\": \"uri\", \"minLength\": 3}",
-                          "format: together with minLength or maxLength");
+    expect_noted("{\"type\": \"string\", \"format\": \"date\", \"maxLength\": 9}",
+                 "format: together with minLength or maxLength", "\"2024-02-29\"");
+    expect_schema("{\"type\": \"string\", \"format\": \"uri\", \"minLength\": 3}",
+                  LIST("\"a:b\"", "\"a:#b\""), LIST("\"a:\""));
+    expect_schema("{\"type\": \"string\", \"format\": \"uri\", \"maxLength\": 2083}",
+                  LIST("\"http://a.example/b/c?d#e\""), LIST("\"a\""));
 }
 
 static void test_numbers(void **state) {
@@ -309,63 +311,62 @@ static void test_white_space(void **state) {
 
 static void test_refused_schemas(void **state) {
     (void)state;
-    expect_schema_refused("{\"properties\": {\"a/b\": {\"multipleOf\": 2}}}",
-                          "at \"/properties/a/b\": multipleOf");
-    expect_schema_refused("{\"items\": [{}, {\"multipleOf\": 3}]}", "/items/1\": multipleOf");
     expect_schema_refused("{\"type\": \"strin\"}", "type: a type that does not exist");
-    expect_schema_refused("{\"$ref\": \"http://x/y\"}", "$ref: only references into the same");
+    expect_schema_refused("{\"properties\": {\"a/b\": {\"type\": 3}}}",
+                          "at \"/properties/a/b\": type");
+    expect_schema_refused("{\"items\": [{}, {\"minimum\": \"3\"}]}", "/items/1\": minimum");
+    expect_schema_refused("{\"multipleOf\": null, \"multipleOf\": \"2\"}",
+                          "multipleOf: not a number");
+    expect_schema_refused("{\"$ref\": 3}", "$ref: not a string");
     expect_schema_refused("{\"$ref\": \"#/$defs/a\"}", "there is no schema at its target");
+    expect_schema_refused("{\"$ref\": \"#a\"}", "there is no schema at its target");
     expect_schema_refused("{\"$defs\": {\"\\u0004\": true}, \"$ref\": \"#/$defs/%+4\"}",
                           "there is no schema at its target");
     expect_schema_refused("{\"$ref\": \"#/$defs/a\", \"$defs\": {\"a\": {\"anyOf\": [{\"$ref\": "
                           "\"#/$defs/a\"}, {\"type\": \"null\"}]}}}",
                           "begins with itself");
-    expect_schema_refused("{\"oneOf\": [{\"type\": \"integer\"}, {\"type\": \"number\"}]}",
-                          "oneOf: its alternatives 0 and 1 may both hold");
-    expect_schema_refused("{\"pattern\": \"(?=a)\"}", "pattern: groups that begin with (?");
-    expect_schema_refused("{\"pattern\": \"a\\\\b\"}", "pattern: an escape");
-    expect_schema_refused("{\"pattern\": \"^ab$\", \"maxLength\": 1}", "pattern: together with");
-    expect_schema_refused("{\"format\": \"idn-email\"}", "format: only date");
     expect_schema_refused("{\"minLength\": -1}", "minLength: not a whole number");
     expect_schema_refused("{\"enum\": []}", "no text can satisfy it");
+    expect_schema_refused("{\"enum\": [1], \"minimum\": 3}", "no text can satisfy it");
     expect_schema_refused("false", "no text can satisfy it");
-    expect_schema_refused("{\"type\": \"number\", \"minimum\": 0.5}", "minimum: of numbers");
-    expect_schema_refused("{\"uniqueItems\": true}", "uniqueItems: only with at most 10");
-    expect_schema_refused("{\"uniqueItems\": true, \"prefixItems\": [{\"const\": 1}]}",
-                          "uniqueItems: together with schemas of first items");
     expect_schema_refused("{\"uniqueItems\": 1}", "uniqueItems: neither true nor false");
-    expect_schema_refused("{\"not\": {\"multipleOf\": 2}}",
-                          "at \"/not\": multipleOf: not supported where a schema must not hold");
-    expect_schema_refused("{\"not\": {\"type\": \"integer\"}}", "integer: not supported where");
-    expect_schema_refused("{\"type\": \"number\", \"not\": {\"const\": 3}}",
-                          "at \"/not/const\": const: numbers, lists and objects");
-    expect_schema_refused("{\"pattern\": \"^a\", \"not\": {\"enum\": [\"a\"]}, \"type\": "
-                          "\"string\"}",
-                          "pattern: together with strings that a value must not be");
-    expect_schema_refused("{\"enum\": [1.5], \"allOf\": [{\"enum\": [1.50]}]}", "cannot be told");
-    expect_schema_refused("{\"enum\": [{}], \"not\": {\"required\": [\"a\"]}}",
-                          "together with enum or const");
-    expect_schema_refused("{\"if\": {\"minimum\": 2}, \"then\": false}", "minimum: not supported");
-    expect_schema_refused("{\"dependentRequired\": {\"a\": 3}}", "neither an object");
-    expect_schema_refused("{\"oneOf\": [{\"minimum\": 2}, {\"maximum\": 4}]}",
-                          "oneOf: its alternatives 0 and 1 may both hold");
-    expect_schema_refused("{\"$defs\": {\"a\": {\"not\": {\"$ref\": \"#/$defs/a\"}}}, \"$ref\": "
-                          "\"#/$defs/a\"}",
-                          "begins with itself");
-    expect_schema_refused("{\"enum\": [1], \"minimum\": 3}", "minimum: together with enum");
-    expect_schema_refused("{\"patternProperties\": {\"a\": {}}}", "patternProperties: without");
-    expect_schema_refused("{\"patternProperties\": {\"a\": {}}, \"additionalProperties\": true}",
-                          "patternProperties: without");
-    expect_schema_refused("{\"patternProperties\": {\"\": {}}, \"required\": [\"a\"]}",
-                          "patternProperties: together with names");
-    expect_schema_refused("{\"patternProperties\": {\"a\": {}, \"b\": {}}, "
-                          "\"additionalProperties\": false}",
-                          "patternProperties: more than one");
-    expect_schema_refused(
-        "{\"patternProperties\": {\"\\\\b\": {}}, \"additionalProperties\": false}",
-        "patternProperties: an escape");
+    expect_schema_refused("{\"dependentRequired\": 3}", "dependentRequired: not an object");
     expect_schema_refused("{\"patternProperties\": []}", "patternProperties: not an object");
+    expect_schema_refused("{\"required\": \"a\", \"type\": \"object\"}", "required: not a list");
     expect_schema_refused("3", "neither an object, true nor false");
+}
+
+/* Texts are held to all but what a note tells. */
+static void test_notes(void **state) {
+    (void)state;
+    expect_noted(
+        "{\"properties\": {\"a/b\": {\"type\": \"array\", \"uniqueItems\": true}}, \"type\": "
+        "\"object\"}",
+        "at \"/properties/a/b\": uniqueItems", "{\"a/b\":[1,1]}");
+    expect_noted("{\"oneOf\": [{\"type\": \"integer\"}, {\"type\": \"number\"}]}",
+                 "oneOf: its alternatives 0 and 1 may both hold", "3");
+    expect_noted("{\"type\": \"string\", \"pattern\": \"(?=a)\"}",
+                 "pattern: groups that begin with (?", "\"b\"");
+    expect_noted("{\"type\": \"string\", \"pattern\": \"a\\\\b\"}", "pattern: an escape", "\"b\"");
+    expect_noted("{\"type\": \"string\", \"format\": \"ipv4\", \"pattern\": \"^1\"}",
+                 "format: beside a pattern the pattern", "\"1x\"");
+    expect_noted("{\"type\": \"string\", \"format\": \"regex\"}", "format: this one", "\"(\"");
+    expect_noted("{\"$ref\": \"http://x/y\"}", "$ref: a schema that is not in this document", "1");
+    expect_noted(
+        "{\"type\": \"string\", \"allOf\": [{\"pattern\": \"^a\"}, {\"pattern\": \"b$\"}]}",
+        "pattern: together with another", "\"ab\"");
+    expect_noted("{\"type\": \"integer\", \"not\": {\"multipleOf\": 2}}",
+                 "at \"/not\": not: a schema that must not hold", "2");
+    expect_noted("{\"type\": \"number\", \"not\": {\"const\": 3}}",
+                 "at \"/not/const\": const: numbers, lists and objects", "3");
+    expect_noted("{\"type\": \"array\", \"contains\": {\"const\": 1}, \"maxContains\": 1}",
+                 "maxContains: this is not enforced", "[1,1]");
+    expect_noted("{\"type\": \"integer\", \"multipleOf\": 1001}", "multipleOf: a step", "7");
+    expect_noted("{\"properties\": {\"a\": {\"required\": true}}, \"type\": \"object\"}",
+                 "required: not a list of names", "{\"a\":1}");
+    expect_schema("{\"nullable\": true, \"strict\": true, \"x-a\": 1, \"enumNames\": [], \"type\": "
+                  "\"string\", \"format\": \"binary\", \"discriminator\": {}, \"$vocabulary\": {}}",
+                  LIST("\"a\""), LIST("null"));
 }
 
 /* Names so long that what differs from them is made of several rules: one letter more, less, or
@@ -404,6 +405,7 @@ int main(void) {
         cmocka_unit_test(test_different_items),
         cmocka_unit_test(test_white_space),
         cmocka_unit_test(test_refused_schemas),
+        cmocka_unit_test(test_notes),
     };
     return cmocka_run_group_tests(tests, grammar_case_begin, grammar_case_end);
 }

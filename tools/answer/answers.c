@@ -200,14 +200,24 @@ static void print_line(const answers *a, const one_answer *told, bool whole) {
     out_flush();
 }
 
-/* Complains about an answer that was cut off: it is not a complete text of its form. */
-static void complain_cut(const one_answer *told, const char *name) {
-    complain("%sthe answer ended (%s) before its text was whole", name, answer_end_name(told->end));
+/* Complains about an answer that was cut off: it is not a complete text of its form. Or about one
+ * that does not satisfy what its mask could not enforce. Returns true if there is nothing to
+ * complain of. */
+static bool check_form(const answers *a, const one_answer *told, bool whole, const char *name) {
+    tern_error why = {0};
+    if (!whole)
+        complain("%sthe answer ended (%s) before its text was whole", name,
+                 answer_end_name(told->end));
+    else if (!form_is_satisfied(&a->form, told, &why))
+        complain("%sthe answer is not valid: %s", name, why.message);
+    else
+        return true;
+    return false;
 }
 
-static void count(answers *a, const one_answer *told, bool whole) {
+static void count(answers *a, const one_answer *told, bool valid) {
     a->told++;
-    a->failures += told->error != NULL || !whole;
+    a->failures += told->error != NULL || !valid;
     a->prompt_tokens += told->error == NULL ? told->figures.n_prompt : 0;
     a->generated_tokens += told->error == NULL ? told->n_tokens : 0;
     a->shared_tokens += told->figures.n_shared;
@@ -222,15 +232,13 @@ static void tell(void *user, const one_answer *told) {
     answer.error = form_error(&a->form, told);
     const bool whole = form_is_whole(&a->form, &answer);
     (void)snprintf(name, sizeof name, "prompt %zu: ", place_of(a, told->number));
-    count(a, &answer, whole);
     if (a->json && !options_switch(a->o, OPT_SUMMARY))
         print_line(a, &answer, whole);
     else if (!a->json && answer.error != NULL)
         complain("%s%s", name, answer.error->message);
     else if (!a->json)
         end_text(a, &answer);
-    if (answer.error == NULL && !whole)
-        complain_cut(&answer, name);
+    count(a, &answer, answer.error != NULL || check_form(a, &answer, whole, name));
     form_end(&a->form, told->number);
 }
 
@@ -298,9 +306,8 @@ int answers_print_single(answers *a) {
         print_single_text(a);
     if (status == EXIT_DONE)
         status = interrupt_status(EXIT_DONE);
-    if (!whole)
-        complain_cut(&a->answerer.latest, "");
-    return status == EXIT_DONE && !whole ? EXIT_FAILED : status;
+    const bool valid = check_form(a, &a->answerer.latest, whole, "");
+    return status == EXIT_DONE && !valid ? EXIT_FAILED : status;
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */

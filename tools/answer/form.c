@@ -20,9 +20,11 @@ static int compile(const char *path, bool schema, form *f) {
     const char *name = file_shown(path);
     f->kind = schema ? "schema" : "grammar";
     const tern_status status =
-        schema
-            ? tern_grammar_from_schema(f->tokens, f->text, f->size, name, NULL, &f->grammar, &err)
-            : tern_grammar_from_gbnf(f->tokens, f->text, f->size, name, &f->grammar, &err);
+        schema ? tern_grammar_from_schema(f->tokens, f->text, f->size, name, &f->params,
+                                          &f->grammar, &err)
+               : tern_grammar_from_gbnf(f->tokens, f->text, f->size, name, &f->grammar, &err);
+    for (size_t i = 0; tern_grammar_note(f->grammar, i) != NULL; i++)
+        complain("%s", tern_grammar_note(f->grammar, i));
     return status == TERN_OK ? EXIT_DONE : complain_error(&err);
 }
 
@@ -40,6 +42,7 @@ int form_open(const options *o, const loaded *l, size_t n, form *f) {
     }
     if (l->tokenizer == NULL)
         return complain_error(&l->tokenizer_error);
+    f->params.closed = schema && !options_switch(o, OPT_OPEN_OBJECTS);
     f->states = calloc(n + 1, sizeof *f->states);
     if (f->states == NULL) {
         complain("no memory for %zu answers", n);
@@ -91,6 +94,14 @@ bool form_is_whole(form *f, const one_answer *a) {
     const tern_progress progress = {.tokens = a->tokens, .n = a->n_tokens};
     return a->error == NULL &&
            tern_grammar_follow(f->states[a->number], &progress, &whole, NULL) == TERN_OK && whole;
+}
+
+bool form_is_satisfied(const form *f, const one_answer *a, tern_error *why) {
+    bool valid = true;
+    if (f->grammar == NULL || tern_grammar_note(f->grammar, 0) == NULL || a->error != NULL)
+        return true;
+    return tern_schema_validate(f->text, f->size, a->text, a->text_size, &valid, why) != TERN_OK ||
+           valid;
 }
 
 void form_end(form *f, size_t number) {

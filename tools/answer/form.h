@@ -14,6 +14,7 @@ typedef struct form {
     const char *kind;      /* "schema" or "grammar" */
     char *text;            /* [size] its source */
     size_t size;
+    tern_schema_params params;   /* of a schema */
     tern_grammar_state **states; /* [n] states of the unfinished answers */
     size_t n;
 } form;
@@ -39,6 +40,10 @@ const tern_error *form_error(const form *f, const one_answer *a);
 
 /* True if the answer is a complete text of the form; false for an answer that failed. */
 bool form_is_whole(form *f, const one_answer *a);
+
+/* True unless the schema says something that masks do not enforce (tern_grammar_note) and a
+ * complete answer does not satisfy; *why says where. */
+bool form_is_satisfied(const form *f, const one_answer *a, tern_error *why);
 
 /* Forgets the state of a complete answer. */
 void form_end(form *f, size_t number);

@@ -121,6 +121,7 @@ typedef enum option_id {
     OPT_NO_DRAFT,
     OPT_JSON_SCHEMA,
     OPT_GRAMMAR,
+    OPT_OPEN_OBJECTS,
     OPT_STOP,
     OPT_STOP_TOKEN,
     OPT_ECHO,

@@ -245,6 +245,10 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_GRAMMAR] = {"grammar", 0, NULL, "FILE", OPTION_TEXT, GROUP_ANSWER, .file = FILE_READ,
                      .one_call = true, .commands = RUN,
                      .help = "answer with a text of this grammar, in llama.cpp's notation (GBNF)"},
+    [OPT_OPEN_OBJECTS] = {"open-objects", 0, NULL, NULL, OPTION_SWITCH, GROUP_ANSWER,
+                          .commands = RUN | SERVE,
+                          .help = "objects of a schema may have properties that it does not name, "
+                                  "and numbers any number of digits"},
     [OPT_STOP] = {"stop", 0, "reverse-prompt", "TEXT", OPTION_TEXT, GROUP_ANSWER, .repeats = true,
                   .commands = ANSWERS,
                   .help = "end the answer before this text, which is not printed"},

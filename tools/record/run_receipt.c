@@ -70,7 +70,10 @@ static json_t *prompt_json(const prompt *p, const tern_tokenizer *tokenizer) {
 }
 
 static json_t *form_json(const form *f) {
-    return json_pack("{s:s, s:o}", "kind", f->kind, "text", json_text(f->text, f->size));
+    json_t *json = json_pack("{s:s, s:o}", "kind", f->kind, "text", json_text(f->text, f->size));
+    if (f->params.closed)
+        set(json, "closed", json_boolean(true));
+    return json;
 }
 
 static json_t *output_json(const receipt_run *run) {

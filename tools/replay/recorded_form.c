@@ -67,7 +67,12 @@ static void free_tags(tern_grammar_tag *tags, size_t n) {
     free(tags);
 }
 
-static tern_status compile_calls(const json_t *calls, recorded_form *form, tern_error *err) {
+static tern_status compile_calls(const json_t *calls, const tern_schema_params *params,
+                                 recorded_form *form, tern_error *err) {
+    const json_t *schema = json_object_get(calls, "schema");
+    const tern_grammar_tag text = {.schema = json_string_value(schema),
+                                   .schema_size = json_string_length(schema),
+                                   .name = "form.calls"};
     const json_t *list = json_object_get(calls, "tags");
     const char *separator = rule_text(calls, "separator");
     const size_t n = json_array_size(list);
@@ -88,7 +93,9 @@ static tern_status compile_calls(const json_t *calls, recorded_form *form, tern_
                                    .free_text = rule_flag(calls, "free_text"),
                                    .required = rule_flag(calls, "required"),
                                    .single = rule_flag(calls, "single"),
-                                   .at_start = rule_flag(calls, "at_start")};
+                                   .at_start = rule_flag(calls, "at_start"),
+                                   .schema = *params,
+                                   .form = schema != NULL ? &text : NULL};
     const tern_status status = tern_grammar_from_tags(form->tokens, &all, &form->grammar, err);
     free_tags(tags, n);
     return status;
@@ -97,11 +104,12 @@ static tern_status compile_calls(const json_t *calls, recorded_form *form, tern_
 static tern_status compile_form(const json_t *recorded, recorded_form *form, tern_error *err) {
     const json_t *given = json_object_get(recorded, "text");
     const char *kind = rule_text(recorded, "kind"), *words = json_string_value(given);
+    const tern_schema_params params = {.closed = rule_flag(recorded, "closed")};
     if (strcmp(kind, "calls") == 0)
-        return compile_calls(json_object_get(recorded, "calls"), form, err);
+        return compile_calls(json_object_get(recorded, "calls"), &params, form, err);
     if (strcmp(kind, "schema") == 0)
         return tern_grammar_from_schema(form->tokens, words, json_string_length(given), "form.text",
-                                        NULL, &form->grammar, err);
+                                        &params, &form->grammar, err);
     if (strcmp(kind, "pattern") == 0)
         return tern_grammar_from_pattern(form->tokens, words, json_string_length(given),
                                          "form.text", &form->grammar, err);

@@ -147,8 +147,8 @@ tern_status tern_grammar_apply(tern_grammar *g, const tern_stacks *from, uint32_
 
 /* ---- grammars -------------------------------------------------------------------------------- */
 
-tern_status tern_grammar_make(const tern_grammar_tokens *tokens, tern_exprs *x, tern_grammar **out,
-                              tern_error *err) {
+tern_status tern_grammar_make(const tern_grammar_tokens *tokens, tern_exprs *x,
+                              tern_schema_notes *notes, tern_grammar **out, tern_error *err) {
     tern_grammar *g = calloc(1, sizeof *g);
     tern_status status = g != NULL ? tern_program_make(x, &g->program) : TERN_ERR_NOMEM;
     const size_t fit = MOST_MASK_BYTES / (8 * tokens->words + 1);
@@ -161,6 +161,8 @@ tern_status tern_grammar_make(const tern_grammar_tokens *tokens, tern_exprs *x, 
     }
     tern_exprs_free(x);
     if (status != TERN_OK) {
+        if (notes != NULL)
+            tern_schema_notes_free(notes);
         if (g != NULL) {
             tern_program_free(&g->program);
             free(g->masks);
@@ -171,6 +173,8 @@ tern_status tern_grammar_make(const tern_grammar_tokens *tokens, tern_exprs *x, 
                                         : status;
     }
     g->tokens = tokens;
+    if (notes != NULL)
+        g->notes = *notes;
     atomic_init(&g->owners, 1);
     g->met.status = TERN_ERR_STATE; /* nothing is there yet: the first mask begins anew */
     *out = g;
@@ -195,6 +199,11 @@ void tern_grammar_free(tern_grammar **grammar) {
     free(g->masks);
     (void)pthread_mutex_destroy(&g->lock);
     tern_program_free(&g->program);
+    tern_schema_notes_free(&g->notes);
     free(g->name);
     free(g);
+}
+
+const char *tern_grammar_note(const tern_grammar *grammar, size_t i) {
+    return grammar != NULL && i < grammar->notes.n ? grammar->notes.texts[i] : NULL;
 }

@@ -6,45 +6,15 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/hex.h"
 
-enum { MOST_SPACES = 32, POINTER_BYTES = 200 };
+enum { MOST_SPACES = 32 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Appends one step of a JSON pointer; what does not fit is left out. */
-static size_t add_step(char *pointer, size_t at, const tern_json_value *key, size_t index) {
-    const int n = key != NULL
-                      ? snprintf(pointer + at, POINTER_BYTES - at, "/%.*s",
-                                 (int)(key->text.size < 60 ? key->text.size : 60), key->text.data)
-                      : snprintf(pointer + at, POINTER_BYTES - at, "/%zu", index);
-    const size_t after = at + (size_t)(n > 0 ? n : 0);
-    return after < POINTER_BYTES ? after : POINTER_BYTES - 1;
-}
-
-/* Writes the JSON pointer of v: its place in memory tells the way down from the whole. A key has
- * the pointer of its value. */
-static void find_pointer(const tern_json_value *whole, const tern_json_value *v, char *pointer) {
-    size_t at = 0;
-    pointer[0] = '\0';
-    while (whole != v) {
-        const tern_json_value *child = whole + 1;
-        const bool object = whole->type == TERN_JSON_OBJECT;
-        const tern_json_value *key = object ? child++ : NULL;
-        size_t index = 0;
-        for (; v >= child + child->size; index++) {
-            child += child->size;
-            key = object ? child++ : NULL;
-        }
-        at = add_step(pointer, at, key, index);
-        whole = v < child ? v : child;
-    }
-}
-
 void tern_schema_refuse(tern_schema_reader *r, const tern_json_value *v, const char *keyword,
                         const char *what) {
-    char pointer[POINTER_BYTES];
-    find_pointer(r->json.values, v, pointer);
+    char pointer[TERN_POINTER_BYTES];
+    tern_json_pointer(r->json.values, v, pointer);
     tern_exprs_fail(r->x, TERN_ERR_GRAMMAR, "%s: at \"%s\": %.60s: %s", r->name, pointer, keyword,
                     what);
 }
@@ -57,85 +27,60 @@ bool tern_schema_work(tern_schema_reader *r, size_t n) {
     return r->x->status == TERN_OK;
 }
 
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+enum { MOST_NOTES = 64, NOTE_BYTES = 512 };
+
+void tern_schema_notes_free(tern_schema_notes *notes) {
+    for (size_t i = 0; i < notes->n; i++)
+        free(notes->texts[i]);
+    free(notes->texts);
+    *notes = (tern_schema_notes){0};
+}
+
+static void no_memory(tern_schema_reader *r) {
+    tern_exprs_fail(r->x, TERN_ERR_NOMEM, "%s: no memory", r->name);
+}
+
+void tern_schema_note(tern_schema_reader *r, const tern_json_value *v, const char *keyword,
+                      const char *what) {
+    char pointer[TERN_POINTER_BYTES], text[NOTE_BYTES];
+    tern_json_pointer(r->json.values, v, pointer);
+    (void)snprintf(text, sizeof text, "%.120s: at \"%s\": %.60s: %s", r->name, pointer, keyword,
+                   what);
+    for (size_t i = 0; i < r->notes->n; i++)
+        if (strcmp(r->notes->texts[i], text) == 0)
+            return;
+    if (r->notes->n == MOST_NOTES)
+        return;
+    char *copy = strdup(text);
+    if (copy == NULL || !tern_grow((void **)&r->notes->texts, &r->notes->capacity, r->notes->n,
+                                   sizeof *r->notes->texts, MOST_NOTES)) {
+        free(copy);
+        no_memory(r);
+        return;
+    }
+    r->notes->texts[r->notes->n++] = copy;
+}
+
 /* ---- references ------------------------------------------------------------------------------ */
-
-/* Decodes one step of a pointer in a fragment, up to '/' or the end; false: an escape is wrong. */
-static bool read_step(tern_span *rest, char *step, size_t *size) {
-    size_t i = 0;
-    *size = 0;
-    for (; i < rest->size && rest->data[i] != '/'; i++) {
-        unsigned c = (unsigned char)rest->data[i];
-        if (c == '%') {
-            if (i + 2 >= rest->size)
-                return false;
-            const int high = hex_digit((unsigned char)rest->data[i + 1]);
-            const int low = hex_digit((unsigned char)rest->data[i + 2]);
-            if (high < 0 || low < 0)
-                return false;
-            c = (unsigned)(high << 4 | low);
-            i += 2;
-        } else if (c == '~') {
-            if (i + 1 >= rest->size || (rest->data[i + 1] != '0' && rest->data[i + 1] != '1'))
-                return false;
-            c = rest->data[++i] == '0' ? '~' : '/';
-        }
-        step[(*size)++] = (char)c;
-    }
-    rest->data += i;
-    rest->size -= i;
-    return true;
-}
-
-static const tern_json_value *child_of(const tern_json_value *v, const char *step, size_t size) {
-    const tern_json_value *child = v + 1;
-    const tern_json_value *found = NULL;
-    char *end = NULL;
-    const unsigned long index =
-        v->type == TERN_JSON_ARRAY && size > 0 ? strtoul(step, &end, 10) : 0;
-    if (v->type == TERN_JSON_ARRAY && (size == 0 || *end != '\0' || index >= v->count))
-        return NULL;
-    for (uint32_t i = 0; i < v->count && v->type == TERN_JSON_ARRAY && i < index; i++)
-        child += child->size;
-    if (v->type == TERN_JSON_ARRAY)
-        return child;
-    for (uint32_t i = 0; i < v->count && v->type == TERN_JSON_OBJECT; i++) {
-        const tern_json_value *value = child + 1;
-        if (child->text.size == size && memcmp(child->text.data, step, size) == 0)
-            found = value;
-        child = value + value->size;
-    }
-    return found;
-}
 
 const tern_json_value *tern_schema_target(tern_schema_reader *r, const tern_json_value *v,
                                           const tern_json_value *ref) {
-    char step[256];
-    size_t size;
-    const tern_json_value *at = r->json.values;
-    if (ref->type != TERN_JSON_STRING || ref->text.size == 0 || ref->text.data[0] != '#' ||
-        (ref->text.size > 1 && ref->text.data[1] != '/')) {
-        tern_schema_refuse(r, v, "$ref", "only references into the same schema, \"#/...\"");
+    bool here = false;
+    if (ref->type != TERN_JSON_STRING) {
+        tern_schema_refuse(r, v, "$ref", "not a string");
         return NULL;
     }
-    tern_span rest = {ref->text.data + 1, ref->text.size - 1};
-    while (at != NULL && rest.size > 0 && tern_schema_work(r, at->count)) {
-        rest.data++;
-        rest.size--;
-        const char *slash = memchr(rest.data, '/', rest.size);
-        const size_t length = slash != NULL ? (size_t)(slash - rest.data) : rest.size;
-        if (length >= sizeof step || !read_step(&rest, step, &size))
-            at = NULL;
-        else {
-            step[size] = '\0';
-            at = child_of(at, step, size);
-        }
-    }
-    if (at == NULL || (at->type != TERN_JSON_OBJECT && at->type != TERN_JSON_TRUE &&
-                       at->type != TERN_JSON_FALSE)) {
+    if (!tern_schema_work(r, r->json.values->size / 8)) /* names are looked for everywhere */
+        return NULL;
+    const tern_json_value *at = tern_schema_find(r->json.values, ref->text, &here);
+    if (!here)
+        tern_schema_note(r, v, "$ref", "a schema that is not in this document is not read");
+    else if (at == NULL || (at->type != TERN_JSON_OBJECT && at->type != TERN_JSON_TRUE &&
+                            at->type != TERN_JSON_FALSE))
         tern_schema_refuse(r, v, "$ref", "there is no schema at its target");
-        return NULL;
-    }
-    return at;
+    return here && r->x->status == TERN_OK ? at : NULL;
 }
 
 /* ---- sets ------------------------------------------------------------------------------------ */
@@ -181,24 +126,30 @@ static void add_dependencies(tern_schema_reader *r, tern_schema_set *s, const te
         for (uint32_t i = 0; list != NULL && i < list->count && tern_schema_work(r, s->n); i++) {
             const tern_json_value *value = tern_schema_member(list, key->text.data, key->text.size);
             if (value->type == TERN_JSON_STRING)
-                tern_schema_refuse(r, v, words[w], "neither a list of names nor a schema");
-            tern_schema_add(r, s, value - 1, TERN_SCHEMA_DEPENDENCY);
+                tern_schema_note(r, v, words[w], "neither a list of names nor a schema");
+            else
+                tern_schema_add(r, s, value - 1, TERN_SCHEMA_DEPENDENCY);
             key += 1 + key[1].size;
         }
+    }
+}
+
+static void add_references(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v) {
+    static const char *const words[] = {"$ref", "$dynamicRef", "$recursiveRef"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        const tern_json_value *ref = tern_json_get(v, words[w]);
+        const tern_json_value *target = ref != NULL ? tern_schema_target(r, v, ref) : NULL;
+        if (target != NULL)
+            tern_schema_add(r, s, target, TERN_SCHEMA_ALL);
     }
 }
 
 /* Replaces the part ALL of a value by its single parts. */
 static void take_apart(tern_schema_reader *r, tern_schema_set *s, size_t i) {
     const tern_json_value *v = s->items[i].v;
-    const tern_json_value *ref = tern_json_get(v, "$ref");
     const tern_json_value *all = tern_json_get(v, "allOf");
     s->items[i].part = TERN_SCHEMA_OWN;
-    if (ref != NULL) {
-        const tern_json_value *target = tern_schema_target(r, v, ref);
-        if (target != NULL)
-            tern_schema_add(r, s, target, TERN_SCHEMA_ALL);
-    }
+    add_references(r, s, v);
     if (all != NULL)
         add_each(r, s, v, "allOf", all);
     if (tern_json_get(v, "anyOf") != NULL)
@@ -248,10 +199,6 @@ static bool is_job(const tern_schema_reader *r, const tern_schema_job *job,
     return same;
 }
 
-static void no_memory(tern_schema_reader *r) {
-    tern_exprs_fail(r->x, TERN_ERR_NOMEM, "%s: no memory", r->name);
-}
-
 uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s) {
     if (!tern_schema_settle(r, s))
         return TERN_EXPR_NEVER;
@@ -260,9 +207,9 @@ uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s) {
             return tern_expr_rule_use(r->x, r->jobs[i].rule);
     if (!tern_schema_work(r, r->n_jobs))
         return TERN_EXPR_NEVER;
-    char pointer[POINTER_BYTES] = "any value";
+    char pointer[TERN_POINTER_BYTES] = "any value";
     if (s->n > 0)
-        find_pointer(r->json.values, s->items[0].v, pointer);
+        tern_json_pointer(r->json.values, s->items[0].v, pointer);
     const tern_schema_job job = {
         .first = r->n_kept, .n = s->n, .rule = tern_expr_rule_new(r->x, pointer, strlen(pointer))};
     if (!tern_grow((void **)&r->jobs, &r->jobs_capacity, r->n_jobs, sizeof job, SIZE_MAX / 64) ||
@@ -395,31 +342,43 @@ static uint32_t white_space(tern_exprs *x, bool compact) {
     return tern_expr_rule_use(x, rule);
 }
 
-uint32_t tern_schema_read(tern_exprs *x, const char *text, size_t size, const char *name,
-                          const tern_schema_params *params) {
-    tern_schema_reader r = {.x = x, .name = name};
-    uint32_t all = TERN_EXPR_NEVER;
-    r.params = params != NULL ? *params : (tern_schema_params){0};
+/* Parses the schema; false after a failure. */
+static bool parse(tern_schema_reader *r, const char *text, size_t size) {
+    tern_exprs *x = r->x;
     char *copy = malloc(size + 1);
     if (copy == NULL)
-        no_memory(&r);
+        no_memory(r);
     if (x->status != TERN_OK) {
         free(copy);
-        return all;
+        return false;
     }
     memcpy(copy, text, size);
-    x->status = tern_json_parse(copy, size, name, &r.json, x->err);
-    if (x->status != TERN_OK)
-        return all;
-    r.space = white_space(x, r.params.compact);
-    r.character = tern_schema_any_character(x);
+    x->status = tern_json_parse(copy, size, r->name, &r->json, x->err);
+    return x->status == TERN_OK;
+}
+
+/* Reads the whole schema. */
+static uint32_t read_whole(tern_schema_reader *r) {
+    uint32_t all = TERN_EXPR_NEVER;
     tern_schema_set s = {.n = 0};
-    tern_schema_add(&r, &s, r.json.values, TERN_SCHEMA_ALL);
-    if (x->status == TERN_OK)
-        all = tern_schema_use(&r, &s);
-    run_jobs(&r);
+    r->space = white_space(r->x, r->params.compact);
+    r->character = tern_schema_any_character(r->x);
+    tern_schema_add(r, &s, r->json.values, TERN_SCHEMA_ALL);
+    if (r->x->status == TERN_OK)
+        all = tern_schema_use(r, &s);
+    run_jobs(r);
+    free(r->kept);
+    free(r->jobs);
+    return all;
+}
+
+uint32_t tern_schema_read(tern_exprs *x, const char *text, size_t size, const char *name,
+                          const tern_schema_params *params, bool narrow, tern_schema_notes *notes) {
+    tern_schema_reader r = {.x = x, .name = name, .notes = notes, .narrow = narrow};
+    r.params = params != NULL ? *params : (tern_schema_params){0};
+    if (!parse(&r, text, size))
+        return TERN_EXPR_NEVER;
+    const uint32_t all = read_whole(&r);
     tern_json_free(&r.json);
-    free(r.kept);
-    free(r.jobs);
     return all;
 }

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "runtime/text/grammar/grammar.h"
+#include "runtime/text/grammar/schema_check.h"
 
 typedef enum tern_schema_part {
     TERN_SCHEMA_ALL,    /* everything that the schema says */
@@ -61,6 +62,8 @@ typedef struct tern_schema_reader {
     tern_json json;
     const char *name;
     tern_schema_params params;
+    tern_schema_notes *notes;
+    bool narrow; /* what cannot be met exactly is met by some of its texts, if there are any */
     tern_schema_item *kept; /* items of all jobs */
     size_t n_kept, kept_capacity;
     tern_schema_job *jobs;
@@ -90,6 +93,11 @@ typedef struct tern_schema_list {
     uint32_t n;
 } tern_schema_list;
 
+typedef struct tern_schema_bound {
+    bool is, open; /* open: the bound itself is excluded */
+    tern_decimal at;
+} tern_schema_bound;
+
 /* The facts that a set states. For objects and arrays, members are looked up in the set itself. */
 typedef struct tern_schema_facts {
     unsigned types;
@@ -104,15 +112,20 @@ typedef struct tern_schema_facts {
     const tern_json_value *pattern_of;       /* the schema that has it */
     int64_t least_length, most_length;       /* most: -1 none */
     int64_t least_items, most_items;
-    int64_t least_properties;
-    bool has_low, has_high;
-    int64_t low, high;        /* bounds of numbers */
-    bool low_open, high_open; /* for numbers that are not integers: the bound itself is excluded */
+    int64_t least_properties, most_properties; /* most: -1 none */
+    tern_schema_bound low, high;               /* of numbers */
+    const tern_json_value *multiple;           /* the step of numbers, or NULL */
+    const tern_json_value *multiple_of;        /* the schema that has it */
 } tern_schema_facts;
 
 /* "NAME: at POINTER: KEYWORD: what"; v is the schema that has the keyword. */
 void tern_schema_refuse(tern_schema_reader *r, const tern_json_value *v, const char *keyword,
                         const char *what);
+
+/* The same for what the texts are not held to: they are held to all else, and the note is told. A
+ * note is told once. */
+void tern_schema_note(tern_schema_reader *r, const tern_json_value *v, const char *keyword,
+                      const char *what);
 
 /* Counts work; false when it is used up, or after another failure. */
 bool tern_schema_work(tern_schema_reader *r, size_t n);
@@ -124,7 +137,7 @@ void tern_schema_add(tern_schema_reader *r, tern_schema_set *s, const tern_json_
 /* The expression of what satisfies a set; NEVER if it is seen at once that nothing does. */
 uint32_t tern_schema_use(tern_schema_reader *r, tern_schema_set *s);
 
-/* The value that a reference means; NULL after a refusal. */
+/* The value that a reference means; NULL: after a refusal, or after a note that it is not here. */
 const tern_json_value *tern_schema_target(tern_schema_reader *r, const tern_json_value *v,
                                           const tern_json_value *ref);
 
@@ -139,12 +152,20 @@ bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *a,
                           const tern_json_value *b);
 
 /* Adds to a set that none of a oneOf's alternatives holds but `chosen`, number `index`. Those that
- * exclude it anyway are left out; those that cannot be denied are refused. */
+ * exclude it anyway are left out; those that cannot be denied are noted. */
 void tern_schema_add_others(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
                             uint32_t index, const tern_json_value *chosen);
 
-/* True if one can say exactly what does not satisfy v, as far as v alone tells. */
-bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v);
+/* True if one can say what does not satisfy v, as far as v alone tells: exactly, or some of it
+ * where the reader is narrow. beside: a schema that must hold at the same time, or NULL. */
+bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v,
+                          const tern_json_value *beside);
+
+/* The types that a schema allows, as far as it says so itself. */
+unsigned tern_schema_types_of(tern_schema_reader *r, const tern_json_value *v);
+
+/* True if a schema requires a name itself. */
+bool tern_schema_requires(const tern_json_value *v, tern_span name);
 
 /* Expressions of what satisfies: `rest` and not v, an object; `rest` and v's if, then and else;
  * `rest` and, for objects that have that name, what stands after `key`. */
@@ -155,25 +176,16 @@ uint32_t tern_schema_condition(tern_schema_reader *r, const tern_schema_set *res
 uint32_t tern_schema_dependency(tern_schema_reader *r, const tern_schema_set *rest,
                                 const tern_json_value *key);
 
-typedef enum tern_schema_equality {
-    TERN_SCHEMA_SAME,
-    TERN_SCHEMA_DIFFERENT,
-    TERN_SCHEMA_UNSURE /* numbers or lists that are written in two ways */
-} tern_schema_equality;
-
-tern_schema_equality tern_schema_equal(const tern_json_value *a, const tern_json_value *b);
-
 /* Takes everything in a set apart except its choices; false when nothing can satisfy it. */
 bool tern_schema_settle(tern_schema_reader *r, tern_schema_set *s);
 
 /* True if a set still has a choice to make. */
 bool tern_schema_has_choice(const tern_schema_set *s);
 
-/* True if the keyword says nothing about values. */
-bool tern_schema_is_note(tern_span keyword);
+/* True if the keyword says something about values. */
+bool tern_schema_knows(tern_span name);
 
-/* True if a value of the first list is in all lists, has one of the types and is not excluded. What
- * cannot be told is refused. */
+/* True if a value of the first list is in all lists and satisfies everything else in the set. */
 bool tern_schema_may_be(tern_schema_reader *r, const tern_schema_set *s, const tern_schema_facts *f,
                         const tern_json_value *value);
 
@@ -182,6 +194,7 @@ const tern_json_value *tern_schema_member(const tern_json_value *v, const char *
 
 bool tern_json_same(const tern_json_value *a, const tern_json_value *b);
 unsigned tern_json_type_bits(const tern_json_value *v);
+unsigned tern_json_type_of_name(const tern_json_value *v); /* 0: no such type */
 
 /* Expressions of values. */
 uint32_t tern_schema_value(tern_schema_reader *r, const tern_json_value *v);
@@ -197,10 +210,11 @@ uint32_t tern_schema_number(tern_schema_reader *r, const tern_schema_facts *f);
 typedef struct tern_schema_format {
     const char *name, *pattern;
     int64_t least, most; /* most: -1 any number */
+    bool exact;          /* the pattern is the whole format, not a part of it */
 } tern_schema_format;
 
-/* The format that the facts name; NULL after a refusal. */
-const tern_schema_format *tern_schema_format_of(tern_schema_reader *r, const tern_schema_facts *f);
+/* NULL: it is not known. */
+const tern_schema_format *tern_schema_format_named(tern_span name);
 
 /* bytes[size] of UTF-8 as they stand in a JSON string, without its quotes. */
 uint32_t tern_schema_quoted(tern_exprs *x, const char *bytes, size_t size);
@@ -213,6 +227,10 @@ uint32_t tern_schema_any_character(tern_exprs *x);
 
 /* The text of a key that is none of names[n]. */
 uint32_t tern_schema_other_key(tern_schema_reader *r, const tern_span *names, size_t n);
+
+/* The names that a schema of propertyNames allows, without their quotes; EMPTY where only the names
+ * that it lists may stand. */
+uint32_t tern_schema_text(tern_schema_reader *r, const tern_schema_facts *f);
 
 /*
  * A regular expression over the characters of a JSON string (pattern.c says what is supported). It
@@ -230,5 +248,9 @@ bool tern_pattern_read(tern_exprs *x, const char *bytes, size_t size, tern_patte
 
 /* The texts that match a regular expression as a whole. Refusals fail x. */
 uint32_t tern_pattern_whole(tern_exprs *x, const char *bytes, size_t size);
+
+/* Texts of a pattern's expression with at least `least` and at most `most` characters (-1: any
+ * number); not all of them where several parts may grow. NEVER: there are none. */
+uint32_t tern_pattern_with_length(tern_exprs *x, uint32_t expr, int64_t least, int64_t most);
 
 #endif

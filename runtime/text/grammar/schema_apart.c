@@ -2,7 +2,8 @@
 
 /*
  * oneOf: exactly one alternative may hold. Most alternatives exclude each other: by their types, by
- * values that they list, or by a property that both require and whose listed values differ. Others
+ * values that they list, by a property that both require and whose listed values differ, or by a
+ * name that one requires and the other, a closed object, does not have. Others
  * are denied (schema_deny.c) beside the one that holds.
  */
 
@@ -58,18 +59,19 @@ static bool values_differ(tern_schema_reader *r, const tern_json_value *a,
     uint32_t n_b;
     const tern_json_value *p = values_of(a, &n_a);
     const tern_json_value *q = values_of(b, &n_b);
+    tern_schema_check c = {.root = r->json.values};
     if (p == NULL || q == NULL)
         return false;
     for (uint32_t i = 0; i < n_a; i++, p += p->size) {
         const tern_json_value *other = q;
         for (uint32_t k = 0; k < n_b && tern_schema_work(r, p->size); k++, other += other->size)
-            if (tern_schema_equal(p, other) != TERN_SCHEMA_DIFFERENT)
+            if (tern_schema_same(&c, p, other))
                 return false;
     }
-    return r->x->status == TERN_OK;
+    return r->x->status == TERN_OK && !c.unsure;
 }
 
-static unsigned types_of(tern_schema_reader *r, const tern_json_value *v) {
+unsigned tern_schema_types_of(tern_schema_reader *r, const tern_json_value *v) {
     if (v->type != TERN_JSON_OBJECT)
         return v->type == TERN_JSON_FALSE ? 0 : TERN_TYPE_ALL;
     static const char *const names[] = {"null", "boolean", "object", "array", "string", "integer"};
@@ -97,7 +99,7 @@ static unsigned types_of(tern_schema_reader *r, const tern_json_value *v) {
     return bits;
 }
 
-static bool requires(const tern_json_value *v, tern_span name) {
+bool tern_schema_requires(const tern_json_value *v, tern_span name) {
     const tern_json_value *list = tern_json_get(v, "required");
     for (uint32_t i = 0; list != NULL && list->type == TERN_JSON_ARRAY && i < list->count; i++) {
         const tern_json_value *key = list + 1 + i;
@@ -123,10 +125,27 @@ static bool properties_differ(tern_schema_reader *r, const tern_json_value *a,
         const tern_json_value *q = tern_schema_member(of_b, key->text.data, key->text.size);
         q = q != NULL ? follow(r, q) : NULL;
         if (p != NULL && q != NULL && p->type == TERN_JSON_OBJECT && q->type == TERN_JSON_OBJECT &&
-            requires(a, key->text) && requires(b, key->text) && values_differ(r, p, q))
+            tern_schema_requires(a, key->text) && tern_schema_requires(b, key->text) &&
+            values_differ(r, p, q))
             return true;
         key += 1 + key[1].size;
     }
+    return false;
+}
+
+/* True if a requires a name that objects of b do not have. */
+static bool lacks_a_name(const tern_json_value *a, const tern_json_value *b) {
+    const tern_json_value *list = tern_json_get(a, "required");
+    const tern_json_value *further = tern_json_get(b, "additionalProperties");
+    const tern_json_value *named = tern_json_get(b, "properties");
+    if (list == NULL || list->type != TERN_JSON_ARRAY || further == NULL ||
+        further->type != TERN_JSON_FALSE || tern_json_get(b, "patternProperties") != NULL)
+        return false;
+    const tern_json_value *name = list + 1;
+    for (uint32_t i = 0; i < list->count; i++, name += name->size)
+        if (name->type == TERN_JSON_STRING &&
+            (named == NULL || tern_schema_member(named, name->text.data, name->text.size) == NULL))
+            return true;
     return false;
 }
 
@@ -136,9 +155,10 @@ bool tern_schema_excludes(tern_schema_reader *r, const tern_json_value *a,
     b = follow(r, b);
     if (a == NULL || b == NULL)
         return false;
-    const unsigned both = types_of(r, a) & types_of(r, b);
+    const unsigned both = tern_schema_types_of(r, a) & tern_schema_types_of(r, b);
     return both == 0 || values_differ(r, a, b) ||
-           (both == TERN_TYPE_OBJECT && properties_differ(r, a, b));
+           (both == TERN_TYPE_OBJECT &&
+            (properties_differ(r, a, b) || lacks_a_name(a, b) || lacks_a_name(b, a)));
 }
 
 void tern_schema_add_others(tern_schema_reader *r, tern_schema_set *s, const tern_json_value *v,
@@ -149,13 +169,13 @@ void tern_schema_add_others(tern_schema_reader *r, tern_schema_set *s, const ter
         char why[120];
         if (k == index || tern_schema_excludes(r, chosen, other))
             continue;
-        if (tern_schema_can_deny(r, other)) {
+        if (tern_schema_can_deny(r, other, follow(r, chosen))) {
             tern_schema_add(r, s, other, TERN_SCHEMA_NOT);
             continue;
         }
         (void)snprintf(why, sizeof why,
                        "its alternatives %u and %u may both hold (anyOf allows that)",
                        k < index ? k : index, k < index ? index : k);
-        tern_schema_refuse(r, v, "oneOf", why);
+        tern_schema_note(r, v, "oneOf", why);
     }
 }

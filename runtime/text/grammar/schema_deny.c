@@ -4,6 +4,7 @@
  * Schemas that must not hold. A schema holds when all of its keywords do, so it does not hold where
  * one of them fails; each keyword is a choice of its own. A failure is expressed by parts of sets
  * that can be met exactly: types and values that must not be, and names that objects have or lack.
+ * Where only some keywords can fail in such a way, a narrow reader lets one of these fail.
  */
 
 #include <stdlib.h>
@@ -45,49 +46,94 @@ static bool says_integer_alone(const tern_json_value *type) {
     return integer && !number;
 }
 
-static bool can_deny(tern_schema_reader *r, const tern_json_value *v, int depth);
+/* The question whether a schema can be denied. */
+typedef struct question {
+    tern_schema_reader *r;
+    const tern_json_value *beside; /* a schema that holds at the same time, or NULL */
+    int depth;
+} question;
 
-static bool can_deny_each(tern_schema_reader *r, const tern_json_value *list, int depth) {
+static bool can_deny(const question *q, const tern_json_value *v);
+
+/* Schemas of a list, or of an object by name: all of them can be denied, or one of them. */
+static bool can_deny_each(const question *q, const tern_json_value *list, bool all) {
     const tern_json_value *child = list + 1;
-    bool can = true;
-    for (uint32_t i = 0; i < list->count && can; i++, child += child->size) {
+    bool can = all;
+    for (uint32_t i = 0; i < list->count && can == all; i++, child += child->size) {
         child += list->type == TERN_JSON_OBJECT; /* the schema stands after its key */
-        can = can_deny(r, child, depth);
+        can = can_deny(q, child);
     }
     return can;
 }
 
-static bool can_deny_word(tern_schema_reader *r, const tern_json_value *schema,
-                          const tern_json_value *key, int depth) {
-    const tern_json_value *value = key + 1;
-    if (is_name(key, "$ref")) {
-        const tern_json_value *target = tern_schema_target(r, schema, value);
-        return target != NULL && can_deny(r, target, depth);
-    }
-    if (is_name(key, "allOf") || is_name(key, "anyOf"))
-        return value->type == TERN_JSON_ARRAY && can_deny_each(r, value, depth);
-    if (is_name(key, "properties"))
-        return value->type == TERN_JSON_OBJECT && can_deny_each(r, value, depth);
-    if (is_name(key, "type"))
-        return !says_integer_alone(value);
-    return is_name(key, "enum") || is_name(key, "const") || is_name(key, "not") ||
-           is_name(key, "required") || tern_schema_is_note(key->text);
+/* True if the schema beside allows a value of another type. */
+static bool can_deny_type(const question *q, const tern_json_value *type) {
+    const bool list = type->type == TERN_JSON_ARRAY;
+    const tern_json_value *name = list ? type + 1 : type;
+    unsigned bits = 0;
+    for (uint32_t i = 0; i < (list ? type->count : 1); i++, name += name->size)
+        bits |= tern_json_type_of_name(name);
+    return !says_integer_alone(type) &&
+           (q->beside == NULL || (tern_schema_types_of(q->r, q->beside) & ~bits) != 0);
 }
 
-static bool can_deny(tern_schema_reader *r, const tern_json_value *v, int depth) {
-    if (v->type != TERN_JSON_OBJECT || depth > MOST_NESTING)
+/* True if the schema beside does not ask for one of the names. */
+static bool can_deny_required(const question *q, const tern_json_value *list) {
+    const tern_json_value *name = list + 1;
+    for (uint32_t i = 0; list->type == TERN_JSON_ARRAY && i < list->count; i++, name += name->size)
+        if (q->beside == NULL || !tern_schema_requires(q->beside, name->text))
+            return true;
+    return list->type == TERN_JSON_ARRAY && list->count == 0;
+}
+
+static bool can_deny_word(const question *q, const tern_json_value *schema,
+                          const tern_json_value *key) {
+    const tern_json_value *value = key + 1;
+    const question inner = {q->r, NULL, q->depth + 1};
+    const question same = {q->r, q->beside, q->depth + 1};
+    if (is_name(key, "$ref")) {
+        const tern_json_value *target = tern_schema_target(q->r, schema, value);
+        return target != NULL && can_deny(&same, target);
+    }
+    if (is_name(key, "allOf"))
+        return value->type == TERN_JSON_ARRAY && can_deny_each(&same, value, !q->r->narrow);
+    if (is_name(key, "anyOf"))
+        return value->type == TERN_JSON_ARRAY && can_deny_each(&same, value, true);
+    if (is_name(key, "properties"))
+        return value->type == TERN_JSON_OBJECT && can_deny_each(&inner, value, !q->r->narrow);
+    if (is_name(key, "type"))
+        return can_deny_type(q, value);
+    if (is_name(key, "required"))
+        return can_deny_required(q, value);
+    return is_name(key, "enum") || is_name(key, "const") || is_name(key, "not");
+}
+
+/* Some keyword can be denied where the reader is narrow, otherwise all; also a schema that says
+ * nothing, since nothing fails to satisfy it. */
+static bool can_deny(const question *q, const tern_json_value *v) {
+    if (v->type != TERN_JSON_OBJECT || q->depth > MOST_NESTING)
         return v->type == TERN_JSON_TRUE || v->type == TERN_JSON_FALSE;
     const tern_json_value *key = v + 1;
-    bool can = true;
-    for (uint32_t i = 0; i < v->count && can && tern_schema_work(r, 0); i++) {
-        can = can_deny_word(r, v, key, depth + 1);
+    bool some = false, all = true;
+    for (uint32_t i = 0; i < v->count && tern_schema_work(q->r, 0); i++) {
+        if (tern_schema_knows(key->text) && counts(v, key)) {
+            const bool can = can_deny_word(q, v, key);
+            some |= can;
+            all &= can;
+        }
         key += 1 + key[1].size;
     }
-    return can && r->x->status == TERN_OK;
+    return (all || (some && q->r->narrow)) && q->r->x->status == TERN_OK;
 }
 
-bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v) {
-    return can_deny(r, v, 0);
+bool tern_schema_can_deny(tern_schema_reader *r, const tern_json_value *v,
+                          const tern_json_value *beside) {
+    const bool narrow = r->narrow;
+    const question exactly = {r, NULL, 0}, partly = {r, beside, 0};
+    r->narrow = false;
+    const bool exact = can_deny(&exactly, v);
+    r->narrow = narrow;
+    return exact || (narrow && can_deny(&partly, v));
 }
 
 /* ---- how it is denied ------------------------------------------------------------------------ */
@@ -115,10 +161,18 @@ static void deny_all(denial *d, const tern_json_value *list) {
     tern_expr_add(&d->choice, tern_schema_use(d->r, &with));
 }
 
+/* True if it can be denied; otherwise texts are lost. */
+static bool try_to_deny(denial *d, const tern_json_value *v) {
+    const bool can = tern_schema_can_deny(d->r, v, NULL);
+    d->r->notes->narrowed |= !can;
+    return can;
+}
+
 static void deny_one(denial *d, const tern_json_value *list) {
     const tern_json_value *child = list + 1;
     for (uint32_t i = 0; i < list->count; i++, child += child->size)
-        deny_by(d, child, TERN_SCHEMA_NOT, NULL);
+        if (try_to_deny(d, child))
+            deny_by(d, child, TERN_SCHEMA_NOT, NULL);
 }
 
 static void deny_names(denial *d, const tern_json_value *schema, const tern_json_value *key) {
@@ -135,7 +189,7 @@ static void deny_names(denial *d, const tern_json_value *schema, const tern_json
 static void deny_properties(denial *d, const tern_json_value *key) {
     const tern_json_value *name = key + 2;
     for (uint32_t i = 0; i < key[1].count; i++, name += 1 + name[1].size)
-        if (counts(&key[1], name))
+        if (counts(&key[1], name) && try_to_deny(d, name + 1))
             deny_by(d, name, TERN_SCHEMA_MEMBER_NOT, key);
 }
 
@@ -143,30 +197,27 @@ static void deny_properties(denial *d, const tern_json_value *key) {
 static void deny_word(denial *d, const tern_json_value *schema, const tern_json_value *key) {
     const tern_json_value *value = key + 1;
     const bool list = value->type == TERN_JSON_ARRAY;
+    const question q = {d->r, NULL, 0};
     if (is_name(key, "$ref")) {
         const tern_json_value *target = tern_schema_target(d->r, schema, value);
-        if (target != NULL)
+        if (target != NULL && try_to_deny(d, target))
             deny_by(d, target, TERN_SCHEMA_NOT, NULL);
     } else if (is_name(key, "not")) {
         deny_by(d, value, TERN_SCHEMA_ALL, NULL);
-    } else if (is_name(key, "type")) {
+    } else if (is_name(key, "type") && !says_integer_alone(value)) {
         deny_by(d, key, TERN_SCHEMA_NOT_TYPE, NULL);
     } else if (is_name(key, "const") || (is_name(key, "enum") && list)) {
         deny_by(d, key, TERN_SCHEMA_NOT_VALUE, NULL);
     } else if (is_name(key, "allOf") && list) {
         deny_one(d, value);
-    } else if (is_name(key, "anyOf") && list) {
+    } else if (is_name(key, "anyOf") && list && can_deny_each(&q, value, true)) {
         deny_all(d, value);
     } else if (is_name(key, "required") && list) {
         deny_names(d, schema, key);
     } else if (is_name(key, "properties") && value->type == TERN_JSON_OBJECT) {
         deny_properties(d, key);
-    } else if (!tern_schema_is_note(key->text)) {
-        char word[64];
-        const size_t size = key->text.size < sizeof word ? key->text.size : sizeof word - 1;
-        memcpy(word, key->text.data, size);
-        word[size] = '\0';
-        tern_schema_refuse(d->r, schema, word, "not supported where a schema must not hold");
+    } else {
+        d->r->notes->narrowed |= tern_schema_knows(key->text);
     }
 }
 
@@ -174,6 +225,11 @@ uint32_t tern_schema_denied(tern_schema_reader *r, const tern_schema_set *rest,
                             const tern_json_value *v) {
     denial d = {.r = r, .rest = rest, .choice = {.x = r->x}};
     const tern_json_value *key = v + 1;
+    if (!tern_schema_can_deny(r, v, NULL)) {
+        tern_schema_set all = *rest;
+        tern_schema_note(r, v, "not", "a schema that must not hold is not enforced");
+        return tern_schema_use(r, &all);
+    }
     for (uint32_t i = 0; i < v->count && tern_schema_work(r, rest->n); i++) {
         if (counts(v, key))
             deny_word(&d, v, key);
@@ -187,12 +243,20 @@ uint32_t tern_schema_denied(tern_schema_reader *r, const tern_schema_set *rest,
 uint32_t tern_schema_condition(tern_schema_reader *r, const tern_schema_set *rest,
                                const tern_json_value *v) {
     static const char *const words[] = {"then", "else"};
+    const tern_json_value *test = tern_json_get(v, "if");
+    const bool told_apart = tern_schema_can_deny(r, test, NULL);
     uint32_t both[2];
+    r->notes->narrowed |= !told_apart;
+    if (!told_apart && !r->narrow)
+        tern_schema_note(r, v, "if", "which of then and else holds is not enforced");
     for (int i = 0; i < 2; i++) {
         tern_schema_set with = *rest;
         const tern_json_value *more = tern_json_get(v, words[i]);
-        tern_schema_add(r, &with, tern_json_get(v, "if"),
-                        i == 0 ? TERN_SCHEMA_ALL : TERN_SCHEMA_NOT);
+        const tern_json_value *other = tern_json_get(v, words[1 - i]);
+        if (i == 0 || told_apart)
+            tern_schema_add(r, &with, test, i == 0 ? TERN_SCHEMA_ALL : TERN_SCHEMA_NOT);
+        else if (r->narrow && other != NULL) /* right in both cases */
+            tern_schema_add(r, &with, other, TERN_SCHEMA_ALL);
         if (more != NULL)
             tern_schema_add(r, &with, more, TERN_SCHEMA_ALL);
         both[i] = r->x->status == TERN_OK ? tern_schema_use(r, &with) : TERN_EXPR_NEVER;
@@ -221,31 +285,4 @@ uint32_t tern_schema_dependency(tern_schema_reader *r, const tern_schema_set *re
         return TERN_EXPR_NEVER;
     const uint32_t lacking = tern_schema_use(r, &without);
     return tern_expr_either(r->x, lacking, tern_schema_use(r, &with));
-}
-
-/* ---- values that are equal ------------------------------------------------------------------- */
-
-tern_schema_equality tern_schema_equal(const tern_json_value *a, const tern_json_value *b) {
-    enum { NUMBER_BYTES = 64 };
-    int64_t x;
-    int64_t y;
-    if (a->type != b->type)
-        return TERN_SCHEMA_DIFFERENT;
-    if (tern_json_same(a, b))
-        return TERN_SCHEMA_SAME;
-    if (a->type == TERN_JSON_STRING)
-        return TERN_SCHEMA_DIFFERENT;
-    if (a->type != TERN_JSON_NUMBER)
-        return a->type == TERN_JSON_ARRAY && a->count != b->count ? TERN_SCHEMA_DIFFERENT
-                                                                  : TERN_SCHEMA_UNSURE;
-    if (tern_json_integer(a, &x) && tern_json_integer(b, &y))
-        return x == y ? TERN_SCHEMA_SAME : TERN_SCHEMA_DIFFERENT; /* -0 is 0 */
-    if (a->text.size >= NUMBER_BYTES || b->text.size >= NUMBER_BYTES)
-        return TERN_SCHEMA_UNSURE;
-    char p[NUMBER_BYTES] = {0};
-    char q[NUMBER_BYTES] = {0};
-    memcpy(p, a->text.data, a->text.size);
-    memcpy(q, b->text.data, b->text.size);
-    /* Equal numbers round alike, so those that round otherwise differ. */
-    return strtod(p, NULL) != strtod(q, NULL) ? TERN_SCHEMA_DIFFERENT : TERN_SCHEMA_UNSURE;
 }

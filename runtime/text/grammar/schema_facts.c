@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads what the keywords of a schema say. Each keyword that tern knows is one line of a table;
- * every other one is refused. */
+/* Reads what the keywords of a schema say. Each keyword that tern knows is one line of a table; all
+ * others are notes for readers, as JSON Schema 2020-12 says. */
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/text/grammar/schema.h"
-
-enum { NUMBER_BYTES = 64 };
 
 typedef struct keyword keyword;
 typedef void read_keyword(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
@@ -55,7 +50,7 @@ unsigned tern_json_type_bits(const tern_json_value *v) {
     return tern_json_integer(v, &x) ? TERN_TYPE_INTEGER : TERN_TYPE_FRACTION;
 }
 
-static unsigned type_of_name(const tern_json_value *v) {
+unsigned tern_json_type_of_name(const tern_json_value *v) {
     static const struct {
         const char *name;
         unsigned bits;
@@ -79,7 +74,8 @@ static void read_type(tern_schema_reader *r, const tern_json_value *schema, cons
     const uint32_t n = list ? value->count : 1;
     unsigned types = 0;
     for (uint32_t i = 0; i < n; i++, v += v->size) {
-        const unsigned bits = type_of_name(v);
+        const unsigned bits =
+            tern_json_is_string(v, "any") ? TERN_TYPE_ALL : tern_json_type_of_name(v);
         if (bits == 0)
             tern_schema_refuse(r, schema, word->name, "a type that does not exist");
         types |= bits;
@@ -133,62 +129,58 @@ static void read_least(tern_schema_reader *r, const tern_json_value *schema, con
 
 static void read_most(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
                       const tern_json_value *value, tern_schema_facts *f) {
-    int64_t *most = strcmp(word->name, "maxLength") == 0 ? &f->most_length : &f->most_items;
+    int64_t *most = strcmp(word->name, "maxLength") == 0  ? &f->most_length
+                    : strcmp(word->name, "maxItems") == 0 ? &f->most_items
+                                                          : &f->most_properties;
     int64_t n;
     const bool large = tern_json_integer(value, &n) && n > TERN_EXPR_MOST_REPEATS;
     n = large ? TERN_EXPR_MOST_REPEATS : read_count(r, schema, word, value);
     *most = *most < 0 || n < *most ? n : *most;
 }
 
-/* Reads a bound: *floor_of is the number, or the next integer below it. False for other values, and
- * beyond 64 bits. */
-static bool read_bound(const tern_json_value *v, int64_t *floor_of, bool *whole) {
-    char text[NUMBER_BYTES];
-    *whole = true;
-    if (v->type != TERN_JSON_NUMBER)
-        return false;
-    if (tern_json_integer(v, floor_of))
-        return *floor_of > -(INT64_MAX / 4) && *floor_of < INT64_MAX / 4;
-    if (v->text.size >= sizeof text)
-        return false;
-    memcpy(text, v->text.data, v->text.size);
-    text[v->text.size] = '\0';
-    const double x = strtod(text, NULL);
-    *whole = floor(x) == x;
-    *floor_of = fabs(x) < 9e15 ? (int64_t)floor(x) : 0;
-    return fabs(x) < 9e15;
+/* Old drafts write `exclusiveMinimum: true` beside the minimum. */
+static bool is_open(const tern_json_value *schema, const keyword *word) {
+    const bool low = strstr(word->name, "inimum") != NULL;
+    return word->name[0] == 'e' ||
+           tern_json_is_true(tern_json_get(schema, low ? "exclusiveMinimum" : "exclusiveMaximum"));
 }
 
 static void read_limit(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
                        const tern_json_value *value, tern_schema_facts *f) {
     const bool low = strstr(word->name, "inimum") != NULL;
-    const bool open = strncmp(word->name, "exclusive", strlen("exclusive")) == 0;
-    int64_t bound;
-    bool whole;
-    if (!read_bound(value, &bound, &whole)) {
-        tern_schema_refuse(r, schema, word->name, "not a number, or one that is too large");
+    tern_schema_bound *b = low ? &f->low : &f->high;
+    if (word->name[0] == 'e' &&
+        (value->type == TERN_JSON_TRUE || value->type == TERN_JSON_FALSE)) /* see is_open */
+        return;
+    if (value->type != TERN_JSON_NUMBER) {
+        tern_schema_refuse(r, schema, word->name, "not a number");
         return;
     }
-    if (!whole && (f->types & TERN_TYPE_FRACTION)) {
-        tern_schema_refuse(r, schema, word->name,
-                           "of numbers that may have a fraction only whole bounds are supported");
-        return;
-    }
-    const bool steps = open && whole && !(f->types & TERN_TYPE_FRACTION);
-    if (low) {
-        bound += !whole || steps;
-        if (!f->has_low || bound > f->low)
-            f->low_open = false;
-        f->low_open |= open && (!f->has_low || bound >= f->low);
-        f->low = f->has_low && f->low > bound ? f->low : bound;
-        f->has_low = true;
-    } else {
-        bound -= steps;
-        if (!f->has_high || bound < f->high)
-            f->high_open = false;
-        f->high_open |= open && (!f->has_high || bound <= f->high);
-        f->high = f->has_high && f->high < bound ? f->high : bound;
-        f->has_high = true;
+    const tern_schema_bound given = {true, is_open(schema, word), tern_decimal_of(value->text)};
+    if (!given.at.exact && low != given.at.negative)
+        tern_schema_note(r, schema, word->name,
+                         "a bound of too many digits is met as far as 18 "
+                         "digits before the point and 40 after it go");
+    const int order = b->is ? tern_decimal_order(&given.at, &b->at) : low ? 1 : -1;
+    if (order == 0)
+        b->open |= given.open;
+    else if ((order > 0) == low)
+        *b = given;
+}
+
+static void read_step(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
+                      const tern_json_value *value, tern_schema_facts *f) {
+    bool sure = true;
+    if (value->type != TERN_JSON_NUMBER)
+        tern_schema_refuse(r, schema, word->name, "not a number");
+    else if (f->multiple != NULL && !tern_decimal_divides(value->text, f->multiple->text, &sure)) {
+        if (!tern_decimal_divides(f->multiple->text, value->text, &sure))
+            tern_schema_note(r, schema, word->name, "together with another step");
+        f->multiple = value;
+        f->multiple_of = schema;
+    } else if (f->multiple == NULL) {
+        f->multiple = value;
+        f->multiple_of = schema;
     }
 }
 
@@ -200,9 +192,11 @@ static void read_pattern(tern_schema_reader *r, const tern_json_value *schema, c
     if (value->type != TERN_JSON_STRING)
         tern_schema_refuse(r, schema, word->name, "not a string");
     else if (f->pattern != NULL && !tern_json_same(f->pattern, value))
-        tern_schema_refuse(r, schema, word->name, "together with another pattern");
-    f->pattern = value;
-    f->pattern_of = schema;
+        tern_schema_note(r, schema, word->name, "together with another pattern");
+    else {
+        f->pattern = value;
+        f->pattern_of = schema;
+    }
 }
 
 static void read_format(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
@@ -210,9 +204,11 @@ static void read_format(tern_schema_reader *r, const tern_json_value *schema, co
     if (value->type != TERN_JSON_STRING)
         tern_schema_refuse(r, schema, word->name, "not a string");
     else if (f->format != NULL && !tern_json_same(f->format, value))
-        tern_schema_refuse(r, schema, word->name, "together with another format");
-    f->format = value;
-    f->pattern_of = schema;
+        tern_schema_note(r, schema, word->name, "together with another format");
+    else {
+        f->format = value;
+        f->pattern_of = f->pattern == NULL ? schema : f->pattern_of;
+    }
 }
 
 static void read_unique(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
@@ -222,12 +218,19 @@ static void read_unique(tern_schema_reader *r, const tern_json_value *schema, co
     f->unique |= value->type == TERN_JSON_TRUE;
 }
 
-static void read_id(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
-                    const tern_json_value *value, tern_schema_facts *f) {
+/* Keywords of old drafts and of parts that are not enforced. */
+static void read_noted(tern_schema_reader *r, const tern_json_value *schema, const keyword *word,
+                       const tern_json_value *value, tern_schema_facts *f) {
     (void)value;
     (void)f;
-    if (schema != r->json.values)
-        tern_schema_refuse(r, schema, word->name, "only of the whole schema");
+    tern_schema_note(r, schema, word->name, "this is not enforced");
+}
+
+static void read_max_contains(tern_schema_reader *r, const tern_json_value *schema,
+                              const keyword *word, const tern_json_value *value,
+                              tern_schema_facts *f) {
+    if (tern_json_get(schema, "contains") != NULL)
+        read_noted(r, schema, word, value, f);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -241,17 +244,23 @@ static const keyword keywords[] = {
     {"minProperties", read_least},
     {"maxLength", read_most},
     {"maxItems", read_most},
+    {"maxProperties", read_most},
     {"minimum", read_limit},
     {"maximum", read_limit},
     {"exclusiveMinimum", read_limit},
     {"exclusiveMaximum", read_limit},
+    {"multipleOf", read_step},
+    {"divisibleBy", read_step}, /* draft 3 */
     {"pattern", read_pattern},
     {"format", read_format},
     {"uniqueItems", read_unique},
-    {"$id", read_id},
-    {"id", read_id},
+    {"maxContains", read_max_contains},
+    {"extends", read_noted}, /* draft 3 */
+    {"disallow", read_noted},
     /* read where sets, objects and arrays are */
     {"$ref", NULL},
+    {"$dynamicRef", NULL},
+    {"$recursiveRef", NULL},
     {"allOf", NULL},
     {"anyOf", NULL},
     {"oneOf", NULL},
@@ -259,6 +268,11 @@ static const keyword keywords[] = {
     {"required", NULL},
     {"additionalProperties", NULL},
     {"patternProperties", NULL},
+    {"propertyNames", NULL},
+    {"unevaluatedProperties", NULL},
+    {"unevaluatedItems", NULL},
+    {"contains", NULL},
+    {"minContains", NULL},
     {"items", NULL},
     {"prefixItems", NULL},
     {"additionalItems", NULL},
@@ -271,34 +285,16 @@ static const keyword keywords[] = {
     {"dependencies", NULL},
 };
 
-/* Keywords for human readers. */
-static const keyword notes[] = {
-    {"$schema", NULL},         {"$comment", NULL},
-    {"$defs", NULL},           {"definitions", NULL},
-    {"title", NULL},           {"description", NULL},
-    {"default", NULL},         {"example", NULL},
-    {"examples", NULL},        {"deprecated", NULL},
-    {"readOnly", NULL},        {"readonly", NULL}, /* draft 3 spells it like this */
-    {"writeOnly", NULL},       {"contentMediaType", NULL},
-    {"contentEncoding", NULL}, {"contentSchema", NULL},
-};
-
-static const keyword *find_in(const keyword *list, size_t n, tern_span name) {
-    for (size_t i = 0; i < n; i++)
-        if (strlen(list[i].name) == name.size && memcmp(list[i].name, name.data, name.size) == 0)
-            return &list[i];
+static const keyword *find_keyword(tern_span name) {
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (strlen(keywords[i].name) == name.size &&
+            memcmp(keywords[i].name, name.data, name.size) == 0)
+            return &keywords[i];
     return NULL;
 }
 
-bool tern_schema_is_note(tern_span name) {
-    const bool own = name.size > 2 && memcmp(name.data, "x-", 2) == 0;
-    return own || find_in(notes, sizeof notes / sizeof *notes, name) != NULL;
-}
-
-static void refuse_unknown(tern_schema_reader *r, const tern_json_value *schema, tern_span name) {
-    char text[64];
-    (void)snprintf(text, sizeof text, "%.*s", (int)(name.size < 60 ? name.size : 60), name.data);
-    tern_schema_refuse(r, schema, text, "this keyword is not supported");
+bool tern_schema_knows(tern_span name) {
+    return find_keyword(name) != NULL;
 }
 
 /* Reads the types, or all other keywords. Types come first: what bounds mean depends on them. */
@@ -307,35 +303,14 @@ static void read_all(tern_schema_reader *r, const tern_json_value *schema, tern_
     const tern_json_value *key = schema + 1;
     for (uint32_t i = 0; i < schema->count && tern_schema_work(r, 0); i++) {
         const tern_json_value *value = key + 1;
-        const keyword *word = find_in(keywords, sizeof keywords / sizeof *keywords, key->text);
-        if (word == NULL && !tern_schema_is_note(key->text))
-            refuse_unknown(r, schema, key->text);
-        else if (word != NULL && word->read != NULL && (word->read == read_type) == types)
+        const keyword *word = find_keyword(key->text);
+        if (word != NULL && word->read != NULL && (word->read == read_type) == types)
             word->read(r, schema, word, value, f);
         key = value + value->size;
     }
 }
 
-/* Refuses keywords that say more about listed values: these are not compared with them. */
-static void check_values(tern_schema_reader *r, const tern_schema_set *s,
-                         const tern_schema_facts *f) {
-    static const char *const others[] = {
-        "minLength",     "maxLength",         "pattern",
-        "format",        "minimum",           "maximum",
-        "minItems",      "maxItems",          "required",
-        "properties",    "exclusiveMinimum",  "exclusiveMaximum",
-        "items",         "prefixItems",       "additionalItems",
-        "minProperties", "patternProperties", "additionalProperties"};
-    for (size_t i = 0; i < s->n && f->n_lists > 0; i++)
-        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-            if (tern_json_get(s->items[i].v, others[k]) != NULL)
-                tern_schema_refuse(r, s->items[i].v, others[k],
-                                   "together with enum or const this is not supported");
-}
-
 /* ---- what must not be ------------------------------------------------------------------------ */
-
-static const char where_not[] = "not supported where a schema must not hold";
 
 /* Excludes the listed values of a schema that must not hold. No other list may be there. */
 static void deny_values(tern_schema_reader *r, const tern_json_value *key, tern_schema_facts *f) {
@@ -351,9 +326,8 @@ static void deny_values(tern_schema_reader *r, const tern_json_value *key, tern_
         if (bits == TERN_TYPE_NULL)
             f->types &= ~bits;
         if ((wide & f->types & (numbers | TERN_TYPE_ARRAY | TERN_TYPE_OBJECT)) != 0)
-            tern_schema_refuse(r, key + 1, key[1].type == TERN_JSON_ARRAY ? "enum" : "const",
-                               "numbers, lists and objects that a value must not be are not "
-                               "supported");
+            tern_schema_note(r, key + 1, key[1].type == TERN_JSON_ARRAY ? "enum" : "const",
+                             "numbers, lists and objects that a value must not be");
     }
 }
 
@@ -362,7 +336,7 @@ static void deny_type(const tern_json_value *key, tern_schema_facts *f) {
     const tern_json_value *name = list ? key + 2 : key + 1;
     unsigned types = 0;
     for (uint32_t i = 0; i < (list ? key[1].count : 1); i++, name += name->size)
-        types |= type_of_name(name);
+        types |= tern_json_type_of_name(name);
     f->fraction_unsure |= (types & TERN_TYPE_INTEGER) != 0 && (types & TERN_TYPE_FRACTION) == 0;
     f->types &= ~types;
 }
@@ -387,53 +361,68 @@ static void deny_others(tern_schema_reader *r, const tern_schema_set *s, tern_sc
     for (size_t i = 0; i < s->n; i++)
         at = s->items[i].part == TERN_SCHEMA_OWN ? s->items[i].v : at;
     if (f->fraction_unsure && (f->types & TERN_TYPE_FRACTION) != 0)
-        tern_schema_refuse(r, at, "integer", where_not);
-    if (f->n_other_than > 0 && (f->types & TERN_TYPE_STRING) != 0 && !plain)
-        tern_schema_refuse(r, at,
-                           f->pattern != NULL  ? "pattern"
-                           : f->format != NULL ? "format"
-                                               : "minLength or maxLength",
-                           "together with strings that a value must not be");
+        tern_schema_note(r, at, "integer", "where a schema must not hold");
+    if (f->n_other_than > 0 && (f->types & TERN_TYPE_STRING) != 0 && !plain) {
+        tern_schema_note(r, at,
+                         f->pattern != NULL  ? "pattern"
+                         : f->format != NULL ? "format"
+                                             : "minLength or maxLength",
+                         "together with strings that a value must not be, these are not left out");
+        f->n_other_than = 0;
+    }
 }
 
-/* True if a listed value is in `list`. What cannot be told is refused. */
-static bool is_in(tern_schema_reader *r, const tern_schema_list *list,
-                  const tern_json_value *value) {
-    const tern_json_value *v = list->first;
-    bool unsure = false;
-    for (uint32_t i = 0; i < list->n && tern_schema_work(r, value->size); i++, v += v->size) {
-        const tern_schema_equality e = tern_schema_equal(v, value);
-        if (e == TERN_SCHEMA_SAME)
-            return true;
-        unsure |= e == TERN_SCHEMA_UNSURE;
+/* True if one part of a set allows a value. */
+static bool allows(tern_schema_check *c, const tern_schema_item *item,
+                   const tern_json_value *value) {
+    const tern_json_value *v = item->v;
+    const bool object = value->type == TERN_JSON_OBJECT;
+    const tern_json_value *member = object && v->type == TERN_JSON_STRING
+                                        ? tern_schema_member(value, v->text.data, v->text.size)
+                                        : NULL;
+    switch (item->part) {
+    case TERN_SCHEMA_OBJECT:
+        return object;
+    case TERN_SCHEMA_WITH:
+        return !object || member != NULL;
+    case TERN_SCHEMA_WITHOUT:
+        return member == NULL;
+    case TERN_SCHEMA_MEMBER_NOT:
+        return member != NULL && !tern_schema_holds(c, v + 1, member);
+    case TERN_SCHEMA_NOT_TYPE: /* said by the types */
+        return true;
+    case TERN_SCHEMA_NOT_VALUE: {
+        const tern_schema_list list = tern_schema_listed(v);
+        const tern_json_value *other = list.first;
+        for (uint32_t i = 0; i < list.n; i++, other += other->size)
+            if (tern_schema_same(c, other, value))
+                return false;
+        return true;
     }
-    if (unsure)
-        tern_schema_refuse(r, value, "enum or const",
-                           "whether two listed values are equal cannot be told");
-    return false;
+    default:
+        return tern_schema_holds(c, v, value);
+    }
 }
 
 bool tern_schema_may_be(tern_schema_reader *r, const tern_schema_set *s, const tern_schema_facts *f,
                         const tern_json_value *value) {
-    bool may = (tern_json_type_bits(value) & f->types) != 0;
-    for (size_t i = 1; i < f->n_lists && may; i++)
-        may = is_in(r, &f->lists[i], value);
-    for (size_t i = 0; i < s->n && may; i++) {
-        const tern_schema_item *item = &s->items[i];
-        const tern_schema_list list = item->part == TERN_SCHEMA_NOT_VALUE
-                                          ? tern_schema_listed(item->v)
-                                          : (tern_schema_list){NULL, 0};
-        may = !is_in(r, &list, value);
-        if (item->part >= TERN_SCHEMA_WITH && item->part <= TERN_SCHEMA_MEMBER_NOT && may &&
-            value->type == TERN_JSON_OBJECT)
-            tern_schema_refuse(r, value, "required",
-                               "together with enum or const this is not supported");
-    }
-    return may && r->x->status == TERN_OK;
+    tern_schema_check c = {
+        .root = r->json.values, .quiet = 1, .listed = f->lists[0].first}; /* value is in it */
+    unsigned bits = tern_json_type_bits(value);
+    if (value->type == TERN_JSON_NUMBER) /* 1.0 is an integer */
+        bits = tern_decimal_of(value->text).n == 0 ? TERN_TYPE_INTEGER : TERN_TYPE_FRACTION;
+    bool may = (bits & f->types) != 0;
+    for (size_t i = 0; i < s->n && may; i++)
+        may = allows(&c, &s->items[i], value);
+    if (may && c.unsure)
+        tern_schema_note(r, value, "enum or const",
+                         "whether a listed value may stand is not known");
+    return may && tern_schema_work(r, c.steps);
 }
 
 void tern_schema_facts_of(tern_schema_reader *r, const tern_schema_set *s, tern_schema_facts *f) {
-    *f = (tern_schema_facts){.types = TERN_TYPE_ALL, .most_length = -1, .most_items = -1};
+    *f = (tern_schema_facts){
+        .types = TERN_TYPE_ALL, .most_length = -1, .most_items = -1, .most_properties = -1};
     for (int types = 1; types >= 0; types--) {
         for (size_t i = 0; i < s->n; i++)
             if (s->items[i].part == TERN_SCHEMA_OWN)
@@ -443,5 +432,4 @@ void tern_schema_facts_of(tern_schema_reader *r, const tern_schema_set *s, tern_
     }
     if (r->x->status == TERN_OK)
         deny_others(r, s, f);
-    check_values(r, s, f);
 }

@@ -209,42 +209,72 @@ uint32_t tern_schema_other_key(tern_schema_reader *r, const tern_span *names, si
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-static uint32_t with_pattern(tern_schema_reader *r, const tern_schema_facts *f, const char *bytes,
-                             size_t size, const char *keyword) {
+static uint32_t with_length(tern_schema_reader *r, const tern_schema_facts *f) {
+    return tern_expr_repeat(r->x, r->character, (int32_t)f->least_length, (int32_t)f->most_length);
+}
+
+/* Texts of a pattern that have the lengths. */
+static uint32_t within_length(tern_schema_reader *r, const tern_schema_facts *f,
+                              const tern_pattern *p, const char *keyword) {
+    if (f->least_length == 0 && f->most_length < 0)
+        return p->expr;
+    const uint32_t some = tern_pattern_with_length(r->x, p->expr, f->least_length, f->most_length);
+    r->notes->narrowed |= !p->is_run;
+    if (some != TERN_EXPR_NEVER && (r->narrow || p->is_run))
+        return some;
+    if (p->is_run)
+        return some;
+    tern_schema_note(r, f->pattern_of, keyword,
+                     "together with minLength or maxLength these are not enforced");
+    return p->expr;
+}
+
+/* The texts of a pattern, without quotes. */
+static uint32_t with_pattern(tern_schema_reader *r, const tern_schema_facts *f, tern_span pattern,
+                             const char *keyword) {
     tern_pattern p = {0};
     const char *why = "too large";
-    if (!tern_pattern_read(r->x, bytes, size, &p, &why)) {
-        tern_schema_refuse(r, f->pattern_of, keyword, why);
-        return TERN_EXPR_NEVER;
-    }
-    if (f->least_length == 0 && f->most_length < 0)
-        return quoted(r->x, p.expr);
-    if (!p.is_run) {
-        tern_schema_refuse(r, f->pattern_of, keyword,
-                           "together with minLength or maxLength only one set of characters, "
-                           "repeated, is supported, such as ^[a-z]+$");
-        return TERN_EXPR_NEVER;
-    }
-    const int64_t least = f->least_length > p.least ? f->least_length : p.least;
-    const int64_t most = f->most_length < 0                      ? p.most
-                         : p.most < 0 || f->most_length < p.most ? f->most_length
-                                                                 : p.most;
-    if (most >= 0 && most < least)
-        return TERN_EXPR_NEVER;
-    return quoted(r->x, tern_expr_repeat(r->x, p.character, (int32_t)least, (int32_t)most));
+    if (tern_pattern_read(r->x, pattern.data, pattern.size, &p, &why))
+        return within_length(r, f, &p, keyword);
+    tern_schema_note(r, f->pattern_of, keyword, why);
+    return with_length(r, f);
 }
 
 /* A bound of length that every text of the format meets is dropped. */
-static uint32_t with_format(tern_schema_reader *r, const tern_schema_facts *f) {
-    const tern_schema_format *format = tern_schema_format_of(r, f);
+static uint32_t with_format(tern_schema_reader *r, const tern_schema_facts *f,
+                            const tern_schema_format *format) {
+    const tern_span pattern = {format->pattern, strlen(format->pattern)};
     tern_schema_facts left = *f;
-    if (format == NULL)
-        return TERN_EXPR_NEVER;
     if (f->least_length <= format->least)
         left.least_length = 0;
     if (format->most >= 0 && f->most_length >= format->most)
         left.most_length = -1;
-    return with_pattern(r, &left, format->pattern, strlen(format->pattern), "format");
+    return with_pattern(r, &left, pattern, "format");
+}
+
+/* True if tern can read the pattern. */
+static bool is_readable(tern_schema_reader *r, const tern_json_value *pattern) {
+    tern_pattern p = {0};
+    const char *why = NULL;
+    return tern_pattern_read(r->x, pattern->text.data, pattern->text.size, &p, &why);
+}
+
+uint32_t tern_schema_text(tern_schema_reader *r, const tern_schema_facts *f) {
+    static const char alone[] = "beside a pattern the pattern alone is enforced";
+    static const char *const unknown[] = {"regex", "uri-template"};
+    const tern_schema_format *format =
+        f->format != NULL ? tern_schema_format_named(f->format->text) : NULL;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        if (tern_json_is_string(f->format, unknown[i]))
+            tern_schema_note(r, f->pattern_of, "format", "this one is not enforced");
+    if (f->pattern != NULL && (format == NULL || is_readable(r, f->pattern))) {
+        if (format != NULL)
+            tern_schema_note(r, f->pattern_of, "format", alone);
+        return with_pattern(r, f, f->pattern->text, "pattern");
+    }
+    if (f->pattern != NULL)
+        tern_schema_note(r, f->pattern_of, "pattern", "beside a format the format is enforced");
+    return format != NULL ? with_format(r, f, format) : with_length(r, f);
 }
 
 /* All strings except those that must not be. Each character can be written in one way only. */
@@ -275,16 +305,7 @@ uint32_t tern_schema_string(tern_schema_reader *r, const tern_schema_set *s,
         return TERN_EXPR_NEVER;
     if (f->n_other_than > 0)
         return other_strings(r, s, f->n_other_than);
-    if (f->format != NULL && f->pattern != NULL) {
-        tern_schema_refuse(r, f->pattern_of, "format", "together with a pattern");
-        return TERN_EXPR_NEVER;
-    }
-    if (f->format != NULL)
-        return with_format(r, f);
-    if (f->pattern != NULL)
-        return with_pattern(r, f, f->pattern->text.data, f->pattern->text.size, "pattern");
-    return quoted(r->x, tern_expr_repeat(r->x, r->character, (int32_t)f->least_length,
-                                         (int32_t)f->most_length));
+    return quoted(r->x, tern_schema_text(r, f));
 }
 
 /* ---- values that are listed ------------------------------------------------------------------ */

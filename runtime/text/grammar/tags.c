@@ -23,6 +23,8 @@ typedef struct tagged {
     size_t size;                           /* bytes of the trigger */
     uint32_t text[N_STAGES][MOST_TRIGGER]; /* rules, by how many bytes of the trigger were just
                                               read */
+    tern_schema_notes notes;
+    bool narrow;                           /* as tern_schema_read has it */
     uint32_t calls;                        /* a rule: what follows the trigger in a tag */
 } tagged;
 
@@ -76,7 +78,7 @@ static void define_text(tagged *t, stage s, size_t n) {
 }
 
 static uint32_t schema_of(tagged *t, const char *schema, size_t size, const char *name) {
-    return tern_schema_read(t->x, schema, size, name, &t->tags->schema);
+    return tern_schema_read(t->x, schema, size, name, &t->tags->schema, t->narrow, &t->notes);
 }
 
 /* The values of a tag. */
@@ -175,11 +177,30 @@ static uint32_t at_start(tagged *t) {
     return tern_expr_end_choice(&choice);
 }
 
+/* Tags alone, or a value of the form alone. */
+static uint32_t tags_or_form(tagged *t) {
+    const tern_grammar_tag *form = t->tags->form;
+    tern_exprs *x = t->x;
+    tern_grammar_tags required = *t->tags;
+    required.required = true;
+    const tern_grammar_tags *asked = t->tags;
+    t->tags = &required;
+    const uint32_t calls = without_text(t);
+    t->tags = asked;
+    if (asked->required || x->status != TERN_OK)
+        return calls;
+    const uint32_t value = tern_schema_read(x, form->schema, form->schema_size, form->name,
+                                            &asked->schema, t->narrow, &t->notes);
+    return tern_expr_either(x, calls, value);
+}
+
 static tern_status check(const tern_grammar_tags *tags, tern_error *err) {
     if (tags == NULL || tags->tags == NULL || tags->n_tags == 0 || tags->trigger == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_grammar_from_tags: no tags, or no trigger");
     if ((tags->open == NULL) != (tags->close == NULL))
         return tern_fail(err, TERN_ERR_NULL, "tern_grammar_from_tags: a list has both ends");
+    if (tags->form != NULL && (tags->form->schema == NULL || tags->form->name == NULL))
+        return tern_fail(err, TERN_ERR_NULL, "tern_grammar_from_tags: a form without a schema");
     const size_t size = strlen(tags->trigger);
     if (size == 0 || size > MOST_TRIGGER || tags->n_tags > MOST_TAGS)
         return tern_fail(err, TERN_ERR_ARG,
@@ -202,21 +223,37 @@ static tern_status check(const tern_grammar_tags *tags, tern_error *err) {
     return TERN_OK;
 }
 
+static tern_status compile_tags(const tern_grammar_tokens *tokens, const tern_grammar_tags *tags,
+                                bool *narrow, tern_grammar **out, tern_error *err) {
+    tern_exprs x;
+    tern_exprs_start(&x, "tags", err);
+    const uint32_t root = tern_expr_rule_new(&x, "the whole text", strlen("the whole text"));
+    tagged t = {.x = &x,
+                .tags = tags,
+                .trigger = tags->trigger,
+                .size = strlen(tags->trigger),
+                .narrow = *narrow};
+    t.calls = tern_expr_rule_new(&x, "tags", strlen("tags"));
+    const uint32_t all = tags->form != NULL ? tags_or_form(&t)
+                         : !tags->free_text ? without_text(&t)
+                         : tags->at_start   ? at_start(&t)
+                                            : with_text(&t);
+    tern_expr_rule_define(&x, root, all);
+    *narrow = t.notes.narrowed;
+    return tern_grammar_make(tokens, &x, &t.notes, out, err);
+}
+
 tern_status tern_grammar_from_tags(const tern_grammar_tokens *tokens, const tern_grammar_tags *tags,
                                    tern_grammar **out, tern_error *err) {
-    const tern_status status = check(tags, err);
+    bool narrow = true;
+    tern_status status = check(tags, err);
     if (status != TERN_OK)
         return status;
     if (tokens == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL, "tern_grammar_from_tags: NULL argument");
-    tern_exprs x;
-    tern_exprs_start(&x, "tags", err);
-    const uint32_t root = tern_expr_rule_new(&x, "the whole text", strlen("the whole text"));
-    tagged t = {.x = &x, .tags = tags, .trigger = tags->trigger, .size = strlen(tags->trigger)};
-    t.calls = tern_expr_rule_new(&x, "tags", strlen("tags"));
-    const uint32_t all = !tags->free_text ? without_text(&t)
-                         : tags->at_start ? at_start(&t)
-                                          : with_text(&t);
-    tern_expr_rule_define(&x, root, all);
-    return tern_grammar_make(tokens, &x, out, err);
+    status = compile_tags(tokens, tags, &narrow, out, err);
+    if (status != TERN_ERR_GRAMMAR || !narrow)
+        return status;
+    narrow = false;
+    return compile_tags(tokens, tags, &narrow, out, err);
 }
