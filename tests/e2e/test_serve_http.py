@@ -86,7 +86,7 @@ class Framing(Served):
         self.assertEqual(self.server.ask("HEAD", "/health").status, 200)
 
     def test_paths_are_names_and_nothing_else(self):
-        for path in ("/../etc/passwd", "/v1/models/../../x", "/%2e%2e/x", "/v1/models/%s%n", "//health", "/health/"):
+        for path in ("/../etc/passwd", "/v1/models/../../x", "/%2e%2e/x", "/v1/models/%s%n", "//health"):
             self.assertEqual(self.server.get(path).status, 404, path)
 
     def test_bodies_that_are_too_long(self):
@@ -131,7 +131,7 @@ class Framing(Served):
             reply = server.ask("OPTIONS", "/v1/completions", None, headers)
             self.assertEqual(reply.status, 204)
             allowed = reply.headers["access-control-allow-headers"].split(", ")
-            self.assertEqual(set(allowed), {"Authorization", "Content-Type", "x-api-key", "*"})
+            self.assertEqual(set(allowed), {"Authorization", "Content-Type", "x-api-key", "api-key", "*"})
             self.assertEqual(server.ask("OPTIONS", "/nothing", None, headers).status, 204)  # the page may read the 404
             self.assertIn("X-Tern-Digest", server.chat(QUESTION).headers["access-control-expose-headers"])
             for reply in (reply, server.get("/health"), server.chat(QUESTION)):

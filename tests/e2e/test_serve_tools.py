@@ -444,7 +444,7 @@ class Following(Listed):
 
     def test_several_at_once(self):
         """The end is never picked, so that calls follow each other up to the limit."""
-        choice = self.choice(tool_choice="required", **self.biased(0, -100))
+        choice = self.choice(tool_choice="required", max_tokens=600, **self.biased(0, -100))
         *whole, _ = choice["message"]["tool_calls"]
         self.assertGreater(len(whole), 1)
         for one in whole:

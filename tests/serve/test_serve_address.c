@@ -71,24 +71,26 @@ static void shows(const own_address *a, const char *url, const char *curl) {
 
 static void test_lines(void **state) {
     (void)state;
-    shows(&(own_address){listening, "box.example:81"}, "http://box.example:81/v1",
+    shows(&(own_address){listening, "box.example:81", NULL}, "http://box.example:81/v1",
           "curl 'http://box.example:81/v1'");
-    shows(&(own_address){"https://0.0.0.0:8443", "[::1]:8443"}, "https://[::1]:8443/v1",
+    shows(&(own_address){"https://0.0.0.0:8443", "[::1]:8443", NULL}, "https://[::1]:8443/v1",
           "curl 'https://[::1]:8443/v1'");
-    shows(&(own_address){listening, NULL}, "http://127.0.0.1:8080/v1",
+    shows(&(own_address){listening, NULL, NULL}, "http://127.0.0.1:8080/v1",
           "curl 'http://127.0.0.1:8080/v1'");
-    shows(&(own_address){listening, "x'; reboot #"}, "http://127.0.0.1:8080/v1",
+    shows(&(own_address){listening, "x'; reboot #", NULL}, "http://127.0.0.1:8080/v1",
           "curl 'http://127.0.0.1:8080/v1'");
 }
 
 /* A socket's address does not depend on what a client says, and its name is one word. */
 static void test_sockets(void **state) {
     (void)state;
-    const own_address a = {"unix:/run/it's here", "box.example"};
+    const own_address a = {"unix:/run/it's here", "box.example", NULL};
     assert_string_equal(own_address_socket(&a), "/run/it's here");
     shows(&a, "http://localhost/v1",
           "curl --unix-socket '/run/it'\\''s here' 'http://localhost/v1'");
-    assert_null(own_address_socket(&(own_address){listening, "unix:/run/x"}));
+    shows(&(own_address){listening, "box.example", "/models"}, "http://box.example/models/v1",
+          "curl 'http://box.example/models/v1'");
+    assert_null(own_address_socket(&(own_address){listening, "unix:/run/x", NULL}));
 }
 
 int main(void) {
