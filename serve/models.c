@@ -264,6 +264,7 @@ static tern_status check_size(const models *all, const model_entry *e, tern_erro
 static void note_facts(model_entry *e) {
     const served *m = &e->served;
     e->facts = (model_facts){.known = true,
+                             .identity = tern_model_identity(m->with.model),
                              .info = m->info,
                              .n_ctx = m->rules.n_ctx,
                              .isa = tern_model_isa(m->with.model)};

@@ -177,7 +177,8 @@ class Answers(OllamaTest):
     def test_the_model_is_described(self):
         (listed,) = self.server.get("/api/tags").json()["models"]
         self.assertEqual((listed["name"], listed["details"]["quantization_level"]), ("tern-small:latest", "i2_s"))
-        self.assertRegex(listed["digest"], "^[0-9a-f]{64}$")
+        self.assertRegex(listed["digest"], "^0{48}[0-9a-f]{16}$")
+        self.assertNotEqual(int(listed["digest"], 16), 0)
         self.assertEqual(listed["size"], common.small_model().stat().st_size)
         (loaded,) = self.server.get("/api/ps").json()["models"]
         self.assertEqual((loaded["digest"], loaded["context_length"]), (listed["digest"], 512))
