@@ -44,12 +44,23 @@ function noteFailure(e) {
         showState("key");
 }
 
-/* Finds out which model is served, and whether a key is needed. */
+/* Shows the names of several models to choose from. */
+function showModels(models) {
+    const choice = find("model-choice");
+    choice.replaceChildren(...models.map((m) => make("option", {value: m.id}, m.id)));
+    choice.value = server.model;
+    choice.hidden = models.length < 2;
+    find("model-name").hidden = !choice.hidden;
+}
+
+/* Finds out which models are served, and whether a key is needed. */
 async function readServer() {
     try {
-        const model = (await getJson("v1/models")).data[0];
+        const models = (await getJson("v1/models")).data;
+        const model = models.find((m) => m.id === values.get("model")) ?? models[0];
         server.model = model.id;
         server.context = model.meta?.n_ctx ?? 0;
+        showModels(models);
         await getJson("props");
         showState("");
     } catch (e) {
@@ -396,6 +407,10 @@ function prepareButtons() {
                   "tab-chat": () => showView("chat"), "tab-engine": () => showView("engine")};
     for (const [name, act] of Object.entries(acts))
         find(name).addEventListener("click", act);
+    find("model-choice").addEventListener("change", (event) => {
+        values.set("model", event.target.value);
+        readServer();
+    });
     find("search").addEventListener("input", drawList);
     find("import").addEventListener("click", () => find("import-file").click());
     find("import-file").addEventListener("change", async () => {

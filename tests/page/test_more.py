@@ -2,7 +2,9 @@
 """What goes beyond a question and its answer: files, answers that go on, forms, search, import and export."""
 
 import json
+import tempfile
 import zlib
+from pathlib import Path
 
 import common
 from browsing import BrowserTest
@@ -173,6 +175,39 @@ class More(BrowserTest):
         self.expect(page.locator("#list button")).to_have_count(2)  # what was deleted is there again
         page.set_input_files("#import-file", {"name": "a.json", "mimeType": "", "buffer": b"no JSON"})
         self.expect(page.locator("#kept")).to_contain_text("1 could not be read")
+
+
+class Several(BrowserTest):
+    """A server of two models."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.other = common.synth("llama-tiny-q8_0", Path(folder.name))
+        cls.options = ("-m", common.small_model(), "-m", cls.other)
+        super().setUpClass()
+
+    def test_one_is_chosen(self):
+        page = self.at()
+        asked = []
+        page.on("request", lambda r: asked.append(json.loads(r.post_data)) if r.url.endswith("/chat/completions") else None)
+        names = page.locator("#model-choice option").all_inner_texts()
+        self.assertEqual(names, [common.small_model().stem, self.other.stem])
+        self.assertFalse(page.is_visible("#model-name"))
+        page.select_option("#model-choice", names[1])
+        self.expect(page.locator("#empty-name")).to_have_text(names[1])
+        self.ask(page, QUESTION)
+        self.answered(page)
+        page.reload()
+        page.wait_for_selector("#dot.good")
+        self.assertEqual(page.input_value("#model-choice"), names[1])
+        page.select_option("#model-choice", names[0])
+        self.expect(page.locator("#model-choice")).to_have_value(names[0])
+        page.click("#new")
+        self.ask(page, QUESTION)
+        self.answered(page)
+        self.assertEqual([body["model"] for body in asked], [names[1], names[0]])
 
 
 if __name__ == "__main__":
