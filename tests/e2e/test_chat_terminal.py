@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of tern chat on a terminal: editing, pasting, windows that change, words at the edge, signals."""
 
+import ctypes
 import os
 import re
+import signal
 import stat
 import unittest
 from pathlib import Path
@@ -144,6 +146,18 @@ class OnATerminal(Chat):
                 self.assertEqual(sum(row.startswith("> ") for row in chat.screen.rows()), 1)
             chat.type(" now\x01So\x01")
             suite.until(lambda: chat._read() and chat.screen.rows()[-1] == f"> So{line} now")
+
+    def test_another_thread_hears_of_the_window(self):
+        """The system may tell any thread; the one that waits for keys draws the line again."""
+        with self.screen(40, "--threads", 2) as chat:
+            chat.prompt()
+            chat.type("hello")
+            chat.expect("hello$")
+            pid = chat.process.pid
+            suite.until_asleep(pid)
+            others = [int(name) for name in os.listdir(f"/proc/{pid}/task") if int(name) != pid]
+            self.assertEqual(ctypes.CDLL(None).tgkill(pid, others[0], signal.SIGWINCH), 0)
+            chat.expect("hello$")
 
     def test_window_changes_while_an_answer_is_written(self):
         """The column is that of the new window: words are kept whole in it."""

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <histedit.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ struct editor {
 };
 
 static volatile sig_atomic_t resized; /* the window has another size than the editor knows */
+static pthread_t reader;              /* the thread that waits for keys */
 
 static editor *of(EditLine *line) {
     void *e = NULL;
@@ -59,9 +61,11 @@ static unsigned char cancel(EditLine *line, int key) {
 
 /* ---- the window's size ----------------------------------------------------------------------- */
 
+/* The system may tell any thread; only the reader's wait has to end. */
 static void note_resize(int number) {
-    (void)number;
     resized = 1;
+    if (!pthread_equal(pthread_self(), reader))
+        (void)pthread_kill(reader, number);
 }
 
 /* Lets a change of the window interrupt only the wait for a key, so that none is missed. */
@@ -69,6 +73,7 @@ static void watch_window(editor *e) {
     struct sigaction action = {.sa_handler = note_resize, .sa_flags = SA_RESTART};
     sigset_t window;
     (void)sigemptyset(&action.sa_mask);
+    reader = pthread_self();
     (void)sigaction(SIGWINCH, &action, NULL);
     (void)sigemptyset(&window);
     (void)sigaddset(&window, SIGWINCH);
