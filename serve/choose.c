@@ -5,16 +5,14 @@
 
 #include "serve/server_internal.h"
 
-/* The model that the body names (older clients of Ollama: in `name`), as a value of a document that
- * the caller frees; NULL: it names none. A body that is wrong is refused later, by whoever reads
- * all of it. */
+/* The model that the body names, as a value of a document that the caller frees; NULL: it names
+ * none. A body that is wrong is refused later, by whoever reads all of it. */
 static const char *named_in_body(http_exchange *x, json_t **document) {
     refusal ignored;
     size_t size;
     const char *body = http_body(x, &size);
     *document = ask_parse(body, size, "the body", &ignored);
-    const json_t *name = json_object_get(*document, "model");
-    return json_string_value(name != NULL ? name : json_object_get(*document, "name"));
+    return json_string_value(ask_model_of(*document));
 }
 
 /* Lists the names, as "'a', 'b' and 3 more". */

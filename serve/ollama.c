@@ -265,11 +265,9 @@ static void write_shown(server *s, const served *m, text *t) {
     tern_gguf_close(&d.file);
 }
 
-/* Reads the name of a model from a body; older clients call the field `name`. False after a
- * refusal. */
+/* Reads the name of a model from a body. False after a refusal. */
 static bool read_name(const json_t *body, const ask_rules *rules, refusal *r) {
-    const json_t *model = json_object_get(body, "model");
-    model = model != NULL ? model : json_object_get(body, "name");
+    const json_t *model = ask_model_of(body);
     return model != NULL ? ask_check_model(rules, model, r)
                          : refuse(r, 400, "model", "model is missing");
 }
@@ -359,8 +357,7 @@ void ollama_refuse(server *s, http_exchange *x) {
 
 /* Reads which model a body asks to fetch: one that is here. False after a refusal. */
 static bool read_pulled(const server *s, const json_t *body, refusal *r) {
-    const json_t *model = json_object_get(body, "model");
-    const char *name = json_string_value(model != NULL ? model : json_object_get(body, "name"));
+    const char *name = json_string_value(ask_model_of(body));
     if (name == NULL)
         return refuse(r, 400, "model", "model must be a text");
     if (models_find(s->models, name) != NULL)

@@ -200,6 +200,11 @@ void ask_free(ask *a) {
     *a = (ask){0};
 }
 
+const json_t *ask_model_of(const json_t *body) {
+    const json_t *model = json_object_get(body, "model");
+    return model != NULL ? model : json_object_get(body, "name");
+}
+
 static bool is_named(const char *model, const char *asked) {
     const size_t n = strlen(model);
     return strncmp(asked, model, n) == 0 && (asked[n] == '\0' || strcmp(asked + n, ":latest") == 0);

@@ -142,6 +142,10 @@ void ask_note_ignored(ask *a, const char *name);
  * too many values is refused before it takes memory. */
 json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r);
 
+/* The value with which a body names its model; older clients of Ollama do so in `name`. NULL: it
+ * names none. */
+const json_t *ask_model_of(const json_t *body);
+
 /* True if a name is the model's, also with ":latest" after it, as Ollama's clients write it; false
  * after a refusal. */
 bool ask_check_model(const ask_rules *rules, const json_t *name, refusal *r);
