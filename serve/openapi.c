@@ -35,10 +35,11 @@ static const struct {
              "receipt?:{*:*}}"},
     {"token", "{" TOKEN ",top_logprobs:[{" TOKEN "}]}"},
     {"call", "{id:s,type:\"function\",function:{name:s,arguments:s}}"},
-    {"block", "{type:s,text:s}|{type:\"tool_use\",id:s,name:s,input:{*:*}}|{type:\"tool_result\","
+    {"block", "{type:s,text:s}|{type:\"thinking\",thinking:s,signature:s}|{type:\"tool_use\",id:s,"
+              "name:s,input:{*:*}}|{type:\"tool_result\","
               "tool_use_id:s,content?:s|[{type:s,text:s}]}"},
     {"usage", "{prompt_tokens:i,completion_tokens:i,total_tokens:i,prompt_tokens_details:"
-              "{cached_tokens:i}}"},
+              "{cached_tokens:i},completion_tokens_details?:{reasoning_tokens:i}}"},
     {"chat_completion",
      "{id:s,object:\"chat.completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
      "message:{role:\"assistant\",content:s|~,reasoning_content?:s,refusal:~,tool_calls?:[@call]},"
@@ -58,6 +59,7 @@ static const struct {
      "{id:s,object:\"response\",created_at:i,status:\"completed\"|\"incomplete\",error:~,"
      "incomplete_details:~|{reason:s},model:s,output:[{type:\"message\",role:\"assistant\",id:s,"
      "status:s,content:[{type:\"output_text\",text:s,annotations:[*],logprobs:[@token]}]}|{type:"
+     "\"reasoning\",id:s,status:s,summary:[*],content:[{type:\"reasoning_text\",text:s}]}|{type:"
      "\"function_call\",id:s,call_id:s,name:s,arguments:s,status:s}],"
      "instructions:s|~,max_output_tokens:i|~,metadata:{*:*},temperature:n,top_p:n,top_logprobs:i,"
      "parallel_tool_calls:b,tool_choice:s|{*:*},tools:[*],previous_response_id:~,store:b,"
@@ -83,9 +85,9 @@ static const struct {
              "params?:@settings,next_token?:{has_next_token:b,has_new_line:b,n_remain:i,"
              "n_decoded:i},model?:s}"},
     {"ollama_chat",
-     "{model:s,created_at:s,message:{role:\"assistant\",content:s,tool_calls?:[{id:s,"
+     "{model:s,created_at:s,message:{role:\"assistant\",content:s,thinking?:s,tool_calls?:[{id:s,"
      "function:{index:i,name:s,arguments:{*:*}}}]}," DONE "}"},
-    {"ollama_text", "{model:s,created_at:s,response:s,context?:[i]," DONE "}"},
+    {"ollama_text", "{model:s,created_at:s,response:s,thinking?:s,context?:[i]," DONE "}"},
     {"ollama_loaded",
      "{model:s,created_at:s,message?:{role:s,content:s},response?:s,done:b,done_reason:\"load\"}"},
     {"ollama_vectors", "{model:s,created_at:s,embeddings:[[n]]," VECTORS "}"},

@@ -105,6 +105,7 @@ typedef struct ask {
                          it is the assistant's */
     bool thinks;      /* the answer begins inside of thinking */
     bool mixed;       /* thinking stays in the text */
+    bool tells;       /* replies tell what the model thinks: in messages where they are asked to */
     const thinking_marks *thinking; /* the rules' */
     bool no_answer;   /* the template does not begin an answer */
     json_t *variables; /* an object of variables of the chat template; NULL: none; owned */

@@ -285,7 +285,8 @@ static bool read_receipt(const field_reading *in, const json_t *value) {
                                      field_refuse(in, "not supported by this server"));
 }
 
-/* Reads `include` of responses. Reasoning may be asked for: there is none to include. */
+/* Reads `include` of responses. Reasoning may be asked for in a form that
+ * only its server reads: it is told in plain words in any case. */
 static bool read_include(const field_reading *in, const json_t *value) {
     for (size_t i = 0; i < json_array_size(value); i++) {
         const json_t *what = json_array_get(value, i);

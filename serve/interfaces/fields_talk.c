@@ -44,6 +44,7 @@ bool field_switch_thinking(const field_reading *in, const char *place, bool on) 
     static const char *const names[] = {"enable_thinking", "thinking"}; /* templates have either */
     json_t *value = json_boolean(on);
     bool known = false, sound = true;
+    in->a->tells = in->a->tells || on;
     for (size_t i = 0; i < sizeof names / sizeof *names && sound; i++) {
         if (is_named(in, names[i])) {
             known = true;

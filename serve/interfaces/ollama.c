@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ollama_thinks(const tern_tokenizer *t) {
+/* True if the template has a variable that says whether the model thinks, or how much. */
+static bool can_switch(const tern_tokenizer *t) {
     return tern_chat_mentions(t, "enable_thinking") || tern_chat_mentions(t, "thinking") ||
            tern_chat_mentions(t, "reasoning_effort");
+}
+
+bool ollama_thinks(const tern_tokenizer *t) {
+    return can_switch(t) || thinking_find(t) != NULL;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -121,14 +126,16 @@ static bool take_format(ollama_reading *in, json_t *value) {
     return true;
 }
 
-/* Reads whether, or how much, the model is to think. Only templates that have a variable for it can
- * be asked. */
+/* Reads whether, or how much, the model is to think. A template without a variable for it decides
+ * alone. */
 static bool take_think(ollama_reading *in, json_t *value) {
     const bool level = json_is_string(value) && !is_nothing(value);
     if (!level && !json_is_boolean(value))
         return refuse_value(in, "must be true, false, or a text such as \"low\"");
     if (in->as != ASK_CHAT || !ollama_thinks(in->rules->tokenizer))
         return is_nothing(value) || refuse_value(in, "the model does not support thinking");
+    if (!can_switch(in->rules->tokenizer))
+        return json_is_true(value) || take_harmless(in, value);
     if (tern_chat_mentions(in->rules->tokenizer, "reasoning_effort") && level)
         (void)json_object_set(in->body, "reasoning_effort", value);
     else

@@ -28,7 +28,8 @@ typedef enum ollama_kind {
 bool ollama_read(ask *a, ollama_kind kind, const ask_rules *rules, const char *bytes, size_t size,
                  bool *empty, refusal *r);
 
-/* True if requests can say whether the model thinks, or how much. */
+/* True if the model thinks: its template has marks around that, or a variable that says whether it
+ * does, or how much. */
 bool ollama_thinks(const tern_tokenizer *t);
 
 typedef struct ollama_field ollama_field;

@@ -6,10 +6,9 @@
 #include "base/stops.h"
 
 static const thinking_marks known[] = {
-    {"<think>", "</think>"},
-    {"<seed:think>", "</seed:think>"},
-    {"<thinking>", "</thinking>"},
-    {"<thought>", "</thought>"},
+    {"<think>", "</think>"},       {"<seed:think>", "</seed:think>"},
+    {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"},
+    {"[THINK]", "[/THINK]"},       {"<|START_THINKING|>", "<|END_THINKING|>"},
 };
 
 const thinking_marks *thinking_find(const tern_tokenizer *t) {

@@ -26,6 +26,7 @@ dialect_usage dialect_count(const job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         const tern_branch_figures *f = &j->choices[i].figures;
         u.n_generated += f->n_generated;
+        u.n_thought += j->choices[i].n_thought;
         if (i % j->ask.n == 0) {
             u.n_prompt += j->ask.prompts[i / j->ask.n].n;
             u.n_shared += f->n_shared;
@@ -157,17 +158,22 @@ void dialect_write_call_id(const job *j, text *t, const char *words, size_t i, s
 
 bool dialect_part_at(const choice *c, size_t n, dialect_part *part) {
     const char *bytes = c->content.bytes != NULL ? c->content.bytes : "";
+    const bool alone = c->n_calls == 0 && c->thought.size == 0;
     size_t at = 0, passed = 0;
+    if (c->thought.size > 0 && passed++ == n) {
+        *part = (dialect_part){.thought = true, .bytes = c->thought.bytes, .size = c->thought.size};
+        return true;
+    }
     for (size_t k = 0; k <= c->n_calls; k++) {
         const size_t end = k < c->n_calls ? c->calls[k].at : c->content.size;
-        if ((end > at || c->n_calls == 0) && passed++ == n) {
+        if ((end > at || alone) && passed++ == n) {
             *part = (dialect_part){.bytes = bytes + at, .size = end - at};
             return true;
         }
         at = end;
         if (k < c->n_calls && passed++ == n) {
             const text *arguments = &c->calls[k].arguments;
-            *part = (dialect_part){&c->calls[k], k, arguments->bytes, arguments->size};
+            *part = (dialect_part){&c->calls[k], k, arguments->bytes, arguments->size, false};
             return true;
         }
     }

@@ -51,9 +51,9 @@ void dialect_add(text *t, const char *words);
 void dialect_open_event(job *j, const char *name);
 void dialect_close_event(job *j);
 
-/* Numbers of tokens: of prompts, of these found in the cache, and of answers. */
+/* Numbers of tokens: of prompts, of these found in the cache, of answers, and of these thinking. */
 typedef struct dialect_usage {
-    size_t n_prompt, n_shared, n_generated;
+    size_t n_prompt, n_shared, n_generated, n_thought;
 } dialect_usage;
 
 dialect_usage dialect_count(const job *j);
@@ -70,16 +70,17 @@ void dialect_note_token(job *j, size_t i, const tern_event *e);
  * the chat template may demand that. */
 void dialect_write_call_id(const job *j, text *t, const char *words, size_t i, size_t k);
 
-/* A part of a choice, a text or a call, in the order of the answer. */
+/* A part of a choice, its thinking, a text or a call, in the order of the answer. */
 typedef struct dialect_part {
-    const tool_call *call; /* NULL: the part is a text */
+    const tool_call *call; /* NULL: the part is a text, or thinking */
     size_t k;              /* number of the call */
     const char *bytes;     /* [size] the text, or the call's arguments */
     size_t size;
+    bool thought; /* it is thinking */
 } dialect_part;
 
-/* Gets part n of a choice whose texts are kept; false after the last one. Without calls there is
- * exactly one text, which may be empty; otherwise no text is empty. */
+/* Gets part n of a choice whose texts are kept; false after the last one. Without calls and
+ * thinking there is exactly one text, which may be empty; otherwise no text is empty. */
 bool dialect_part_at(const choice *c, size_t n, dialect_part *part);
 
 /* Writes the prompt of a choice: the given text, or the text of the given ids. */

@@ -50,7 +50,10 @@ static void open_use(job *j, size_t k, const char *name) {
     dialect_add(&j->out, ",\"input\":");
 }
 
-/* Writes texts and calls. A call that did not end is left out, because its arguments are not an
+#define THOUGHT "{\"type\":\"thinking\",\"thinking\":"
+
+/* Writes thinking, texts and calls. The signature of thinking only has to be there: the message's
+ * id stands for it. A call that did not end is left out, because its arguments are not an
  * object. */
 static void write_parts(job *j) {
     const choice *c = &j->choices[0];
@@ -66,12 +69,14 @@ static void write_parts(job *j) {
             text_add(&j->out, part.bytes, part.size);
             j->out.failed = j->out.failed || part.call->arguments.failed;
         } else {
-            dialect_add(&j->out, "{\"type\":\"text\",\"text\":");
+            dialect_add(&j->out, part.thought ? THOUGHT : "{\"type\":\"text\",\"text\":");
             text_quote(&j->out, part.bytes, part.size);
+            if (part.thought)
+                text_string(&j->out, "signature", j->id);
         }
         dialect_add(&j->out, "}");
     }
-    j->out.failed = j->out.failed || c->content.failed;
+    j->out.failed = j->out.failed || c->content.failed || c->thought.failed;
 }
 
 /* Writes a message with or without its content, and leaves the object open. */
@@ -111,14 +116,6 @@ static void begin_text(job *j) {
     j->choices[0].in_text = true;
 }
 
-static void end_part(job *j) {
-    choice *c = &j->choices[0];
-    dialect_open_event(j, "content_block_stop");
-    text_print(&j->out, "{\"type\":\"content_block_stop\",\"index\":%zu}", c->n_parts++);
-    dialect_close_event(j);
-    c->in_text = false;
-}
-
 static void open_delta(job *j) {
     dialect_open_event(j, "content_block_delta");
     text_print(&j->out,
@@ -131,21 +128,51 @@ static void close_delta(job *j, const char *bytes, size_t size) {
     dialect_close_event(j);
 }
 
-/* Writes the first events. If calls may come, a text part begins only when there is text. */
+/* Ends the part that has begun: a text, thinking or a call. */
+static void end_part(job *j) {
+    choice *c = &j->choices[0];
+    if (c->in_thought) {
+        open_delta(j);
+        dialect_add(&j->out, "{\"type\":\"signature_delta\",\"signature\":");
+        close_delta(j, j->id, strlen(j->id));
+    }
+    dialect_open_event(j, "content_block_stop");
+    text_print(&j->out, "{\"type\":\"content_block_stop\",\"index\":%zu}", c->n_parts++);
+    dialect_close_event(j);
+    c->in_text = c->in_thought = false;
+}
+
+/* Writes the first events. If calls or thinking may come, a text part begins only when there is
+ * text. */
 static void begin(job *j) {
     dialect_open_event(j, "message_start");
     dialect_add(&j->out, "{\"type\":\"message_start\",\"message\":");
     open_message(j, false);
     dialect_add(&j->out, "}}");
     dialect_close_event(j);
-    if (j->ask.tools.form == NULL)
+    if (j->ask.tools.form == NULL && j->choices[0].thinking.marks == NULL)
         begin_text(j);
     dialect_open_event(j, "ping");
     dialect_add(&j->out, "{\"type\":\"ping\"}");
     dialect_close_event(j);
 }
 
+static void write_thought(job *j, size_t i, const char *bytes, size_t size) {
+    choice *c = &j->choices[i];
+    if (!c->in_thought) {
+        open_start(j);
+        dialect_add(&j->out, THOUGHT "\"\",\"signature\":\"\"}}");
+        dialect_close_event(j);
+        c->in_thought = true;
+    }
+    open_delta(j);
+    dialect_add(&j->out, "{\"type\":\"thinking_delta\",\"thinking\":");
+    close_delta(j, bytes, size);
+}
+
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
+    if (j->choices[i].in_thought)
+        end_part(j);
     if (!j->choices[i].in_text)
         begin_text(j);
     open_delta(j);
@@ -155,7 +182,7 @@ static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
 
 static void begin_call(job *j, size_t i) {
     const choice *c = &j->choices[i];
-    if (c->in_text)
+    if (c->in_text || c->in_thought)
         end_part(j);
     open_start(j);
     open_use(j, c->n_calls - 1, c->calls[c->n_calls - 1].name);
@@ -177,7 +204,9 @@ static void end_call(job *j, size_t i) {
 
 static void write_last(job *j, size_t i) {
     const choice *c = &j->choices[i];
-    if (c->in_text || (c->n_calls > 0 && !c->calls[c->n_calls - 1].ended))
+    if (c->n_parts == 0 && c->n_calls == 0 && !c->in_text && !c->in_thought)
+        begin_text(j);
+    if (c->in_text || c->in_thought || (c->n_calls > 0 && !c->calls[c->n_calls - 1].ended))
         end_part(j);
     dialect_open_event(j, "message_delta");
     dialect_add(&j->out, "{\"type\":\"message_delta\",\"delta\":{");
@@ -205,6 +234,7 @@ const dialect dialect_message = {.id = "msg_",
                                  .trims = true,
                                  .begin = begin,
                                  .piece = write_piece,
+                                 .thought = write_thought,
                                  .call = begin_call,
                                  .arguments = write_arguments,
                                  .call_end = end_call,

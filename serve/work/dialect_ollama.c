@@ -80,12 +80,21 @@ static void write_calls(job *j, size_t i, size_t k, size_t n) {
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Writes the text, with n calls from k on if it is a chat. */
-static void write_text(job *j, size_t i, const char *bytes, size_t size, size_t k, size_t n) {
+/* Parts of an answer that one document tells. */
+typedef struct said {
+    text content, thought; /* not owned */
+    size_t k, n;           /* n calls from k on, if it is a chat */
+} said;
+
+static void write_said(job *j, size_t i, const said *s) {
     dialect_add(&j->out, is_chat(j) ? ",\"message\":{\"role\":\"assistant\",\"content\":"
                                     : ",\"response\":");
-    text_quote(&j->out, bytes, size);
-    write_calls(j, i, k, n);
+    text_quote(&j->out, s->content.bytes, s->content.size);
+    if (s->thought.size > 0) {
+        dialect_add(&j->out, ",\"thinking\":");
+        text_quote(&j->out, s->thought.bytes, s->thought.size);
+    }
+    write_calls(j, i, s->k, s->n);
     dialect_add(&j->out, is_chat(j) ? "}" : "");
 }
 
@@ -148,9 +157,9 @@ static void close_last(job *j, size_t i) {
 static void write_whole(job *j) {
     const choice *c = &j->choices[0];
     open_document(j);
-    write_text(j, 0, c->content.bytes, c->content.size, 0, c->n_calls);
+    write_said(j, 0, &(said){c->content, c->thought, 0, c->n_calls});
     close_last(j, 0);
-    j->out.failed = j->out.failed || c->content.failed;
+    j->out.failed = j->out.failed || c->content.failed || c->thought.failed;
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -159,16 +168,24 @@ static void begin(job *j) {
     (void)j;
 }
 
-static void write_part(job *j, size_t i, const char *bytes, size_t size, size_t k, size_t n) {
+static text borrow(const char *bytes, size_t size) {
+    return (text){.bytes = (char *)(uintptr_t)bytes, .size = size};
+}
+
+static void write_part(job *j, size_t i, const said *s) {
     open_document(j);
-    write_text(j, i, bytes, size, k, n);
+    write_said(j, i, s);
     write_logprobs(j, &j->choices[i]);
     dialect_write_truth(&j->out, "done", false);
     dialect_add(&j->out, "}\n");
 }
 
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
-    write_part(j, i, bytes, size, 0, 0);
+    write_part(j, i, &(said){.content = borrow(bytes, size)});
+}
+
+static void write_thought(job *j, size_t i, const char *bytes, size_t size) {
+    write_part(j, i, &(said){.thought = borrow(bytes, size)});
 }
 
 static void begin_call(job *j, size_t i) {
@@ -185,12 +202,12 @@ static void take_arguments(job *j, size_t i, const char *bytes, size_t size) {
 }
 
 static void end_call(job *j, size_t i) {
-    write_part(j, i, "", 0, j->choices[i].n_calls - 1, 1);
+    write_part(j, i, &(said){.k = j->choices[i].n_calls - 1, .n = 1});
 }
 
 static void write_last(job *j, size_t i) {
     open_document(j);
-    write_text(j, i, "", 0, 0, 0);
+    write_said(j, i, &(said){.n = 0});
     close_last(j, i);
     dialect_add(&j->out, "\n");
 }
@@ -228,6 +245,6 @@ static void write_vectors(job *j) {
     .call_end = end_call, .last = write_last, .finish = finish, .fail = fail,                      \
     .whole = write_whole, .note = dialect_note_token
 
-const dialect dialect_ollama = {.trims = true, MEMBERS};
+const dialect dialect_ollama = {.trims = true, .thought = write_thought, MEMBERS};
 const dialect dialect_ollama_raw = {MEMBERS};
 const dialect dialect_ollama_vectors = {.id = "ollama-", .whole = write_vectors};

@@ -33,8 +33,12 @@ static void write_usage(job *j) {
     const dialect_usage u = dialect_count(j);
     text_print(&j->out,
                ",\"usage\":{\"prompt_tokens\":%zu,\"completion_tokens\":%zu,\"total_tokens\":%zu,"
-               "\"prompt_tokens_details\":{\"cached_tokens\":%zu}}",
+               "\"prompt_tokens_details\":{\"cached_tokens\":%zu}",
                u.n_prompt, u.n_generated, u.n_prompt + u.n_generated, u.n_shared);
+    if (is_chat(j))
+        text_print(&j->out, ",\"completion_tokens_details\":{\"reasoning_tokens\":%zu}",
+                   u.n_thought);
+    dialect_add(&j->out, "}");
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */

@@ -30,22 +30,34 @@ static void write_given(job *j, const char *name, const char *none) {
 
 /* Writes the id of an item, made of the response's id and the item's number. */
 static void write_item_id(job *j, const char *name, const dialect_part *part, size_t number) {
-    text_print(&j->out, ",\"%s\":\"%s%s", name, part->call != NULL ? "fc" : "msg",
+    text_print(&j->out, ",\"%s\":\"%s%s", name,
+               part->call != NULL ? "fc"
+               : part->thought    ? "rs"
+                                  : "msg",
                strchr(j->id, '_'));
     if (number > 0 || part->call != NULL)
         text_print(&j->out, "%02zx", number);
     dialect_add(&j->out, "\"");
 }
 
-/* Writes a part with text. Logprobs are only in the first item. */
+/* True for the number of the item that has the logprobs: the first, or that after the thinking. */
+static bool has_logs(const choice *c, size_t number) {
+    return number == (c->thought.size > 0 ? 1 : 0);
+}
+
+/* Writes a part with text, or with thinking. */
 static void write_part(job *j, const dialect_part *part, size_t number, bool whole) {
-    choice *c = &j->choices[0];
-    dialect_add(&j->out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[");
-    text_add(&j->out, c->logs[0].bytes, whole && number == 0 ? c->logs[0].size : 0);
-    dialect_add(&j->out, "],\"text\":");
+    const choice *c = &j->choices[0];
+    if (part->thought) {
+        dialect_add(&j->out, "{\"type\":\"reasoning_text\",\"text\":");
+    } else {
+        dialect_add(&j->out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[");
+        text_add(&j->out, c->logs[0].bytes, whole && has_logs(c, number) ? c->logs[0].size : 0);
+        dialect_add(&j->out, "],\"text\":");
+    }
     text_quote(&j->out, part->bytes, whole ? part->size : 0);
     dialect_add(&j->out, "}");
-    j->out.failed = j->out.failed || c->content.failed;
+    j->out.failed = j->out.failed || c->content.failed || c->thought.failed;
 }
 
 /* Returns the status of an item. The last item of an answer that was cut off is incomplete. */
@@ -53,10 +65,10 @@ static const char *status_of_item(const choice *c, const dialect_part *part, boo
     if (!whole)
         return "in_progress";
     /* An empty text is the only part, and its bytes may be elsewhere. */
-    const bool last =
-        part->call != NULL
-            ? !part->call->ended
-            : part->size == 0 || part->bytes + part->size == c->content.bytes + c->content.size;
+    const bool last = part->call != NULL ? !part->call->ended
+                      : part->thought    ? c->content.size == 0 && c->n_calls == 0
+                                         : part->size == 0 || part->bytes + part->size ==
+                                                               c->content.bytes + c->content.size;
     return c->ended && is_cut(c) && last ? "incomplete" : "completed";
 }
 
@@ -72,8 +84,9 @@ static void write_call_item(job *j, const dialect_part *part, bool whole) {
 
 static void write_item(job *j, const dialect_part *part, size_t number, bool whole) {
     const bool call = part->call != NULL;
-    dialect_add(&j->out, call ? "{\"type\":\"function_call\""
-                              : "{\"type\":\"message\",\"role\":\"assistant\"");
+    dialect_add(&j->out, call            ? "{\"type\":\"function_call\""
+                         : part->thought ? "{\"type\":\"reasoning\",\"summary\":[]"
+                                         : "{\"type\":\"message\",\"role\":\"assistant\"");
     write_item_id(j, "id", part, number);
     text_string(&j->out, "status", status_of_item(&j->choices[0], part, whole));
     if (call) {
@@ -94,9 +107,9 @@ static void write_usage(job *j) {
     }
     text_print(&j->out,
                ",\"usage\":{\"input_tokens\":%zu,\"input_tokens_details\":{\"cached_tokens\":%zu},"
-               "\"output_tokens\":%zu,\"output_tokens_details\":{\"reasoning_tokens\":0},"
+               "\"output_tokens\":%zu,\"output_tokens_details\":{\"reasoning_tokens\":%zu},"
                "\"total_tokens\":%zu}",
-               u.n_prompt, u.n_shared, u.n_generated, u.n_prompt + u.n_generated);
+               u.n_prompt, u.n_shared, u.n_generated, u.n_thought, u.n_prompt + u.n_generated);
 }
 
 /* Writes the members that repeat the request. */
@@ -189,7 +202,14 @@ static dialect_part text_part(const choice *c) {
 
 static dialect_part call_part(const choice *c) {
     const tool_call *call = &c->calls[c->n_calls - 1];
-    return (dialect_part){call, c->n_calls - 1, call->arguments.bytes, call->arguments.size};
+    return (dialect_part){.call = call,
+                          .k = c->n_calls - 1,
+                          .bytes = call->arguments.bytes,
+                          .size = call->arguments.size};
+}
+
+static dialect_part thought_part(const choice *c) {
+    return (dialect_part){.thought = true, .bytes = c->thought.bytes, .size = c->thought.size};
 }
 
 /* Begins a text of which `size` bytes are in the content already. */
@@ -202,11 +222,12 @@ static void begin_text(job *j, size_t size) {
     write_part_event(j, "response.content_part.added", &part, false);
 }
 
-/* Writes the first events. If calls may come, a text item begins only when there is text. */
+/* Writes the first events. If calls or thinking may come, a text item begins only when there is
+ * text. */
 static void begin(job *j) {
     write_response_event(j, "response.created");
     write_response_event(j, "response.in_progress");
-    if (j->ask.tools.form == NULL)
+    if (j->ask.tools.form == NULL && j->choices[0].thinking.marks == NULL)
         begin_text(j, 0);
 }
 
@@ -218,10 +239,41 @@ static void write_logprobs(job *j, size_t from) {
     dialect_add(&j->out, "]");
 }
 
+static void write_thought(job *j, size_t i, const char *bytes, size_t size) {
+    choice *c = &j->choices[i];
+    const dialect_part part = thought_part(c);
+    if (!c->in_thought) {
+        c->in_thought = true;
+        write_item_event(j, "response.output_item.added", &part, false);
+        write_part_event(j, "response.content_part.added", &part, false);
+    }
+    open_item_event(j, "response.reasoning_text.delta", &part);
+    dialect_add(&j->out, ",\"content_index\":0,\"delta\":");
+    text_quote(&j->out, bytes, size);
+    close_event(j);
+}
+
+/* Ends the thinking, if there was some. */
+static void end_thought(job *j) {
+    choice *c = &j->choices[0];
+    const dialect_part part = thought_part(c);
+    if (!c->in_thought)
+        return;
+    open_item_event(j, "response.reasoning_text.done", &part);
+    dialect_add(&j->out, ",\"content_index\":0,\"text\":");
+    text_quote(&j->out, part.bytes, part.size);
+    close_event(j);
+    write_part_event(j, "response.content_part.done", &part, true);
+    write_item_event(j, "response.output_item.done", &part, true);
+    c->in_thought = false;
+    c->n_parts++;
+}
+
 static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
     choice *c = &j->choices[i];
     if (!c->in_text && size == 0)
         return;
+    end_thought(j);
     if (!c->in_text)
         begin_text(j, size);
     const dialect_part part = text_part(c);
@@ -239,7 +291,7 @@ static void end_text(job *j) {
     open_item_event(j, "response.output_text.done", &part);
     dialect_add(&j->out, ",\"content_index\":0,\"text\":");
     text_quote(&j->out, part.bytes, part.size);
-    write_logprobs(j, c->n_parts == 0 ? 0 : c->logs[0].size);
+    write_logprobs(j, has_logs(c, c->n_parts) ? 0 : c->logs[0].size);
     close_event(j);
     write_part_event(j, "response.content_part.done", &part, true);
     write_item_event(j, "response.output_item.done", &part, true);
@@ -248,6 +300,7 @@ static void end_text(job *j) {
 }
 
 static void begin_call(job *j, size_t i) {
+    end_thought(j);
     if (j->choices[i].in_text)
         end_text(j);
     const dialect_part part = call_part(&j->choices[i]);
@@ -276,6 +329,9 @@ static void end_call(job *j, size_t i) {
 
 static void write_last(job *j, size_t i) {
     const choice *c = &j->choices[i];
+    end_thought(j);
+    if (c->n_parts == 0 && c->n_calls == 0 && !c->in_text)
+        begin_text(j, 0);
     if (c->in_text)
         end_text(j);
     if (c->n_calls > 0 && !c->calls[c->n_calls - 1].ended)
@@ -302,6 +358,7 @@ const dialect dialect_response = {.id = "resp_",
                                   .keeps_text = true,
                                   .begin = begin,
                                   .piece = write_piece,
+                                  .thought = write_thought,
                                   .call = begin_call,
                                   .arguments = write_arguments,
                                   .call_end = end_call,

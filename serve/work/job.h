@@ -50,15 +50,17 @@ typedef struct choice {
     text content;       /* so far; in streams only if the dialect keeps texts */
     text vector;        /* floats of an embedding, when it has ended */
     thinking_reader thinking; /* tells thinking from the rest of its text */
-    text thought;             /* thinking so far; not in streams */
+    text thought;             /* thinking so far; kept like the content */
     call_reader reader; /* reads its text if there may be calls */
     tool_call *calls;   /* [n_calls] */
     size_t n_calls;
     size_t n_parts;           /* in streams that number texts and calls: how many have ended */
     bool in_text;             /* in such streams: a part with text has begun */
+    bool in_thought;          /* in such streams: the part with thinking has begun */
     size_t from;              /* in such streams: where that text begins in the content */
     text ids;                 /* tokens not sent yet, as "1,2,3": in llama.cpp's dialect */
     size_t n_tokens;          /* generated so far */
+    size_t n_thought;         /* those up to the end of its thinking */
     bool new_line;            /* its text has a line feed */
     text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens. Chats: `content`;
                                  completions: tokens, token_logprobs, top_logprobs, text_offset */

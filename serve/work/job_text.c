@@ -121,9 +121,11 @@ static void pass_text(spot *at, const char *bytes, size_t size) {
 static void take_thought(void *user, const char *bytes, size_t size) {
     const spot *at = user;
     job *j = at->j;
-    if (!j->ask.stream)
+    if (!j->ask.tells)
+        return;
+    if (keeps_text(j))
         text_add(&j->choices[at->i].thought, bytes, size);
-    else
+    if (j->ask.stream)
         j->dialect->thought(j, at->i, bytes, size);
 }
 
@@ -134,13 +136,17 @@ static void take_rest(void *user, const char *bytes, size_t size) {
 /* Reads more text of a choice that may begin with thinking; bytes NULL: there is no more. */
 static void read_thinking(spot *at, const char *bytes, size_t size) {
     const thinking_sink sink = {at, take_thought, take_rest};
-    thinking_reader *r = &at->j->choices[at->i].thinking;
+    choice *c = &at->j->choices[at->i];
+    thinking_reader *r = &c->thinking;
+    const bool thought = r->inside;
     if (bytes != NULL) {
         thinking_take(r, &sink, bytes, size);
     } else {
         thinking_finish(r, &sink);
         pass_text(at, NULL, 0);
     }
+    if (thought || r->inside)
+        c->n_thought = c->n_tokens;
     at->j->out.failed = at->j->out.failed || r->held.failed;
 }
 
