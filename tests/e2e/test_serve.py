@@ -365,9 +365,9 @@ class Pages(Served):
         self.assertEqual(props["system_fingerprint"], self.server.chat(QUESTION).json()["system_fingerprint"])
 
     def test_the_servers_own_limit_of_tokens(self):
-        """--max-tokens, where a request says nothing; 0: until the context of 512 is full."""
-        for given, told, tokens in ((7, 7, 7), (0, -1, 510)):
-            with self.subTest(given=given), Server("--max-tokens", given) as server:
+        """--max-tokens, where a request says nothing; 0, or without it: until the context of 512 is full."""
+        for given, told, tokens in (((), -1, 510), (("--max-tokens", 7), 7, 7), (("--max-tokens", 0), -1, 510)):
+            with self.subTest(given=given), Server(*given) as server:
                 reply = server.complete("Once", ignore_eos=True).json()
                 self.assertEqual((reply["tern"]["effective"]["max_tokens"], reply["usage"]["completion_tokens"]), (told, tokens))
 

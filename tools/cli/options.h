@@ -145,6 +145,7 @@ typedef enum option_id {
     OPT_TOLERANCE,
     OPT_BENCH_PROMPT,
     OPT_BENCH_TOKENS,
+    OPT_SERVE_TOKENS,
     OPT_DEPTH,
     OPT_REPEAT,
     OPT_DEPTHS,

@@ -65,9 +65,8 @@ static const option_spec table[OPT_PRECISION] = {
                         .often = EVERY, .help = "generate at most N tokens"},
     [OPT_CHAT_TOKENS] = {"max-tokens", 'n', "max-new max-new-tokens n-predict", "N", OPTION_INTEGER,
                          GROUP_ANSWER, .max = 100000000, .fallback = "1024",
-                         .commands = CHAT | SERVE, .often = EVERY,
-                         .help = "generate at most N tokens per answer (serve: unless the request "
-                                 "sets a limit; 0: until the context is full)"},
+                         .commands = CHAT, .often = EVERY,
+                         .help = "generate at most N tokens per answer"},
     [OPT_SYSTEM] =
         {"system", 0, "system-prompt", "TEXT", OPTION_TEXT, GROUP_PROMPT, .commands = ANSWERS,
          .often = CHAT,

@@ -74,6 +74,11 @@ static const option_spec table[AT(OPT_THREADS)] = {
                               OPTION_INTEGER, GROUP_MEASURE, .max = 10000000, .fallback = "64",
                               .commands = BENCH, .often = EVERY,
                               .help = "tokens to decode; 0 skips this measurement"},
+    [AT(OPT_SERVE_TOKENS)] = {"max-tokens", 'n', "max-new max-new-tokens n-predict", "N",
+                              OPTION_INTEGER, GROUP_ANSWER, .max = 100000000, .fallback = "0",
+                              .commands = SERVE, .often = EVERY,
+                              .help = "generate at most N tokens per answer, unless the request "
+                                      "sets a limit; 0: until the context is full"},
     [AT(OPT_DEPTH)] = {"depth", 'd', NULL, "N", OPTION_INTEGER, GROUP_MEASURE, .max = 10000000,
                        .commands = BENCH, .often = EVERY,
                        .help =

@@ -99,7 +99,7 @@ static int open_server(serving *s) {
         .keys = &s->keys,
         .allowed_hosts = s->allowed_hosts.bytes,
         .seeded = options_given(o, OPT_SEED),
-        .max_tokens = options_integer(o, OPT_CHAT_TOKENS),
+        .max_tokens = options_integer(o, OPT_SERVE_TOKENS),
         .open_objects = options_switch(o, OPT_OPEN_OBJECTS),
         .draft = options_switch(o, OPT_NO_DRAFT) ? TERN_DRAFT_NEVER : TERN_DRAFT_WHERE_IT_PAYS,
         .stalled_seconds = options_real(o, OPT_STALLED),
