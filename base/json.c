@@ -19,6 +19,7 @@ typedef struct tern_json_parser {
     uint32_t open[TERN_JSON_MAX_DEPTH]; /* numbers of the arrays and objects around */
     size_t depth;
     uint32_t line; /* that `at` is in; texts have none in them, and are written over */
+    bool repairs;  /* lone surrogates become U+FFFD */
     const char *name;
     tern_error *err;
 } tern_json_parser;
@@ -67,21 +68,29 @@ static int32_t hex4(const tern_json_parser *p, size_t at) {
     return code;
 }
 
+/* The second half of a surrogate pair, written as \uXXXX at `at`; -1: there is none. */
+static int32_t second_half(const tern_json_parser *p, size_t at) {
+    if (p->size - at < 6 || p->bytes[at] != '\\' || p->bytes[at + 1] != 'u')
+        return -1;
+    const int32_t second = hex4(p, at + 2);
+    return second >= 0xDC00 && second < 0xE000 ? second : -1;
+}
+
 /* \uXXXX or a pair of them, at the u; the characters are never longer than what names them. */
 static bool read_code(tern_json_parser *p, char *out, size_t *n) {
+    enum { REPLACEMENT = 0xFFFD };
     const int32_t first = hex4(p, p->at + 1);
-    if (first < 0 || (first >= 0xDC00 && first < 0xE000))
+    if (first < 0)
         return false;
     p->at += 5;
     uint32_t code = (uint32_t)first;
-    if (first >= 0xD800 && first < 0xDC00) {
-        if (p->size - p->at < 6 || p->bytes[p->at] != '\\' || p->bytes[p->at + 1] != 'u')
+    if (first >= 0xD800 && first < 0xE000) {
+        const int32_t second = first < 0xDC00 ? second_half(p, p->at) : -1;
+        if (second < 0 && !p->repairs)
             return false;
-        const int32_t second = hex4(p, p->at + 2);
-        if (second < 0xDC00 || second >= 0xE000)
-            return false;
-        p->at += 6;
-        code = 0x10000 + ((code - 0xD800) << 10) + (uint32_t)(second - 0xDC00);
+        p->at += second < 0 ? 0 : 6;
+        code = second < 0 ? REPLACEMENT
+                          : 0x10000 + ((code - 0xD800) << 10) + (uint32_t)(second - 0xDC00);
     }
     *n += tern_utf8_put(code, out + *n);
     return true;
@@ -259,9 +268,10 @@ static tern_status parse(tern_json_parser *p) {
     return p->at == p->size ? TERN_OK : fail(p, "something follows the value");
 }
 
-tern_status tern_json_parse_lines(char *bytes, size_t size, const char *name, uint32_t line,
-                                  tern_json *out, tern_error *err) {
-    tern_json_parser p = {.bytes = bytes, .size = size, .line = line, .name = name, .err = err};
+static tern_status parse_all(char *bytes, size_t size, const char *name, uint32_t line,
+                             bool repairs, tern_json *out, tern_error *err) {
+    tern_json_parser p = {
+        .bytes = bytes, .size = size, .line = line, .repairs = repairs, .name = name, .err = err};
     /* A value takes a byte at least, so their numbers fit too. */
     const tern_status status =
         size <= INT32_MAX ? parse(&p) : tern_fail(err, TERN_ERR_JSON, "%s: too large", name);
@@ -272,6 +282,16 @@ tern_status tern_json_parse_lines(char *bytes, size_t size, const char *name, ui
     }
     *out = (tern_json){bytes, p.values};
     return TERN_OK;
+}
+
+tern_status tern_json_parse_lines(char *bytes, size_t size, const char *name, uint32_t line,
+                                  tern_json *out, tern_error *err) {
+    return parse_all(bytes, size, name, line, false, out, err);
+}
+
+tern_status tern_json_parse_repaired(char *bytes, size_t size, const char *name, uint32_t line,
+                                     tern_json *out, tern_error *err) {
+    return parse_all(bytes, size, name, line, true, out, err);
 }
 
 tern_status tern_json_parse(char *bytes, size_t size, const char *name, tern_json *out,

@@ -7,7 +7,8 @@
  * The text of strings stays in the bytes of the file. So there is no node and no copy for each of a
  * vocabulary's hundred thousand values, and libtern needs no JSON library.
  *
- * Strict: RFC 8259, valid UTF-8, no lone surrogates, nothing after the value. Nesting up to
+ * Strict: RFC 8259, valid UTF-8, no lone surrogates (unless they are repaired), nothing after the
+ * value. Nesting up to
  * TERN_JSON_MAX_DEPTH. Of equal keys in an object the last one counts.
  */
 
@@ -58,7 +59,12 @@ TERN_MUST_CHECK tern_status tern_json_parse(char *bytes, size_t size, const char
 TERN_MUST_CHECK tern_status tern_json_parse_lines(char *bytes, size_t size, const char *name,
                                                   uint32_t line, tern_json *out, tern_error *err);
 
-/* The same for a file of at most `limit` bytes; TERN_ERR_IO too. */
+/* The same, but half of a surrogate pair that stands alone becomes U+FFFD. */
+TERN_MUST_CHECK tern_status tern_json_parse_repaired(char *bytes, size_t size, const char *name,
+                                                     uint32_t line, tern_json *out,
+                                                     tern_error *err);
+
+/* The same as tern_json_parse for a file of at most `limit` bytes; TERN_ERR_IO too. */
 TERN_MUST_CHECK tern_status tern_json_read(const char *path, size_t limit, tern_json *out,
                                            tern_error *err);
 void tern_json_free(tern_json *json); /* zero-initialised or parsed */

@@ -212,7 +212,7 @@ void answer_tokenize(server *s, http_exchange *x) {
     reading in;
     reading_open(&in, s, x, false);
     const char *bytes = http_body(x, &size);
-    json_t *body = ask_parse(bytes, size, "the body", &r);
+    json_t *body = ask_parse_text(bytes, size, "the body", &r);
     int32_t *ids = body != NULL ? tokenize(&in, body, &n, &r) : NULL;
     text_print(&out, "{\"tokens\":[");
     if (ids != NULL && write_pieces(in.model, ids, n,

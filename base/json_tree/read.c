@@ -11,6 +11,7 @@ typedef struct reader {
     const char *name;
     tern_error *err; /* never NULL */
     bool any_number; /* numbers that do not fit into 64 bits keep their digits */
+    bool any_text;   /* texts may have U+0000 in them, and lone surrogates are repaired */
 } reader;
 
 /* NULL, with the error set. */
@@ -32,8 +33,8 @@ static bool has_nul(const tern_json_value *v) {
 }
 
 static json_t *read_text(const reader *r, const tern_json_value *v) {
-    return has_nul(v) ? refuse(r, v, "a text has the character U+0000 in it")
-                      : json_text(v->text.data, v->text.size);
+    return has_nul(v) && !r->any_text ? refuse(r, v, "a text has the character U+0000 in it")
+                                      : json_text(v->text.data, v->text.size);
 }
 
 /* A number that does not fit into 64 bits. */
@@ -169,9 +170,9 @@ static json_t *read_value(const reader *r, const tern_json_value *v) {
 }
 
 static json_t *read_lines(const char *bytes, size_t size, const char *name, uint32_t line,
-                          bool any_number, tern_error *err) {
+                          bool any_number, bool any_text, tern_error *err) {
     tern_error own = {0};
-    const reader r = {name, err != NULL ? err : &own, any_number};
+    const reader r = {name, err != NULL ? err : &own, any_number, any_text};
     const bool failed_before = json_remember(false);
     tern_json parsed;
     json_t *root = NULL;
@@ -180,10 +181,11 @@ static json_t *read_lines(const char *bytes, size_t size, const char *name, uint
     if (copy != NULL) {
         memcpy(copy, bytes, size);
         copy[size] = '\0';
-        if (tern_json_parse_lines(copy, size, name, line, &parsed, r.err) == TERN_OK) {
-            root = read_value(&r, parsed.values);
+        const tern_status status = (any_text ? tern_json_parse_repaired : tern_json_parse_lines)(
+            copy, size, name, line, &parsed, r.err);
+        root = status == TERN_OK ? read_value(&r, parsed.values) : NULL;
+        if (status == TERN_OK)
             tern_json_free(&parsed);
-        }
     }
     (void)json_remember(failed_before);
     return or_no_memory(&r, root);
@@ -191,11 +193,15 @@ static json_t *read_lines(const char *bytes, size_t size, const char *name, uint
 
 json_t *json_read_lines(const char *bytes, size_t size, const char *name, uint32_t line,
                         tern_error *err) {
-    return read_lines(bytes, size, name, line, false, err);
+    return read_lines(bytes, size, name, line, false, false, err);
 }
 
 json_t *json_read_any(const char *bytes, size_t size, const char *name, tern_error *err) {
-    return read_lines(bytes, size, name, 1, true, err);
+    return read_lines(bytes, size, name, 1, true, false, err);
+}
+
+json_t *json_read_body(const char *bytes, size_t size, const char *name, tern_error *err) {
+    return read_lines(bytes, size, name, 1, true, true, err);
 }
 
 json_t *json_read(const char *bytes, size_t size, const char *name, tern_error *err) {

@@ -21,4 +21,8 @@ json_t *json_read(const char *bytes, size_t size, const char *name, tern_error *
 /* The same, but numbers beyond 64 bits keep their digits (json_written_number). */
 json_t *json_read_any(const char *bytes, size_t size, const char *name, tern_error *err);
 
+/* The same for what clients send: texts, except names, may have U+0000 in them too, which
+ * json_string_length counts, and half of a surrogate pair that stands alone becomes U+FFFD. */
+json_t *json_read_body(const char *bytes, size_t size, const char *name, tern_error *err);
+
 #endif

@@ -32,21 +32,56 @@ static size_t count_values(const char *bytes, size_t size) {
     return n;
 }
 
-json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) {
+/* True if a text in a value, which is at most as deep as JSON may be, has U+0000 in it. */
+static bool has_nul(const json_t *value) {
+    const char *words = json_string_value(value), *name;
+    json_t *one;
+    bool found = words != NULL && strlen(words) != json_string_length(value);
+    for (size_t i = 0; i < json_array_size(value) && !found; i++)
+        found = has_nul(json_array_get(value, i));
+    json_object_foreach(value, name, one) found = found || has_nul(one);
+    return found;
+}
+
+/* Refuses U+0000 where texts end with it; `plain`: not in texts that are tokenized as they are. */
+static bool check_texts(const json_t *body, bool plain, refusal *r) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(body, name, value) {
+        const bool prompt = strcmp(name, "prompt") == 0 || strcmp(name, "content") == 0 ||
+                            strcmp(name, "input") == 0;
+        if (!(plain && prompt) && has_nul(value))
+            return refuse(r, 400, name, "%.64s: a text has the character U+0000 in it", name);
+    }
+    return true;
+}
+
+static json_t *parse(const char *bytes, size_t size, const char *what, bool plain, refusal *r) {
     if (count_values(bytes, size) > MOST_VALUES) {
         (void)refuse(r, 400, NULL, "%s has more than %d values", what, MOST_VALUES);
         return NULL;
     }
     tern_error err = {0};
-    json_t *body = json_read_any(bytes, size, what, &err);
+    json_t *body = json_read_body(bytes, size, what, &err);
     if (body == NULL) {
         (void)refuse_error(r, NULL, &err);
     } else if (!json_is_object(body)) {
         (void)refuse(r, 400, NULL, "%s must be a JSON object", what);
         json_decref(body);
         body = NULL;
+    } else if (!check_texts(body, plain, r)) {
+        json_decref(body);
+        body = NULL;
     }
     return body;
+}
+
+json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) {
+    return parse(bytes, size, what, false, r);
+}
+
+json_t *ask_parse_text(const char *bytes, size_t size, const char *what, refusal *r) {
+    return parse(bytes, size, what, true, r);
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -87,7 +122,7 @@ static uint64_t draw_seed(void) {
 static size_t echoed_bytes(const ask *a) {
     size_t n = 0;
     for (size_t i = 0; i < a->n_prompts; i++)
-        n += a->prompts[i].given != NULL ? a->n * strlen(a->prompts[i].given) : 0;
+        n += a->prompts[i].given != NULL ? a->n * a->prompts[i].given_size : 0;
     return n;
 }
 
@@ -172,13 +207,15 @@ bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, 
                .sampling = rules->sampling};
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
-    return read_fields(a, rules, r) && set_defaults(a, rules, r) && read_tools(a, rules, r) &&
-           ask_read_prompts(a, rules, r) && check_whole(a, rules, r) && ask_compile(a, rules, r);
+    const bool plain = (kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0;
+    return check_texts(body, plain, r) && read_fields(a, rules, r) && set_defaults(a, rules, r) &&
+           read_tools(a, rules, r) && ask_read_prompts(a, rules, r) && check_whole(a, rules, r) &&
+           ask_compile(a, rules, r);
 }
 
 bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
               refusal *r) {
-    json_t *body = ask_parse(bytes, size, "the body", r);
+    json_t *body = ask_parse_text(bytes, size, "the body", r);
     *a = (ask){0};
     return body != NULL && ask_read_body(a, kind, rules, body, r);
 }

@@ -56,7 +56,9 @@ enum { ASK_ROLE_BYTES = 16 };
 typedef struct ask_prompt {
     int32_t *ids; /* [n] */
     size_t n;
-    const char *given;           /* the text of the prompt; NULL: it was given as ids */
+    const char *given; /* [given_size] the text of the prompt; NULL: it was given as
+                          ids */
+    size_t given_size;
     char unseen[ASK_ROLE_BYTES]; /* role of the first message that the template leaves out; "":
                                     none */
 } ask_prompt;
@@ -140,8 +142,10 @@ void ask_free(ask *a);
 void ask_note_ignored(ask *a, const char *name);
 
 /* Parses a text as a JSON object; NULL after a refusal, which calls the text `what`. A text with
- * too many values is refused before it takes memory. */
+ * too many values is refused before it takes memory, and one with U+0000 in its texts by the name
+ * of the field. The second lets it stand in the members `prompt`, `content` and `input`. */
 json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r);
+json_t *ask_parse_text(const char *bytes, size_t size, const char *what, refusal *r);
 
 /* The value with which a body names its model; older clients of Ollama do so in `name`. NULL: it
  * names none. */

@@ -186,8 +186,8 @@ static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, con
     given = unwrap(a, given);
     if (json_is_string(given)) {
         p->given = json_string_value(given);
-        p->ids = ask_tokenize(rules, p->given, json_string_length(given), text_flags(a, true),
-                              &p->n, param, r);
+        p->given_size = json_string_length(given);
+        p->ids = ask_tokenize(rules, p->given, p->given_size, text_flags(a, true), &p->n, param, r);
     } else if (json_is_array(given) && a->kind == ASK_NATIVE) {
         (void)read_mixture(a, p, rules, given, r);
     } else if (json_is_array(given)) {

@@ -435,7 +435,7 @@ static bool read_made(ask *a, ollama_reading *in, refusal *r) {
 
 bool ollama_read(ask *a, ollama_kind kind, const ask_rules *rules, const char *bytes, size_t size,
                  bool *empty, refusal *r) {
-    json_t *given = ask_parse(bytes, size, "the body", r);
+    json_t *given = ask_parse_text(bytes, size, "the body", r);
     const json_t *model = json_object_get(given, "model");
     *a = (ask){0};
     *empty = false;

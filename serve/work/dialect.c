@@ -183,7 +183,7 @@ bool dialect_part_at(const choice *c, size_t n, dialect_part *part) {
 void dialect_write_prompt(const job *j, size_t i, text *t) {
     const ask_prompt *p = &j->ask.prompts[i / j->ask.n];
     if (p->given != NULL) {
-        dialect_add(t, p->given);
+        text_add(t, p->given, p->given_size);
         return;
     }
     for (size_t k = 0; k < p->n; k++) {

@@ -119,7 +119,7 @@ static bool is_shown(const job *j, size_t i, int32_t token) {
     if (size > 0)
         return true;
     const char *bytes = tern_token_bytes(j->place.tokenizer, token, true, &size);
-    const char *found = memmem(given + p->at, strlen(given + p->at), bytes, size);
+    const char *found = memmem(given + p->at, j->ask.prompts[i].given_size - p->at, bytes, size);
     if (found == NULL || size == 0)
         return false;
     p->at = (size_t)(found - given) + size;

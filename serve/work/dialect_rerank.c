@@ -52,9 +52,9 @@ static void write_result(job *j, const scored *one) {
     text_print(out, "{\"index\":%zu", one->index);
     text_real(out, plain ? "score" : "relevance_score", (float)one->score);
     if (j->ask.rerank.texts) {
-        const char *said = j->ask.prompts[one->index + 1].given;
+        const ask_prompt *said = &j->ask.prompts[one->index + 1];
         dialect_add(out, plain ? ",\"text\":" : ",\"document\":{\"text\":");
-        text_quote(out, said, strlen(said));
+        text_quote(out, said->given, said->given_size);
         dialect_add(out, plain ? "" : "}");
     }
     dialect_add(out, "}");

@@ -121,6 +121,23 @@ static void refusals(void **state) {
     refuses("", "file.json: line 1, byte 0: this is not a JSON value");
 }
 
+static void bodies_may_have_any_character(void **state) {
+    static const char got[] = "[\"a\\u0000b\",\"\\ud800\",\"\\udc00\\ud83d\\ude42\\ud83d\\u0041\"]";
+    (void)state;
+    json_t *read = json_read_body(got, sizeof got - 1, "body", NULL);
+    assert_int_equal(json_string_length(json_array_get(read, 0)), 3);
+    assert_memory_equal(json_string_value(json_array_get(read, 0)), "a\0b", 4);
+    assert_string_equal(json_string_value(json_array_get(read, 1)), "\xEF\xBF\xBD");
+    assert_string_equal(json_string_value(json_array_get(read, 2)),
+                        "\xEF\xBF\xBD\xF0\x9F\x99\x82\xEF\xBF\xBD"
+                        "A");
+    json_decref(read);
+    for (size_t i = 0; i < 2; i++)
+        assert_null(json_read_body(i == 0 ? "[\"\\ud80\"]" : "{\"\\u0000\":1}", i == 0 ? 9 : 12,
+                                   "body", NULL));
+    assert_null(json_read_any(got, sizeof got - 1, "body", NULL));
+}
+
 static void large_numbers_keep_their_digits(void **state) {
     static const char got[] = "[-92233720368547758089223372036854775808,1e400,1]";
     (void)state;
@@ -252,6 +269,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quoted_bytes),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(bodies_may_have_any_character),
         cmocka_unit_test(large_numbers_keep_their_digits),
         cmocka_unit_test(lines_of_a_larger_file),
         cmocka_unit_test(numbers),

@@ -337,9 +337,30 @@ class Refusals(Served):
         with Server("--any-model") as server:
             self.assertEqual(server.chat(QUESTION, model="gpt").json()["model"], "tern-small")
 
+    def test_characters_that_texts_may_have(self):
+        """U+0000 is a character of prompts, and named elsewhere; half of a surrogate pair becomes U+FFFD."""
+        def asked(path, body):
+            return self.server.ask("POST", path, body)
+
+        ids = [asked("/tokenize", '{"content": "a%sb"}' % text).json()["tokens"] for text in ("", "\\u0000", "\\ud800", "\\ufffd", "\\udc00")]
+        self.assertEqual(self.server.post("/detokenize", tokens=ids[1]).json()["content"].strip(), "a\0b")
+        self.assertEqual((ids[2], ids[4]), (ids[3], ids[3]))
+        self.assertNotIn(ids[1], (ids[0], ids[3]))
+        wanted = self.server.post("/v1/completions", prompt=self.server.post("/tokenize", content="a\0b", add_special=True).json()["tokens"], max_tokens=2)
+        for path in ("/v1/completions", "/completion"):
+            body = asked(path, '{"prompt": "a\\u0000b", "max_tokens": 2, "echo": true}').json()
+            self.assertEqual(body["tern"]["digest"], wanted.json()["tern"]["digest"])
+            self.assertTrue((body["choices"][0]["text"] if "choices" in body else body["prompt"]).startswith("a\0b"))
+        for path, name, body in (("/v1/completions", "stop", '{"prompt": "a", "stop": ["\\u0000"]}'),
+                                 ("/v1/responses", "input", '{"input": "\\u0000"}'),
+                                 ("/v1/chat/completions", "messages", '{"messages": [{"role": "user", "content": [{"type": "text", "text": "a\\u0000"}]}]}')):
+            self.assertIn("U+0000", self.refused(asked(path, body), 400, name)["message"])
+        halves = asked("/v1/chat/completions", '{"messages": [{"role": "user", "content": "\\ud800"}], "max_tokens": 1}').json()
+        self.assertEqual(halves["tern"]["digest"], self.server.chat("\ufffd", max_tokens=1).json()["tern"]["digest"])
+
     def test_bodies_that_are_no_request(self):
         deep = "[" * 100 + "]" * 100
-        for body in ("", "{", "[]", "3", '{"prompt": "a", "prompt": "b"}', '{"prompt": "\\u0000"}',
+        for body in ("", "{", "[]", "3", '{"prompt": "a", "prompt": "b"}', '{"\\u0000": 1}',
                      f'{{"prompt": {deep}}}', '{"prompt": "\ud800"}'.encode("utf-8", "surrogatepass"),
                      '{"prompt": "a"} x'):
             with self.subTest(body=body[:40]):
