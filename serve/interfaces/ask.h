@@ -117,6 +117,7 @@ typedef struct ask {
     size_t max_tokens;   /* 0: until the context is full */
     tern_sampler_params sampling;
     tern_logit_bias *bias;
+    const json_t *suffix; /* the text after the one that is filled in; NULL: nothing is */
     const char *stops[ASK_MOST_STOPS];
     size_t n_stops;
     ask_form form;
@@ -179,6 +180,15 @@ bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status st
 /* Reads an array of token ids; NULL after a refusal. The caller frees the ids. */
 int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
                       refusal *r);
+
+/* Tokenizes what stands before and after a text that is to be filled in, with the control tokens by
+ * which the model knows that. False after a refusal, also where it has no such tokens. The caller
+ * frees p->ids in any case. */
+bool ask_tokenize_gap(const ask *a, const ask_rules *rules, const json_t *before, ask_prompt *p,
+                      refusal *r);
+
+/* Adds n tokens to a prompt. False after a refusal. */
+bool ask_append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r);
 
 /* Tokenizes the conversation of a request, up to where the answer goes on, with the tools and the
  * variables that its other fields have set. False after a refusal. The caller frees out->ids in any

@@ -137,7 +137,7 @@ static unsigned text_flags(const ask *a, bool first) {
     return (first && !a->bare ? TERN_TOKENIZE_SPECIAL : 0U) | (parse ? TERN_TOKENIZE_PARSE : 0U);
 }
 
-static bool append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) {
+bool ask_append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) {
     int32_t *grown = realloc(p->ids, (p->n + n + 1) * sizeof *grown);
     if (grown == NULL)
         return refuse(r, 503, "prompt", "no memory for %zu tokens", p->n + n);
@@ -157,13 +157,14 @@ static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, co
         int32_t id;
         size_t n = 1;
         if (!json_is_string(part)) {
-            if (!read_id(part, i, rules->n_vocab, "prompt", &id, r) || !append_ids(p, &id, n, r))
+            if (!read_id(part, i, rules->n_vocab, "prompt", &id, r) ||
+                !ask_append_ids(p, &id, n, r))
                 return false;
             continue;
         }
         int32_t *ids = ask_tokenize(rules, json_string_value(part), json_string_length(part),
                                     text_flags(a, i == 0), &n, "prompt", r);
-        const bool appended = ids != NULL && append_ids(p, ids, n, r);
+        const bool appended = ids != NULL && ask_append_ids(p, ids, n, r);
         free(ids);
         if (!appended)
             return false;
@@ -184,7 +185,9 @@ static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, con
                         refusal *r) {
     const char *param = ask_prompt_field(a->kind);
     given = unwrap(a, given);
-    if (json_is_string(given)) {
+    if (a->suffix != NULL) {
+        (void)ask_tokenize_gap(a, rules, given, p, r);
+    } else if (json_is_string(given)) {
         p->given = json_string_value(given);
         p->given_size = json_string_length(given);
         p->ids = ask_tokenize(rules, p->given, p->given_size, text_flags(a, true), &p->n, param, r);

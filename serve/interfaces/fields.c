@@ -330,6 +330,12 @@ static bool read_best_of(const field_reading *in, const json_t *value) {
     return read_number(in, value, true, &x);
 }
 
+/* Reads the text after the answer. An empty one says that nothing follows. */
+static bool read_suffix(const field_reading *in, const json_t *value) {
+    in->a->suffix = json_string_length(value) > 0 ? value : NULL;
+    return json_is_string(value) || field_refuse(in, "must be a text");
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 enum {
@@ -370,6 +376,7 @@ static const field fields[] = {
     {"stream", ALL, "b", read_truth, 0, 0, IN(stream)},
     {"stream_options", OPENAI | RESPONSE, "{include_usage?:b}", read_stream_options, 0, 0, 0},
     {"echo", TEXT, "b", read_truth, 0, 0, IN(echo)},
+    {"suffix", TEXT | NATIVE, "s", read_suffix, 0, 0, 0},
     {"n", OPENAI | NATIVE, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
     {"n_cmpl", NATIVE, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
     {"best_of", TEXT, "i", read_best_of, 1, ASK_MOST_CHOICES, 0},

@@ -123,7 +123,7 @@ static const aside rows[] = {
     HARMLESS("fallback_credit_token", MESSAGE, KEPT),
     HARMLESS("fallbacks", MESSAGE, "other models to ask where this one is not to be had"),
     HARMLESS("betas", MESSAGE, "each feature has a field of its own"),
-    HARMLESS("store", CHAT | MESSAGE, "the answer is the same, stored or not"),
+    HARMLESS("store", CHAT | RESPONSE | MESSAGE, "the answer is the same, stored or not"),
     HARMLESS("service_tier", CHAT | RESPONSE | MESSAGE, PLACES),
     HARMLESS("inference_geo", MESSAGE, PLACES),
     HARMLESS("speed", MESSAGE, PLACES),
@@ -242,7 +242,6 @@ static const aside rows[] = {
     UNUSED("conversation", RESPONSE, "*", 0, STORES ", conversations neither"),
     UNUSED("thread", MESSAGE, "*", 0, STORES ", conversations neither"),
     UNUSED("previous_response_id", RESPONSE, "*", 0, STORES ": send the whole conversation"),
-    UNUSED("store", RESPONSE, "b", 0, STORES),
     UNUSED("background", RESPONSE, "b", 0, STORES ", so answers are not fetched later"),
     UNUSED("background_options", RESPONSE, "*", 0, STORES ", so answers are not fetched later"),
     UNUSED("compaction", MESSAGE, "*", 0, "conversations are not shortened by this server"),
@@ -252,7 +251,7 @@ static const aside rows[] = {
     READ("tool_choice", TEXT, "s", read_function_call, "chats have tools and tool_choice"),
     UNUSED("functions", OPENAI, "*", 0, "chats have tools"),
     READ("function_call", OPENAI, "s", read_function_call, "chats have tools and tool_choice"),
-    UNUSED("suffix", OPENAI, "s", 0, "texts are not filled in by this server"),
+    UNUSED("suffix", CHAT, "s", 0, "completions fill in texts"),
     UNUSED("embd_normalize", ASK_NATIVE_EMBEDDING, "i", 2, "vectors have length 1"),
 };
 /* clang-format on */

@@ -320,7 +320,7 @@ class Responses(Served):
         self.assertTrue(all(pieces))
 
     def test_what_is_known_and_not_done(self):
-        for name, value in {"previous_response_id": "resp_1", "conversation": "conv_1", "background": True, "store": True,
+        for name, value in {"previous_response_id": "resp_1", "conversation": "conv_1", "background": True,
                             "truncation": "middle", "tools": [{"type": "function"}], "reasoning": {"effort": 3},
                             "include": ["file_search_call.results"], "text": {"format": {"type": "grammar"}},
                             "top_logprobs": 2}.items():
@@ -330,7 +330,9 @@ class Responses(Served):
             self.refused(self.respond(given), 400, "input")
         self.refused(self.server.post("/v1/responses"), 400, "input")
         body = self.respond(store=False, truncation="auto", text={"format": {"type": "text"}}, user="me", reasoning={}).json()
-        self.assertEqual((body["tern"]["ignored"], body["truncation"]), (["user"], "auto"))
+        self.assertEqual((body["tern"]["ignored"], body["truncation"]), (["store", "user"], "auto"))
+        body = self.respond(store=True).json()  # what is asked is only to keep it
+        self.assertEqual((body["tern"]["ignored"], body["store"]), (["store"], False))
 
 
 class Others(Served):

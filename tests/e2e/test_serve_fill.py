@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tern serve: models with tokens for it fill in what is missing between two texts."""
+
+import tempfile
+from pathlib import Path
+
+import common
+import tool_model
+from serving import Server
+from test_serve import Served
+
+MARKS = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+
+
+class Fills(Served):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        path = Path(folder.name) / "fills.gguf"
+        tool_model.write(path, tool_model.PLAIN, *((mark, 3) for mark in MARKS))
+        cls.server = Server("-m", path, *cls.options)
+        cls.addClassCleanup(cls.server.stop)
+
+    def digest(self, path="/v1/completions", **fields):
+        reply = self.server.post(path, max_tokens=4, temperature=0, **fields)
+        self.assertEqual(reply.status, 200, reply.body)
+        return reply.json()["tern"]["digest"]
+
+    def test_the_prompt_has_a_gap(self):
+        before, after, middle = MARKS
+        wanted = self.digest(prompt=f"{before}Once{after}there was{middle}")
+        self.assertEqual(self.digest(prompt="Once", suffix="there was"), wanted)
+        self.assertEqual(self.digest("/completion", prompt="Once", suffix="there was"), wanted)
+        self.assertNotEqual(self.digest(prompt="Once", suffix="there"), wanted)
+        self.assertEqual(self.digest(prompt="Once", suffix=""), self.digest(prompt="Once"))
+        body = self.server.post("/api/generate", prompt="Once", suffix="there was", stream=False, options={"num_predict": 4, "temperature": 0}).json()
+        self.assertEqual(body["tern"]["digest"], wanted)
+        echoed = self.server.post("/v1/completions", prompt="Once", suffix="there was", max_tokens=4, temperature=0, echo=True).json()
+        self.assertTrue(echoed["choices"][0]["text"].startswith("Once"))
+
+    def test_what_cannot_be_filled_in(self):
+        for fields in ({"prompt": [1, 2]}, {"prompt": "a", "echo": True, "logprobs": 1}, {"prompt": "a", "suffix": 3}):
+            self.refused(self.server.post("/v1/completions", **{"suffix": "b", "max_tokens": 1} | fields), 400, "suffix")
+
+
+class Others(Served):
+    def test_models_without_the_tokens(self):
+        error = self.refused(self.server.complete("a", suffix="b"), 400, "suffix")
+        self.assertIn("no tokens", error["message"])
+
+
+if __name__ == "__main__":
+    common.main()
