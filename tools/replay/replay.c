@@ -3,21 +3,18 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fingerprint.h"
 #include "base/metrics.h"
 #include "receipts/accuracy.h"
 #include "receipts/facts.h"
-#include "receipts/rerun.h"
 #include "receipts/rules.h"
 #include "tern/inspect.h"
 #include "tools/cli/output.h"
-#include "tools/load/placement.h"
 #include "tools/record/run_facts.h"
 #include "tools/replay/locate.h"
-#include "tools/replay/recorded_form.h"
+#include "tools/replay/recorded_answer.h"
 
 /* The state of a replay; everything is owned. */
 typedef struct replay {
@@ -29,14 +26,7 @@ typedef struct replay {
     receipt_findings *found;
     tern_model *model;
     tern_session *session;
-    int32_t *prompt, *tokens;
-    receipt_point *points;
-    tern_logit_bias *bias;
-    int32_t *stop_tokens;
-    const char **stop_texts;
-    tern_sampler_params sampling;
-    recorded_form form;
-    rerun_plan plan;
+    recorded_answer answer;
 } replay;
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -162,147 +152,6 @@ static void check_weights(const replay *p) {
     }
 }
 
-static const char *text_or_null(const replay *p, const char *path) {
-    return receipt_at(p->receipt, path) == NULL ? NULL : rule_text(p->receipt, path);
-}
-
-/*
- * The recorded way to split texts if it was asked for; NULL: the model's own, as its file says now.
- */
-static const char *pre_tokenizer(const replay *p) {
-    const char *pre = rule_text(p->receipt, "model_info.pre_tokenizer");
-    const bool own = strcmp(rule_text(p->receipt, "model_info.pre_tokenizer_from"), "model") == 0;
-    return own || pre[0] == '\0' ? NULL : pre;
-}
-
-static tern_status open_model(replay *p, tern_error *err) {
-    char tokenizer[PATH_MAX];
-    tern_model_params params = tern_model_params_default();
-    params.isa = options_text(p->o, OPT_ISA);
-    params.disable = options_text(p->o, OPT_DISABLE);
-    params.layout = params_layout(p->o);
-    params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
-    params.i2s_order = (tern_i2s_order)(rule_text(p->receipt, "model_info.i2s_layout")[0] - 'a');
-    params.i2s_map = text_or_null(p, "model_info.i2s_map");
-    params.tl_tiles = text_or_null(p, "model_info.tl_tiles");
-    params.strict = options_switch(p->o, OPT_STRICT);
-    params.no_sidecar = options_switch(p->o, OPT_NO_SIDECAR);
-    params.long_context = rule_flag(p->receipt, "model_info.long_context");
-    params.activations = text_or_null(p, "run.activations");
-    const tern_status status = placement_read(p->o, &params, err);
-    if (status != TERN_OK)
-        return status;
-    if (receipt_at(p->receipt, "model_info.tokenizer") == NULL) {
-        params.pre_tokenizer = pre_tokenizer(p);
-    } else {
-        params.tokenizer =
-            locate_tokenizer(p->receipt, p->o, p->document, p->model_path, tokenizer);
-    }
-    const tern_status opened = tern_model_open(p->model_path, &params, &p->model, err);
-    if (opened != TERN_OK)
-        (void)placement_lack_node(&params, err);
-    return opened;
-}
-
-static tern_format cache_format(const replay *p) {
-    int format = 0;
-    while (strcmp(tern_format_describe((tern_format)format)->name,
-                  rule_text(p->receipt, "run.kv")) != 0)
-        format++; /* the receipt has one of the three formats */
-    return (tern_format)format;
-}
-
-static tern_status open_session(replay *p, tern_error *err) {
-    tern_session_params params = tern_session_params_default();
-    const int64_t context = rule_count(p->receipt, "run.context");
-    const int64_t more = (int64_t)(p->plan.ask.n_tokens + p->plan.n_tokens) + 1; /* that ended it */
-    params.n_ctx = (uint32_t)(more < context ? more : context);
-    params.n_batch = (uint32_t)options_integer(p->o, OPT_BATCH);
-    params.threads = (uint32_t)options_integer(p->o, OPT_THREADS);
-    params.kv = cache_format(p);
-    return tern_session_new(p->model, &params, &p->session, err);
-}
-
-/* ---- the plan -------------------------------------------------------------------------------- */
-
-static int32_t *read_ids(const json_t *receipt, const char *path, size_t *n) {
-    const json_t *list = receipt_at(receipt, path);
-    *n = json_array_size(list);
-    int32_t *ids = calloc(*n + 1, sizeof *ids);
-    for (size_t i = 0; ids != NULL && i < *n; i++)
-        ids[i] = (int32_t)json_integer_value(json_array_get(list, i));
-    return ids;
-}
-
-static bool read_points(replay *p) {
-    const json_t *list = receipt_at(p->receipt, "output.logits");
-    p->plan.n_points = json_array_size(list);
-    p->points = calloc(p->plan.n_points + 1, sizeof *p->points);
-    for (size_t i = 0; p->points != NULL && i < p->plan.n_points; i++) {
-        const json_t *point = json_array_get(list, i);
-        p->points[i].after = (uint64_t)rule_count(point, "after");
-        (void)snprintf(p->points[i].sha256, RECEIPT_HEX, "%s", rule_text(point, "sha256"));
-    }
-    p->plan.points = p->points;
-    return p->points != NULL;
-}
-
-static bool read_bias(replay *p) {
-    const json_t *list = receipt_at(p->receipt, "sampler.logit_bias");
-    const size_t n = json_array_size(list);
-    p->bias = calloc(n + 1, sizeof *p->bias);
-    for (size_t i = 0; p->bias != NULL && i < n; i++) {
-        const json_t *bias = json_array_get(list, i);
-        p->bias[i] = (tern_logit_bias){.token = (int32_t)rule_count(bias, "token"),
-                                       .bias = (float)rule_number(bias, "bias")};
-    }
-    p->sampling.bias = p->bias;
-    p->sampling.n_bias = n;
-    return p->bias != NULL;
-}
-
-/* Reads what ended the answer, and what might have ended it. */
-static bool read_end(replay *p) {
-    const json_t *r = p->receipt, *texts = receipt_at(r, "output.stop_texts");
-    const char *stop = rule_text(r, "output.stop");
-    const bool interrupted = strcmp(stop, "interrupted") == 0;
-    const bool full = strcmp(stop, "context") == 0 && p->plan.n_tokens > 0;
-    tern_request *ask = &p->plan.ask;
-    const size_t most = interrupted ? p->plan.n_tokens : (size_t)rule_count(r, "output.max_tokens");
-    ask->max_tokens = full ? 0 : most;
-    ask->prompt_only = most == 0;
-    ask->ignore_end = rule_flag(r, "output.ignore_end");
-    /* Receipts of runs say it only where it is not so for a chat, or so for another prompt. */
-    ask->drop_space = receipt_at(r, "output.drop_space") != NULL ? rule_flag(r, "output.drop_space")
-                                                                 : rule_flag(r, "run.chat");
-    p->plan.end = interrupted ? NULL : stop;
-    p->plan.digest = json_string_value(receipt_at(r, "output.hidden_sha256"));
-    ask->stop_tokens = p->stop_tokens = read_ids(r, "output.stop_tokens", &ask->n_stop_tokens);
-    ask->n_stop_texts = json_array_size(texts);
-    ask->stop_texts = p->stop_texts = calloc(ask->n_stop_texts + 1, sizeof *p->stop_texts);
-    for (size_t i = 0; p->stop_texts != NULL && i < ask->n_stop_texts; i++)
-        p->stop_texts[i] = json_string_value(json_array_get(texts, i));
-    return p->stop_tokens != NULL && p->stop_texts != NULL;
-}
-
-static bool read_plan(replay *p) {
-    const json_t *r = p->receipt;
-    p->plan.ask.tokens = p->prompt = read_ids(r, "prompt.ids", &p->plan.ask.n_tokens);
-    p->plan.tokens = p->tokens = read_ids(r, "output.ids", &p->plan.n_tokens);
-    p->sampling = (tern_sampler_params){
-        .temperature = (float)rule_number(r, "sampler.temperature"),
-        .top_k = (uint32_t)rule_count(r, "sampler.top_k"),
-        .top_p = (float)rule_number(r, "sampler.top_p"),
-        .min_p = (float)rule_number(r, "sampler.min_p"),
-        .repetition_penalty = (float)rule_number(r, "sampler.repetition_penalty"),
-        .presence_penalty = (float)rule_number(r, "sampler.presence_penalty"),
-        .frequency_penalty = (float)rule_number(r, "sampler.frequency_penalty"),
-        .repeat_last_n = (uint32_t)rule_count(r, "sampler.repeat_last_n"),
-        .seed = strtoull(rule_text(r, "sampler.seed"), NULL, 10)};
-    p->plan.ask.sampling = &p->sampling;
-    return p->prompt != NULL && p->tokens != NULL && read_points(p) && read_bias(p) && read_end(p);
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* Checks that the receipt is right about whether the digest of the prompt's text is that of the
@@ -315,7 +164,7 @@ static void check_prompt_text(const replay *p, const tern_tokenizer *tokenizer) 
             receipt_find(p->found, "prompt.text_sha256: there is no text without a tokenizer");
         return;
     }
-    json_t *hash = receipt_hash_text(tokenizer, p->prompt, p->plan.ask.n_tokens);
+    json_t *hash = receipt_hash_text(tokenizer, p->answer.prompt, p->answer.plan.ask.n_tokens);
     const char *of_ids = json_string_value(hash);
     const bool same = of_ids != NULL && strcmp(of_ids, recorded) == 0;
     if (from_ids != NULL && same != json_is_true(from_ids)) {
@@ -347,7 +196,7 @@ static void check_text(const replay *p) {
             receipt_find(p->found, "output.text_sha256: must be there for models with a tokenizer");
         return;
     }
-    json_t *hash = receipt_hash_text(tokenizer, p->tokens, p->plan.n_tokens);
+    json_t *hash = receipt_hash_text(tokenizer, p->answer.tokens, p->answer.plan.n_tokens);
     if (hash == NULL || strcmp(json_string_value(hash), recorded) != 0)
         receipt_find(p->found, "output.text_sha256: is not the digest of the text of output.ids");
     json_decref(hash);
@@ -356,15 +205,15 @@ static void check_text(const replay *p) {
 static void report_kernels(const replay *p, replay_report *report) {
     (void)snprintf(report->isa, sizeof report->isa, "%s", tern_model_isa(p->model));
     (void)snprintf(report->layout, sizeof report->layout, "%s", tern_model_layout(p->model));
-    report->tokens = p->plan.n_tokens;
+    report->tokens = p->answer.plan.n_tokens;
 }
 
 /* Checks the fingerprint, which is made of the model, the cache's precision and the arithmetic. */
 static void check_fingerprint(const replay *p) {
     char fingerprint[TERN_FINGERPRINT];
     const char *recorded = json_string_value(receipt_at(p->receipt, "system_fingerprint"));
-    tern_fingerprint(tern_model_identity(p->model), tern_format_describe(cache_format(p))->name,
-                     fingerprint);
+    tern_fingerprint(tern_model_identity(p->model),
+                     tern_format_describe(recorded_answer_cache(p->receipt))->name, fingerprint);
     if (recorded != NULL && strcmp(fingerprint, recorded) != 0)
         receipt_find(p->found, "system_fingerprint: is \"%.40s\", the model's is \"%s\"", recorded,
                      fingerprint);
@@ -412,26 +261,22 @@ static void check_kernels(const replay *p) {
 static tern_status run(replay *p, replay_report *report, tern_error *err) {
     rerun_result result;
     char text[160];
-    tern_status status = recorded_form_open(p->model, p->receipt, &p->form, err);
-    if (p->form.state != NULL) {
-        p->plan.ask.mask = tern_grammar_mask;
-        p->plan.ask.user = p->form.state;
-    }
+    tern_status status = recorded_answer_open_form(p->model, &p->answer, err);
     if (status == TERN_OK)
-        status = receipt_rerun(p->session, &p->plan, &result, err);
+        status = receipt_rerun(p->session, &p->answer.plan, &result, err);
     if (status != TERN_OK)
         return status;
     if (result.part == RERUN_SAME) {
         check_text(p);
         check_kernels(p);
     } else {
-        rerun_describe(&p->plan, &result, text, sizeof text);
+        rerun_describe(&p->answer.plan, &result, text, sizeof text);
         receipt_find(p->found, "%s", text);
     }
     check_fingerprint(p);
     report_kernels(p, report);
     report->threads = tern_session_threads(p->session);
-    report->digests = p->plan.digest != NULL ? 1 : p->plan.n_points;
+    report->digests = p->answer.plan.digest != NULL ? 1 : p->answer.plan.n_points;
     return TERN_OK;
 }
 
@@ -458,11 +303,12 @@ static int replay_all(replay *p, replay_report *report) {
     p->model_path = locate_model(p->receipt, p->o, p->document, p->path);
     if (p->model_path == NULL)
         return EXIT_FAILED;
-    if (!read_plan(p)) {
+    if (!recorded_answer_read(p->receipt, &p->answer)) {
         complain("no memory for the replay");
         return EXIT_FAILED;
     }
-    tern_status done = open_model(p, &err);
+    tern_status done =
+        recorded_model_open(p->receipt, p->document, p->model_path, p->o, &p->model, &err);
     if (done == TERN_OK && (!check_files(p, &status) || !check_tokenizer(p, &status)))
         return status;
     if (done == TERN_OK) {
@@ -471,7 +317,8 @@ static int replay_all(replay *p, replay_report *report) {
         done = check_accuracy(p, &err);
     }
     if (done == TERN_OK)
-        done = open_session(p, &err);
+        done = recorded_answer_session(&p->answer, p->answer.plan.n_tokens + 1, p->model, p->o,
+                                       &p->session, &err); /* one more: what ended it */
     if (done == TERN_OK)
         done = run(p, report, &err);
     return done == TERN_OK ? EXIT_DONE : complain_error(&err);
@@ -486,12 +333,6 @@ int receipt_replay(const json_t *receipt, const char *path, const options *o, re
     report->seconds = tern_clock_seconds() - start;
     tern_session_free(&p.session);
     tern_model_free(&p.model);
-    free(p.prompt);
-    free(p.tokens);
-    free(p.points);
-    free(p.bias);
-    free(p.stop_tokens);
-    free(p.stop_texts);
-    recorded_form_close(&p.form);
+    recorded_answer_close(&p.answer);
     return status;
 }
