@@ -23,6 +23,8 @@
 #define BENCHMARK_SCHEMA "urn:tern:benchmark:1.0.0"
 #define COMPARISON_SCHEMA "urn:tern:comparison:1.0.0"
 #define ANSWER_SCHEMA "urn:tern:answer:1.0.0"
+#define RECORD_SCHEMA "urn:tern:record:1.0.0"
+#define RECORD_END_SCHEMA "urn:tern:record-end:1.0.0"
 #define PERPLEXITY_SCHEMA "urn:tern:perplexity:1.0.0"
 #define RECEIPT_VERSION "1.0.0"
 #define RECEIPT_DIGEST "sha256-canonical-json" /* docs/receipts.md */
@@ -51,6 +53,9 @@ void receipt_findings_free(receipt_findings *f);
 /* Adds a finding for every broken rule; a document without findings is valid. Returns its kind,
  * NULL if that is not known. */
 const document_type *receipt_check(const json_t *receipt, receipt_findings *f);
+
+/* The same for a line of a recording, which has neither digest nor signature. */
+bool receipt_check_record(const json_t *record, receipt_findings *f);
 
 /* The same in two halves, without digest and signature: first the fields and their types, then the
  * rules between them (only for a document whose fields are right). */

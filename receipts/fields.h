@@ -51,6 +51,7 @@ typedef struct document_type {
 } document_type;
 
 extern const document_type document_run, document_answer;
+extern const document_type document_record; /* a line of a recording, which is no receipt */
 
 /* True if documents of the type have the field. The fields below it are as theirs. */
 static inline bool document_has(const document_type *type, const receipt_field *f) {

@@ -19,6 +19,15 @@
 
 /* clang-format off: one row a line */
 
+/* How a model's files are read. */
+#define READING_ROWS                                                                               \
+    CHOICE("model_info.i2s_layout", "a b c d"), MAY("model_info.i2s_map", ANY_TEXT),               \
+        MAY("model_info.tl_tiles", ANY_TEXT), MAY("model_info.long_context", BOOL),                \
+        MUST("model_info.pre_tokenizer", ANY_TEXT),                                                \
+        MAY_CHOICE("model_info.pre_tokenizer_from", "model asked"),                                \
+        MAY("model_info.tokenizer", OBJECT), MUST("model_info.tokenizer.path", ANY_TEXT),          \
+        MUST("model_info.tokenizer.sha256", HASH)
+
 /* The model; the same in receipts of runs and of benchmarks. */
 #define MODEL_ROWS                                                                                 \
     MUST("model_info", OBJECT), MUST("model_info.model_path", ANY_TEXT),                           \
@@ -28,14 +37,9 @@
         MUST("model_info.files[].sha256", HASH), MUST("model_info.architecture", TEXT),            \
         MUST("model_info.name", ANY_TEXT), MUST("model_info.quantization_type", TEXT),             \
         MUST("model_info.weight_formats", OBJECT), MUST("model_info.weight_formats.*", COUNT),     \
-        CHOICE("model_info.i2s_layout", "a b c d"), MAY("model_info.i2s_map", ANY_TEXT),           \
-        MAY("model_info.tl_tiles", ANY_TEXT), MAY("model_info.long_context", BOOL),                \
-        MUST("model_info.pre_tokenizer", ANY_TEXT),                                                \
-        MAY_CHOICE("model_info.pre_tokenizer_from", "model asked"),                                \
-        MAY("model_info.tokenizer", OBJECT), MUST("model_info.tokenizer.path", ANY_TEXT),          \
-        MUST("model_info.tokenizer.sha256", HASH), MUST("model_info.layers", COUNT),               \
-        MAY("model_info.experts", COUNT), MUST("model_info.hidden_size", COUNT),                   \
-        MUST("model_info.ffn_size", COUNT), MUST("model_info.num_attention_heads", COUNT),         \
+        READING_ROWS, MUST("model_info.layers", COUNT), MAY("model_info.experts", COUNT),          \
+        MUST("model_info.hidden_size", COUNT), MUST("model_info.ffn_size", COUNT),                 \
+        MUST("model_info.num_attention_heads", COUNT),                                             \
         MUST("model_info.num_key_value_heads", COUNT), MUST("model_info.head_dim", COUNT),         \
         MUST("model_info.vocab_size", COUNT), MUST("model_info.context_length", COUNT),            \
         MUST("model_info.parameters", COUNT), MUST("model_info.weight_bytes", COUNT)
@@ -56,6 +60,50 @@
         MUST("sampler.logit_bias", LIST), MUST("sampler.logit_bias[]", OBJECT),                    \
         MUST("sampler.logit_bias[].token", COUNT), MUST("sampler.logit_bias[].bias", SIGNED),      \
         MUST("sampler.seed", TEXT), MUST("sampler.sha256", HASH)
+
+/* How an answer was computed, asked for and given; the same in receipts and recordings. */
+#define ANSWERED_ROWS                                                                              \
+    MUST("run", OBJECT), {"run.command", FIELD_TEXT, false, "run bench", 1u << DOCUMENT_RUN},      \
+        MUST("run.isa", TEXT), OF(RUN, "run.disabled", ANY_TEXT), MUST("run.layout", LAYOUT),      \
+        MAY_CHOICE("run.choice", "table tuned asked"), CHOICE("run.kv", "f32 f16 q8_0"),           \
+        MAY_CHOICE("run.activations", "int8 fp8 fp8-e5m2 fp16 bf16 fp32"),                         \
+        MUST("run.context", COUNT), OF(RUN, "run.batch", COUNT), MUST("run.threads", COUNT),       \
+        MAY_CHOICE("run.affinity", "auto compact scatter none"), MAY("run.numa", TEXT),            \
+        MAY("run.nodes_online", ANY_TEXT), OF(RUN, "run.chat", BOOL), OF(RUN, "run.strict", BOOL), \
+        OF(RUN, "run.dequantized_rows", COUNT), SAMPLER_ROWS, MAY("form", OBJECT),                 \
+        CHOICE("form.kind", "schema grammar pattern calls"), MAY("form.text", ANY_TEXT),           \
+        MAY("form.closed", BOOL), MAY("form.calls", OBJECT), MUST("form.calls.trigger", TEXT),     \
+        MUST("form.calls.separator", ANY_TEXT), MAY("form.calls.schema", ANY_TEXT),                \
+        MAY("form.calls.open", ANY_TEXT), MAY("form.calls.close", ANY_TEXT),                       \
+        MAY("form.calls.at_start", BOOL), MUST("form.calls.free_text", BOOL),                      \
+        MUST("form.calls.required", BOOL), MUST("form.calls.single", BOOL),                        \
+        MUST("form.calls.tags", LIST), MUST("form.calls.tags[]", OBJECT),                          \
+        MUST("form.calls.tags[].begin", ANY_TEXT), MUST("form.calls.tags[].end", ANY_TEXT),        \
+        MAY("form.calls.tags[].schema", ANY_TEXT), MAY("form.calls.tags[].comma", ANY_TEXT),       \
+        MAY("form.calls.tags[].arguments", LIST), MUST("form.calls.tags[].arguments[]", OBJECT),   \
+        MUST("form.calls.tags[].arguments[].begin", ANY_TEXT),                                     \
+        MUST("form.calls.tags[].arguments[].end", ANY_TEXT),                                       \
+        MUST("form.calls.tags[].arguments[].required", BOOL),                                      \
+        MUST("form.calls.tags[].arguments[].instead", BOOL),                                       \
+        MAY("form.calls.tags[].arguments[].schema", ANY_TEXT),                                     \
+        MAY("form.calls.tags[].arguments[].after_key", ANY_TEXT),                                  \
+        MAY("form.calls.tags[].arguments[].words", LIST),                                          \
+        MUST("form.calls.tags[].arguments[].words[]", ANY_TEXT), MUST("prompt", OBJECT),           \
+        MUST("prompt.tokens", COUNT), MAY("prompt.text_sha256", HASH),                             \
+        MAY("prompt.text_from_ids", BOOL), MUST("prompt.ids_sha256", HASH),                        \
+        MUST("prompt.ids", LIST), MUST("prompt.ids[]", COUNT), MUST("output", OBJECT),             \
+        MUST("output.tokens", COUNT),                                                              \
+        {"output.stop", FIELD_TEXT, false, "end length context stop interrupted",                  \
+         1u << DOCUMENT_RUN},                                                                      \
+        {"output.stop", FIELD_TEXT, false, "end length context stop", 1u << DOCUMENT_ANSWER},      \
+        MUST("output.max_tokens", COUNT), MUST("output.ignore_end", BOOL),                         \
+        OF(RUN, "output.stop_tokens", LIST), MUST("output.stop_tokens[]", COUNT),                  \
+        MUST("output.stop_texts", LIST), MUST("output.stop_texts[]", ANY_TEXT),                    \
+        MAY("output.drop_space", BOOL), MAY("output.text_sha256", HASH),                           \
+        MUST("output.ids_sha256", HASH), MUST("output.ids", LIST), MUST("output.ids[]", COUNT),    \
+        OF(ANSWER, "output.hidden_sha256", HASH), OF(RUN, "output.logits", LIST),                  \
+        MUST("output.logits[]", OBJECT), MUST("output.logits[].after", COUNT),                     \
+        MUST("output.logits[].sha256", HASH)
 
 /* Accuracy of products. */
 #define ACCURACY_ROWS                                                                              \

@@ -390,6 +390,18 @@ void receipt_check_rules(const json_t *r, receipt_findings *f) {
         check_repetition(r, f);
 }
 
+bool receipt_check_record(const json_t *record, receipt_findings *f) {
+    const char *schema = json_string_value(json_object_get(record, "$schema"));
+    if (schema == NULL || strcmp(schema, RECORD_SCHEMA) != 0)
+        receipt_find(f, "$schema: is \"%.60s\", must be \"" RECORD_SCHEMA "\"",
+                     schema != NULL ? schema : "");
+    else if (receipt_check_fields(record, &document_record, f)) {
+        check_tokens(record, f);
+        rules_form(record, f);
+    }
+    return f->n == 0 && !f->out_of_memory;
+}
+
 /* Checks that the document's digest is that of its content. */
 static void check_digest(const json_t *receipt, receipt_findings *f) {
     char hex[RECEIPT_HEX];

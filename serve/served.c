@@ -31,6 +31,7 @@ static void set_rules(served *m) {
                            .most_choices =
                                queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES,
                            .receipts = m->with.receipts != NULL,
+                           .records = m->with.receipts != NULL && m->with.receipts->record != NULL,
                            .vectors = m->with.model,
                            .n_embd = m->info.n_embd,
                            .calls = &m->calls,

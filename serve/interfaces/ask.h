@@ -40,6 +40,7 @@ typedef struct ask_rules {
     uint32_t n_vocab, n_ctx;
     uint32_t most_choices;     /* in one request */
     bool receipts;             /* receipts can be made */
+    bool records;              /* answers are recorded, with the sources of their forms */
     const tern_model *vectors; /* the model that makes embeddings */
     uint32_t n_embd;           /* size of an embedding */
     const call_form *calls;    /* how the model writes calls of tools */
@@ -125,7 +126,8 @@ typedef struct ask {
     tern_grammar *grammar; /* for answers in a form or with calls; NULL: any text */
     char *schema_words;    /* the form's schema as text; NULL: there is none */
     text schema_notes;     /* what the schemas say and answers are not held to, as `"a","b"` */
-    json_t *form_record;   /* source of `grammar`, if a receipt is wanted (serve/work/receipt.h) */
+    json_t *form_record;   /* source of `grammar`, for a receipt or a recording
+                              (serve/work/receipt.h) */
     char *form_text;       /* a grammar that was made from a field; owned */
     json_t *form_schema;   /* a schema that was given as a text; owned */
     text ignored;          /* ignored fields as `"a","b"`; only the first if there are many */

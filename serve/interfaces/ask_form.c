@@ -20,14 +20,20 @@ static char *schema_text(const json_t *schema, const char *none) {
     return schema != NULL ? json_dump(schema, (json_style){0}) : strdup(none);
 }
 
-/* ---- what a receipt says of it --------------------------------------------------------------- */
+/* ---- what receipts and recordings say of it
+ * --------------------------------------------------------------- */
 
-/* Stores the record for a receipt, and takes it over. `failed`: memory was short, and it may be
- * NULL. */
+/* True if the source of a form must be stored. */
+static bool is_kept(const ask *a, const ask_rules *rules) {
+    return a->receipt || rules->records;
+}
+
+/* Stores the record for a receipt or a recording, and takes it over. `failed`: memory was short,
+ * and it may be NULL. */
 static bool keep_record(ask *a, json_t *record, bool failed, const char *field, refusal *r) {
     if (failed) {
         json_decref(record);
-        return refuse(r, 503, field, "no memory for the receipt");
+        return refuse(r, 503, field, "no memory for the record of the form");
     }
     a->form_record = record;
     return true;
@@ -42,7 +48,7 @@ static void record_params(json_t *record, const ask_rules *rules) {
 /* Records a schema or a grammar as it was compiled. */
 static bool record_text(ask *a, const ask_rules *rules, const char *kind, const char *words,
                         refusal *r) {
-    if (!a->receipt)
+    if (!is_kept(a, rules))
         return true;
     const bool before = json_remember(false);
     json_t *record = json_pack("{s:s, s:s}", "kind", kind, "text", words);
@@ -114,8 +120,8 @@ static bool compile_calls(ask *a, const ask_rules *rules, refusal *r) {
     json_t *record = NULL;
     bool failed = false;
     return call_grammar(&a->tools, &beside, rules->grammars, &a->grammar,
-                        a->receipt ? &record : NULL, &failed, r) &&
-           (!a->receipt || keep_record(a, record, failed, "tools", r));
+                        is_kept(a, rules) ? &record : NULL, &failed, r) &&
+           (!is_kept(a, rules) || keep_record(a, record, failed, "tools", r));
 }
 
 /* ---- which it is ----------------------------------------------------------------------------- */

@@ -118,6 +118,7 @@ static void free_choice(choice *c) {
     thinking_free(&c->thinking);
     text_free(&c->vector);
     text_free(&c->ids);
+    text_free(&c->tokens);
     for (size_t k = 0; k < JOB_LOG_PARTS; k++)
         text_free(&c->logs[k]);
     for (size_t k = 0; k < c->n_calls; k++)
@@ -136,7 +137,6 @@ void job_free(job *j) {
     free(j->choices);
     free(j->ids);
     free(j->notes);
-    text_free(&j->replay.answered);
     text_free(&j->replay.replayed);
     free(j->replay.receipt);
     text_free(&j->head);
@@ -279,20 +279,26 @@ static bool fails(job *j, size_t i, const tern_event *e) {
 
 bool job_differs(const job *j) {
     const job_replay *p = &j->replay;
+    const text *answered = &j->choices[0].tokens;
     return j->ask.receipt && j->n_left == 0 &&
-           (strcmp(p->digest, j->choices[0].digest) != 0 || p->answered.size != p->replayed.size ||
-            (p->answered.size > 0 &&
-             memcmp(p->answered.bytes, p->replayed.bytes, p->answered.size) != 0));
+           (strcmp(p->digest, j->choices[0].digest) != 0 || answered->size != p->replayed.size ||
+            (answered->size > 0 &&
+             memcmp(answered->bytes, p->replayed.bytes, answered->size) != 0));
 }
 
 static void keep_token(text *t, const tern_event *e) {
     text_add(t, (const char *)&e->token, sizeof e->token);
 }
 
-receipt_answer job_answer(const job *j) {
-    const choice *c = &j->choices[0];
-    const text *tokens = &j->replay.answered;
-    const tern_request request = job_request(j, 0);
+/* True if answers are written to a recording. */
+static bool is_recorded(const job *j) {
+    return j->place.receipts != NULL && j->place.receipts->record != NULL;
+}
+
+receipt_answer job_answer(const job *j, size_t i) {
+    const choice *c = &j->choices[i];
+    const text *tokens = &c->tokens;
+    const tern_request request = job_request(j, i / j->ask.n);
     return (receipt_answer){.fingerprint = j->place.fingerprint,
                             .n_ctx = j->place.n_ctx,
                             .threads = j->place.threads,
@@ -301,6 +307,7 @@ receipt_answer job_answer(const job *j) {
                             .tokens = (const int32_t *)(const void *)tokens->bytes,
                             .n_tokens = tokens->size / sizeof(int32_t),
                             .sampling = &j->ask.sampling,
+                            .seed = j->ask.sampling.seed + i % j->ask.n,
                             .max_tokens = request.max_tokens > 0
                                               ? request.max_tokens
                                               : j->place.n_ctx - request.n_tokens,
@@ -315,20 +322,27 @@ receipt_answer job_answer(const job *j) {
 }
 
 /* Excludes jobs with logprobs of the prompt, since their digest covers more positions. */
-bool job_is_whole(const job *j) {
-    return !j->cut && j->choices[0].ended && !j->ask.prompt_only && j->notes == NULL &&
-           !j->replay.answered.failed;
+bool job_is_whole(const job *j, size_t i) {
+    return !j->cut && j->choices[i].ended && !j->ask.prompt_only && j->notes == NULL &&
+           !j->choices[i].tokens.failed;
+}
+
+static void record(const job *j, size_t i) {
+    if (is_recorded(j) && job_is_whole(j, i)) {
+        const receipt_answer answer = job_answer(j, i);
+        j->place.receipts->record(j->place.receipts->user, &answer);
+    }
 }
 
 /* Makes the receipt. False after a refusal: without a valid receipt the reply is not what was asked
  * for. */
 static bool make_receipt(job *j) {
     job_replay *p = &j->replay;
-    const receipt_answer answer = job_answer(j);
+    const receipt_answer answer = job_answer(j, 0);
     refusal r;
     if (job_differs(j))
         (void)refuse(&r, 500, "receipt", "the answer was repeated and is another one");
-    else if (p->answered.failed || p->replayed.failed ||
+    else if (j->choices[0].tokens.failed || p->replayed.failed ||
              (p->receipt = j->place.receipts->make(j->place.receipts->user, &answer)) == NULL)
         (void)refuse(&r, 503, "receipt", "the receipt could not be made");
     if (p->receipt == NULL)
@@ -374,7 +388,10 @@ static bool end(job *j, size_t i, const tern_event *e) {
     j->n_left--;
     if (j->n_left == 0 && !j->ask.receipt)
         account_leave(j->account);
-    if (fails(j, i, e) || j->over)
+    if (fails(j, i, e))
+        return false;
+    record(j, i);
+    if (j->over)
         return false;
     if (j->ask.logprobs && j->dialect->notes_end &&
         (e->end == TERN_END_OF_TEXT || e->end == TERN_END_STOP_TOKEN))
@@ -402,8 +419,8 @@ static bool take_replay(job *j, const tern_event *e) {
 static void note(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     c->n_tokens++;
-    if ((j->ask.receipt || j->place.audits) && i == 0)
-        keep_token(&j->replay.answered, e);
+    if (((j->ask.receipt || j->place.audits) && i == 0) || is_recorded(j))
+        keep_token(&c->tokens, e);
     if (j->dialect->has_ids)
         text_print(&c->ids, "%s%d", c->ids.size > 0 ? "," : "", (int)e->token);
     if (j->ask.logprobs)

@@ -61,6 +61,7 @@ typedef struct choice {
     text ids;                 /* tokens not sent yet, as "1,2,3": in llama.cpp's dialect */
     size_t n_tokens;          /* generated so far */
     size_t n_thought;         /* those up to the end of its thinking */
+    text tokens;              /* these, int32_t each, if they are kept (job_answer) */
     bool new_line;            /* its text has a line feed */
     text logs[JOB_LOG_PARTS]; /* elements of JSON arrays about its tokens. Chats: `content`;
                                  completions: tokens, token_logprobs, top_logprobs, text_offset */
@@ -86,9 +87,9 @@ typedef struct prompt_notes {
 
 /* The replay of an answer, for its receipt. */
 typedef struct job_replay {
-    text answered, replayed; /* int32_t tokens; `answered` also for audits */
-    char digest[65];         /* of the replay; "": it has not ended */
-    char *receipt;           /* from malloc; NULL: not made yet */
+    text replayed;   /* int32_t tokens */
+    char digest[65]; /* of the replay; "": it has not ended */
+    char *receipt;   /* from malloc; NULL: not made yet */
 } job_replay;
 
 typedef struct dialect dialect;
@@ -129,12 +130,12 @@ tern_request job_request(const job *j, size_t i);
 /* The job was accepted: if it wants a stream, the stream begins. */
 void job_begin(job *j);
 
-/* Returns the first answer, which must have ended, and whose tokens must have been kept. It points
- * into the job. */
-receipt_answer job_answer(const job *j);
+/* Returns answer i, which must have ended, and whose tokens must have been kept: the first one's
+ * are for receipts and audits, those of all for a recording. It points into the job. */
+receipt_answer job_answer(const job *j, size_t i);
 
 /* True if job_answer can be used: the answer was computed to its end, and its tokens were kept. */
-bool job_is_whole(const job *j);
+bool job_is_whole(const job *j, size_t i);
 
 /* True if the answer was repeated with another result. */
 bool job_differs(const job *j);

@@ -18,13 +18,14 @@ typedef struct receipt_answer {
     const int32_t *tokens; /* [n_tokens] */
     size_t n_tokens;
     const tern_sampler_params *sampling;
+    uint64_t seed;     /* of this answer; sampling has that of the request's first one */
     size_t max_tokens; /* >= 1 */
     bool ignore_end;
     const char *const *stops; /* [n_stops] */
     size_t n_stops;
     tern_grammar *grammar; /* for an answer in a form; NULL: any text */
-    const json_t *form;    /* source of the grammar, if a receipt is wanted, as in the receipt's
-                              `form` (docs/receipts.md) */
+    const json_t *form;    /* source of the grammar, for a receipt or a recording, as in the
+                              receipt's `form` (docs/receipts.md) */
     bool drop_space;       /* one space at the start is not part of the text in which stops are
                               searched */
     tern_end end;
@@ -39,6 +40,9 @@ typedef struct receipt_maker {
     /* Returns the document, from malloc; NULL: no memory, or it would break a rule. Called by one
      * thread. */
     char *(*make)(void *user, const receipt_answer *a);
+    /* Records an answer that has ended, before the client hears of its end. Called by one thread of
+     * each model. NULL: answers are not recorded. */
+    void (*record)(void *user, const receipt_answer *a);
 } receipt_maker;
 
 #endif

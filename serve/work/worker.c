@@ -135,8 +135,8 @@ static void hand_over(worker *w, const tern_event *e) {
                 j->over = true;
                 cancel(w, j);
             }
-            if (j->n_left == 0 && w->audit != NULL && job_is_whole(j)) {
-                const receipt_answer answer = job_answer(j);
+            if (j->n_left == 0 && w->audit != NULL && job_is_whole(j, 0)) {
+                const receipt_answer answer = job_answer(j, 0);
                 audit_note(w->audit, &answer);
             }
             if (job_is_done(j))

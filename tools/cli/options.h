@@ -103,6 +103,8 @@ typedef enum option_id {
     OPT_LOG_FILE,
     OPT_LOG_FORMAT,
     OPT_LOG_PROMPTS,
+    OPT_RECORD_ANSWERS,
+    OPT_RECORD_LIMIT,
     OPT_TEMPERATURE,
     OPT_GREEDY,
     OPT_TOP_K,

@@ -179,6 +179,13 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_LOG_PROMPTS] =
         {"log-prompts", 0, NULL, NULL, OPTION_SWITCH, GROUP_LOG, .commands = SERVE,
          .help = "include what clients sent in these lines, up to 16 KiB of each request"},
+    [OPT_RECORD_ANSWERS] = {"record", 0, NULL, "FILE", OPTION_TEXT, GROUP_LOG,
+                            .file = FILE_APPENDED, .one_call = true, .commands = SERVE,
+                            .help = "append each answer, and what it was asked for with, to a file "
+                                    "that only its owner may read, for tern replay"},
+    [OPT_RECORD_LIMIT] = {"record-limit", 0, NULL, "MIB", OPTION_INTEGER, GROUP_LOG, .min = 1,
+                          .max = UINT64_C(1) << 40, .fallback = "1024", .commands = SERVE,
+                          .help = "end the recording at this size"},
     [OPT_TEMPERATURE] = {"temp", 't', "temperature", "T", OPTION_REAL, GROUP_SAMPLING,
                          .high = 1000.0, .fallback = "0",
                          .shown = "0; chat, serve: the model's, or 0.7", .commands = SAMPLES,

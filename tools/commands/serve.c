@@ -21,6 +21,7 @@
 typedef struct serving {
     const options *o;
     served_models models;
+    recording *recording; /* NULL: none */
     keys keys;
     text allowed_hosts; /* from all options, separated by commas */
     bool needs_key;
@@ -116,6 +117,17 @@ static int open_server(serving *s) {
     return EXIT_DONE;
 }
 
+/* Opens the recording, if one is wanted. */
+static int open_recording(serving *s) {
+    const char *path = options_text(s->o, OPT_RECORD_ANSWERS);
+    const uint64_t limit = options_integer(s->o, OPT_RECORD_LIMIT) << 20;
+    if (path == NULL)
+        return EXIT_DONE;
+    const int status = recording_open(path, limit, &s->recording);
+    s->models.recording = s->recording;
+    return status;
+}
+
 static void greet(const serving *s) {
     const char *address = server_address(s->server);
     const bool local = strncmp(address, "unix:", 5) == 0;
@@ -204,6 +216,8 @@ int cmd_serve(const options *o) {
     if (status == EXIT_DONE)
         status = served_models_read(o, &s.models);
     if (status == EXIT_DONE)
+        status = open_recording(&s);
+    if (status == EXIT_DONE)
         status = served_models_begin(&s.models);
     if (status == EXIT_DONE) {
         interrupt_catch();
@@ -221,5 +235,6 @@ int cmd_serve(const options *o) {
     text_free(&s.allowed_hosts);
     http_tls_free();
     served_models_free(&s.models);
+    recording_close(&s.recording);
     return status;
 }

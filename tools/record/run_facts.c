@@ -73,6 +73,31 @@ bool facts_tokenizer(const tern_model *model, json_t **out) {
     return true;
 }
 
+/* Sets how the model's files are read, and takes the tokenizer over, which may be NULL. */
+static void set_reading(json_t *root, const loaded *l, const options *o, json_t *tokenizer) {
+    json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
+    set_given(root, "i2s_map", o, OPT_I2S_MAP);
+    set_given(root, "tl_tiles", o, OPT_TL_TILES);
+    if (options_switch(o, OPT_LONG_CONTEXT))
+        json_object_set_new(root, "long_context", json_boolean(true));
+    json_object_set_new(root, "pre_tokenizer",
+                        json_string(l->tokenizer != NULL ? tern_tokenizer_pre(l->tokenizer) : ""));
+    json_object_set_new(root, "pre_tokenizer_from",
+                        json_string(options_text(o, OPT_PRE) != NULL ? "asked" : "model"));
+    if (tokenizer != NULL)
+        json_object_set_new(root, "tokenizer", tokenizer);
+}
+
+json_t *facts_opening(const loaded *l, const options *o) {
+    json_t *tokenizer;
+    if (!facts_tokenizer(l->model, &tokenizer))
+        return NULL;
+    json_t *root = json_pack("{s:o}", "model_path", base_name(l->info.path));
+    set_reading(root, l, o, tokenizer);
+    set_count(root, "vocab_size", l->info.n_vocab);
+    return root;
+}
+
 json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     const tern_model_info *info = &l->info;
     const double start = tern_clock_seconds();
@@ -95,17 +120,7 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     json_object_set_new(root, "name", json_text(info->name, strlen(info->name)));
     json_object_set_new(root, "quantization_type", json_string(type));
     json_object_set_new(root, "weight_formats", weights);
-    json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
-    set_given(root, "i2s_map", o, OPT_I2S_MAP);
-    set_given(root, "tl_tiles", o, OPT_TL_TILES);
-    if (options_switch(o, OPT_LONG_CONTEXT))
-        json_object_set_new(root, "long_context", json_boolean(true));
-    json_object_set_new(root, "pre_tokenizer",
-                        json_string(l->tokenizer != NULL ? tern_tokenizer_pre(l->tokenizer) : ""));
-    json_object_set_new(root, "pre_tokenizer_from",
-                        json_string(options_text(o, OPT_PRE) != NULL ? "asked" : "model"));
-    if (tokenizer != NULL)
-        json_object_set_new(root, "tokenizer", tokenizer);
+    set_reading(root, l, o, tokenizer);
     set_count(root, "layers", info->n_layer);
     if (info->n_expert > 0)
         set_count(root, "experts", info->n_expert);

@@ -93,6 +93,18 @@ static char *print_checked(const json_t *receipt) {
     return sound ? json_dump(receipt, (json_style){0}) : NULL;
 }
 
+/* Sets what a receipt and a line of a recording say of an answer. */
+static void set_answer(json_t *root, const answer_receipts *a, const receipt_answer *answer) {
+    set(root, "timestamp", facts_now());
+    set(root, "system_fingerprint", json_string(answer->fingerprint));
+    set(root, "run", run_json(a, answer));
+    set(root, "sampler", facts_sampler(answer->sampling, answer->seed));
+    if (answer->form != NULL)
+        set(root, "form", json_deep_copy(answer->form));
+    set(root, "prompt", facts_tokens(answer->prompt, answer->n_prompt));
+    set(root, "output", output_json(a, answer));
+}
+
 json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer) {
     if (!prepare(a))
         return NULL;
@@ -100,14 +112,7 @@ json_t *answer_receipts_build(answer_receipts *a, const receipt_answer *answer) 
     (void)pthread_mutex_lock(&a->lock);
     json_t *receipt = json_deep_copy(a->common);
     (void)pthread_mutex_unlock(&a->lock);
-    set(receipt, "timestamp", facts_now());
-    set(receipt, "system_fingerprint", json_string(answer->fingerprint));
-    set(receipt, "run", run_json(a, answer));
-    set(receipt, "sampler", facts_sampler(answer->sampling, answer->sampling->seed));
-    if (answer->form != NULL)
-        set(receipt, "form", json_deep_copy(answer->form));
-    set(receipt, "prompt", facts_tokens(answer->prompt, answer->n_prompt));
-    set(receipt, "output", output_json(a, answer));
+    set_answer(receipt, a, answer);
     return receipt;
 }
 
@@ -126,10 +131,26 @@ static char *make(void *user, const receipt_answer *answer) {
     return text;
 }
 
+/* Appends an answer to the recording. */
+static void record(void *user, const receipt_answer *answer) {
+    const answer_receipts *a = user;
+    (void)json_remember(false);
+    json_t *line = json_pack("{s:s, s:O}", "$schema", RECORD_SCHEMA, "model_info", a->opening);
+    set_answer(line, a, answer);
+    set(json_object_get(line, "prompt"), "text_sha256",
+        receipt_hash_text(a->l->tokenizer, answer->prompt, answer->n_prompt));
+    recording_add(a->recording, line);
+    json_decref(line);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
-void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l) {
-    *a = (answer_receipts){.o = o, .l = l, .maker = {a, prepare, make}};
+void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l, recording *to) {
+    *a = (answer_receipts){.o = o,
+                           .l = l,
+                           .recording = to,
+                           .opening = to != NULL ? facts_opening(l, o) : NULL,
+                           .maker = {a, prepare, make, to != NULL ? record : NULL}};
     (void)pthread_mutex_init(&a->lock, NULL);
 }
 
@@ -160,6 +181,7 @@ void answer_receipts_close(answer_receipts *a) {
         (void)pthread_join(a->thread, NULL);
     if (a->maker.make != NULL) {
         json_decref(a->common);
+        json_decref(a->opening);
         (void)pthread_mutex_destroy(&a->lock);
     }
 }

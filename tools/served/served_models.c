@@ -210,7 +210,7 @@ static tern_status open_model(void *user, size_t i, model_setup *out, tern_error
         close_model(all, i);
         return reason;
     }
-    answer_receipts_open(&m->receipts, all->o, &m->l);
+    answer_receipts_open(&m->receipts, all->o, &m->l, all->recording);
     *out = (model_setup){.model = m->l.model,
                          .audit = m->other,
                          .engine = engine_params(all->o, &m->l),

@@ -25,6 +25,8 @@ typedef struct served_models {
     model_listed *listed; /* [n] */
     size_t n;
     bool first_waits;     /* all come from folders: none is named first */
+    recording
+        *recording; /* of all answers, borrowed; NULL: none. Set it before a model is opened */
     uint64_t audit_bytes; /* of matrices that the first model's audits use, too */
 } served_models;
 
