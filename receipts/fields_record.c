@@ -13,6 +13,7 @@ static const receipt_field fields[] = {
     MUST("model_info.model_path", ANY_TEXT),
     READING_ROWS,
     MUST("model_info.vocab_size", COUNT),
+    MUST("model_info.context_length", COUNT),
     ANSWERED_ROWS,
 };
 

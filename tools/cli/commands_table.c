@@ -212,6 +212,20 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern verify receipt.json --replay -m model.gguf --isa scalar\n"
          "  tern verify receipt.json --public-key signing.key.pub --json\n",
          .files = {FILE_READ}},
+    [COMMAND_REPLAY] =
+        {"replay", "RECORDING", 1, 1, "ask again what tern serve --record kept",
+         "Answers each request of the recording again, without a server: by the recorded model, "
+         "or by\n"
+         "another one of the same vocabulary (-m), on any instruction set and thread count. Says "
+         "which\n"
+         "answers differ, at which token, and by how much each model prefers the recorded token "
+         "there.\n"
+         "The exit status is 0 if all are equal, 1 if some differ, 2 if they could not be asked.\n"
+         "--answer N --from TOKEN branches an answer: its first tokens are kept, others follow.\n",
+         "  tern replay answers.jsonl\n"
+         "  tern replay answers.jsonl -m smaller.gguf --json\n"
+         "  tern replay answers.jsonl --answer 3 --from 12 --with ' but'\n",
+         .files = {FILE_READ}},
     [COMMAND_KEYGEN] =
         {"keygen", "FILE", 1, 1, "make a key pair to sign receipts with",
          "Writes FILE, the secret key, which only its owner may read, and FILE.pub,\n"

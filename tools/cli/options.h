@@ -35,6 +35,7 @@
     X(IMATRIX, imatrix)                                                                            \
     X(QUANTIZE, quantize)                                                                          \
     X(VERIFY, verify)                                                                              \
+    X(REPLAY, replay)                                                                              \
     X(KEYGEN, keygen)                                                                              \
     X(TOKENIZE, tokenize)                                                                          \
     X(CROSSVAL, crossval)                                                                          \
@@ -143,6 +144,11 @@ typedef enum option_id {
     OPT_SIGN_KEY,
     OPT_REPLAY,
     OPT_PUBLIC_KEY,
+    OPT_RECORDED_MODEL,
+    OPT_ANSWER,
+    OPT_FROM,
+    OPT_WITH,
+    OPT_WITH_TOKEN,
     OPT_REFERENCE,
     OPT_TOLERANCE,
     OPT_BENCH_PROMPT,

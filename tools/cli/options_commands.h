@@ -25,7 +25,9 @@ enum {
     CROSSVAL = 1 << COMMAND_CROSSVAL,
     ANSWERS = RUN | CHAT,      /* commands that generate text */
     SAMPLES = ANSWERS | SERVE, /* commands that pick tokens, for themselves or for clients */
-    RECEIPTS = 1 << COMMAND_VERIFY,
+    CHECKS = 1 << COMMAND_VERIFY,
+    REPLAY = 1 << COMMAND_REPLAY,
+    RECEIPTS = CHECKS | REPLAY, /* commands that ask again what was recorded */
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     CONVERT = 1 << COMMAND_CONVERT,
     DEDUP = 1 << COMMAND_DEDUP,

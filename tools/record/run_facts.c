@@ -95,6 +95,7 @@ json_t *facts_opening(const loaded *l, const options *o) {
     json_t *root = json_pack("{s:o}", "model_path", base_name(l->info.path));
     set_reading(root, l, o, tokenizer);
     set_count(root, "vocab_size", l->info.n_vocab);
+    set_count(root, "context_length", l->info.n_ctx_train);
     return root;
 }
 

@@ -38,6 +38,14 @@ static bool find_beside(const char *name, const char *neighbour, char path[PATH_
     return is_name(name) && n > 0 && n < PATH_MAX && may_be_opened(path);
 }
 
+const char *locate_recorded(const json_t *record, const char *document, char path[PATH_MAX]) {
+    const char *name = file_base_name(rule_text(record, "model_info.model_path"));
+    if (find_beside(name, document, path) || find_beside(name, "", path))
+        return path;
+    const char *shipped = loader_shipped_model();
+    return shipped != NULL && strcmp(file_base_name(shipped), name) == 0 ? shipped : NULL;
+}
+
 const char *locate_model(const json_t *receipt, const options *o, const char *document,
                          char path[PATH_MAX]) {
     const char *recorded = rule_text(receipt, "model_info.model_path");
@@ -47,11 +55,9 @@ const char *locate_model(const json_t *receipt, const options *o, const char *do
         return model_in_folder(options_text(o, OPT_MODEL_DIR), given != NULL ? given : name);
     if (given != NULL)
         return given;
-    if (find_beside(name, document, path) || find_beside(name, "", path))
-        return path;
-    const char *shipped = loader_shipped_model();
-    if (shipped != NULL && strcmp(file_base_name(shipped), name) == 0)
-        return shipped;
+    const char *found = locate_recorded(receipt, document, path);
+    if (found != NULL)
+        return found;
     complain("%s: the model %s is neither beside it nor here: use -m FILE or --model-dir FOLDER",
              document, name);
     return NULL;

@@ -20,6 +20,9 @@
 const char *locate_model(const json_t *receipt, const options *o, const char *document,
                          char path[PATH_MAX]);
 
+/* The same without what options say, and without a complaint: NULL if there is none. */
+const char *locate_recorded(const json_t *record, const char *document, char path[PATH_MAX]);
+
 /* The path of a separate tokenizer: --tokenizer; otherwise the name beside the receipt or the
  * model, or in the working directory. Never NULL. */
 const char *locate_tokenizer(const json_t *receipt, const options *o, const char *document,
