@@ -9,7 +9,7 @@
 
 /* "model_info"; NULL after a complaint. */
 json_t *facts_model(const loaded *l, const options *o, double *hash_seconds);
-/* Of "model_info" only the file's name, how the files are read, and the sizes of vocabulary and
+/* A part of "model_info": the file's name, how the files are read, and the sizes of vocabulary and
  * context: the model is not hashed. NULL after a complaint. */
 json_t *facts_opening(const loaded *l, const options *o);
 /* {"path", "sha256"} of a separate tokenizer file; NULL for the model's own. False after a

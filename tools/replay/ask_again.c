@@ -20,7 +20,7 @@ static void close_model(kept_model *k) {
     *k = (kept_model){0};
 }
 
-/* What decides how a file is read: NULL without memory. */
+/* All that decides how a file is read; NULL without memory. */
 static json_t *reading_of(const json_t *record) {
     const json_t *activations = receipt_at(record, "run.activations");
     return json_pack("{s:o, s:o}", "model_info", json_deep_copy(receipt_at(record, "model_info")),

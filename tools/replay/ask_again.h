@@ -31,7 +31,7 @@ typedef struct again {
 typedef struct again_answer {
     rerun_result first; /* RERUN_SAME: equal */
     bool same_model;    /* by its fingerprint: hidden states were compared, too */
-    /* Of the recorded token and of the one that is picked now, by the recorded model and by this
+    /* For the recorded token and the one that is picked now, by the recorded model and by this
      * one: logarithms of their probabilities before biases, penalties and masks. NAN: not known,
      * since an answer is over there or the recorded model was not found. */
     double then[2], now[2];
