@@ -91,7 +91,7 @@ class Inputs(FolderTest):
     def test_no_option_is_left_out(self):
         """Every option of the table that names a file which is read; --tls-key has its test beside certificates."""
         used = {str(word) for line in self.everything("x") for word in line}
-        used |= {"--tls-cert", "--tls-key", "--tls-ca", "--api-key-file", "--model", "--file"}
+        used |= {"--tls-cert", "--tls-key", "--tls-ca", "--api-key-file", "--model", "--recorded-model", "--file"}
         table = "".join(path.read_text() for path in (common.ROOT / "tools/cli").glob("options_table*.c"))
         named = re.findall(r'\{"([a-z0-9-]+)",[^{}]*?OPTION_TEXT,[^{}.]*\.file = FILE_READ', table)
         self.assertGreater(len(named), 15)

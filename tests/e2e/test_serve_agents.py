@@ -90,7 +90,7 @@ class Agents(ToolTest):
         body = self.answer("/v1/responses", **fields, **WARM)
         self.assertEqual(body["tern"]["digest"], self.plain())
         self.assertEqual(sorted(body["tern"]["ignored"]),
-                         ["input.web_search_call", "prompt_cache_key", "reasoning.effort", "text.verbosity", "tools.custom", "tools.web_search"])
+                         ["input.web_search_call", "prompt_cache_key", "reasoning.effort", "store", "text.verbosity", "tools.custom", "tools.web_search"])
         thought = given[1] | {"content": [{"type": "reasoning_text", "text": "Oslo is meant."}], "summary": []}
         body = self.answer("/v1/responses", **fields | {"input": [given[0], thought, *given[3:]]}, **WARM)
         self.assertEqual(body["tern"]["digest"], self.plain())
