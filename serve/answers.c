@@ -74,7 +74,10 @@ void answer_refuse(http_exchange *x, ask *a, const refusal *r) {
     ask_free(a);
 }
 
-static void answer(server *s, http_exchange *x, ask_kind kind) {
+typedef bool ask_reader(ask *a, const ask_rules *rules, const char *bytes, size_t size, refusal *r);
+
+/* `read`: how the body is read; NULL: like other requests of its kind. */
+static void answer_as(server *s, http_exchange *x, ask_kind kind, ask_reader *read) {
     refusal r = {0};
     ask a = {0};
     size_t size;
@@ -82,8 +85,14 @@ static void answer(server *s, http_exchange *x, ask_kind kind) {
     reading in;
     reading_open(&in, s, x, true);
     if (!answer_begin(s, x, (kind & ASK_VECTORS) != 0, &r) ||
-        !ask_read(&a, kind, &in.rules, body, size, &r) || !answer_submit(x, &a, &r))
+        !(read != NULL ? read(&a, &in.rules, body, size, &r)
+                       : ask_read(&a, kind, &in.rules, body, size, &r)) ||
+        !answer_submit(x, &a, &r))
         answer_refuse(x, &a, &r);
+}
+
+static void answer(server *s, http_exchange *x, ask_kind kind) {
+    answer_as(s, x, kind, NULL);
 }
 
 /* Replies with the number of tokens in the request's prompt, under the name that the interface
@@ -126,6 +135,10 @@ void answer_message(server *s, http_exchange *x) {
 
 void answer_native(server *s, http_exchange *x) {
     answer(s, x, ASK_NATIVE);
+}
+
+void answer_infill(server *s, http_exchange *x) {
+    answer_as(s, x, ASK_NATIVE, ask_read_gap);
 }
 
 void answer_count_chat(server *s, http_exchange *x) {

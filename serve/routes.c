@@ -74,6 +74,8 @@ static const route routes[] = {
          "continues a conversation, in the form of Anthropic"),
     ASKS("/completion", answer_native, ASK_NATIVE, "@completion|[@completion]",
          "continues texts, in the form of llama.cpp"),
+    ASKS("/infill", answer_infill, ASK_NATIVE, "@completion",
+         "fills in what is missing between two texts, in the form of llama.cpp"),
     COUNT("/chat/completions/input_tokens", answer_count_chat, ASK_CHAT, "{input_tokens:i}"),
     COUNT("/responses/input_tokens", answer_count_response, ASK_RESPONSE,
           "{object:\"response.input_tokens\",input_tokens:i}"),

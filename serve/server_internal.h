@@ -107,7 +107,8 @@ route_handler page_metrics;
 
 /* ---- answers.c: routes that read a body ---- */
 
-route_handler answer_chat, answer_completion, answer_response, answer_message, answer_native;
+route_handler answer_chat, answer_completion, answer_response, answer_message, answer_native,
+    answer_infill;
 route_handler answer_count_chat, answer_count_response, answer_count_message;
 route_handler answer_embeddings, answer_native_embedding;
 route_handler answer_tokenize, answer_detokenize, answer_template;

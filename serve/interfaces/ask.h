@@ -118,7 +118,10 @@ typedef struct ask {
     size_t max_tokens;   /* 0: until the context is full */
     tern_sampler_params sampling;
     tern_logit_bias *bias;
-    const json_t *suffix; /* the text after the one that is filled in; NULL: nothing is */
+    bool gap;             /* the answer fills in what is missing between two texts */
+    const json_t *suffix; /* the text after the gap; NULL: none */
+    const json_t *prefix; /* a text before the prompt, where there is a gap; NULL: none */
+    const json_t *extra;  /* other texts, {"filename", "text"}, before a gap; NULL: none */
     const char *stops[ASK_MOST_STOPS];
     size_t n_stops;
     ask_form form;
@@ -188,6 +191,9 @@ int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const ch
  * frees p->ids in any case. */
 bool ask_tokenize_gap(const ask *a, const ask_rules *rules, const json_t *before, ask_prompt *p,
                       refusal *r);
+
+/* Reads a request of llama.cpp's /infill: a completion with a gap, whose prompt may be missing. */
+bool ask_read_gap(ask *a, const ask_rules *rules, const char *bytes, size_t size, refusal *r);
 
 /* Adds n tokens to a prompt. False after a refusal. */
 bool ask_append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r);

@@ -185,7 +185,7 @@ static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, con
                         refusal *r) {
     const char *param = ask_prompt_field(a->kind);
     given = unwrap(a, given);
-    if (a->suffix != NULL) {
+    if (a->gap) {
         (void)ask_tokenize_gap(a, rules, given, p, r);
     } else if (json_is_string(given)) {
         p->given = json_string_value(given);

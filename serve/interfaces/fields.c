@@ -333,7 +333,23 @@ static bool read_best_of(const field_reading *in, const json_t *value) {
 /* Reads the text after the answer. An empty one says that nothing follows. */
 static bool read_suffix(const field_reading *in, const json_t *value) {
     in->a->suffix = json_string_length(value) > 0 ? value : NULL;
+    in->a->gap = in->a->gap || in->a->suffix != NULL;
     return json_is_string(value) || field_refuse(in, "must be a text");
+}
+
+/* Reads a text of llama.cpp's /infill. An empty one makes a gap, too. */
+static bool read_gap_text(const field_reading *in, const json_t *value) {
+    *(const json_t **)place(in) = value;
+    in->a->gap = true;
+    return json_is_string(value) || field_refuse(in, "must be a text");
+}
+
+static bool read_extra(const field_reading *in, const json_t *value) {
+    bool sound = json_is_array(value);
+    for (size_t i = 0; i < json_array_size(value) && sound; i++)
+        sound = json_is_string(json_object_get(json_array_get(value, i), "text"));
+    in->a->extra = value;
+    return sound || field_refuse(in, "must be an array of {\"text\": ..., \"filename\": ...}");
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -377,6 +393,9 @@ static const field fields[] = {
     {"stream_options", OPENAI | RESPONSE, "{include_usage?:b}", read_stream_options, 0, 0, 0},
     {"echo", TEXT, "b", read_truth, 0, 0, IN(echo)},
     {"suffix", TEXT | NATIVE, "s", read_suffix, 0, 0, 0},
+    {"input_suffix", NATIVE, "s", read_gap_text, 0, 0, IN(suffix)},
+    {"input_prefix", NATIVE, "s", read_gap_text, 0, 0, IN(prefix)},
+    {"input_extra", NATIVE, "[{text:s,filename?:s}]", read_extra, 0, 0, 0},
     {"n", OPENAI | NATIVE, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
     {"n_cmpl", NATIVE, "i", read_count, 1, ASK_MOST_CHOICES, IN(n)},
     {"best_of", TEXT, "i", read_best_of, 1, ASK_MOST_CHOICES, 0},

@@ -39,6 +39,21 @@ class Fills(Served):
         echoed = self.server.post("/v1/completions", prompt="Once", suffix="there was", max_tokens=4, temperature=0, echo=True).json()
         self.assertTrue(echoed["choices"][0]["text"].startswith("Once"))
 
+    def test_infill(self):
+        before, after, middle = MARKS
+        given = {"input_prefix": "Once", "input_suffix": "there was"}
+        self.assertEqual(self.digest("/infill", **given), self.digest(prompt="Once", suffix="there was"))
+        self.assertEqual(self.digest("/infill", **given, prompt=" upon"), self.digest("/completion", prompt=" upon", **given))
+        self.assertEqual(self.digest("/infill", input_prefix="Once", input_suffix=""), self.digest(prompt=f"{before}Once{after}{middle}"))
+        extra = [{"text": "The hat", "filename": "a.txt"}]
+        ids = [self.server.post("/tokenize", content=text, parse_special=True).json()["tokens"]
+               for text in ("\n\n--- a.txt ---\n\n", "The hat", f"{before}", "Once", f"{after}", "there was", f"{middle}")]
+        begin = self.server.post("/tokenize", content="", add_special=True).json()["tokens"]
+        wanted = self.digest("/completion", prompt=begin + sum(ids, []))
+        self.assertEqual(self.digest("/infill", **given, input_extra=extra), wanted)
+        for name, fields in (("input_prefix", {"input_suffix": "a"}), ("input_suffix", {"input_prefix": "a"}), ("input_extra", {**given, "input_extra": [3]})):
+            self.refused(self.server.post("/infill", **fields), 400, name)
+
     def test_what_cannot_be_filled_in(self):
         for fields in ({"prompt": [1, 2]}, {"prompt": "a", "echo": True, "logprobs": 1}, {"prompt": "a", "suffix": 3}):
             self.refused(self.server.post("/v1/completions", **{"suffix": "b", "max_tokens": 1} | fields), 400, "suffix")
@@ -48,6 +63,7 @@ class Others(Served):
     def test_models_without_the_tokens(self):
         error = self.refused(self.server.complete("a", suffix="b"), 400, "suffix")
         self.assertIn("no tokens", error["message"])
+        self.refused(self.server.post("/infill", input_prefix="a", input_suffix="b"), 400, "input_suffix")
 
 
 if __name__ == "__main__":
