@@ -84,6 +84,9 @@ static void answer_as(server *s, http_exchange *x, ask_kind kind, ask_reader *re
     const char *body = http_body(x, &size);
     reading in;
     reading_open(&in, s, x, true);
+    const key *shown = ((const account *)http_mark(x))->key;
+    in.rules.kept = s->kept;
+    in.rules.owner = shown != NULL ? shown->digest : NULL;
     if (!answer_begin(s, x, (kind & ASK_VECTORS) != 0, &r) ||
         !(read != NULL ? read(&a, &in.rules, body, size, &r)
                        : ask_read(&a, kind, &in.rules, body, size, &r)) ||

@@ -62,7 +62,7 @@ static const struct {
      "\"reasoning\",id:s,status:s,summary:[*],content:[{type:\"reasoning_text\",text:s}]}|{type:"
      "\"function_call\",id:s,call_id:s,name:s,arguments:s,status:s}],"
      "instructions:s|~,max_output_tokens:i|~,metadata:{*:*},temperature:n,top_p:n,top_logprobs:i,"
-     "parallel_tool_calls:b,tool_choice:s|{*:*},tools:[*],previous_response_id:~,store:b,"
+     "parallel_tool_calls:b,tool_choice:s|{*:*},tools:[*],previous_response_id:s|~,store:b,"
      "background:b,"
      "truncation:s,text:{format?:{*:*}},usage:{input_tokens:i,input_tokens_details:{"
      "cached_tokens:i},output_tokens:i,output_tokens_details:{reasoning_tokens:i},total_tokens:i},"

@@ -311,7 +311,11 @@ tern_status server_open(const server_config *config, server **out, tern_error *e
     (void)pthread_mutex_init(&s->keys_lock, NULL);
     s->started = time(NULL);
     tern_signals_block(&before); /* new threads inherit the blocked signals */
-    const tern_status status = open_parts(s, err);
+    s->kept = config->keep_responses > 0 ? kept_new(config->keep_responses) : NULL;
+    const tern_status status =
+        config->keep_responses > 0 && s->kept == NULL
+            ? tern_fail(err, TERN_ERR_NOMEM, "no memory for responses that are kept")
+            : open_parts(s, err);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != TERN_OK) {
         server_close(&s);
@@ -381,6 +385,7 @@ void server_close(server **server_) {
     readers_free(&s->readers);
     models_free(&s->models);
     log_close(&s->log);
+    kept_free(s->kept);
     keys_free(&s->keys);
     (void)pthread_mutex_destroy(&s->keys_lock);
     free(s);

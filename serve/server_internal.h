@@ -24,6 +24,7 @@ struct server {
     atomic_ullong replies[SERVER_STATUSES]; /* replies by status - 100; [0]: there was no reply */
     pthread_mutex_t keys_lock;              /* protects keys */
     keys keys;
+    kept *kept;      /* responses; NULL: none are kept */
     access_log *log; /* NULL: no log is written */
     readers *readers;
     http_server *http;

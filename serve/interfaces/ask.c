@@ -187,6 +187,25 @@ static bool read_tools(ask *a, const ask_rules *rules, refusal *r) {
     return true;
 }
 
+/* Puts the conversation that a response goes on from before its input, as items. */
+static bool join_earlier(ask *a, refusal *r) {
+    json_t *given = json_object_get(a->body, "input"), *all = a->earlier;
+    if (a->kind != ASK_RESPONSE || (all == NULL && a->kept == NULL))
+        return true;
+    a->earlier = NULL;
+    all = all != NULL ? all : json_array();
+    if (json_is_string(given))
+        (void)json_array_append_new(all, json_pack("{s:s, s:O}", "role", "user", "content", given));
+    for (size_t i = 0; i < json_array_size(given); i++)
+        (void)json_array_append_new(all, json_incref(json_array_get(given, i)));
+    if (!json_is_string(given) && !json_is_array(given)) {
+        json_decref(all); /* it is refused later */
+        return true;
+    }
+    return json_object_set_new(a->body, "input", all) == 0 ||
+           refuse(r, 503, "input", "no memory for the messages");
+}
+
 /* Messages think only when they are asked to. */
 static bool set_defaults(ask *a, const ask_rules *rules, refusal *r) {
     const json_t *thinking = json_object_get(a->body, "thinking");
@@ -200,6 +219,7 @@ bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, 
                .body = body,
                .thinking = rules->thinking,
                .tells = kind != ASK_MESSAGE,
+               .kept = kind == ASK_RESPONSE ? rules->kept : NULL,
                .n = 1,
                .prompt_only = (kind & ASK_VECTORS) != 0,
                .dimensions = rules->n_embd,
@@ -208,9 +228,9 @@ bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, 
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
     const bool plain = (kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0;
-    return check_texts(body, plain, r) && read_fields(a, rules, r) && set_defaults(a, rules, r) &&
-           read_tools(a, rules, r) && ask_read_prompts(a, rules, r) && check_whole(a, rules, r) &&
-           ask_compile(a, rules, r);
+    return check_texts(body, plain, r) && read_fields(a, rules, r) && join_earlier(a, r) &&
+           set_defaults(a, rules, r) && read_tools(a, rules, r) && ask_read_prompts(a, rules, r) &&
+           check_whole(a, rules, r) && ask_compile(a, rules, r);
 }
 
 bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
@@ -233,6 +253,7 @@ void ask_free(ask *a) {
     json_decref(a->form_record);
     json_decref(a->form_schema);
     json_decref(a->variables);
+    json_decref(a->earlier);
     free(a->form_text);
     json_decref(a->body);
     *a = (ask){0};

@@ -12,6 +12,7 @@
 #include "base/json_tree/value.h"
 #include "serve/http/refusal.h"
 #include "serve/interfaces/grammars.h"
+#include "serve/interfaces/kept.h"
 #include "serve/interfaces/thinking.h"
 #include "serve/interfaces/tools.h"
 #include "tern/tern.h"
@@ -46,6 +47,8 @@ typedef struct ask_rules {
     const call_form *calls;    /* how the model writes calls of tools */
     const thinking_marks *thinking; /* around the model's thinking; NULL: it is not told apart */
     grammars *grammars;
+    kept *kept;           /* where responses are kept; NULL: nowhere */
+    const uint8_t *owner; /* digest of the key that was shown; NULL: none */
     bool open_objects; /* objects of schemas that name their properties may have others, and
                           numbers any number of digits */
     tern_tokenize_limits limits; /* for the texts of a request; longer ones are refused */
@@ -118,6 +121,8 @@ typedef struct ask {
     size_t max_tokens;   /* 0: until the context is full */
     tern_sampler_params sampling;
     tern_logit_bias *bias;
+    kept *kept;           /* where the response is kept; NULL: it is not */
+    json_t *earlier;      /* the conversation that the response goes on from; NULL: none; owned */
     bool gap;             /* the answer fills in what is missing between two texts */
     const json_t *suffix; /* the text after the gap; NULL: none */
     const json_t *prefix; /* a text before the prompt, where there is a gap; NULL: none */

@@ -330,6 +330,26 @@ static bool read_best_of(const field_reading *in, const json_t *value) {
     return read_number(in, value, true, &x);
 }
 
+/* Reads whether a response is kept. Where none is, that changes no answer. */
+static bool read_store(const field_reading *in, const json_t *value) {
+    if (!json_is_boolean(value))
+        return field_refuse(in, "must be true or false");
+    if (in->rules->kept == NULL)
+        ask_note_ignored(in->a, in->at->name);
+    in->a->kept = json_is_true(value) ? in->rules->kept : NULL;
+    return true;
+}
+
+static bool read_previous(const field_reading *in, const json_t *value) {
+    const char *id = json_string_value(value);
+    if (in->rules->kept == NULL)
+        return field_refuse(in, "nothing is kept by this server (--keep-responses): send the whole "
+                                "conversation");
+    in->a->earlier = id != NULL ? kept_find(in->rules->kept, id, in->rules->owner) : NULL;
+    return in->a->earlier != NULL || field_refuse(in, "a response with this id is not kept (any "
+                                                      "more): send the whole conversation");
+}
+
 /* Reads the text after the answer. An empty one says that nothing follows. */
 static bool read_suffix(const field_reading *in, const json_t *value) {
     in->a->suffix = json_string_length(value) > 0 ? value : NULL;
@@ -430,6 +450,8 @@ static const field fields[] = {
     {"truncation", RESPONSE, "\"auto\"|\"disabled\"", read_truncation, 0, 0, 0},
     {"receipt", ALL, "b", read_receipt, 0, 0, IN(receipt)},
     {"metadata", RESPONSE, "{*:s}", read_metadata, 0, 0, 0},
+    {"store", RESPONSE, "b", read_store, 0, 0, 0},
+    {"previous_response_id", RESPONSE, "s", read_previous, 0, 0, 0},
 
     /* Variables of the chat template, and how a conversation goes on. */
     {"chat_template_kwargs", TALK, "{*:*}", field_read_variables, 0, 0, 0},

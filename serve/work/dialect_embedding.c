@@ -20,10 +20,10 @@ static void write_base64(const float *x, size_t n, text *out) {
 }
 
 void dialect_write_vector(job *j, size_t i, bool normalized) {
-    text *kept = &j->choices[i].vector;
-    float *x = (float *)(void *)kept->bytes;
+    text *held = &j->choices[i].vector;
+    float *x = (float *)(void *)held->bytes;
     const size_t n = j->ask.dimensions;
-    j->out.failed = j->out.failed || kept->failed;
+    j->out.failed = j->out.failed || held->failed;
     if (j->out.failed)
         return;
     if (normalized)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses, in the dialect of OpenAI. The server does not store them. */
+/* Responses, in the dialect of OpenAI. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,9 +124,27 @@ static void write_echo(job *j) {
     dialect_write_truth(out, "parallel_tool_calls", !j->ask.tools.single && j->ask.tools.n > 0);
     write_given(j, "tool_choice", j->ask.tools.n > 0 ? "\"auto\"" : "\"none\"");
     write_given(j, "tools", "[]");
-    dialect_add(out, ",\"previous_response_id\":null,\"store\":false,\"background\":false");
+    write_given(j, "previous_response_id", "null");
+    dialect_write_truth(out, "store", j->ask.kept != NULL);
+    dialect_add(out, ",\"background\":false");
     write_given(j, "truncation", "\"disabled\"");
     write_given(j, "text", "{\"format\":{\"type\":\"text\"}}");
+}
+
+/* Keeps the conversation with the answer, whose items are output[size], an array like the input. */
+static void keep(const job *j, const char *output, size_t size) {
+    const key *k = j->account->key;
+    char *input = json_dump(json_object_get(j->ask.body, "input"), (json_style){0});
+    text items = {0};
+    if (input != NULL && input[0] == '[') {
+        text_add(&items, input, strlen(input) - 1);
+        text_add(&items, ",", items.size > 1 && size > 2);
+        text_add(&items, output + 1, size - 1);
+        if (!items.failed)
+            kept_add(j->ask.kept, j->id, k != NULL ? k->digest : NULL, items.bytes, items.size);
+    }
+    text_free(&items);
+    free(input);
 }
 
 static void write_response(job *j) {
@@ -138,13 +156,17 @@ static void write_response(job *j) {
     dialect_add(out, ",\"error\":null,\"incomplete_details\":");
     dialect_add(out, c->ended && is_cut(c) ? "{\"reason\":\"max_output_tokens\"}" : "null");
     text_string(out, "model", j->place.model);
-    dialect_add(out, ",\"output\":[");
+    dialect_add(out, ",\"output\":");
+    const size_t from = out->size;
     dialect_part part;
+    dialect_add(out, "[");
     for (size_t n = 0; c->ended && dialect_part_at(c, n, &part); n++) {
         dialect_add(out, n > 0 ? "," : "");
         write_item(j, &part, n, true);
     }
     dialect_add(out, "]");
+    if (c->ended && j->ask.kept != NULL && !out->failed)
+        keep(j, out->bytes + from, out->size - from);
     write_echo(j);
     write_usage(j);
     if (c->ended)

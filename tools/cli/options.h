@@ -125,6 +125,7 @@ typedef enum option_id {
     OPT_JSON_SCHEMA,
     OPT_GRAMMAR,
     OPT_OPEN_OBJECTS,
+    OPT_KEEP_RESPONSES,
     OPT_STOP,
     OPT_STOP_TOKEN,
     OPT_ECHO,

@@ -64,9 +64,8 @@ static const option_spec table[OPT_PRECISION] = {
                         GROUP_ANSWER, .max = 100000000, .fallback = "128", .commands = RUN,
                         .often = EVERY, .help = "generate at most N tokens"},
     [OPT_CHAT_TOKENS] = {"max-tokens", 'n', "max-new max-new-tokens n-predict", "N", OPTION_INTEGER,
-                         GROUP_ANSWER, .max = 100000000, .fallback = "1024",
-                         .commands = CHAT, .often = EVERY,
-                         .help = "generate at most N tokens per answer"},
+                         GROUP_ANSWER, .max = 100000000, .fallback = "1024", .commands = CHAT,
+                         .often = EVERY, .help = "generate at most N tokens per answer"},
     [OPT_SYSTEM] =
         {"system", 0, "system-prompt", "TEXT", OPTION_TEXT, GROUP_PROMPT, .commands = ANSWERS,
          .often = CHAT,
@@ -255,6 +254,10 @@ static const option_spec table[OPT_PRECISION] = {
                           .commands = RUN | SERVE,
                           .help = "objects of a schema may have properties that it does not name, "
                                   "and numbers any number of digits"},
+    [OPT_KEEP_RESPONSES] = {"keep-responses", 0, NULL, "N", OPTION_INTEGER, GROUP_ANSWER,
+                            .max = 1000000, .fallback = "0", .commands = SERVE, .often = EVERY,
+                            .help = "keep the latest N responses in memory, for "
+                                    "previous_response_id; 0: none"},
     [OPT_STOP] = {"stop", 0, "reverse-prompt", "TEXT", OPTION_TEXT, GROUP_ANSWER, .repeats = true,
                   .commands = ANSWERS,
                   .help = "end the answer before this text, which is not printed"},
