@@ -255,7 +255,7 @@ static const option_spec table[OPT_PRECISION] = {
                           .help = "objects of a schema may have properties that it does not name, "
                                   "and numbers any number of digits"},
     [OPT_KEEP_RESPONSES] = {"keep-responses", 0, NULL, "N", OPTION_INTEGER, GROUP_ANSWER,
-                            .max = 1000000, .fallback = "0", .commands = SERVE, .often = EVERY,
+                            .max = 1000000, .fallback = "0", .commands = SERVE,
                             .help = "keep the latest N responses in memory, for "
                                     "previous_response_id; 0: none"},
     [OPT_STOP] = {"stop", 0, "reverse-prompt", "TEXT", OPTION_TEXT, GROUP_ANSWER, .repeats = true,
