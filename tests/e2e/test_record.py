@@ -3,12 +3,13 @@
 
 import json
 import os
+import re
 import signal
 import stat
 
 import common
 import receipt_tools
-from common import tern, tern_text
+from common import tern_text
 from serving import LONG, SLOW, Server, together
 
 KEY = "sk-record-secret-0123456789"
@@ -56,6 +57,11 @@ class Record(common.FolderTest):
             server.stop()
         cls.lines = lines_of(cls.path)
 
+    def refused(self, path, said, *options):
+        """A server with this recording does not start; one that starts is ended."""
+        with self.assertRaisesRegex(AssertionError, f"tern: --record: .*{re.escape(said)}"), Server("--record", path, *options, *QUICK):
+            pass
+
     def test_every_answer_has_a_line(self):
         self.assertEqual([reply.status for reply in self.replies], [200] * 5, [reply.body for reply in self.replies])
         self.assertEqual(len(self.lines), 8)
@@ -95,8 +101,7 @@ class Record(common.FolderTest):
         with Server("--record", path, *QUICK) as server:
             self.assertIn(f"its last line was a part, {len(CUT)} bytes, and is taken away", server.log())
             server.complete("Once upon", max_tokens=3)
-            busy = tern("serve", "--port", 0, "--record", path, *QUICK)
-            self.assert_one_line_error(busy, 1, ["another program records to it"])
+            self.refused(path, "another program records to it")
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
         self.assertEqual([line["output"]["hidden_sha256"] for line in lines_of(path)], whole + whole[:1])
 
@@ -115,13 +120,13 @@ class Record(common.FolderTest):
         self.assertEqual(sum(line["$schema"] == "urn:tern:record-end:1.0.0" for line in lines), 1)
         self.assertLessEqual(path.stat().st_size, 1 << 20)
         path.write_bytes(line * (room // len(line)) + b" " * (room % len(line)) + b"\n")
-        self.assert_one_line_error(tern("serve", "--port", 0, "--record", path, "--record-limit", 1, *QUICK), 1, ["is full"])
+        self.refused(path, "is full", "--record-limit", 1)
 
     def test_other_files_are_refused(self):
         other = self.dir / "other"
         other.write_text("What somebody wrote.")
         for path, said in ((other, "is there, and is not a recording"), ("/dev/null", "is not a regular file"), (self.dir / "no/file", "No such file")):
-            self.assert_one_line_error(tern("serve", "--port", 0, "--record", path, *QUICK), 1, [said])
+            self.refused(path, said)
         self.assertEqual(other.read_text(), "What somebody wrote.")
 
     def test_only_when_asked(self):
