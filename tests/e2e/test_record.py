@@ -108,11 +108,15 @@ class Record(common.FolderTest):
     def test_the_limit(self):
         """The line that would not fit says that the recording is full, and the server goes on."""
         path = self.dir / "full.jsonl"
-        line = self.path.read_bytes().splitlines(True)[0]
+        fields = {"prompt": "Once", "max_tokens": 2, "temperature": 0, "seed": 1}
+        with Server("--record", path, *QUICK) as server:
+            server.post("/v1/completions", **fields)
+        line = path.read_bytes()
         room = (1 << 20) - 128
-        path.write_bytes(line * (room // len(line)))
+        size = (1 << 20) - len(line) - 20  # the next line would fit, but not the last one after it
+        path.write_bytes(line * (size // len(line) - 1) + line[:-1] + b" " * (size % len(line)) + b"\n")
         with Server("--record", path, "--record-limit", 1, *QUICK) as server:
-            self.assertEqual([server.complete("Once", max_tokens=2).status for _ in range(3)], [200] * 3)
+            self.assertEqual([server.post("/v1/completions", **fields).status for _ in range(3)], [200] * 3)
             server.stop()
             self.assertEqual(server.log().count("is full (--record-limit); answers are not recorded any more"), 1)
         lines = lines_of(path)
