@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client's input to `tern serve`. The first byte chooses a route of the table and the way in
- * which the model's template writes calls of tools; the rest is the body. Requests for text go to a
- * real engine of a tiny model for some steps. Each request gets exactly one reply, which is JSON,
- * as is each event of a stream. The layers above and below (serve/http/http.h, serve/work/worker.h)
- * are replaced here, in one thread, and so are the clock and the random numbers, so that an input
- * does the same in each run. JSON bodies are mostly changed into other JSON, with the words of the
- * server's own description.
+ * A client's input to `tern serve`. The first byte chooses a route of the table, the second one the
+ * way in which the model's template writes calls of tools; the rest is the body. Requests for text
+ * go to a real engine of a tiny model for some steps. Each request gets exactly one reply, which is
+ * JSON, as is each event of a stream. The layers above and below (serve/http/http.h,
+ * serve/work/worker.h) are replaced here, in one thread, and so are the clock and the random
+ * numbers, so that an input does the same in each run. JSON bodies are mostly changed into other
+ * JSON, with the words of the server's own description.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@
 
 /* An answer in a form runs longer, so that calls of tools can end. */
 enum { STEPS = 6, STEPS_IN_FORM = 160, CONTEXT = 512, MOST_ROUTES = 64 };
+enum { CHOICES = 2 }; /* bytes before the body */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
@@ -381,8 +382,19 @@ static void check_json(const char *bytes, size_t size) {
     free(copy);
 }
 
+/* Ollama's interface streams a line of JSON for each piece. */
+static void check_lines(const http_exchange *x) {
+    const char *at = x->reply, *end = at + x->size;
+    while (at < end) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        require(next != NULL);
+        check_json(at, (size_t)(next - at));
+        at = next + 1;
+    }
+}
+
 /* Events end with an empty line. Their data is JSON, or the word that ends a stream. */
-static void check_stream(const http_exchange *x) {
+static void check_events(const http_exchange *x) {
     const char *at = x->reply, *end = at + x->size;
     while (at < end) {
         const char *next = memmem(at, (size_t)(end - at), "\n\n", 2);
@@ -398,8 +410,10 @@ static void check_stream(const http_exchange *x) {
 
 static void check_reply(const http_exchange *x) {
     require(x->owners == 1 && x->status != 0 && x->ended);
-    if (x->stream)
-        check_stream(x);
+    if (x->stream && strcmp(x->type, "text/event-stream") == 0)
+        check_events(x);
+    else if (x->stream)
+        check_lines(x);
     else if (strcmp(x->type, "application/json") == 0)
         check_json(x->reply, x->size);
 }
@@ -454,9 +468,11 @@ static void begin(void) {
 
 static size_t change_body(uint8_t *data, size_t size, size_t most, const json_t *other,
                           unsigned seed) {
+    if (size < CHOICES)
+        return 0;
     const size_t made =
-        size > 0 ? change_json(&known, (char *)data + 1, size - 1, most - 1, other, seed) : 0;
-    return made > 0 ? made + 1 : 0;
+        change_json(&known, (char *)data + CHOICES, size - CHOICES, most - CHOICES, other, seed);
+    return made > 0 ? made + CHOICES : 0;
 }
 
 /* One change in eight affects arbitrary bytes. */
@@ -469,7 +485,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
                                  uint8_t *out, size_t most, unsigned seed) {
     begin();
-    json_t *other = b_size > 0 ? json_read((const char *)b + 1, b_size - 1, "input", NULL) : NULL;
+    json_t *other = NULL;
+    if (b_size >= CHOICES)
+        other = json_read((const char *)b + CHOICES, b_size - CHOICES, "input", NULL);
     size_t made = 0;
     if (other != NULL && a_size <= most) {
         memcpy(out, a, a_size);
@@ -486,20 +504,21 @@ static void ask_once(size_t i, const char *body, size_t size) {
     free(x.reply);
 }
 
-/* Some first bytes make the request twice, because the server keeps compiled grammars. */
+/* The highest bit of the second byte makes the request twice, because the server keeps compiled
+ * grammars. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     begin();
-    if (size == 0)
+    if (size < CHOICES)
         return 0;
-    const size_t ways = n_routes * CALL_STYLES;
-    char *body = malloc(size); /* terminated, and not a byte longer */
+    const size_t body_size = size - CHOICES;
+    char *body = malloc(body_size + 1); /* terminated, and not a byte longer */
     require(body != NULL);
-    memcpy(body, data + 1, size - 1);
-    body[size - 1] = '\0';
-    the_model.rules.calls = call_form_of((call_style)(data[0] / n_routes % CALL_STYLES));
+    memcpy(body, data + CHOICES, body_size);
+    body[body_size] = '\0';
+    the_model.rules.calls = call_form_of((call_style)(data[1] % 0x80 % CALL_STYLES));
     forget();
-    for (try_number = 0; try_number <= data[0] / ways % 2; try_number++)
-        ask_once(data[0] % n_routes, body, size - 1);
+    for (try_number = 0; try_number <= data[1] / 0x80; try_number++)
+        ask_once(data[0] % n_routes, body, body_size);
     try_number = 0;
     free(body);
     return 0;

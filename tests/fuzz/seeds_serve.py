@@ -136,7 +136,7 @@ def chats():
 
 def fields():
     """(route, body) for each field of serve/interfaces/fields.c and values of several kinds, each on a third of the routes."""
-    names = sorted(set(re.findall(r'^    \{"(\w+)", ', (SERVE / "fields.c").read_text(encoding="utf-8"), re.M)))
+    names = sorted(set(re.findall(r'^    \{"(\w+)", ', (SERVE / "interfaces" / "fields.c").read_text(encoding="utf-8"), re.M)))
     bases = {"/chat/completions": {"messages": [USER], "max_tokens": 1}, "/completions": {"prompt": "x", "max_tokens": 1}, "/responses": {"input": "x", "max_output_tokens": 1}, "/messages": {"messages": [USER], "max_tokens": 1}, "/completion": {"prompt": "x", "n_predict": 1}, "/embeddings": {"input": "x"}, "/embedding": {"content": "x"}}
     for i, name in enumerate(names):
         for k, value in enumerate((None, True, False, 0, -1, -2, 2, 1.5, 1e300, 10**18, "x", "auto", [], ["a"], [1, 2], [[5, 1.5], [6, False], ["a", -1]], {}, {"5": 1, "6": -200, "x": 1}, {"type": "x"})):
@@ -161,8 +161,14 @@ def forms():
 
 def routes():
     """Paths of the described routes, in their order."""
-    table = (SERVE / "routes.c").read_text(encoding="utf-8")
-    return [path for kind, path in re.findall(r'^    (\w+)\("([^"]+)"', table, re.M) if kind != "FILE_OF_PAGE"]
+    source = (SERVE / "routes.c").read_text(encoding="utf-8")
+    table = source[source.index("routes[] = {") :].split("\n};")[0]
+    return [path for path in re.findall(r'[({ ]"(/[\w/*.-]*)"', table) if path != "/page/*"]
+
+
+def chosen(route, style=0, twice=False):
+    """The first two bytes of an input: the route, and how calls are written; the request comes twice with the highest bit."""
+    return bytes([route, style + 0x80 * twice])
 
 
 def main():
@@ -175,15 +181,15 @@ def main():
     inputs += forms()
     for i, (path, body) in enumerate(inputs):
         style = 1 + i % (STYLES - 1) if body.get("tools") else 0
-        first = paths.index(path) + len(paths) * style
-        (folder / f"{i:05d}").write_bytes(bytes([first]) + json.dumps(body).encode())
+        route = paths.index(path)
+        (folder / f"{i:05d}").write_bytes(chosen(route, style) + json.dumps(body).encode())
         if i % 5 == 0 and any(name in body for name in ("tools", "grammar", "json_schema", "response_format")):
-            (folder / f"twice-{i:05d}").write_bytes(bytes([first + len(paths) * STYLES]) + json.dumps(body).encode())
+            (folder / f"twice-{i:05d}").write_bytes(chosen(route, style, True) + json.dumps(body).encode())
     hosts = (b"a-b.c:80", b"a:", b"a:99999", b"a:123456", b"a:1x", b"[::1]:8080", b"[::1", b"[]", b"[x]", b"[::1]x", b"127.0.0.1", b"a b", b"a" * 300, b"'")
     for i, host in enumerate(hosts):
-        (folder / f"host-{i}").write_bytes(bytes([paths.index("/") + len(paths) * STYLES * (i % 2)]) + host)
+        (folder / f"host-{i}").write_bytes(chosen(paths.index("/"), 0, i % 2) + host)
     for i, body in enumerate((b"", b"{", b"[]", b'{"a":', b'{"prompt":"\xff"}', b'{"prompt":"\\ud800"}', b'{"prompt":"a","temperature":1e999}', b'{"prompt":"a","prompt":"b"}', b'{"prompt":"\\ud800abcdefgh"}', b'{"prompt":"\\ud800\\nabcdef"}', b'{"prompt":"\\u12"}', b'{"\xc2\x85\xc3\xa9":1,"prompt":1}', b'{"prompt":"a","temperature":-1E-2}', b"{" + b'"a":[' * 99, b"1")):
-        (folder / f"broken-{i}").write_bytes(bytes([paths.index("/completions")]) + body)
+        (folder / f"broken-{i}").write_bytes(chosen(paths.index("/completions")) + body)
 
 
 if __name__ == "__main__":
