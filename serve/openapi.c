@@ -132,7 +132,7 @@ static void write_field(const field *f, text *out) {
     text_print(out, "}");
 }
 
-static void write_fields(ask_kind kind, text *out) {
+static void write_fields(ask_kind kind, bool gap, text *out) {
     const char *prompt = ask_prompt_field(kind);
     bool first = true;
     text_print(out, "{\"type\":\"object\",\"properties\":{");
@@ -142,7 +142,7 @@ static void write_fields(ask_kind kind, text *out) {
             continue;
         text_add(out, ",", !first);
         first = false;
-        if (strcmp(f->name, prompt) == 0) {
+        if (strcmp(f->name, prompt) == 0 && !gap) {
             text_quote(out, f->name, strlen(f->name));
             text_add(out, ":", 1);
             shape_write(f->shape, out);
@@ -150,7 +150,7 @@ static void write_fields(ask_kind kind, text *out) {
             write_field(f, out);
         }
     }
-    text_print(out, "},\"required\":[\"%s\"]}", prompt);
+    text_print(out, "},\"required\":[\"%s\"]}", gap ? "input_prefix\",\"input_suffix" : prompt);
 }
 
 /* Writes the fields of Ollama's interface: members of `options`, or those beside it. */
@@ -208,7 +208,7 @@ static void write_body(const route *r, text *out) {
     if (r->ollama != 0)
         write_ollama_fields(r->ollama, false, out);
     else if (r->kind != 0)
-        write_fields(r->kind, out);
+        write_fields(r->kind, r->gap, out);
     else
         shape_write(r->body, out);
     text_print(out, "}}},");

@@ -52,6 +52,7 @@ typedef struct route {
 
     /* Members for its description. Shapes are written as in serve/interfaces/json_shape.h. */
     ask_kind kind;     /* the body has the fields of this kind; 0: of no kind */
+    bool gap;          /* the body has the texts around a gap; a prompt it need not have */
     const char *body;  /* shape of the body if kind is 0 */
     bool streams;      /* the reply may be a stream */
     unsigned ollama;   /* the body has the fields of this ollama_kind */

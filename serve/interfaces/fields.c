@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/interfaces/fields.h"
+#include "serve/interfaces/field_kinds.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -374,18 +375,7 @@ static bool read_extra(const field_reading *in, const json_t *value) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum {
-    CHAT = ASK_CHAT,
-    TEXT = ASK_COMPLETION,
-    RESPONSE = ASK_RESPONSE,
-    MESSAGE = ASK_MESSAGE,
-    NATIVE = ASK_NATIVE,
-    OPENAI = CHAT | TEXT,
-    TALK = CHAT | RESPONSE | MESSAGE,
-    ALL = OPENAI | RESPONSE | MESSAGE | NATIVE,
-    VECTORS = ASK_VECTORS,
-    MOST_TOKENS = 100000000
-};
+enum { MOST_TOKENS = 100000000 };
 
 #define IN(member) offsetof(ask, member)
 #define IN_SAMPLING(member) (offsetof(ask, sampling) + offsetof(tern_sampler_params, member))

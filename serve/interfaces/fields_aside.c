@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "serve/interfaces/field_kinds.h"
 #include "serve/interfaces/fields.h"
 
 /* A row whose field is not done, and why. */
@@ -74,18 +75,6 @@ static bool read_context_management(const field_reading *in, const json_t *value
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
-
-enum {
-    CHAT = ASK_CHAT,
-    TEXT = ASK_COMPLETION,
-    RESPONSE = ASK_RESPONSE,
-    MESSAGE = ASK_MESSAGE,
-    NATIVE = ASK_NATIVE,
-    OPENAI = CHAT | TEXT,
-    OPEN = OPENAI | NATIVE, /* those that clients of llama.cpp, vLLM and SGLang extend */
-    ALL = OPENAI | RESPONSE | MESSAGE | NATIVE,
-    ANY = ALL | ASK_VECTORS
-};
 
 /* `neutral` is the number that asks for nothing; 1 also says that only true does. */
 #define HARMLESS(name, kinds, why)                                                                 \

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import common
+import json_schema
 import tool_model
 from serving import Server
 from test_serve import Served
@@ -45,6 +46,10 @@ class Fills(Served):
         self.assertEqual(self.digest("/infill", **given), self.digest(prompt="Once", suffix="there was"))
         self.assertEqual(self.digest("/infill", **given, prompt=" upon"), self.digest("/completion", prompt=" upon", **given))
         self.assertEqual(self.digest("/infill", input_prefix="Once", input_suffix=""), self.digest(prompt=f"{before}Once{after}{middle}"))
+        document = self.server.get("/openapi.json").json()
+        described = document["paths"]["/infill"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+        reply = self.server.post("/infill", max_tokens=4, **given).json()
+        self.assertEqual(list(json_schema.problems(reply, described, document=document)), [])
         extra = [{"text": "The hat", "filename": "a.txt"}]
         ids = [self.server.post("/tokenize", content=text, parse_special=True).json()["tokens"]
                for text in ("\n\n--- a.txt ---\n\n", "The hat", f"{before}", "Once", f"{after}", "there was", f"{middle}")]
