@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "authoring/convert/hf_older_bytes.h"
+#include "authoring/convert/hf_older_roberta.h"
 #include "authoring/convert/hf_older_spm.h"
+#include "authoring/convert/hf_older_words.h"
 #include "base/in_file.h"
 #include "runtime/text/tokenizer/vocabulary_json.h"
 
-enum { MAX_MODEL_BYTES = 32 << 20 };
+enum { MAX_MODEL_BYTES = 32 << 20, MAX_WORDS_BYTES = 64 << 20 };
 
 /* Reads the vocabulary from a text that was made, which o keeps. */
 static tern_status take_text(hf_older *o, text *made, const char *path, tern_error *err) {
@@ -21,17 +23,36 @@ static tern_status take_text(hf_older *o, text *made, const char *path, tern_err
                           : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for its tokens", path);
 }
 
-static tern_status open_parsed(hf_older_files *f, sentencepiece *s, const char *path, hf_older *o,
-                               tern_error *err) {
+/* Takes the text that writing it left, if it did not fail. */
+static tern_status take_written(hf_older *o, tern_status written, text *made, const char *path,
+                                tern_error *err) {
+    const tern_status status = written == TERN_OK ? take_text(o, made, path, err) : written;
+    text_free(made);
+    return status;
+}
+
+/* Opens a tokenizer from a parsed model. */
+typedef tern_status open_model(hf_older_files *f, sentencepiece *s, const char *path, hf_older *o,
+                               tern_error *err);
+
+static tern_status open_llama(hf_older_files *f, sentencepiece *s, const char *path, hf_older *o,
+                              tern_error *err) {
     text made = {0};
-    tern_status status = hf_older_spm_write(f, s, path, &made, err);
-    if (status == TERN_OK)
-        status = take_text(o, &made, path, err);
-    text_free(&made);
+    const tern_status written = hf_older_spm_write(f, s, path, &made, err);
+    const tern_status status = take_written(o, written, &made, path, err);
     return status == TERN_OK ? hf_older_spm_said(f, s, o->vocabulary, &o->said, err) : status;
 }
 
-static tern_status open_spm(hf_older_files *f, const char *path, hf_older *o, tern_error *err) {
+static tern_status open_roberta(hf_older_files *f, sentencepiece *s, const char *path, hf_older *o,
+                                tern_error *err) {
+    text made = {0};
+    const tern_status written = hf_older_roberta_write(f, s, path, &made, err);
+    const tern_status status = take_written(o, written, &made, path, err);
+    return status == TERN_OK ? hf_tokenizer_said(o->vocabulary, &o->said, err) : status;
+}
+
+static tern_status open_parsed(hf_older_files *f, const char *path, open_model *open, hf_older *o,
+                               tern_error *err) {
     char *bytes = NULL;
     size_t size = 0;
     sentencepiece s = {.n = 0};
@@ -40,19 +61,48 @@ static tern_status open_spm(hf_older_files *f, const char *path, hf_older *o, te
         return status;
     status = sentencepiece_parse((tern_span){bytes, size}, path, &s, err);
     if (status == TERN_OK)
-        status = open_parsed(f, &s, path, o, err);
+        status = open(f, &s, path, o, err);
     sentencepiece_free(&s);
     free(bytes);
     return status;
 }
 
-static tern_status open_bytes(hf_older_files *f, const char *path, hf_older *o, tern_error *err) {
+static tern_status open_spm(hf_older_files *f, const char *path, hf_older *o, tern_error *err) {
+    return open_parsed(f, path, open_llama, o, err);
+}
+
+static tern_status open_bpe_model(hf_older_files *f, const char *path, hf_older *o,
+                                  tern_error *err) {
+    return open_parsed(f, path, open_roberta, o, err);
+}
+
+/* Writes the text of a tokenizer.json from the file. */
+typedef tern_status write_file(hf_older_files *f, const char *path, text *out, tern_error *err);
+
+static tern_status open_written(hf_older_files *f, const char *path, write_file *write, hf_older *o,
+                                tern_error *err) {
     text made = {0};
-    tern_status status = hf_older_bytes_write(f, path, &made, err);
-    if (status == TERN_OK)
-        status = take_text(o, &made, path, err);
-    text_free(&made);
+    const tern_status written = write(f, path, &made, err);
+    const tern_status status = take_written(o, written, &made, path, err);
     return status == TERN_OK ? hf_tokenizer_said(o->vocabulary, &o->said, err) : status;
+}
+
+static tern_status open_bytes(hf_older_files *f, const char *path, hf_older *o, tern_error *err) {
+    return open_written(f, path, hf_older_bytes_write, o, err);
+}
+
+static tern_status write_words(hf_older_files *f, const char *path, text *out, tern_error *err) {
+    char *bytes = NULL;
+    size_t size = 0;
+    tern_status status = tern_in_file_read(path, MAX_WORDS_BYTES, &bytes, &size, err);
+    if (status == TERN_OK)
+        status = hf_older_words_write(f, (tern_span){bytes, size}, path, out, err);
+    free(bytes);
+    return status;
+}
+
+static tern_status open_words(hf_older_files *f, const char *path, hf_older *o, tern_error *err) {
+    return open_written(f, path, write_words, o, err);
 }
 
 /* Opens a tokenizer from its file. */
@@ -72,8 +122,9 @@ static const struct {
     const char *name;
     open_file *open;
 } files[] = {
-    {"tokenizer.model", open_spm}, {"vocab.json", open_bytes},          {"vocab.txt", refuse},
-    {"spiece.model", refuse},      {"sentencepiece.bpe.model", refuse},
+    {"tokenizer.model", open_spm}, {"vocab.json", open_bytes},
+    {"vocab.txt", open_words},     {"sentencepiece.bpe.model", open_bpe_model},
+    {"spiece.model", refuse},
 };
 
 static tern_status open_beside(const char *path, open_file *open, hf_older *o, tern_error *err) {

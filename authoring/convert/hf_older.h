@@ -3,9 +3,9 @@
 #define TERN_AUTHORING_CONVERT_HF_OLDER_H
 
 /*
- * Tokenizers of folders without a tokenizer.json: a model of SentencePiece (tokenizer.model), or
- * GPT-2's pair of files (vocab.json, merges.txt). The text of a tokenizer.json that says the same
- * is made of them.
+ * Tokenizers of folders without a tokenizer.json: a model of SentencePiece (tokenizer.model, or
+ * XLM-RoBERTa's sentencepiece.bpe.model), GPT-2's pair of files (vocab.json, merges.txt), or BERT's
+ * list of words (vocab.txt). The text of a tokenizer.json that says the same is made of them.
  */
 
 #include "authoring/convert/hf_tokenizer_whole.h"

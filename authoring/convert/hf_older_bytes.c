@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/in_file.h"
-#include "base/word_list.h"
 #include "runtime/text/tokenizer/index.h"
 #include "runtime/text/tokenizer/pre.h"
 #include "runtime/text/tokenizer/vocabulary_json.h"
@@ -27,28 +26,15 @@ static const rule rules[] = {
     {"Qwen2Tokenizer Qwen2TokenizerFast qwen2 qwen2_moe qwen3 qwen3_moe", "qwen2", true},
 };
 
-static bool includes(const char *names, tern_span name) {
-    char word[WORD_BYTES];
-    while (word_next(&names, word))
-        if (tern_spans_equal((tern_span){word, strlen(word)}, name))
-            return true;
-    return false;
-}
-
 static tern_status find_rule(const hf_older_files *f, const char *path, const rule **out,
                              tern_error *err) {
-    const tern_span name = hf_older_class(f);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (includes(rules[i].names, name)) {
+        if (hf_older_is_class(f, rules[i].names)) {
             *out = &rules[i];
             return TERN_OK;
         }
     }
-    return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
-                     "%s: how the class '%.*s' cuts a text is not known; "
-                     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of "
-                     "transformers makes a tokenizer.json, which says it",
-                     path, TERN_SHOWN(name));
+    return hf_older_refuse_class(f, path, err);
 }
 
 /* ---- the parts ------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/word_list.h"
 #include "runtime/text/tokenizer/index.h"
 #include "runtime/text/tokenizer/vocabulary_json.h"
 
@@ -34,9 +35,31 @@ tern_span hf_older_class(const hf_older_files *f) {
     return name.size > 0 ? name : text_of(tern_json_get(f->model.values, "model_type"));
 }
 
+bool hf_older_is_class(const hf_older_files *f, const char *names) {
+    const tern_span name = hf_older_class(f);
+    char word[WORD_BYTES];
+    while (word_next(&names, word))
+        if (tern_spans_equal((tern_span){word, strlen(word)}, name))
+            return true;
+    return false;
+}
+
+tern_status hf_older_refuse_class(const hf_older_files *f, const char *path, tern_error *err) {
+    return tern_fail(err, TERN_ERR_TOKENIZER_MODEL,
+                     "%s: how the class '%.*s' cuts a text is not known; "
+                     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of "
+                     "transformers makes a tokenizer.json, which says it",
+                     path, TERN_SHOWN(hf_older_class(f)));
+}
+
 tern_span hf_older_role(const hf_older_files *f, const char *name) {
     const tern_span own = text_of(setting(f, name));
     return own.size > 0 ? own : text_of(tern_json_get(f->map.values, name));
+}
+
+tern_span hf_older_role_or(const hf_older_files *f, hf_older_default d) {
+    const tern_span said = hf_older_role(f, d.role);
+    return said.size > 0 ? said : (tern_span){d.content, strlen(d.content)};
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -126,14 +149,26 @@ static tern_status add_list(hf_older_files *f, const tern_json_value *list, tern
 
 /* Adds the tokens that a file names by what they are for. */
 static tern_status add_roles(hf_older_files *f, const tern_json_value *file, tern_error *err) {
-    static const char *const roles[] = {"bos_token", "eos_token", "unk_token", "pad_token",
-                                        "sep_token", "cls_token", "mask_token"};
+    static const char *const roles[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                        "pad_token", "cls_token", "mask_token"};
     static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < sizeof roles / sizeof *roles; i++)
         status = add_described(f, TERN_TOKEN_NONE, tern_json_get(file, roles[i]), true, err);
     for (size_t i = 0; status == TERN_OK && i < sizeof lists / sizeof *lists; i++)
         status = add_list(f, tern_json_get(file, lists[i]), err);
+    return status;
+}
+
+tern_status hf_older_add_defaults(hf_older_files *f, const hf_older_default *list, size_t n,
+                                  tern_error *err) {
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < n; i++)
+        status = hf_older_add(f,
+                              (hf_older_token){.id = TERN_TOKEN_NONE,
+                                               .content = hf_older_role_or(f, list[i]),
+                                               .special = true},
+                              err);
     return status;
 }
 

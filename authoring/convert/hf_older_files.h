@@ -41,9 +41,28 @@ bool hf_older_flag(const hf_older_files *f, const char *name, bool otherwise);
 /* The class of the tokenizer; without one, the model_type of config.json. */
 tern_span hf_older_class(const hf_older_files *f);
 
+/* True if that class is one of the names "a b c". */
+bool hf_older_is_class(const hf_older_files *f, const char *names);
+
+/* Refuses the file `path` of a tokenizer whose class is none that tern knows for it. */
+TERN_MUST_CHECK tern_status hf_older_refuse_class(const hf_older_files *f, const char *path,
+                                                  tern_error *err);
+
 /* Adds a token. Where one has its text or its id already, that one stays; if the new one is
  * special, it becomes so, too. */
 TERN_MUST_CHECK tern_status hf_older_add(hf_older_files *f, hf_older_token token, tern_error *err);
+
+/* What a token is for, and its text where the files do not say it. */
+typedef struct hf_older_default {
+    const char *role, *content;
+} hf_older_default;
+
+/* The text for a role: the files' own, or the default. */
+tern_span hf_older_role_or(const hf_older_files *f, hf_older_default d);
+
+/* Adds the tokens of n roles, which are special. */
+TERN_MUST_CHECK tern_status hf_older_add_defaults(hf_older_files *f, const hf_older_default *list,
+                                                  size_t n, tern_error *err);
 
 /* The id of a text in the model's vocabulary; -1: none. */
 typedef int64_t hf_older_find(const void *user, tern_span text);

@@ -52,13 +52,18 @@ static void put_replace(text *out, const char *kind, const char *pattern, const 
                pattern, content);
 }
 
+void hf_older_put_charsmap(text *out, tern_span charsmap) {
+    text_print(out, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+    text_base64(out, charsmap.data, charsmap.size);
+    text_print(out, "\"}");
+}
+
 static void put_normalizers(text *out, const sentencepiece *s, bool prefix) {
     text_name(out, "normalizer");
     text_print(out, "{\"type\":\"Sequence\",\"normalizers\":[");
     if (s->charsmap.size > 0) {
-        text_print(out, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
-        text_base64(out, s->charsmap.data, s->charsmap.size);
-        text_print(out, "\"},");
+        hf_older_put_charsmap(out, s->charsmap);
+        text_add(out, ",", 1);
     }
     if (s->fewer_spaces) {
         put_replace(out, "Regex", "\\\\A +| +\\\\z", "");
@@ -251,12 +256,12 @@ static void put_merges(text *out, const pieces *p) {
     text_add(out, "]", 1);
 }
 
-static void put_scored(text *out, const pieces *p) {
-    text_print(out, ",\"unk_id\":%d,\"vocab\":[", (int)p->s->unknown);
-    for (size_t i = 0; i < p->s->n; i++) {
+void hf_older_put_unigram(text *out, const sentencepiece_piece *list, size_t n, int32_t unknown) {
+    text_print(out, ",\"unk_id\":%d,\"vocab\":[", (int)unknown);
+    for (size_t i = 0; i < n; i++) {
         text_print(out, i > 0 ? ",[" : "[");
-        text_quote(out, p->texts[i].data, p->texts[i].size);
-        text_print(out, ",%.9g]", (double)p->s->pieces[i].score);
+        text_quote(out, list[i].text.data, list[i].text.size);
+        text_print(out, ",%.9g]", (double)list[i].score);
     }
     text_add(out, "]", 1);
 }
@@ -281,7 +286,7 @@ static void put_model(text *out, const pieces *p, bool whole) {
     text_print(out, "{\"type\":\"%s\",\"byte_fallback\":%s", scored ? "Unigram" : "BPE",
                p->s->byte_fallback ? "true" : "false");
     if (scored)
-        put_scored(out, p);
+        hf_older_put_unigram(out, p->s->pieces, p->s->n, p->s->unknown);
     else
         put_merged(out, p, whole);
     text_add(out, "}", 1);

@@ -16,6 +16,13 @@
 TERN_MUST_CHECK tern_status hf_older_spm_write(hf_older_files *f, sentencepiece *s,
                                                const char *name, text *out, tern_error *err);
 
+/* Writes the fields of a Unigram model of list[n], of which number `unknown` is the unknown one.
+ */
+void hf_older_put_unigram(text *out, const sentencepiece_piece *list, size_t n, int32_t unknown);
+
+/* Writes a normalizer of replacements; size > 0. */
+void hf_older_put_charsmap(text *out, tern_span charsmap);
+
 /*
  * Judges v, the vocabulary that was read from that text. If GGUF's usual keys say everything, *said
  * becomes HF_SAID_WHOLE, and v gets the scores of the model in place of merges: it is then only for

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tern convert of folders without a tokenizer.json: models of SentencePiece (tokenizer.model), and GPT-2's pair of files
-(vocab.json, merges.txt). `make test-folders` compares larger ones with sentencepiece and transformers."""
+"""tern convert of folders without a tokenizer.json: models of SentencePiece (tokenizer.model, sentencepiece.bpe.model), GPT-2's
+pair of files (vocab.json, merges.txt), and BERT's words (vocab.txt). `make test-folders` compares larger ones with
+sentencepiece and transformers."""
 
 import json
 import struct
@@ -21,6 +22,7 @@ try:
 except ImportError:
     hf_folder = None
 
+NAMES = {"merges": "merges.txt", "model": "tokenizer.model", "bpe_model": "sentencepiece.bpe.model", "words": "vocab.txt"}
 WHOLE = "tokenizer.huggingface.json"
 MODELS = dict(spm.MODELS, unigram=spm.model(spm.FIRST + spm.WORDS, spm.UNIGRAM, charsmap=table(TABLES["wide"]), fewer=True))
 # What sentencepiece 0.2.3 makes of these texts.
@@ -41,6 +43,33 @@ IDS = {
                       [259, 63, 51, 123, 55, 52, 65], [259, 260], [260, 263, 260], [259, 63, 120, 113, 110, 65], [259, 259]],
 }  # fmt: skip
 
+# XLM-RoBERTa's model, and what transformers 5.24 makes of these texts; the last list has the tokens at both ends of "ab".
+ROBERTA_PIECES = [*spm.FIRST, ("a", -2.5), ("b", -2.6), (spm.MARK, -3.0), (spm.MARK + "ab", -1.0), ("ab", -1.5),
+                  ("c", -4.0, spm.USER_DEFINED), ("<d>", 0.0, spm.CONTROL)]  # fmt: skip
+ROBERTA_TEXTS = ["ab", "a b", "  ab  b", "<s>ab</s> ab", "acb", "ab <mask>ab", "\u4e2d \uff21b", "<pad><unk><d>", ""]
+MASK = {"__type": "AddedToken", "content": "<mask>", "lstrip": True}
+ROBERTA = [
+    ({}, [[7], [6, 4, 6, 5], [7, 6, 5], [0, 7, 2, 7], [6, 4, 9, 6, 5], [7, 11, 7], [6, 3, 7], [1, 3, 10], []], [0, 7, 2]),
+    ({"tokenizer_class": "XLMRobertaTokenizer", "add_prefix_space": False},
+     [[8], [4, 5], [8, 5], [0, 8, 2, 8], [4, 9, 5], [8, 11, 8], [3, 8], [1, 3, 10], []], [0, 8, 2]),
+    ({"mask_token": MASK, "bos_token": "<S>"},
+     [[7], [6, 4, 6, 5], [7, 6, 5], [12, 7, 2, 7], [6, 4, 9, 6, 5], [7, 11, 7], [6, 3, 7], [1, 3, 10], []], [0, 7, 2]),
+]  # fmt: skip
+# BERT's words, among them one twice and an empty line, and what transformers 5.24 makes of these texts.
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "ab", "##c", "A", "e", "E\u0301", "\u4e2d", "##\u4e2d", "x", "", "x ", "!"]
+WORD_TEXTS = ["ab abc", "AbC", "\u00c9 e\u0301", "\u4e2da a\u4e2d", "x!x", "[CLS]ab[SEP]", "[mask][MASK]", "zz a\u00adb"]
+BERT = [
+    ({}, [[7, 7, 8], [7, 8], [10, 10], [12, 5, 5, 12], [16, 17, 16], [2, 7, 3], [1, 1, 1, 4], [1, 7]], [2, 7, 3]),
+    ({"tokenizer_class": "BertTokenizer", "do_lower_case": False},
+     [[7, 7, 8], [1], [1, 1], [12, 5, 5, 12], [16, 17, 16], [2, 7, 3], [1, 1, 1, 4], [1, 7]], [2, 7, 3]),
+    ({"strip_accents": False},
+     [[7, 7, 8], [7, 8], [1, 1], [12, 5, 5, 12], [16, 17, 16], [2, 7, 3], [1, 1, 1, 4], [1, 7]], [2, 7, 3]),
+    ({"tokenizer_class": "DistilBertTokenizerFast", "tokenize_chinese_chars": False},
+     [[7, 7, 8], [7, 8], [10, 10], [1, 5, 13], [16, 17, 16], [2, 7, 3], [1, 1, 1, 4], [1, 7]], [2, 7, 3]),
+    ({"do_lower_case": False, "strip_accents": True, "unk_token": "[MASK]", "cls_token": "x"},
+     [[7, 7, 8], [4], [4, 10], [12, 5, 5, 12], [16, 17, 16], [4, 4, 4, 7, 3], [4, 4, 4, 4], [4, 7]], [16, 7, 3]),
+]  # fmt: skip
+
 
 def scores_of(file):
     values = file.numbers("tokenizer.ggml.scores")
@@ -57,7 +86,7 @@ class ConvertOlder(common.FolderTest):
         """A folder with these files of its tokenizer; names have _ for the dot before json."""
         path = Folder(self.dir / "older", vocab_size=400).write()
         for name, content in files.items():
-            name = {"merges": "merges.txt", "model": "tokenizer.model"}.get(name, name + ".json")
+            name = NAMES.get(name, name + ".json")
             held = content if isinstance(content, str | bytes) else json.dumps(content)
             (path / name).write_bytes(held.encode() if isinstance(held, str) else held)
         return path
@@ -170,10 +199,47 @@ class ConvertOlder(common.FolderTest):
         self.refused("tokenizer_config.json", model=MODELS["bpe"], tokenizer_config="{")
 
     def test_files_that_are_not_read(self):
-        for name in ("vocab.txt", "spiece.model", "sentencepiece.bpe.model"):
-            folder = Folder(self.dir / "other").write()
-            (folder / name).write_text("x")
-            self.assert_one_line_error(tern("convert", folder, self.dir / "other.gguf"), contains=[name, "tokenizer.json", "save_pretrained"])
+        folder = Folder(self.dir / "other").write()
+        (folder / "spiece.model").write_text("x")
+        self.assert_one_line_error(tern("convert", folder, self.dir / "other.gguf"), contains=["spiece.model", "tokenizer.json", "save_pretrained"])
+
+    # ---- XLM-RoBERTa's model, BERT's words ----
+
+    def of_type(self, kind):
+        return Folder(self.dir / "any", vocab_size=400).config | {"model_type": kind}
+
+    def check_encoder(self, kind, rows, texts, **files):
+        for config, expected, around in rows:
+            with self.subTest(config):
+                out = self.converted(config=self.of_type(kind), tokenizer_config=config, **files)
+                self.assertEqual(self.ids(out, texts, "--special"), expected)
+                self.assertEqual(self.ids(out, ["ab"], "--special", "--add-special"), [around])
+
+    def test_ids_of_roberta(self):
+        """The first three pieces give way to four tokens, and a mask is behind all; pieces of users are cut out first."""
+        model = spm.model(ROBERTA_PIECES, spm.UNIGRAM, charsmap=table({"\uff21".encode(): b"a"}))
+        self.check_encoder("xlm-roberta", ROBERTA, ROBERTA_TEXTS, bpe_model=model)
+
+    def test_ids_of_words(self):
+        """A line is an id, whatever ends it; the last of equal lines counts."""
+        for end in ("\n", "\r\n"):
+            self.check_encoder("bert", BERT, WORD_TEXTS, words=end.join(WORDS) + end)
+        self.check_encoder("distilbert", BERT[:1], WORD_TEXTS, words="\n".join(WORDS))
+
+    def test_roles_outside_of_the_words(self):
+        """They get the ids after all others, in transformers' order."""
+        out = self.converted(config=self.of_type("bert"), words="a\n[UNK]\nb\n")
+        self.assertEqual(self.ids(out, ["a[SEP][PAD][CLS][MASK]b"], "--special"), [[0, 3, 4, 5, 6, 2]])
+
+    def test_refused_encoders(self):
+        roberta, bert, llama = (self.of_type(x) for x in ("xlm-roberta", "bert", "llama"))
+        unigram = spm.model(ROBERTA_PIECES, spm.UNIGRAM)
+        self.refused("bpe.model", "'llama'", "save_pretrained", bpe_model=unigram, config=llama)
+        self.refused("vocab.txt", "'llama'", "save_pretrained", words="a\n", config=llama)
+        self.refused("bpe.model", "BPE", bpe_model=MODELS["bpe"], config=roberta)
+        self.refused("bpe.model", "1 pieces", bpe_model=spm.model(spm.FIRST[:1], spm.UNIGRAM), config=roberta)
+        self.refused("bpe.model", "tokens 1 and 4 are the same", bpe_model=spm.model([*spm.FIRST, ("<pad>", 0.0)], spm.UNIGRAM), config=roberta)
+        self.refused("vocab.txt", "line 2 is not UTF-8", words=b"a\n\xff\n", config=bert)
 
     # ---- GPT-2's pair of files ----
 

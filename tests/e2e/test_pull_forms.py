@@ -20,6 +20,7 @@ import seeds_sentencepiece  # noqa: E402
 import split_files  # noqa: E402
 
 from hf_folder import Folder, byte_tokenizer  # noqa: E402
+from test_convert_encoder import Encoder  # noqa: E402
 
 TOKENIZER = byte_tokenizer([("h", "e")], {"<|end|>": True})
 POOLING = "sentence_transformers.sentence_transformer.modules.pooling.Pooling"
@@ -104,6 +105,18 @@ class PullForms(common.TernTest):
         self.hub.files["one/older"] = held | {"tokenizer.model": seeds_sentencepiece.MODELS["bpe"], "special_tokens_map.json": b"{}"}
         out, _ = self.converts("one/older")
         self.assertEqual(tern_text("tokenize", "-m", out, "-p", "a b").split(), ["259", "262", "264"])
+
+    def test_encoders_with_older_tokenizers(self):
+        """BERT's words and XLM-RoBERTa's model are fetched too."""
+        for kind, model_type, held, expected in (
+            ("BertModel", "bert", {"vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n"}, ["5", "6"]),
+            ("XLMRobertaModel", "xlm-roberta", {"sentencepiece.bpe.model": seeds_sentencepiece.MODELS["unigram"]}, ["4", "6", "4", "7"]),
+        ):  # fmt: skip
+            with self.subTest(kind):
+                path = Encoder(kind, model_type=model_type).write(self.dir / kind)
+                self.hub.files[f"one/{kind}"] = held | {x.name: x.read_bytes() for x in path.iterdir() if x.is_file()}
+                out, _ = self.converts(f"one/{kind}")
+                self.assertEqual(tern_text("tokenize", "-m", out, "-p", "a b").split(), expected)
 
     def test_parts_of_gguf(self):
         parts = split_files.cut(gguf_edit.read(common.small_model()), 3)

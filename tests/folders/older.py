@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders without a tokenizer.json: models of SentencePiece that are trained here, and byte-level BPE as vocab.json and
-merges.txt, beside sentencepiece and beside what transformers makes of the same files."""
+"""Folders without a tokenizer.json: models of SentencePiece that are trained here, byte-level BPE as vocab.json and
+merges.txt, and words as vocab.txt, beside sentencepiece and beside what transformers makes of the same files."""
 
 import io
 import json
@@ -33,6 +33,22 @@ PAIRS = {
     "gpt2": ({"tokenizer_class": "GPT2Tokenizer", "eos_token": "<|endoftext|>"}, {"added_tokens.json": {"<|x|>": 1}}),
     "gpt2, space in front": ({"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True, "eos_token": "<|endoftext|>"}, {}),
     "qwen2": ({"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|endoftext|>"}, {"added_tokens.json": {"<|im_start|>": 1, "<|im_end|>": 2}}),
+}
+# XLM-RoBERTa's sentencepiece.bpe.model and BERT's vocab.txt: how it is trained, tokenizer_config.json.
+ROBERTA = {
+    "xlm-r, no class": (UNIGRAM, {}),
+    "xlm-r, mask that swallows spaces": (UNIGRAM, {"tokenizer_class": "XLMRobertaTokenizer", "mask_token": {"__type": "AddedToken", "content": "<mask>", "lstrip": True}}),
+    "xlm-r, no space in front": (UNIGRAM, {"tokenizer_class": "XLMRobertaTokenizerFast", "add_prefix_space": False}),
+    "xlm-r, no replacements": (UNIGRAM | {"normalization_rule_name": "identity"}, {}),
+    "xlm-r, own pieces and bytes": (UNIGRAM | {"user_defined_symbols": ["<start>", "<b>"], "byte_fallback": True}, {}),
+}
+WORDS = {
+    "bert, no class": {},
+    "bert, cased": {"tokenizer_class": "BertTokenizer", "do_lower_case": False},
+    "bert, accents": {"tokenizer_class": "BertTokenizerFast", "strip_accents": False},
+    "bert, cased without accents": {"tokenizer_class": "BertTokenizer", "do_lower_case": False, "strip_accents": True},
+    "bert, han": {"tokenizer_class": "DistilBertTokenizer", "tokenize_chinese_chars": False},
+    "bert, names": {"tokenizer_class": "BertTokenizer", "unk_token": "[MASK]", "additional_special_tokens": ["<x>"]},
 }
 
 
@@ -106,6 +122,46 @@ def check_pairs(path, run, arguments):
     return found
 
 
+def check_encoders(path, run, arguments, files, config, around):
+    """Texts with and without the tokens around them, beside transformers; *files* with their contents."""
+    write(path, config, files)
+    run(arguments.tern, "convert", path, path.with_suffix(".gguf"), "--force")
+    reference = transformers.AutoTokenizer.from_pretrained(path)
+    texts = lines(arguments.texts, arguments.seed, list(reference.get_added_vocab()))
+    options = ["--parse", "--special"] if around else ["--parse"]
+    return compare(f"{files.keys()} {config}", texts, ids_of(run, arguments.tool, path.with_suffix(".gguf"), texts, *options),
+                   reference(texts, add_special_tokens=around).input_ids)  # fmt: skip
+
+
+def encoder(where, cls, config, size):
+    path = where / f"older_{config.model_type}"
+    shape = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4}
+    cls(type(config)(vocab_size=size, **shape)).save_pretrained(path)
+    return path
+
+
+def check_roberta(where, run, arguments):
+    found = []
+    path = encoder(where, transformers.XLMRobertaModel, transformers.XLMRobertaConfig(), SIZE + 50)
+    for name, (options, config) in ROBERTA.items():
+        print("sentencepiece.bpe.model:", name, flush=True)
+        for around in (False, True):
+            found += check_encoders(path, run, arguments, {"sentencepiece.bpe.model": trained(options)}, config, around)
+    return found
+
+
+def check_words(where, run, arguments):
+    found = []
+    vocabulary = json.loads(kinds.words().to_str())["model"]["vocab"]
+    written = "".join(f"{x}\n" for x, _ in sorted(vocabulary.items(), key=lambda item: item[1]))
+    path = encoder(where, transformers.BertModel, transformers.BertConfig(), len(vocabulary) + 50)
+    for name, config in WORDS.items():
+        print("vocab.txt:", name, flush=True)
+        for around in (False, True):
+            found += check_encoders(path, run, arguments, {"vocab.txt": written.encode()}, config, around)
+    return found
+
+
 def check(where, run, arguments):
     """Each complaint about such folders."""
     path = where / "older"
@@ -113,6 +169,7 @@ def check(where, run, arguments):
     transformers.LlamaForCausalLM(config).save_pretrained(path)
     try:
         newer = int(transformers.__version__.split(".")[0]) >= 5  # older ones make other tokenizers of such models
-        return (check_models(path, run, arguments) if newer else []) + check_pairs(path, run, arguments)
+        found = check_models(path, run, arguments) + check_roberta(where, run, arguments) if newer else []
+        return found + check_pairs(path, run, arguments) + check_words(where, run, arguments)
     except (RuntimeError, ValueError, TypeError, OSError) as error:
         return [f"folders without tokenizer.json: {type(error).__name__}: {error}"]

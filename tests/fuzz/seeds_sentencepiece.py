@@ -68,6 +68,8 @@ def main(folder):
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, content in MODELS.items():
         (Path(folder) / name).write_bytes(content + data(4, "ab <b> c<s>"))
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "ab", "", "\u00e9\r", "ab", "[UNK] ab \u00c9 [MASK]"]
+    (Path(folder) / "words").write_text("\n".join(words), newline="")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ static bool belongs_to_weights(const char *file) {
                                           "added_tokens.json",
                                           "vocab.json",
                                           "merges.txt",
+                                          "vocab.txt",
+                                          "sentencepiece.bpe.model",
                                           "modules.json",
                                           ".jinja"};
     if (strchr(file, '/') != NULL)
