@@ -52,7 +52,7 @@ TERN_MUST_CHECK tern_status hf_older_refuse_class(const hf_older_files *f, const
  * special, it becomes so, too. */
 TERN_MUST_CHECK tern_status hf_older_add(hf_older_files *f, hf_older_token token, tern_error *err);
 
-/* What a token is for, and its text where the files do not say it. */
+/* The use of a token, and its text where the files do not say it. */
 typedef struct hf_older_default {
     const char *role, *content;
 } hf_older_default;
