@@ -17,12 +17,12 @@ import typed_fields
 
 class Given(argparse.Namespace):
     @contextlib.contextmanager
-    def server_with_tools(self):
-        """The address of a server of the model `tools`, without /v1."""
+    def server_with_tools(self, *more, context=2048):
+        """The address of a server of the model `tools`, without /v1; more options, and a context for long prompts."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tools.gguf"
-            tool_model.write(path, tool_model.TAGGED)
-            with subprocess.Popen([self.tern, "serve", "-m", path, "--port", "0"], stdout=subprocess.PIPE, text=True) as process:
+            tool_model.write(path, tool_model.TAGGED, context=context)
+            with subprocess.Popen([self.tern, "serve", "-m", path, "--port", "0", *more], stdout=subprocess.PIPE, text=True) as process:
                 try:
                     yield process.stdout.readline().split(" at ")[1].strip().removesuffix("/v1")
                 finally:

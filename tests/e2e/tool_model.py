@@ -55,12 +55,12 @@ def _take_token(file, text, kind):
     return found
 
 
-def write(path, template, token=(TOKEN, 4), *others):
+def write(path, template, token=(TOKEN, 4), *others, context=2048):
     """Writes the model; returns the ids of the token that begins a call, and of the one that ends a text. Other tokens may
     get other texts, too."""
     file = gguf_edit.read(common.small_model())
     begin, end = [_take_token(file, *one) for one in (token, *others)][0], struct.unpack("<I", file["tokenizer.ggml.eos_token_id"][1])[0]
-    file["bitnet-b1.58.context_length"] = gguf_edit.u32(2048)
+    file["bitnet-b1.58.context_length"] = gguf_edit.u32(context)
     file["tokenizer.chat_template"] = gguf_edit.string(template)
     path.write_bytes(file.to_bytes())
     return begin, end
