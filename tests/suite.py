@@ -3,6 +3,7 @@
 counts, and waiting, which tests/watch ends when nothing works any more."""
 
 import atexit
+import datetime
 import faulthandler
 import functools
 import importlib.util
@@ -83,6 +84,16 @@ def folder_of_caches(variable):
     folder = tempfile.TemporaryDirectory(prefix="tern-test-")
     atexit.register(folder.cleanup)
     os.environ[variable] = folder.name
+
+
+def day():
+    """The number of today. Tests that take long take another share of what they could try each day."""
+    return datetime.date.today().toordinal()
+
+
+def of_the_day(items, shares=2):
+    """Today's share of the items: all of them have been taken after so many days."""
+    return items[day() % shares :: shares]
 
 
 def skip(reason):

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import common
 import gguf_edit
+import suite
 import weights
 from common import comma, prompt, tern_text
 
 LENGTHS = [1, 2, 5, 17, 63, 64, 65, 130]
-THOROUGH = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"}  # others: every third length; TERN_TEST_PRESETS=some: none
+THOROUGH = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"}  # half of the others each day: every third length; TERN_TEST_PRESETS=some: none
 THREADS = [1, 2, 3]
 SPLITS = [0, 1, 3, 64]  # 0: the whole prompt at once
 BATCHES = [1, 7, 64, 128]
@@ -63,7 +64,7 @@ class OneAnswer(common.TernTest):
 
     def test_synthetic(self):
         some = os.environ.get("TERN_TEST_PRESETS") == "some"
-        for preset in sorted(THOROUGH) if some else common.quantized() + common.FLOATS:
+        for preset in sorted(THOROUGH) if some else sorted(THOROUGH | {*suite.of_the_day(common.quantized() + common.FLOATS)}):
             lengths = LENGTHS if preset in THOROUGH else LENGTHS[::3]
             self.check(common.synth(preset, self.folder.name), lengths)
 

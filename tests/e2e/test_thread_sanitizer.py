@@ -16,6 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 import common
+import suite
 from serving import JSON, Server, together
 
 # These functions of long programs run; all of them would take minutes.
@@ -26,6 +27,7 @@ ONLY = {
     "runner": "test_f16",
 }
 OPTIONS = ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2"]
+SHARES = 6  # of the presets; another sixth each day
 RACE = """
 #include <pthread.h>
 static int shared; /* touched so often that the sanitizer cannot miss it: of one touch each it may */
@@ -45,7 +47,8 @@ FOUND = 66  # the sanitizer's exit status
 
 
 def clean_environment(name):
-    options = {"TSAN_OPTIONS": f"halt_on_error=1:exitcode={FOUND}"}
+    share = f"{suite.day() % SHARES}/{SHARES}"
+    options = {"TERN_TEST_SHARE": share, "TSAN_OPTIONS": f"halt_on_error=1:exitcode={FOUND}"}
     if name in ONLY:
         options["TERN_TEST_FUNCTION"] = ONLY[name]
     return common.unfenced_environment(**options)

@@ -11,7 +11,6 @@ ctest reports as skipped.
 
 import argparse
 import concurrent.futures
-import datetime
 import os
 import re
 import shutil
@@ -169,7 +168,7 @@ def main():
     folder = options.build.resolve()
     programs = build(folder, names, options.generator_python)
     asked = options.seconds or int(os.environ.get("TERN_TEST_FUZZ_SECONDS") or 0)
-    seconds = dict.fromkeys(programs, asked) if asked else shares(programs, 12, datetime.date.today().toordinal())
+    seconds = dict.fromkeys(programs, asked) if asked else shares(programs, 12, suite.day())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(lambda n: fuzz(n, programs[n], folder, seconds[n]), programs))
     print_table(rows)

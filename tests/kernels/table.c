@@ -28,14 +28,18 @@ bool table_runnable(const tern_kernel_row *kernel) {
     return filter == NULL || strstr(kernel->name, filter) != NULL;
 }
 
-static unsigned long every(void) {
-    const char *text = getenv("TERN_TEST_EVERY");
+static unsigned long number_of(const char *variable) {
+    const char *text = getenv(variable);
     return text != NULL ? strtoul(text, NULL, 10) : 0;
+}
+
+static unsigned long every(void) {
+    return number_of("TERN_TEST_EVERY");
 }
 
 bool table_left_out(void) {
     static unsigned long shapes;
-    return every() > 1 && shapes++ % every() != 0;
+    return every() > 1 && (shapes++ + number_of("TERN_TEST_FIRST")) % every() != 0;
 }
 
 size_t table_thinned(size_t n) {

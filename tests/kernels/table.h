@@ -18,7 +18,8 @@ enum { TABLE_SKIPPED = 77 }; /* exit status that ctest reports as skipped */
 
 /*
  * True if TERN_TEST_EVERY leaves out the next shape. With n it keeps every n-th, so that a run on
- * an emulator ends in reasonable time. A prime n does not always hit the same kind of numbers.
+ * an emulator ends in reasonable time, and TERN_TEST_FIRST moves them: other runs take other ones.
+ * A prime n does not always hit the same kind of numbers.
  */
 bool table_left_out(void);
 

@@ -16,7 +16,6 @@ command goes on where it was stopped. Fails unless all are green.
 """
 
 import argparse
-import datetime
 import hashlib
 import json
 import os
@@ -29,6 +28,10 @@ from pathlib import Path
 
 import lists
 import machines
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import suite  # noqa: E402
 
 FAILED = re.compile(r"^\s*\d+ - (\S+) \((?!Not Run|Disabled|Skipped)", re.M)
 SUMMARY = re.compile(r"^(\d+)% tests passed, (\d+) tests failed out of (\d+)$", re.M)
@@ -134,7 +137,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=Path("build"))
     parser.add_argument("--short", action="store_true", help="the short lists on every processor")
-    parser.add_argument("--day", type=int, default=datetime.date.today().toordinal(), help="for another day's machine")
+    parser.add_argument("--day", type=int, default=suite.day(), help="for another day's machine")
     parser.add_argument("--only", action="append", help="this machine alone; may be repeated")
     parser.add_argument("--list", action="store_true", help="name the machines, run nothing")
     parser.add_argument("ctest", nargs="*", help="arguments of ctest, behind --")

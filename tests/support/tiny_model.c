@@ -14,12 +14,23 @@
 
 enum { MAX_TENSORS = 64, MAX_PRESETS = 64, SEED = 1 };
 
+/* True for preset i of the share that the test takes. */
+static bool is_taken(size_t i) {
+    size_t share, shares;
+    const char *wanted = getenv("TERN_TEST_SHARE");
+    if (wanted == NULL)
+        return true;
+    if (sscanf(wanted, "%zu/%zu", &share, &shares) != 2 || shares == 0)
+        check_fail("TERN_TEST_SHARE must be K/N, not %s", wanted);
+    return i % shares == share;
+}
+
 const char *const *tiny_presets(void) {
     static const char *names[MAX_PRESETS + 1];
     const tern_synth_preset *preset;
-    size_t n = 0;
+    size_t found = 0, n = 0;
     for (size_t i = 0; (preset = tern_synth_preset_at(i)) != NULL; i++) {
-        if (strstr(preset->name, "-tiny") == NULL)
+        if (strstr(preset->name, "-tiny") == NULL || !is_taken(found++))
             continue;
         if (n == MAX_PRESETS)
             check_fail("more than %d tiny presets", MAX_PRESETS);

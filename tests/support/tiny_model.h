@@ -13,7 +13,7 @@
 enum { TINY_PATH_BYTES = 64 };
 
 /* Presets for every weight format and every architecture: all with "-tiny" in their names. NULL
- * ends the list. */
+ * ends the list. TERN_TEST_SHARE=K/N keeps every N-th from the K-th on, for sanitizers. */
 const char *const *tiny_presets(void);
 
 /* Names of the instruction sets that run here. Returns how many there are. */
