@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mixtures: the type of every matrix of models of several shapes, by llama.cpp's rules, written down here once more."""
+"""Mixtures: the type of every matrix of models of several shapes is the one that llama.cpp gives to it. What it gives was asked
+of llama.cpp itself (tests/mixtures/ask_llama_cpp.py of llama-cpp-python 0.3.36) and stands in tests/mixtures/facts.json."""
 
+import functools
+import json
+import re
 import struct
 from dataclasses import dataclass
 
@@ -10,18 +14,13 @@ from common import tern, tern_json, tern_text
 
 F16 = 1
 SUPER = 256
-# Each mixture: its number in files, the type of most matrices.
+# Each mixture: its number in files.
 MIXTURES = {
-    "q2_k": (10, "q2_k"), "q2_k_s": (21, "q2_k"), "q3_k_s": (11, "q3_k"), "q3_k_m": (12, "q3_k"),
-    "q3_k_l": (13, "q3_k"), "q4_k_s": (14, "q4_k"), "q4_k_m": (15, "q4_k"), "q5_k_s": (16, "q5_k"),
-    "q5_k_m": (17, "q5_k"), "iq2_xxs": (19, "iq2_xxs"), "iq2_xs": (20, "iq2_xs"), "iq3_xs": (22, "iq3_s"),
-    "iq3_xxs": (23, "iq3_xxs"), "iq1_s": (24, "iq1_s"), "iq3_s": (26, "iq3_s"), "iq3_m": (27, "iq3_s"),
-    "iq2_s": (28, "iq2_xs"), "iq2_m": (29, "iq2_s"), "iq4_xs": (30, "iq4_xs"), "iq1_m": (31, "iq1_m"),
+    "q2_k": 10, "q2_k_s": 21, "q3_k_s": 11, "q3_k_m": 12, "q3_k_l": 13, "q4_k_s": 14, "q4_k_m": 15, "q5_k_s": 16,
+    "q5_k_m": 17, "iq2_xxs": 19, "iq2_xs": 20, "iq3_xs": 22, "iq3_xxs": 23, "iq1_s": 24, "iq3_s": 26, "iq3_m": 27,
+    "iq2_s": 28, "iq2_m": 29, "iq4_xs": 30, "iq1_m": 31,
 }  # fmt: skip
-TWO_BITS = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq2_m"}
-SMALLER = {"iq4_xs": "iq4_nl", "q2_k": "q4_0", "q3_k": "q4_0", "q4_k": "q5_0", "q5_k": "q5_1", "q6_k": "q8_0"}
-NEED = (*sorted(TWO_BITS), "q2_k_s", "iq3_xs", "iq3_s", "iq3_m")
-WEIGHED = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs"}
+NEED = ("iq1_m", "iq1_s", "iq2_m", "iq2_s", "iq2_xs", "iq2_xxs", "q2_k_s", "iq3_xs", "iq3_s", "iq3_m")
 
 
 @dataclass
@@ -64,6 +63,7 @@ MODELS = {
     "large": Model(80, 8, tied=False, kinds=("q2_k", "q3_k_s", "q4_k_m", "iq2_m", "iq3_s")),
     "four": Model(9, 1, experts=4, kinds=("q2_k", "iq1_s", "iq2_m")), "narrow": Model(30, 3, cols=576),
     "joined": Model(8, 4, joined=True, kinds=("q3_k_m", "iq2_xs", "iq3_m")),
+    "wide": Model(18, 4, cols=1152, kinds=("q2_k", "q3_k_l", "q4_k_m", "q5_k_m", "iq3_xs", "iq4_xs")),
 }  # fmt: skip
 
 
@@ -74,105 +74,26 @@ def size(shape):
     return product
 
 
-def more_bits(layer, layers):
-    return layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+@functools.cache
+def facts():
+    return json.loads((common.ROOT / "tests/mixtures/facts.json").read_text())
 
 
-def of_two_bits(kind, matrix, layer, model):
-    """Types of less than three bits have rules of their own."""
-    finer = "iq3_s" if kind in ("iq2_s", "iq2_m") else "q2_k"
-    if matrix in ("attn_v", "attn_qkv"):
-        return "q4_k" if model.queries >= 4 or model.experts >= 4 else finer
-    if matrix == "attn_k" and model.experts == 8:
-        return "q4_k"
-    if matrix.startswith("ffn_down") and layer < model.layers // 8:
-        return finer
-    if matrix == "attn_output" and model.experts == 8:
-        return "q5_k"
-    if matrix == "attn_output":
-        return {"iq1_s": "iq2_xxs", "iq1_m": "iq2_xxs", "iq2_s": "iq3_s", "iq2_m": "iq3_s"}.get(kind)
-    return None
+def found(shape, kind, known):
+    """What the table says of a mixture; with importance nothing where that changes nothing."""
+    table = facts()[shape]
+    return table.get(f"{kind}, known", table[kind]) if known else table[kind]
 
 
-def of_values(kind, layer, model, known):
-    many, found = model.queries >= 4, None
-    if kind == "q2_k":
-        found = "q4_k" if many else "q3_k"
-    elif kind == "iq3_xxs":
-        found = "q4_k" if many else "iq3_xxs" if known else "iq3_s"
-    elif kind in ("q2_k_s", "iq3_xs", "iq3_s") and many or kind == "iq3_m":
-        found = "q4_k"
-    elif kind == "q3_k_m":
-        found = "q5_k" if layer < 2 else "q4_k"
-    elif kind == "q3_k_l" or kind == "iq4_xs" and many or kind == "q4_k_s" and layer < 4:
-        found = "q5_k"
-    elif kind in ("q4_k_m", "q5_k_m") and more_bits(layer, model.layers):
-        found = "q6_k"
-    if model.layers == 80 and model.queries > 1 and (found or MIXTURES[kind][1]) in ("q3_k", "q4_k"):
-        found = "q5_k"
-    return "q8_0" if model.experts == 8 else found
-
-
-def of_down(kind, layer, model, known):
-    eighth, more = layer < model.layers // 8, more_bits(layer, model.layers)
-    match kind:
-        case "q2_k":
-            return "q3_k"
-        case "q2_k_s":
-            return "q4_k" if eighth else None
-        case "iq3_xxs":
-            return None if known else "q4_k" if eighth else "q3_k"
-        case "q3_k_m":
-            return "q5_k" if layer < model.layers // 16 else "q4_k"
-        case "iq3_m":
-            return "q4_k" if eighth or (model.experts == 8 and more) else None
-        case "q3_k_l":
-            return "q5_k"
-        case "q4_k_m" | "q5_k_m":
-            return "q6_k" if more else None
-        case "iq4_xs":
-            return "q5_k" if eighth and not known else None
-        case "q4_k_s":
-            return "q5_k" if eighth else None
-    return None
-
-
-def of_heads(kind, model):
-    if model.experts == 8:
-        return None if kind in ("q2_k_s", "q3_k_l", "q5_k_s", "q5_k_m") else "q5_k"
-    return {"q2_k": "q3_k", "iq3_xxs": "iq3_s", "q3_k_m": "q4_k", "q3_k_l": "q5_k", "iq3_m": "q4_k"}.get(kind)
-
-
-def of_block(kind, matrix, layer, model, known):
-    if kind in TWO_BITS:
-        return of_two_bits(kind, matrix, layer, model)
-    if matrix in ("attn_v", "attn_qkv"):
-        return of_values(kind, layer, model, known)
-    if matrix == "attn_k" and model.experts == 8:
-        return "q8_0"
-    if matrix in ("attn_k", "attn_q"):
-        return {"iq3_xs": "iq3_xxs", "iq3_xxs": "iq2_s"}.get(kind)
-    if matrix.startswith("ffn_down"):
-        return of_down(kind, layer, model, known)
-    if matrix == "attn_output":
-        return of_heads(kind, model)
-    middle = model.layers // 8 <= layer < 7 * model.layers // 8
-    return "iq3_xxs" if kind == "iq3_xs" and middle else None
-
-
-def wanted(kind, name, model, known):
-    """The type of a matrix, before and after its columns are looked at."""
-    cols, most = model.tensors()[name][0], MIXTURES[kind][1]
-    if name == "output.weight" or (model.tied and name == "token_embd.weight"):
-        low = kind in TWO_BITS or kind == "iq3_xxs"
-        found = "q8_0" if cols % SUPER else "q5_k" if low else "q6_k"
-    elif name == "token_embd.weight":
-        finer = {"iq2_s": "iq3_s", "iq2_m": "iq3_s", "iq3_xxs": "iq3_s"}
-        found = finer.get(kind, "q2_k" if kind in TWO_BITS else most)
-    else:
-        _, layer, matrix, _ = name.split(".")
-        found = of_block(kind, matrix, int(layer), model, known) or most
-    return SMALLER.get(found, "iq4_nl") if cols % SUPER and found != "q8_0" else found
+def wanted(shape, kind, known):
+    """{name: type} of the model's matrices."""
+    types, rows = {}, found(shape, kind, known)
+    left = {matrix: [kind for kind, n in (x.split(" ") for x in row.split(", ")) for _ in range(int(n))] for matrix, row in rows.items()
+            if matrix != "most"}  # fmt: skip
+    for name in MODELS[shape].tensors():
+        of = left.get(re.sub(r"blk\.\d+\.", "", name).removesuffix(".weight"))
+        types[name] = rows["most"] if of is None else of.pop(0)
+    return types
 
 
 class Mixtures(common.FolderTest):
@@ -186,20 +107,14 @@ class Mixtures(common.FolderTest):
                 f.write(struct.pack(f"<i{len(name)}sii{n}f", len(name), name.encode(), 1, n, *[1.0] * n))
             f.write(struct.pack("<ii1s", 1, 1, b"t"))
 
-    def needs(self, kind, model):
-        """True if llama.cpp refuses the mixture without importance."""
-        found = [wanted(kind, name, model, False) for name in model.tensors() if name.startswith("blk.")]
-        return any(f in WEIGHED or (kind == "q2_k_s" and f == "q2_k") for f in found)
-
-    def check(self, kind, path, model, importance):
+    def check(self, kind, path, shape, importance):
         command = ("quantize", path, "--type", kind, "--plan")
-        if importance is None and self.needs(kind, model):
+        if found(shape, kind, importance is not None) == "refused":
             self.assert_one_line_error(tern(*command), contains=["tensor blk.", "--imatrix"])
             return
         options = () if importance is None else ("--imatrix", importance)
         said = {t["name"]: t["to"] for t in tern_json(*command, *options)["tensors"]}
-        known = importance is not None
-        self.assertEqual(said, {name: wanted(kind, name, model, known) for name in model.tensors()})
+        self.assertEqual(said, wanted(shape, kind, importance is not None))
 
     def test_types(self):
         for shape, model in MODELS.items():
@@ -209,7 +124,7 @@ class Mixtures(common.FolderTest):
             for kind in model.kinds:
                 for known in (False, True) if kind in ("iq3_xxs", "iq4_xs") else (kind in NEED,):
                     with self.subTest(shape=shape, kind=kind, known=known):
-                        self.check(kind, path, model, importance if known else None)
+                        self.check(kind, path, shape, importance if known else None)
 
     def test_without_importance(self):
         """Mixtures that need importance are refused, unless no matrix has the type that needs it."""
@@ -218,7 +133,7 @@ class Mixtures(common.FolderTest):
             MODELS[shape].write(path)
             for kind in NEED:
                 with self.subTest(shape=shape, kind=kind):
-                    self.check(kind, path, MODELS[shape], None)
+                    self.check(kind, path, shape, None)
 
     def test_pure(self):
         """Some names are also those of a format: --pure makes every matrix that format."""
@@ -242,7 +157,7 @@ class Mixtures(common.FolderTest):
         for kind in ("iq2_m", "q2_k_s"):
             out = self.dir / f"{kind}.gguf"
             tern_json("quantize", source, out, "--type", kind, "--imatrix", importance)
-            self.assertEqual(gguf_edit.read(out).number("general.file_type"), MIXTURES[kind][0])
+            self.assertEqual(gguf_edit.read(out).number("general.file_type"), MIXTURES[kind])
             self.assertEqual(len(tern_text("logits", "-m", out, "--tokens", "5,17", "--sha256").split()), 1)
 
 
