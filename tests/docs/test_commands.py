@@ -67,6 +67,8 @@ ELSEWHERE = {
     "tern run --server": "e2e_remote: it needs a server",
     "tern chat --server": "e2e_remote: it needs a server",
     ".venv/bin/python3 tests/e2e/": "a test of ctest",
+    "pip install .": "builds everything again; `make test-python` does it",
+    "PYTHONPATH=build/python": "a test of ctest",
     "python3 -m venv": "make test does it",
     "build/bench/bench_kernels --check": "bench_kernels_answers",
     "lab/crossval-reference": "installs other engines, gigabytes; e2e_crossval has what it wrote",

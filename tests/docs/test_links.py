@@ -46,6 +46,7 @@ def source_of(test):
         documents.ROOT / "bench" / "tests" / f"test_{test.removeprefix('bench_')}.py",
         documents.ROOT / "lab" / "tests" / f"test_{test.removeprefix('lab_')}.py",
         tests / "machines" / f"test_{test}.py",
+        tests / "python" / f"test_{test.removeprefix('python_')}.py",
         tests / test / f"test_{test}.py",
         tests / test.removeprefix("serve_") / f"test_{test.removeprefix('serve_')}.py",
     )

@@ -10,7 +10,7 @@ import suite
 
 FOLDERS = (
     "authoring", "base", "bench", "cmake", "codegen", "device", "dispatch", "docs", "include", "kernels", "lab",
-    "receipts", "runtime", "serve", "tests", "threads", "tools",
+    "python", "receipts", "runtime", "serve", "tests", "threads", "tools",
 )  # fmt: skip
 # These files tell of the past or of measurements; none of them needs a line for a new format.
 HISTORY = ("docs/receipts/", "docs/report/", "docs/adding-a-kernel.md", "docs/performance.md")

@@ -9,7 +9,7 @@ from documents import ROOT
 import suite
 
 PRODUCT = ("base", "threads", "device", "dispatch", "kernels", "include/tern", "runtime", "authoring", "serve", "receipts",
-           "tools", "bench", "examples")  # fmt: skip
+           "tools", "bench", "examples", "python")  # fmt: skip
 SOURCES = ("*.c", "*.h", "*.cc", "*.cu", "*.cuh")
 BEGINNING = re.compile(r"/\*\s*(?:\*\s)?\s*((?:Of|What|Whether|Into|Where|As|With|Who)\b[^\n]*)")
 TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
