@@ -18,12 +18,25 @@ static int64_t bits_of(const tern_json_value *settings) {
     return bits > 0 && bits <= 64 ? bits : 0;
 }
 
+/* Writes what is known of the form: " (4 bits)", or the name of an algorithm, or nothing. */
+static void put_form(const tern_json_value *settings, char *out, size_t size) {
+    static const char *const names[] = {"quant_algo", "format"};
+    const int64_t bits = bits_of(settings);
+    if (bits > 0)
+        (void)snprintf(out, size, " (%d bits)", (int)bits);
+    for (size_t i = 0; bits == 0 && i < sizeof names / sizeof *names; i++) {
+        const tern_json_value *x = tern_json_get(settings, names[i]);
+        if (x != NULL && x->type == TERN_JSON_STRING && *out == '\0')
+            (void)snprintf(out, size, " (%.*s)", (int)(x->text.size < 40 ? x->text.size : 40),
+                           x->text.data);
+    }
+}
+
 static void explain(const tern_json_value *settings, tern_span method, char *why) {
-    char bits[24] = "";
-    if (bits_of(settings) > 0)
-        (void)snprintf(bits, sizeof bits, " (%d bits)", (int)bits_of(settings));
+    char form[48] = "";
+    put_form(settings, form, sizeof form);
     (void)snprintf(why, HF_QUANTIZATION_BYTES, "weights quantized by %.*s%s are not read: %s",
-                   (int)(method.size < 40 ? method.size : 40), method.data, bits, elsewhere);
+                   (int)(method.size < 40 ? method.size : 40), method.data, form, elsewhere);
 }
 
 bool hf_quantization_is_foreign(const tern_json_value *config, char why[HF_QUANTIZATION_BYTES]) {

@@ -239,6 +239,12 @@ static void output_bias(tiny_file *f) {
 static void scale_tensor(tiny_file *f) {
     tiny_add(f, "blk.0.attn_q.scale", TERN_FORMAT_F32, 1, 0);
 }
+static void scale_of_head(tiny_file *f) {
+    tiny_add(f, "output.scale", TERN_FORMAT_F32, 1, 0);
+}
+static void scale_of_inputs(tiny_file *f) {
+    tiny_add(f, "blk.1.ffn_down.input_scale", TERN_FORMAT_F32, 1, 0);
+}
 static void key_norm(tiny_file *f) {
     tiny_add(f, "blk.0.attn_k_norm.weight", TERN_FORMAT_F32, 24, 0);
 }
@@ -252,6 +258,20 @@ static void zero_factor(tiny_file *f) {
     tiny_add(f, "rope_freqs.weight", TERN_FORMAT_F32, 11, 0);
 }
 
+/* Files in NVFP4 have them. */
+static void test_factors_of_matrices(void **state) {
+    static const char advice[] = "NVFP4 have it, which is not supported: take the model in another";
+
+    (void)state;
+    check_refused("llama-tiny-nvfp4", scale_tensor, TERN_ERR_ARCH,
+                  "tensor blk.0.attn_q.scale is a factor of a whole matrix");
+    check_refused("llama-tiny-nvfp4", scale_of_head, TERN_ERR_ARCH,
+                  "tensor output.scale is a factor");
+    check_refused("llama-tiny-q8_0", scale_of_inputs, TERN_ERR_ARCH,
+                  "tensor blk.1.ffn_down.input_scale is a factor");
+    check_refused("llama-tiny-q8_0", scale_of_inputs, TERN_ERR_ARCH, advice);
+}
+
 /* Tensors that would change the result are used or refused, but never ignored. */
 static void test_unused_tensors(void **state) {
     (void)state;
@@ -260,7 +280,6 @@ static void test_unused_tensors(void **state) {
                   "bitnet-b1.58 does not use tensor blk.0.attn_q.bias");
     check_refused(llama, up_bias, TERN_ERR_ARCH, "llama does not use tensor blk.1.ffn_up.bias");
     check_refused(llama, output_bias, TERN_ERR_ARCH, "does not use tensor blk.1.attn_output.bias");
-    check_refused(llama, scale_tensor, TERN_ERR_ARCH, "does not use tensor blk.0.attn_q.scale");
     check_refused(llama, key_norm, TERN_ERR_ARCH, "does not use tensor blk.0.attn_k_norm.weight");
     check_refused(llama, long_query_bias, TERN_ERR_TENSOR_SHAPE,
                   "blk.0.attn_q.bias is 97 x 1, must be 96 x 1");
@@ -272,9 +291,13 @@ static void test_unused_tensors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_data),        cmocka_unit_test(test_wrong_shapes),
-        cmocka_unit_test(test_missing_tensors), cmocka_unit_test(test_unsupported_types),
-        cmocka_unit_test(test_unused_tensors),  cmocka_unit_test(test_lowest_row_is_named),
+        cmocka_unit_test(test_bad_data),
+        cmocka_unit_test(test_wrong_shapes),
+        cmocka_unit_test(test_missing_tensors),
+        cmocka_unit_test(test_unsupported_types),
+        cmocka_unit_test(test_factors_of_matrices),
+        cmocka_unit_test(test_unused_tensors),
+        cmocka_unit_test(test_lowest_row_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

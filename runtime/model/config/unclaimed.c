@@ -357,6 +357,17 @@ static const char *owner_of(tern_span name) {
     return NULL;
 }
 
+/* True for the numbers beside a matrix that its products, or their inputs, are multiplied by. */
+static bool is_factor(tern_span name) {
+    static const char *const endings[] = {".scale", ".input_scale"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t n = strlen(endings[i]);
+        if (name.size > n && memcmp(name.data + name.size - n, endings[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span name,
                           tern_error *err) {
     const int size = (int)(name.size < 64 ? name.size : 64);
@@ -371,6 +382,12 @@ static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span
         return tern_fail(err, TERN_ERR_ARCH,
                          "%s: tensor %.*s belongs to %s, which is not supported",
                          tern_gguf_name(file), size, name.data, owner_of(name));
+    if (is_factor(name))
+        return tern_fail(err, TERN_ERR_ARCH,
+                         "%s: tensor %.*s is a factor of a whole matrix or of its inputs, as files "
+                         "in NVFP4 have it, which is not supported: take the model in another "
+                         "quantization",
+                         tern_gguf_name(file), size, name.data);
     return tern_fail(err, TERN_ERR_ARCH, "%s: architecture %s does not use tensor %.*s",
                      tern_gguf_name(file), c->arch->name, size, name.data);
 }
