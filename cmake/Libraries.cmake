@@ -1,4 +1,4 @@
-# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c, the generated kernels and what lanes
+# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c and module.c, the generated kernels and what lanes
 # of the processor share work by: threads/worker.c and fetch.c. It needs nothing but cpuinfo. Making teams is left to
 # libtern, because finding places for threads takes hwloc. libtern holds the same objects, the rest of base/ and threads/,
 # and runtime/. Every file is compiled once, position independent, and goes into the static and into the shared library.
@@ -9,10 +9,10 @@
 option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
-set(kernel_files_of_others base/status.c threads/worker.c threads/fetch.c)
+set(kernel_files_of_others base/status.c base/module.c threads/worker.c threads/fetch.c)
 list(APPEND kernel_sources ${kernel_files_of_others})
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
-file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c threads/*.c runtime/*/*.c runtime/*/*/*.c)
+file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c threads/*.c ranks/*.c runtime/*/*.c runtime/*/*/*.c)
 foreach(file IN LISTS kernel_files_of_others)
   list(REMOVE_ITEM runtime_sources ${PROJECT_SOURCE_DIR}/${file})
 endforeach()
@@ -20,6 +20,8 @@ add_library(tern_kernel_objects OBJECT ${kernel_sources} ${TERN_KERNEL_SOURCES})
 add_library(tern_runtime_objects OBJECT ${runtime_sources})
 set_source_files_properties(device/load_cuda.c PROPERTIES
                             COMPILE_DEFINITIONS TERN_CUDA_FROM_PROGRAM="${TERN_CUDA_FROM_PROGRAM}")
+set_source_files_properties(ranks/load_mpi.c PROPERTIES
+                            COMPILE_DEFINITIONS TERN_MPI_FROM_PROGRAM="${TERN_MPI_FROM_PROGRAM}")
 target_link_libraries(tern_kernel_objects PRIVATE ${TERN_KERNEL_LIBRARIES})
 target_link_libraries(tern_runtime_objects PRIVATE ${TERN_LIBRARIES})
 target_compile_definitions(tern_runtime_objects PRIVATE ${TERN_UTF8PROC_DEFINITIONS}

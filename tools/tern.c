@@ -15,6 +15,7 @@
 #include "tools/cli/streams.h"
 #include "tools/cli/targets.h"
 #include "tools/commands/commands.h"
+#include "tools/load/together.h"
 #include "tools/manual/manual.h"
 
 static int (*const functions[COMMAND_COUNT])(const options *) = {
@@ -83,8 +84,15 @@ static int run_command(const options *o) {
     options_print_remarks(o, stderr);
     if (!has_stack())
         return EXIT_FAILED;
-    const int status = targets_check(o);
-    return status == EXIT_DONE ? functions[o->command](o) : status;
+    int status = targets_check(o);
+    if (status == EXIT_DONE)
+        status = together_start(o);
+    if (status != EXIT_DONE)
+        return status;
+    /* this one opens many models, one after another */
+    const bool opens_many = o->command == COMMAND_VERIFY_DETERMINISM;
+    return together_follows() && !opens_many ? together_follow_command(o)
+                                             : functions[o->command](o);
 }
 
 /*
@@ -151,5 +159,5 @@ int main(int argc, char **argv) {
         return EXIT_FAILED; /* the error cannot be reported */
     signals_install();
     quieten_hwloc();
-    return out_finish(dispatch(argc, argv));
+    return together_finish(out_finish(dispatch(argc, argv)));
 }

@@ -104,7 +104,8 @@ const char *tern_version(void);
     X(ERR_EXISTS, 67, "file exists already, or is being read, and is not replaced")                \
     X(ERR_QUEUE, 68, "too many requests wait")                                                     \
     X(ERR_DEVICE, 70, "device cannot be used")                                                     \
-    X(ERR_UNIMPLEMENTED, 71, "not implemented on this device")
+    X(ERR_UNIMPLEMENTED, 71, "not implemented on this device")                                     \
+    X(ERR_RANKS, 72, "another rank failed, or does not answer")
 
 typedef enum tern_status {
 #define TERN_STATUS_ENUM(name, value, text) TERN_##name = (value),

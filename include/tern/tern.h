@@ -89,6 +89,8 @@ typedef struct tern_model_params {
     tern_model *share; /* an open model: matrices with the same bytes are read where it has them. It
                           may be freed first; its memory is then kept for those who read it. NULL:
                           none. Changes no bit */
+    struct tern_ranks *ranks; /* processes that compute the model together (tern/ranks.h); NULL:
+                                 this one alone. They must outlive the model. Changes no bit */
 } tern_model_params;
 
 tern_model_params tern_model_params_default(void);

@@ -14,6 +14,7 @@
 #include "runtime/model/model_image.h"
 #include "runtime/model/model_load.h"
 #include "runtime/model/model_replicas.h"
+#include "runtime/model/model_together.h"
 #include "runtime/model/on_device.h"
 #include "runtime/model/strict.h"
 #include "runtime/model/tune/cores.h"
@@ -324,7 +325,17 @@ tern_status tern_model_open(const char *path, const tern_model_params *params, t
     if (path == NULL || out == NULL)
         return tern_fail(err, TERN_ERR_NULL,
                          "tern_model_open needs a path and a place for the model");
-    return open_hinted(path, params != NULL ? params : &defaults, out, err);
+    const tern_model_params *p = params != NULL ? params : &defaults;
+    tern_error failure = {0};
+    tern_status status = open_hinted(path, p, out, &failure);
+    if (p->ranks != NULL && !p->no_weights)
+        status = tern_model_agree(*out, p->ranks, status, &failure);
+    if (status == TERN_OK)
+        return TERN_OK;
+    tern_model_free(out);
+    if (err != NULL)
+        *err = failure;
+    return status;
 }
 
 tern_status tern_model_note_refusal(const tern_model *m, int error, int *refused, tern_error *err) {
@@ -376,6 +387,7 @@ void tern_model_free(tern_model **model) {
     if (m == NULL)
         return;
     *model = NULL;
+    tern_model_part(m);
     while (m != NULL && atomic_fetch_sub(&m->users, 1) == 1) {
         tern_model *shared = m->shared;
         free_model(m);

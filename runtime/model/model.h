@@ -78,8 +78,10 @@ struct tern_model {
     tern_image_work *image_work; /* NULL: no image is being written; model_image.c */
     tern_model_loading loading;
     tern_model *shared;     /* the model whose equal matrices this one reads; NULL: none */
+    _Atomic uint32_t runners; /* numbers given to runners that ranks share */
     _Atomic uint32_t users; /* the owner, and models that share its matrices */
     tern_layer *layers;     /* [n_layer] those of `own` */
+    tern_split split;       /* the parts that ranks have */
     tern_load_list list;    /* what is loaded, and how; kept as long as the model */
     tern_weight_set own;    /* the weights as they were loaded */
     tern_model_replicas replicas;
@@ -92,6 +94,7 @@ struct tern_model {
     tern_unused unused; /* unknown keys and tensors of the file */
     char *name;         /* general.name or "" */
     bool runnable;      /* weights are loaded */
+    bool agreed;        /* by all ranks, which follow rank 0 until it frees the model */
     bool strict;
     bool pre_asked;           /* the pre-tokenizer was named when the model was opened */
     bool exact_head;          /* the head gets no image */

@@ -38,6 +38,7 @@ static tern_status list_tensors(loading *l, tern_error *err) {
     tern_model *m = l->m;
     const bool imaged = !m->exact_head && !m->config.arch->encodes;
     const tern_load_target target = {.config = &m->config,
+                                     .split = &m->split,
                                      .layers = m->layers,
                                      .own = &m->own,
                                      .image = imaged ? &m->image : NULL};
@@ -100,7 +101,7 @@ static tern_status tune(loading *l, tern_error *err) {
 }
 
 static tern_status arrange(loading *l, tern_error *err) {
-    return tern_load_list_arrange(&l->m->list, &l->equal, err);
+    return tern_load_list_arrange(&l->m->list, tern_split_is(&l->m->split) ? NULL : &l->equal, err);
 }
 
 static tern_status plan_replicas(loading *l, tern_error *err) {
@@ -111,6 +112,18 @@ static tern_status plan_replicas(loading *l, tern_error *err) {
 
 static tern_status check_strict(loading *l, tern_error *err) {
     return l->m->strict ? tern_strict_plan(l->m, l->params, err) : TERN_OK;
+}
+
+/* Refuses ways in which a rank beside others cannot read matrices. */
+static tern_status check_ranks(const tern_model *m, const tern_model_params *p, tern_error *err) {
+    const char *what = p->device != NULL && m->mirror != NULL ? "another device"
+                       : p->replicate                         ? "copies of hot weights"
+                       : p->share != NULL                     ? "matrices of another model"
+                                                              : NULL;
+    return p->ranks == NULL || what == NULL
+               ? TERN_OK
+               : tern_fail(err, TERN_ERR_UNIMPLEMENTED, "%s: ranks cannot use %s",
+                           tern_gguf_name(m->file), what);
 }
 
 /* ---- the weights --------------------------------------------------------------------------- */
@@ -160,7 +173,7 @@ static tern_status leave_file(loading *l, tern_error *err) {
     for (size_t i = 0; i < m->list.n; i++) {
         const tern_load_entry *e = &m->list.entries[i];
         const bool is_matrix = e->kind == TERN_LOAD_MATRIX;
-        const bool in_file = is_matrix && e->to.linear->matrix.data == e->tensor->data;
+        const bool in_file = is_matrix && e->to.linear->in_file;
         streamed |= in_file && !(e->to.linear == &m->own.head && tern_head_is_imaged(&m->image));
         if (is_matrix ? !in_file : e->kind == TERN_LOAD_IMAGE && e->place != TERN_LOAD_NOWHERE)
             tern_gguf_drop_pages(m->file, e->tensor);
@@ -224,12 +237,15 @@ static tern_status find_equal(loading *l, tern_error *err) {
 
 tern_status tern_model_load(tern_model *m, const tern_model_params *params,
                             tern_precision precision, tern_error *err) {
+    m->split = tern_split_of(params->ranks, &m->config);
     loading l = {.m = m,
                  .params = params,
                  .wanted = precision,
                  .threads = tern_model_threads(m, params->threads),
                  .choice = {.guard = &m->guard, .ternary = m->ternary}};
-    tern_status status = find_equal(&l, err);
+    tern_status status = check_ranks(m, params, err);
+    if (status == TERN_OK)
+        status = find_equal(&l, err);
     if (status == TERN_OK && params->share != NULL) {
         m->shared = params->share;
         (void)atomic_fetch_add(&m->shared->users, 1);

@@ -21,7 +21,8 @@ size_t tern_tune_keys(const tern_model *m, uint32_t threads, tern_tune_key keys[
     for (size_t i = 0; (linear = tern_model_linear(m, i)) != NULL && n < TERN_TUNE_KEYS; i++) {
         const tern_matrix one = tern_linear_one(linear);
         const tern_tune_choice choice = {.key = tern_tune_key_of(&one, threads, stream)};
-        if ((linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
+        if (linear->matrix.rows == 0 || /* all of them are other ranks' */
+            (linear->form == TERN_INPUT_TOKEN && m->choice == TERN_CHOICE_ASKED) ||
             tern_layout_sparse_format(linear->matrix.layout) != TERN_FORMAT_NONE ||
             tern_matrix_is_decoded(&linear->matrix) || tern_tuning_find(&seen, &choice.key) != NULL)
             continue;

@@ -78,7 +78,7 @@ static tern_status try_image(fixture *f, tern_error *problem) {
     tern_arena_free(&f->arena);
     assert_int_equal(tern_arena_new(list.bytes, false, &f->arena, &err), TERN_OK);
     tern_load_list_bind(&list, f->arena.base);
-    f->tensor.data = NULL; /* the weights lie in no file */
+    f->head.in_file = false; /* the weights lie in no file */
     const tern_status status =
         tern_load_list_fill(&list, f->arena.base, &f->guard, f->team, problem);
     return status == TERN_OK ? tern_load_list_check(&list, &f->guard, problem) : status;

@@ -16,7 +16,8 @@ from pathlib import Path
 KERNELS = ("status.h", "processor.h", "attend.h", "import.h", "sparse.h", "kernels.h", "device.h")
 ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "end.h", "tern.h", "embed.h", "engine.h",
        "ie_engine.h",
-       "grammar.h", "gguf.h", "inspect.h", "tune.h", "sparse_file.h")  # fmt: skip
+       "grammar.h", "gguf.h", "inspect.h", "tune.h", "sparse_file.h",
+       "ranks.h")  # fmt: skip
 
 
 def declared(header: Path) -> set[str]:

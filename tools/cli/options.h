@@ -200,6 +200,8 @@ typedef enum option_id {
     OPT_AFFINITY,
     OPT_USE_AFFINITY,
     OPT_NUMA,
+    OPT_RANKS,
+    OPT_RANKS_LIMIT,
     OPT_REPLICATE,
     OPT_REPLICATE_LIMIT,
     OPT_FETCH_AHEAD,

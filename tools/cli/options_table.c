@@ -291,6 +291,13 @@ static const option_spec table[OPT_PRECISION] = {
                   .commands = EVALUATES | INSPECT | RECEIPTS,
                   .help =
                       "where memory is placed: none, interleave, node:X or strict. Changes no bit"},
+    [OPT_RANKS] = {"ranks", 0, NULL, "HOW", OPTION_TEXT, GROUP_MEMORY, .fallback = "auto",
+                   .commands = EVALUATES | VERIFY,
+                   .help = "processes that share the model: mpi (mpirun), a number of copies of "
+                           "this one, or auto: mpi if mpirun started it. Changes no bit"},
+    [OPT_RANKS_LIMIT] = {"ranks-limit", 0, NULL, "SECONDS", OPTION_INTEGER, GROUP_MEMORY, .min = 1,
+                         .max = 86400, .fallback = "60", .commands = EVALUATES | VERIFY,
+                         .help = "a rank that does not answer for so long is lost"},
     [OPT_REPLICATE] =
         {"replicate", 0, NULL, NULL, OPTION_SWITCH, GROUP_MEMORY, .variables = "IE_HOT_REPLICATE",
          .commands = EVALUATES | INSPECT | RECEIPTS,

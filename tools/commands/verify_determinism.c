@@ -16,6 +16,7 @@
 #include "tools/commands/determinism.h"
 #include "tools/load/loader.h"
 #include "tools/load/model_hint.h"
+#include "tools/load/together.h"
 
 enum { POSITIONS = 48 };
 
@@ -210,7 +211,8 @@ static int check_place(verification *v, determinism_place where) {
             return opened;
         ternary = is_ternary(model, v->kv);
         choose_tokens(v, model);
-        const int status = check_model(v, model, name, layouts[i].name);
+        const int status = together_follows() ? together_follow(model)
+                                              : check_model(v, model, name, layouts[i].name);
         tern_model_free(&model);
         if (status != EXIT_DONE)
             return status;
@@ -245,7 +247,7 @@ int cmd_verify_determinism(const options *o) {
             status = check_place(&v, (determinism_place){.isa = tern_isa_name(i)});
     if (status == EXIT_DONE)
         status = check_device(&v);
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE && !together_follows()) {
         char hex[65];
         record_hash(&v.first, hex);
         out_print("one answer   %s  (%u runs of %u tokens)\n", hex, v.runs, v.positions);

@@ -168,7 +168,9 @@ int loader_open_other(const options *o, const loaded *l, tern_model **out) {
     params.isa = other_isa(l->model);
     params.tune = false;
     params.device = NULL; /* a run on a device is compared with one on the processor */
-    params.share = l->model;
+    /* a rank has only parts of matrices */
+    params.share = params.ranks == NULL ? l->model : NULL;
+    params.ranks = NULL;
     return tern_model_open(l->info.path, &params, out, &err) == TERN_OK ? EXIT_DONE
                                                                         : complain_error(&err);
 }

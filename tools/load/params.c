@@ -7,6 +7,7 @@
 #include "tools/cli/output.h"
 #include "tools/load/late_tuning.h"
 #include "tools/load/placement.h"
+#include "tools/load/together.h"
 
 static bool is_taken(const options *o, option_id id) {
     return option_applies(id, o->command);
@@ -110,6 +111,7 @@ tern_status params_read(const options *o, char cache[PATH_MAX], tern_model_param
     params->isa = options_text(o, OPT_ISA);
     params->disable = options_text(o, OPT_DISABLE);
     params->device = options_text(o, OPT_DEVICE);
+    params->ranks = together_ranks();
     params->exact_head = options_switch(o, OPT_EXACT_HEAD);
     params->layout = params_layout(o);
     params->cache = params_cache(o, cache);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "tools/load/together.h"
 #include "tools/speed/speed.h"
 
 static double percent(double x) {
@@ -247,6 +248,17 @@ static void print_sparsity(const bench *b) {
     print_sparsity_row("all", &total);
 }
 
+static void print_ranks(void) {
+    if (together_ranks() == NULL)
+        return;
+    const tern_ranks_work work = tern_ranks_done(together_ranks());
+    out_print("ranks      %u; %" PRIu64
+              " exchanges in %.3f s, of which %.3f s until the others had "
+              "come; %.1f MB received\n",
+              tern_ranks_size(together_ranks()), work.gathers, work.seconds, work.waiting,
+              mb(work.bytes));
+}
+
 int bench_print_text(const bench *b) {
     out_print("model      %s\n", b->l.info.path);
     print_machine(b);
@@ -264,6 +276,7 @@ int bench_print_text(const bench *b) {
     print_fetch(b);
     print_touch(b);
     out_print("memory     %.0f MiB at most\n", b->rss_mib);
+    print_ranks();
     print_points(b, "decode by depth", b->depths, b->n_depths);
     print_points(b, "by threads", b->threads, b->n_threads);
     print_batches(b);

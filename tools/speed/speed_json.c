@@ -7,6 +7,7 @@
 #include "tools/cli/json_line.h"
 #include "tools/load/loaded_json.h"
 #include "tools/load/placement.h"
+#include "tools/load/together.h"
 #include "tools/record/run_facts.h"
 #include "tools/speed/speed.h"
 #include "tools/touch/touch_options.h"
@@ -279,8 +280,23 @@ void bench_set_sweeps(json_t *root, const bench *b) {
     touch_set_json(root, &b->touch);
 }
 
+/* Sets the exchanges with other ranks, if there are any. */
+static void set_ranks(json_t *root) {
+    if (together_ranks() == NULL)
+        return;
+    const tern_ranks_work work = tern_ranks_done(together_ranks());
+    json_t *ranks = json_object();
+    set_count(ranks, "n", tern_ranks_size(together_ranks()));
+    set_count(ranks, "gathers", work.gathers);
+    set_count(ranks, "bytes", work.bytes);
+    set_number(ranks, "seconds", work.seconds);
+    set_number(ranks, "waiting_seconds", work.waiting);
+    json_object_set_new(root, "ranks", ranks);
+}
+
 int bench_print_json(const bench *b) {
     json_t *root = bench_figures(b);
+    set_ranks(root);
     bench_set_sweeps(root, b);
     json_set_loading(root, &b->l);
     json_set_kernels(root, &b->l);

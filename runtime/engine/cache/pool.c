@@ -61,7 +61,7 @@ tern_status tern_pool_open(const tern_model *model, tern_format kv, tern_pool_si
     tern_status status = tern_pool_bytes(model, kv, size, &bytes, err);
     const tern_placed_size wanted = {.bytes = bytes,
                                      .positions = size.pages * TERN_PAGE,
-                                     .huge_pages = true,
+                                     .huge_pages = !tern_split_is(&model->split), /* in pieces */
                                      .missing = TERN_ERR_CACHE_MEMORY};
     if (status == TERN_OK)
         status = tern_arena_new_placed(model, &wanted, &pool->arena, refused, err);
@@ -72,11 +72,26 @@ tern_status tern_pool_open(const tern_model *model, tern_format kv, tern_pool_si
     return filler.status;
 }
 
+size_t tern_pool_head_of(const tern_pool *p, const uint8_t *rows) {
+    for (size_t i = 0; i < 2 * TERN_POOL_PARTS; i++) {
+        const tern_pool_pages *part = &p->parts[i / 2];
+        const uint8_t *begin = i % 2 == 0 ? part->k : part->v;
+        const size_t bytes = part->page_stride * part->n;
+        if (rows >= begin && (size_t)(rows - begin) < bytes)
+            return (size_t)(rows - begin) / p->head_stride % p->n_head_kv;
+    }
+    return 0;
+}
+
 tern_status tern_pool_fetch(const tern_pool *p, uint8_t *rows, size_t bytes, tern_error *err) {
+    if (p->far != NULL)
+        return p->far->fetch(p->leader, p, rows, bytes, err);
     return p->mirror != NULL ? tern_mirror_fetch(p->mirror, rows, rows, bytes, err) : TERN_OK;
 }
 
 tern_status tern_pool_send(const tern_pool *p, const uint8_t *rows, size_t bytes, tern_error *err) {
+    if (p->far != NULL)
+        return p->far->send(p->leader, p, rows, bytes, err);
     return p->mirror != NULL ? tern_mirror_send(p->mirror, rows, bytes, err) : TERN_OK;
 }
 

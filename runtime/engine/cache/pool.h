@@ -49,7 +49,18 @@ typedef struct tern_pool_pages {
     uint32_t n;
 } tern_pool_pages;
 
-typedef struct tern_pool {
+struct tern_runner;
+typedef struct tern_pool tern_pool;
+
+/* tern_pool_fetch and tern_pool_send of a pool whose passes ranks compute. */
+typedef struct tern_pool_far {
+    tern_status (*fetch)(struct tern_runner *leader, const tern_pool *p, uint8_t *rows,
+                         size_t bytes, tern_error *err);
+    tern_status (*send)(struct tern_runner *leader, const tern_pool *p, const uint8_t *rows,
+                        size_t bytes, tern_error *err);
+} tern_pool_far;
+
+struct tern_pool {
     tern_arena arena;
     const tern_config *config;
     tern_pool_pages parts[TERN_POOL_PARTS];
@@ -60,7 +71,10 @@ typedef struct tern_pool {
     tern_format kv;
     tern_mirror *mirror; /* of the runner that computes on another device (tern_runner_hold): stored
                             rows are there, fetched ones here; NULL: all rows are here */
-} tern_pool;
+    const struct tern_pool_far *far; /* of rank 0, where other ranks have some heads' rows in pools
+                                        of theirs; NULL: no other rank has any */
+    struct tern_runner *leader;      /* for these functions */
+};
 
 /* The number of pages that hold this many positions of a sequence. */
 static inline uint32_t tern_pages_of(uint32_t positions) {
@@ -112,14 +126,17 @@ static inline tern_pool_part tern_pool_part_of(const tern_pool *p, uint32_t laye
 uint8_t *tern_pool_head(const tern_pool *p, bool value, uint32_t layer, size_t head);
 
 /*
- * Copy rows of the pool between the device of the passes and this memory: fetch before reading rows
- * that passes stored, send after writing rows that passes will read. Both do nothing where passes
- * run on the processor.
+ * Copy rows of one head between the device or the ranks of the passes and this memory: fetch before
+ * reading rows that passes stored, send after writing rows that passes will read. Both do nothing
+ * where passes run on this process' processor.
  */
 TERN_MUST_CHECK tern_status tern_pool_fetch(const tern_pool *p, uint8_t *rows, size_t bytes,
                                             tern_error *err);
 TERN_MUST_CHECK tern_status tern_pool_send(const tern_pool *p, const uint8_t *rows, size_t bytes,
                                            tern_error *err);
+
+/* The head that a byte of the pool belongs to. */
+size_t tern_pool_head_of(const tern_pool *p, const uint8_t *rows);
 
 /* The row of a layer, head and position of a sequence with these pages of the layer's part. */
 static inline uint8_t *tern_pool_row(const tern_pool *p, bool value, uint32_t layer, size_t head,

@@ -197,7 +197,7 @@ static void route(pass *p, const tern_layer *l) {
     const size_t n = p->config->n_expert;
     const tern_device_rows made = shared(p, p->s->experts.scores, n, n);
     const tern_device_rows scores = input(p, inputs_of(p)->scores, n, n);
-    multiply(p, (const map[]){{&l->router, p->rows, p->s->experts.scores}}, 1);
+    multiply(p, (const map[]){map_of(&l->router, p->rows, p->s->experts.scores)}, 1);
     watch_below(p, &made, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ROUTER);
     keep(p, p->ops->copy(p->d, p->stream, &made, &scores, error_of(p)));
     keep(p, p->ops->softmax(p->d, p->stream, &scores, error_of(p)));
@@ -394,7 +394,8 @@ static void multiply_gate_up(pass *p, const tern_layer *l) {
         products[i].linear = linear[i];
         products[i].one = !copies_rows(p);
         products[i].x = products[i].one ? x : choice_activations(p, linear[i]);
-        shown[i] = tern_product_of(linear[i], &x, count_of(p->rows), products[i].y);
+        shown[i] = tern_product_of(linear[i], &x, count_of(p->rows), products[i].y,
+                                   linear[i]->matrix.rows);
     }
     const tern_product_routes routes = routes_of(p, inputs_of(p)->routes.rows);
     show(p, shown, linear, 2, &routes);
@@ -445,7 +446,8 @@ static void activate_choices(pass *p, unsigned forms) {
 
 static void multiply_down(pass *p, const tern_linear *down) {
     const tern_activations x = choice_activations(p, down);
-    const tern_device_product shown = tern_product_of(down, &x, choices_of(p), p->s->experts.down);
+    const tern_device_product shown =
+        tern_product_of(down, &x, choices_of(p), p->s->experts.down, down->matrix.rows);
     routed product = {
         .linear = down, .x = x, .y = p->s->experts.down, .least = -INFINITY, .most = INFINITY};
     tern_lane_use reads[3];

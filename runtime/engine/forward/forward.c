@@ -14,6 +14,7 @@
  * wanted. There the other rows only write their keys and values.
  */
 
+#include "base/hash64.h"
 #include "runtime/engine/forward/pass.h"
 #include "runtime/model/config/rope.h"
 
@@ -111,7 +112,7 @@ static void norm(pass *p, const tern_device_rows *x, const float *g, wanted next
     quantize(p, x->n, next);
 }
 
-/* Heads of q or k, for some rows of the batch. */
+/* Heads of q or k that this rank has, for some rows of the batch. */
 typedef struct heads {
     float *x; /* of all rows */
     size_t count;
@@ -158,12 +159,17 @@ static void rotate(pass *p, const heads *h, const float *each, const float *all)
         keep(p, p->ops->rope(p->d, p->stream, &rope, error_of(p)));
 }
 
+/* The key/value heads that this rank has. */
+static tern_part kv_heads(const pass *p) {
+    return tern_split_part(&p->model->split, TERN_SPLIT_HEADS, p->config->n_head_kv);
+}
+
 static tern_device_pages pages_of(const pass *p, bool value) {
     const tern_pool *pool = p->batch->pool;
     const uint32_t layer = (uint32_t)p->layer;
     const tern_pool_part part = tern_pool_part_of(pool, layer);
     return (tern_device_pages){.format = pool->kv,
-                               .data = tern_pool_head(pool, value, layer, 0),
+                               .data = tern_pool_head(pool, value, layer, kv_heads(p).begin),
                                .head_stride = pool->head_stride,
                                .page_stride = pool->parts[part].page_stride,
                                .tables = p->batch->tables[part]};
@@ -189,8 +195,11 @@ static void rotate_and_store(pass *p) {
     const tern_config *c = p->config;
     const tern_layer *l = &p->weights->layers[p->layer];
     const tern_part all = {0, p->batch->n};
-    const heads q = {p->s->q, c->n_head, p->rows};
-    const heads k = {p->s->k, c->n_head_kv, all}, v = {p->s->v, c->n_head_kv, all};
+    const size_t count = count_of(kv_heads(p)), group = c->n_head / c->n_head_kv;
+    const heads q = {p->s->q, count * group, p->rows};
+    const heads k = {p->s->k, count, all}, v = {p->s->v, count, all};
+    if (count == 0)
+        return;
     if (count_of(p->rows) > 0) {
         const tern_device_rows x = head_rows(p, &q);
         rotate(p, &q, l->q_norm, l->q_wide);
@@ -204,22 +213,26 @@ static void rotate_and_store(pass *p) {
 /* attended[T][n_head * head_dim] = attention of q over the cache. */
 static void attend(pass *p) {
     const tern_config *c = p->config;
+    const tern_part kv = kv_heads(p);
+    const size_t group = c->n_head / c->n_head_kv, count = count_of(kv) * group;
     const size_t width = (size_t)c->n_head * c->head_dim, first = p->rows.begin;
-    const tern_device_attend_pages a = {.k = pages_of(p, false),
-                                        .v = pages_of(p, true),
-                                        .at = p->batch->sees + first,
-                                        .q = p->s->q + first * width,
-                                        .q_stride = width,
-                                        .tokens = count_of(p->rows),
-                                        .heads = c->n_head,
-                                        .kv_heads = c->n_head_kv,
-                                        .dim = c->head_dim,
-                                        .scale = c->attention_scale,
-                                        .window =
-                                            c->kinds[p->weights->layers[p->layer].kind].window,
-                                        .out = p->s->attended + first * width,
-                                        .out_stride = width};
-    keep(p, p->ops->attend_pages(p->d, p->stream, &a, error_of(p)));
+    const tern_device_attend_pages a = {
+        .k = pages_of(p, false),
+        .v = pages_of(p, true),
+        .at = p->batch->sees + first,
+        .q = p->s->q + first * count * c->head_dim,
+        .q_stride = count * c->head_dim,
+        .tokens = count_of(p->rows),
+        .heads = count,
+        .kv_heads = count_of(kv),
+        .dim = c->head_dim,
+        .scale = c->attention_scale,
+        .window = c->kinds[p->weights->layers[p->layer].kind].window,
+        .out = p->s->attended + first * width + kv.begin * group * c->head_dim,
+        .out_stride = width};
+    if (count > 0)
+        keep(p, p->ops->attend_pages(p->d, p->stream, &a, error_of(p)));
+    join(p, p->s->attended, width, TERN_SPLIT_Q);
 }
 
 /* norm[T][n_head * head_dim] of the results of attention. */
@@ -248,16 +261,31 @@ static void add_and_norm(pass *p, const tern_device_rows *out, const float *post
     norm(p, &x, g, next, TERN_OVERFLOW_SUM);
 }
 
+/* y[T][n_ff] = act(gate) * up. A rank makes its columns in s->gate, which y then is. */
+static void gate(pass *p, const tern_device_rows *y) {
+    const tern_op op = p->config->gate;
+    const tern_part own = tern_split_part(&p->model->split, TERN_SPLIT_FF, p->config->n_ff);
+    const bool joins = tern_split_is(&p->model->split);
+    tern_device_rows g = shared(p, p->s->gate + own.begin, p->config->n_ff, count_of(own));
+    const tern_device_rows u = shared(p, p->s->up + own.begin, p->config->n_ff, count_of(own));
+    if (count_of(own) == 0)
+        return;
+    if (op == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
+        watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
+    keep(p, p->ops->gate(p->d, p->stream, op, &g, &u, joins ? &g : y, error_of(p)));
+}
+
 /* norm[T][n_ff] = act(gate) * up, followed by the block's norm if it has one. */
 static void activate(pass *p, const float *sub_norm, wanted next) {
     const size_t width = p->config->n_ff;
-    const tern_device_rows g = shared(p, p->s->gate, width, width);
-    const tern_device_rows u = shared(p, p->s->up, width, width);
     const tern_device_rows y = norm_rows(p, width);
-    const tern_op op = p->config->gate;
-    if (op == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
-        watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
-    keep(p, p->ops->gate(p->d, p->stream, op, &g, &u, &y, error_of(p)));
+    gate(p, &y);
+    if (tern_split_is(&p->model->split)) {
+        const tern_device_rows joined = shared(p, p->s->gate, width, width);
+        join(p, p->s->gate, width, TERN_SPLIT_FF);
+        norm(p, &joined, sub_norm, next, TERN_OVERFLOW_ACTIVATION);
+        return;
+    }
     if (sub_norm != NULL)
         norm_of(p, &y, sub_norm, TERN_OVERFLOW_ACTIVATION);
     else
@@ -287,7 +315,8 @@ static void multiply_apart(pass *p, const map *maps, const float *const *own, si
 /* Multiplies q, k and v with the stream: k and v for all rows. */
 static void multiply_qkv(pass *p, const tern_layer *l) {
     const tern_part all = {0, p->batch->n};
-    const map maps[] = {{&l->q, p->rows, p->s->q}, {&l->k, all, p->s->k}, {&l->v, all, p->s->v}};
+    const map maps[] = {own_map(&l->q, p->rows, p->s->q), own_map(&l->k, all, p->s->k),
+                        own_map(&l->v, all, p->s->v)};
     if (l->q_in != NULL)
         multiply_apart(p, maps, (const float *const[]){l->q_in, l->k_in, l->v_in}, 3, l->attn_norm,
                        TERN_BLOCK_QKV);
@@ -296,12 +325,12 @@ static void multiply_qkv(pass *p, const tern_layer *l) {
 }
 
 static void multiply_gate_up(pass *p, const tern_layer *l) {
-    const map maps[] = {{&l->gate, p->rows, p->s->gate}, {&l->up, p->rows, p->s->up}};
+    const map maps[] = {map_of(&l->gate, p->rows, p->s->gate), map_of(&l->up, p->rows, p->s->up)};
     if (l->gate_in != NULL)
         multiply_apart(p, maps, (const float *const[]){l->gate_in, l->up_in}, 2, l->ffn_norm,
                        TERN_BLOCK_GATE_UP);
     else if (p->config->arch->ungated) /* the other factor, s->up, holds ones */
-        multiply(p, &(const map){&l->up, p->rows, p->s->gate}, 1);
+        multiply(p, (const map[]){map_of(&l->up, p->rows, p->s->gate)}, 1);
     else
         multiply(p, maps, 2);
 }
@@ -328,8 +357,18 @@ static tern_device_rows feed_forward(pass *p, const tern_layer *l) {
     activate(p, l->down_in != NULL ? l->down_in : l->ffn_sub_norm,
              wanted_of(p, p->layer, TERN_BLOCK_DOWN, l->down.form));
     stage(p, TERN_STAGE_DOWN);
-    multiply(p, (const map[]){{&l->down, p->rows, s->out}}, 1);
+    multiply(p, (const map[]){map_of(&l->down, p->rows, s->out)}, 1);
+    join(p, s->out, p->config->n_embd, TERN_SPLIT_EMBD);
     return out_rows(p);
+}
+
+/* Adds the input of the next matrices to the digest. With several rows another lane may have made
+ * it: then only the end of the pass is compared. */
+static void note_input(pass *p) {
+    if (!tern_split_is(&p->model->split) || !is_own(p) || p->lane.worker.index > 0)
+        return;
+    p->digest =
+        p->digest * 31 + tern_hash64_of(p->in->norm, p->config->n_embd * sizeof *p->in->norm);
 }
 
 static void forward_layer(pass *p, const float *next_norm, wanted next) {
@@ -349,16 +388,19 @@ static void forward_layer(pass *p, const float *next_norm, wanted next) {
     norm_attended(p, l->o_in != NULL ? l->o_in : l->attn_sub_norm,
                   wanted_of(p, p->layer, TERN_BLOCK_OUT, l->o.form));
     stage(p, TERN_STAGE_OUT);
-    multiply(p, (const map[]){{&l->o, rows, s->out}}, 1);
+    multiply(p, (const map[]){map_of(&l->o, rows, s->out)}, 1);
+    join(p, s->out, p->config->n_embd, TERN_SPLIT_EMBD);
 
     stage(p, TERN_STAGE_NORM);
     const tern_device_rows attended = out_rows(p);
     add_and_norm(p, &attended, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias},
                  l->ffn_norm, feed_forward_wanted(p, l));
+    note_input(p);
     const tern_device_rows fed = feed_forward(p, l);
     stage(p, TERN_STAGE_NORM);
     add_and_norm(p, &fed, l->ffn_post_norm, &(sum_norm){l->ffn_sum_norm, l->ffn_sum_bias},
                  next_norm, next);
+    note_input(p);
 }
 
 /* The inputs of the first matrices of a layer. */
@@ -371,7 +413,8 @@ static wanted qkv_wanted(const pass *p, size_t layer) {
 
 /* Runs the last layer, followed by the output norm. */
 static void forward_last_layer(pass *p) {
-    if (p->runner->observer == NULL) /* an observer sees all rows */
+    /* an observer sees all rows; ranks have none */
+    if (p->runner->observer == NULL || tern_split_is(&p->model->split))
         p->rows.begin = p->batch->first_wanted;
     const tern_hadamard turned = p->model->hadamards.head;
     const wanted next = {.forms = p->weights->head.form | p->model->image.scan.form,
@@ -418,6 +461,7 @@ static void forward(tern_worker worker, void *argument) {
         keep(&p, tern_runner_end_operations(r, error_of(&p)));
     }
     if (worker.index == 0) { /* all workers had the same operands */
+        r->far.digest = p.digest;
         r->failed = p.status;
         r->failure = p.err;
     }

@@ -96,6 +96,19 @@ typedef struct tern_recorded_pass {
     tern_device_recording *recording;
 } tern_recorded_pass;
 
+/* The side of a runner that works with those of other ranks (together.h). */
+typedef struct tern_far {
+    uint32_t number;        /* by which rank 0 calls it */
+    uint64_t digest;        /* of rows that each rank computed for itself in the last pass */
+    const tern_pool *pool;  /* on ranks other than 0, the counterpart of that of rank 0 */
+    unsigned char *payload; /* of the order that is sent, or carried out */
+    size_t payload_room;
+    uint32_t *notes; /* [size][spans + NOTES] of all ranks at the end of a pass */
+    size_t notes_room;
+    float *logits; /* on ranks other than 0, [rows][n_vocab] of which they fill their columns */
+    size_t logits_room;
+} tern_far;
+
 enum {
     TERN_NO_ROW = UINT32_MAX,
     TERN_RECORDED_PASSES = 16, /* kept at once */
@@ -125,6 +138,7 @@ struct tern_runner {
     tern_tally *tally;               /* counts the kernels that have run */
     tern_product_observer *observer; /* NULL: none */
     void *observer_user;
+    tern_far far;
     tern_stages *stages; /* for as many workers as the team has; NULL: no measurement */
 };
 
@@ -163,9 +177,10 @@ const tern_linear *tern_head_of(const tern_runner *r, tern_worker worker);
 TERN_MUST_CHECK tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n,
                                                       float *logits, tern_error *err);
 
-/* The product of a linear map with n rows, as an operand of `multiply`. */
+/* The product of a linear map with n rows, as an operand of `multiply`. The results of its matrix's
+ * rows go to y[n][y_stride]. */
 tern_device_product tern_product_of(const tern_linear *linear, const tern_activations *x, size_t n,
-                                    float *y);
+                                    float *y, size_t y_stride);
 
 /* Opens the counterpart of the scratch, for a model on another device, whose operations then make
  * the passes. */
@@ -191,6 +206,18 @@ TERN_MUST_CHECK tern_status tern_runner_end_operations(tern_runner *r, tern_erro
 void tern_runner_fetch_results(tern_runner *r);
 
 void tern_runner_close_mirror(tern_runner *r);
+
+/* The runner's scan of the head's image for the first n slots, which are open: bounds of all rows
+ * from the first slot's to the last one's, or of the rank's own tokens alone; in picks.c. */
+void tern_runner_scan_own(tern_runner *r, size_t n);
+
+/* Runs a pass without an order to others; in runner.c. */
+void tern_runner_run_own(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                         size_t n_spans);
+
+/* Multiplies the rows of the head that this rank has; in results.c. */
+TERN_MUST_CHECK tern_status tern_runner_multiply_own(tern_runner *r, size_t first, size_t n,
+                                                     float *logits, tern_error *err);
 
 /* Runs the runner's batch; in forward.c. */
 void tern_forward(tern_runner *r);

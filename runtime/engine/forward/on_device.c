@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/engine/forward/internal.h"
+#include "runtime/engine/forward/together.h"
 #include "runtime/model/on_device.h"
 
 /* ---- life ---------------------------------------------------------------------------------- */
@@ -25,7 +26,23 @@ tern_status tern_runner_open_mirror(tern_runner *r, tern_error *err) {
     return TERN_OK;
 }
 
+/* Has the other ranks open pools of their own. */
+static tern_status hold_together(tern_runner *r, tern_pool *pool, tern_error *err) {
+    static const tern_pool_far far = {tern_together_fetch, tern_together_send};
+    const tern_pool_pages *parts = pool->parts;
+    tern_together_begin(
+        r, (tern_order){.kind = TERN_ORDER_HOLD,
+                        .a = {pool->kv, parts[TERN_PART_ALL].n, parts[TERN_PART_WINDOW].n}});
+    const tern_status status = tern_ranks_agree(r->model->split.ranks, TERN_OK, err);
+    tern_together_end(r);
+    pool->far = &far;
+    pool->leader = r;
+    return status;
+}
+
 tern_status tern_runner_hold(tern_runner *r, tern_pool *pool, tern_error *err) {
+    if (tern_together_leads(r))
+        return hold_together(r, pool, err);
     if (r->mirror == NULL)
         return TERN_OK;
     tern_status status = tern_model_check_cache(r->model, pool->kv, err);

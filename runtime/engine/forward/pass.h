@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "runtime/engine/forward/internal.h"
+#include "runtime/engine/forward/together.h"
 
 /* One worker's view of the running batch. */
 typedef struct pass {
@@ -24,6 +25,7 @@ typedef struct pass {
     const tern_inputs *in; /* read by this worker: shared, or its own for a single row */
     tern_part rows;        /* computed by the layer */
     size_t layer;          /* running */
+    uint64_t digest;       /* of rows that every rank computes for itself */
     tern_status status;    /* of the first operation that failed */
     tern_error err;
 } pass;
@@ -198,9 +200,9 @@ static inline void show(pass *p, const tern_device_product *products,
     const tern_runner *r = p->runner;
     if (r->observer == NULL)
         return;
-    if (r->mirror != NULL) {
+    if (r->mirror != NULL || tern_split_is(&p->model->split)) {
         keep(p, tern_fail(error_of(p), TERN_ERR_UNIMPLEMENTED,
-                          "products of a pass on another device cannot be looked at"));
+                          "products of a pass on another device or on ranks cannot be looked at"));
         return;
     }
     keep(p, p->ops->stream_sync(p->d, p->stream, error_of(p)));
@@ -212,8 +214,19 @@ static inline void show(pass *p, const tern_device_product *products,
 typedef struct map {
     const tern_linear *linear;
     tern_part rows; /* of the batch */
-    float *y;       /* [T][matrix rows] */
+    float *y;       /* [T][stride], of which the matrix's rows are written */
+    size_t stride;
 } map;
+
+/* The map into rows that hold the results of all ranks, y[T][all rows]. */
+static inline map map_of(const tern_linear *linear, tern_part rows, float *y) {
+    return (map){linear, rows, y + linear->first_row, linear->all_rows};
+}
+
+/* The map into rows that hold the results of this rank alone, y[T][rows]. */
+static inline map own_map(const tern_linear *linear, tern_part rows, float *y) {
+    return (map){linear, rows, y, linear->matrix.rows};
+}
 
 enum { MAPS = 3 }; /* most maps at once */
 
@@ -225,15 +238,32 @@ static inline void multiply(pass *p, const map *maps, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const map *m = &maps[i];
         const tern_activations x = tern_activations_of(p->s, p->in, m->linear, m->rows.begin);
-        if (count_of(m->rows) == 0)
+        if (count_of(m->rows) == 0 || m->linear->matrix.rows == 0)
             continue;
         linear[n] = m->linear;
         products[n++] = tern_product_of(m->linear, &x, count_of(m->rows),
-                                        m->y + m->rows.begin * m->linear->matrix.rows);
+                                        m->y + m->rows.begin * m->stride, m->stride);
     }
     show(p, products, linear, n, NULL);
     if (n > 0)
         keep(p, p->ops->multiply(p->d, p->stream, products, n, error_of(p)));
+}
+
+/*
+ * Brings the parts that ranks made of y[T][width] together, rows p->rows of the batch: all lanes
+ * wait, and the first one exchanges. Where the process is alone, or every rank made all, it does
+ * nothing.
+ */
+static inline void join(pass *p, float *y, size_t width, tern_split_kind kind) {
+    const tern_split *s = &p->model->split;
+    const size_t rows = count_of(p->rows);
+    if (!tern_split_is(s) || !s->divided[kind] || rows == 0)
+        return;
+    float *first = y + p->rows.begin * width;
+    const tern_lane_use use = tern_lane_use_all(first, rows * width * sizeof *y, true);
+    tern_lane_enter(&p->lane, &use, 1);
+    if (p->lane.worker.index == 0)
+        keep(p, tern_runner_join(p->runner, first, rows, width, kind, error_of(p)));
 }
 
 #endif

@@ -8,6 +8,7 @@
  */
 
 #include "runtime/engine/forward/internal.h"
+#include "runtime/engine/forward/together.h"
 
 /* The picks in the runner's first slots. */
 typedef struct group {
@@ -79,6 +80,7 @@ static void scan_part(tern_worker worker, void *argument) {
     const group *g = argument;
     const tern_head_image *image = &g->r->model->image;
     const tern_matrix *m = &image->scan.matrix;
+    const size_t own = image->scan.first_row;
     const tern_scratch *w = &g->r->scratch;
     const tern_activations x = tern_wanted_activations(g->r, &image->scan, g->first);
     const tern_kernel_row *kernel = tern_linear_kernel(&image->scan, g->rows);
@@ -87,12 +89,13 @@ static void scan_part(tern_worker worker, void *argument) {
         tern_tally_count(g->r->tally, kernel);
     for (tern_part piece; tern_pieces_next(&pieces, &piece);) {
         const tern_tile tile = {.t0 = 0, .t1 = g->rows, .r0 = piece.begin, .r1 = piece.end};
-        kernel->fn.matmul(m, &x, &tile, w->lower, m->rows);
+        kernel->fn.matmul(m, &x, &tile, w->lower + own, image->scan.all_rows);
         for (size_t i = 0; i < g->n; i++) {
             const tern_pick_slot *slot = &g->r->slots[i];
             if (slot->open)
                 tern_head_bounds(image, slot->slack, piece.begin, piece.end,
-                                 place_of(g, w->lower, slot), place_of(g, w->upper, slot));
+                                 place_of(g, w->lower, slot) + own,
+                                 place_of(g, w->upper, slot) + own);
         }
     }
 }
@@ -128,12 +131,38 @@ static void open_slots(group *g, tern_pick *picks) {
     }
 }
 
+void tern_runner_scan_own(tern_runner *r, size_t n) {
+    group g = {.r = r, .n = n};
+    for (size_t i = 0; i < n; i++)
+        open_row(r, &r->slots[i]);
+    if (find_rows(&g))
+        tern_stages_run(r->stages, r->team, scan_part, &g, TERN_STAGE_SCAN);
+}
+
+/* All ranks scan their rows of the head; this one gets the bounds. If it does not, all logits are
+ * asked for, which reports why. */
+static bool scan_together(group *g) {
+    tern_runner *r = g->r;
+    tern_together_begin_scan(r, g->n);
+    tern_stages_run(r->stages, r->team, scan_part, g, TERN_STAGE_SCAN);
+    tern_status status = tern_runner_join_head(r, r->scratch.lower, g->rows, NULL);
+    if (status == TERN_OK)
+        status = tern_runner_join_head(r, r->scratch.upper, g->rows, NULL);
+    tern_together_end(r);
+    return status == TERN_OK;
+}
+
+/* Finds bounds of the open slots; closes them where it cannot. */
 static void scan(group *g) {
     tern_runner *r = g->r;
     for (size_t i = 0; i < g->n; i++)
         if (r->slots[i].open)
             tern_count_head(r, r->slots[i].row, 1);
-    tern_stages_run(r->stages, r->team, scan_part, g, TERN_STAGE_SCAN);
+    if (!tern_together_leads(r))
+        tern_stages_run(r->stages, r->team, scan_part, g, TERN_STAGE_SCAN);
+    else if (!scan_together(g))
+        for (size_t i = 0; i < g->n; i++)
+            r->slots[i].open = false;
 }
 
 /* Finds candidates from bounds. This changes the bounds, so they do not stay fresh. */
@@ -180,7 +209,7 @@ static void multiply_candidates(const group *g, const tern_linear *head, const t
     tern_matrix row = head->matrix;
     row.rows = 1;
     for (size_t i = begin; i < end; i++) {
-        row.data = tern_float_row(&head->matrix, ids[i]);
+        row.data = tern_linear_row(head, ids[i]);
         head->gemv->fn.matmul(&row, &x, &tile, logits + ids[i], 1);
     }
 }

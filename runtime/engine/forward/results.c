@@ -4,6 +4,7 @@
 
 #include "base/logprob.h"
 #include "runtime/engine/forward/internal.h"
+#include "runtime/engine/forward/together.h"
 
 void tern_count_head(tern_runner *r, size_t first, size_t n) {
     bool fresh = false;
@@ -50,13 +51,14 @@ typedef struct exact {
 } exact;
 
 tern_device_product tern_product_of(const tern_linear *linear, const tern_activations *x, size_t n,
-                                    float *y) {
+                                    float *y, size_t y_stride) {
     return (tern_device_product){.w = &linear->matrix,
                                  .x = *x,
                                  .tokens = n,
                                  .y = y,
-                                 .y_stride = linear->matrix.rows,
-                                 .bias = linear->bias,
+                                 .y_stride = y_stride,
+                                 .bias =
+                                     linear->bias != NULL ? linear->bias + linear->first_row : NULL,
                                  .gemv = linear->gemv,
                                  .gemm = linear->gemm};
 }
@@ -66,28 +68,42 @@ static void exact_part(tern_worker worker, void *argument) {
     tern_runner *r = c->runner;
     const tern_linear *head = tern_head_of(r, worker);
     const tern_activations x = tern_wanted_activations(r, head, c->first);
-    const tern_device_product product = tern_product_of(head, &x, c->n, c->logits);
+    const tern_device_product product =
+        tern_product_of(head, &x, c->n, c->logits + head->first_row, head->all_rows);
     tern_lane lane;
     tern_error err = {0};
     tern_lane_begin(&lane, worker, &r->model->fetching, r->stages, TERN_STAGE_HEAD);
     if (r->observer != NULL && worker.index == 0)
         r->observer(r->observer_user, head, &x, c->n, NULL);
     const tern_status status =
-        r->backend->ops->multiply(r->backend, tern_lane_stream(&lane), &product, 1, &err);
+        head->matrix.rows > 0
+            ? r->backend->ops->multiply(r->backend, tern_lane_stream(&lane), &product, 1, &err)
+            : TERN_OK;
     if (worker.index == 0) {
         c->status = status;
         c->err = err;
     }
 }
 
-static tern_status multiply_head(tern_runner *r, size_t first, size_t n, float *logits,
-                                 tern_error *err) {
+tern_status tern_runner_multiply_own(tern_runner *r, size_t first, size_t n, float *logits,
+                                     tern_error *err) {
     exact c = {.runner = r, .first = first, .n = n, .logits = logits};
     tern_stages_run(r->stages, r->team, exact_part, &c, TERN_STAGE_HEAD);
     tern_count_head(r, first, n);
     if (c.status != TERN_OK && err != NULL)
         *err = c.err;
     return c.status;
+}
+
+/* All ranks multiply rows of the head; this one gets the logits. */
+static tern_status multiply_together(tern_runner *r, size_t first, size_t n, float *logits,
+                                     tern_error *err) {
+    tern_together_begin(r, (tern_order){.kind = TERN_ORDER_LOGITS, .a = {first, n}});
+    tern_status status = tern_runner_multiply_own(r, first, n, logits, err);
+    if (status == TERN_OK)
+        status = tern_runner_join_head(r, logits, n, err);
+    tern_together_end(r);
+    return status;
 }
 
 /* On another device logits are computed in the counterpart of the scratch, as many rows at once as
@@ -100,7 +116,7 @@ static tern_status fetch_logits(tern_runner *r, size_t first, size_t n, float *l
     tern_status status = TERN_OK;
     for (size_t i = 0, rows; status == TERN_OK && i < n; i += rows) {
         rows = n - i < most ? n - i : most;
-        status = multiply_head(r, first + i, rows, room, err);
+        status = tern_runner_multiply_own(r, first + i, rows, room, err);
         if (status == TERN_OK)
             status = tern_mirror_fetch(r->mirror, logits + i * n_vocab, room,
                                        rows * n_vocab * sizeof *logits, err);
@@ -110,8 +126,10 @@ static tern_status fetch_logits(tern_runner *r, size_t first, size_t n, float *l
 
 tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits,
                                       tern_error *err) {
-    return r->mirror != NULL ? fetch_logits(r, first, n, logits, err)
-                             : multiply_head(r, first, n, logits, err);
+    if (r->mirror != NULL)
+        return fetch_logits(r, first, n, logits, err);
+    return tern_together_leads(r) ? multiply_together(r, first, n, logits, err)
+                                  : tern_runner_multiply_own(r, first, n, logits, err);
 }
 
 tern_status tern_runner_logits(tern_runner *r, size_t first, size_t n, float *logits,

@@ -6,6 +6,7 @@
 
 #include "runtime/engine/cache/placed.h"
 #include "runtime/engine/forward/internal.h"
+#include "runtime/engine/forward/together.h"
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
@@ -200,11 +201,9 @@ static tern_status reserve(tern_runner *r, const tern_runner_params *params, ter
     return filler.status;
 }
 
-tern_status tern_runner_new(const tern_model *model, const tern_runner_params *params,
-                            tern_runner **out, tern_error *err) {
-    tern_runner *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+/* Makes a runner of zeros. */
+static tern_status make_runner(tern_runner *r, const tern_model *model,
+                               const tern_runner_params *params, tern_error *err) {
     configure(r, model, params);
     r->refused = model->refused;
     r->tally = tern_tally_new();
@@ -215,15 +214,39 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
                              : tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     if (status == TERN_OK)
         status = reserve(r, params, err);
-    if (status != TERN_OK) {
-        tern_runner_free(&r);
+    if (status != TERN_OK)
         return status;
-    }
     if (model->config.arch->ungated) /* act(x) is act(x) * 1 */
         for (size_t i = 0; i < (size_t)r->n_batch * model->config.n_ff; i++)
             r->scratch.up[i] = 1.0f;
-    if (model->mirror != NULL)
-        status = tern_runner_open_mirror(r, err);
+    return model->mirror != NULL ? tern_runner_open_mirror(r, err) : TERN_OK;
+}
+
+/* Has the other ranks make theirs, too; on these the order is given already. */
+static tern_status make_together(tern_runner *r, const tern_model *model,
+                                 const tern_runner_params *p, tern_error *err) {
+    tern_order order = {.kind = TERN_ORDER_OPEN,
+                        .a = {p->threads, p->n_batch, p->n_ctx, p->n_picks}};
+    if (!tern_split_is(&model->split))
+        return make_runner(r, model, p, err);
+    r->model = model;
+    if (tern_together_leads(r)) {
+        r->far.number = atomic_fetch_add(&((tern_model *)(uintptr_t)model)->runners, 1);
+        tern_together_begin(r, order);
+    }
+    const tern_status status =
+        tern_ranks_agree(model->split.ranks, make_runner(r, model, p, err), err);
+    if (tern_together_leads(r))
+        tern_together_end(r);
+    return status;
+}
+
+tern_status tern_runner_new(const tern_model *model, const tern_runner_params *params,
+                            tern_runner **out, tern_error *err) {
+    tern_runner *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+    const tern_status status = make_together(r, model, params, err);
     if (status == TERN_OK)
         *out = r;
     else
@@ -234,6 +257,13 @@ tern_status tern_runner_new(const tern_model *model, const tern_runner_params *p
 void tern_runner_free(tern_runner **runner) {
     if (runner == NULL || *runner == NULL)
         return;
+    if (tern_together_leads(*runner)) {
+        tern_together_begin(*runner, (tern_order){.kind = TERN_ORDER_CLOSE});
+        tern_together_end(*runner);
+    }
+    free((*runner)->far.payload);
+    free((*runner)->far.notes);
+    free((*runner)->far.logits);
     tern_runner_close_mirror(*runner);
     tern_team_free(&(*runner)->team);
     tern_arena_free(&(*runner)->arena);
@@ -329,15 +359,26 @@ static void note_pass(tern_runner *r) {
     r->foreseen.n = 0;
 }
 
-void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
-                     size_t n_spans) {
+void tern_runner_run_own(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                         size_t n_spans) {
     make_batch(r, pool, spans, n_spans);
     tern_runner_place_angles(r);
     tern_forward(r);
     tern_runner_fetch_results(r);
+    if (tern_split_is(&r->model->split))
+        tern_together_compare(r);
     note_pass(r);
     r->batch.spans = NULL; /* both belong to the caller */
     r->batch.pool = NULL;
+}
+
+void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                     size_t n_spans) {
+    if (tern_together_leads(r))
+        tern_together_begin_pass(r, spans, n_spans);
+    tern_runner_run_own(r, pool, spans, n_spans);
+    if (tern_together_leads(r))
+        tern_together_end(r);
 }
 
 tern_status tern_runner_check(const tern_runner *r, size_t span, tern_error *err) {

@@ -28,6 +28,12 @@ static size_t image_pieces(const tern_load_entry *e, tern_load_piece *out) {
     return TERN_LOAD_PIECES;
 }
 
+size_t tern_load_copied(const tern_load_entry *e) {
+    return e->kind == TERN_LOAD_MATRIX && !tern_load_is_whole(e)
+               ? (e->part.end - e->part.begin) * tern_load_row_bytes(e)
+               : (size_t)e->tensor->bytes;
+}
+
 size_t tern_load_pieces(const tern_load_entry *e, tern_load_piece *out) {
     size_t n = 0;
     if (e->kind == TERN_LOAD_IMAGE)
@@ -37,7 +43,7 @@ size_t tern_load_pieces(const tern_load_entry *e, tern_load_piece *out) {
     if (e->kind == TERN_LOAD_VECTOR)
         out[n++] = (tern_load_piece){NULL, e->cols, sizeof(float)};
     else if (e->place == TERN_LOAD_COPY)
-        out[n++] = (tern_load_piece){NULL, (size_t)e->tensor->bytes, 1};
+        out[n++] = (tern_load_piece){NULL, tern_load_copied(e), 1};
     else if (e->place == TERN_LOAD_MADE)
         out[n++] = (tern_load_piece){NULL, (size_t)tern_linear_bytes(e->to.linear), 1};
     return n;
@@ -67,6 +73,8 @@ static void hash_piece(tern_hash64 *h, const tern_load_entry *e, const tern_load
         const int kinds[2] = {(int)e->format, (int)e->to.linear->matrix.layout};
         tern_hash64_add(h, kinds, sizeof kinds);
     }
+    if (e->kind == TERN_LOAD_MATRIX && !tern_load_is_whole(e))
+        tern_hash64_add(h, &e->part, sizeof e->part);
     tern_hash64_add(h, name.data, name.size);
     tern_hash64_add(h, "", 1);
     tern_hash64_add(h, shape, sizeof shape);

@@ -6,13 +6,17 @@
 
 #include "runtime/model/load/list.h"
 
+static const uint8_t *rows_in_file(const tern_load_entry *e) {
+    return e->kind == TERN_LOAD_MATRIX ? tern_load_own_rows(e) : e->tensor->data;
+}
+
 /*
  * The last piece of an entry in the arena; before there is an arena, the bytes that will be copied.
  */
 static const uint8_t *in_arena(const tern_load_entry *e, const uint8_t *base) {
     tern_load_piece pieces[TERN_LOAD_PIECES];
     if (base == NULL)
-        return e->place == TERN_LOAD_COPY ? e->tensor->data : NULL;
+        return e->place == TERN_LOAD_COPY ? rows_in_file(e) : NULL;
     return tern_load_piece_at(e, base, tern_load_pieces(e, pieces) - 1);
 }
 
@@ -20,7 +24,7 @@ static const uint8_t *in_arena(const tern_load_entry *e, const uint8_t *base) {
 static const void *rows_of(const tern_load_entry *e, const uint8_t *base) {
     switch (e->place) {
     case TERN_LOAD_FILE:
-        return e->tensor->data;
+        return rows_in_file(e);
     case TERN_LOAD_EARLIER:
         return rows_of(e->earlier, base);
     case TERN_LOAD_OTHER:
@@ -33,8 +37,9 @@ static const void *rows_of(const tern_load_entry *e, const uint8_t *base) {
 static void bind_matrix(const tern_load_entry *e, const uint8_t *base) {
     tern_matrix *m = &e->to.linear->matrix;
     m->data = rows_of(e, base);
+    e->to.linear->in_file = m->data == rows_in_file(e);
     if (e->differ && tern_load_has_own_scale(e) && base != NULL)
-        m->row_scale = (const float *)(const void *)tern_load_piece_at(e, base, 0);
+        m->row_scale = (const float *)(const void *)tern_load_piece_at(e, base, 0) + e->part.begin;
 }
 
 static void bind_image(const tern_load_entry *e, const uint8_t *base) {

@@ -22,6 +22,8 @@ static tern_status check_vector(const tern_load_list *l, const tern_load_entry *
  * left. */
 static bool try_products(tern_guard *guard, tern_linear *linear, const char *where) {
     const tern_matrix *m = &linear->matrix;
+    if (m->rows == 0) /* all of them are other ranks' */
+        return true;
     linear->gemv = tern_guard_product(guard, TERN_OP_GEMV, m, linear->gemv, where);
     linear->gemm = tern_guard_product(guard, TERN_OP_GEMM, m, linear->gemm, where);
     return linear->gemv != NULL && linear->gemm != NULL;

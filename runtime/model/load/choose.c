@@ -108,6 +108,12 @@ static tern_status choose_embedding(const tern_load_list *l, const tern_load_cho
     return embedding->kernel != NULL ? TERN_OK : tern_load_no_kernel(l, e, c->guard, err);
 }
 
+/* True if candidates can be multiplied: rows that other ranks have are read in the file. */
+static bool has_all_rows(const tern_load_entry *head) {
+    const size_t size = tern_format_describe(head->format)->block_bytes;
+    return tern_load_is_whole(head) || (uintptr_t)head->tensor->data % size == 0;
+}
+
 tern_status tern_load_list_choose(tern_load_list *l, const tern_load_choice *c, tern_error *err) {
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < l->n; i++) {
@@ -116,7 +122,7 @@ tern_status tern_load_list_choose(tern_load_list *l, const tern_load_choice *c, 
             status = choose_matrix(l, c, e, err);
         else if (e->kind == TERN_LOAD_EMBEDDING)
             status = choose_embedding(l, c, e, err);
-        else if (e->kind == TERN_LOAD_IMAGE &&
+        else if (e->kind == TERN_LOAD_IMAGE && has_all_rows(e - 1) &&
                  tern_head_image_plan(l->entries[i - 1].to.linear, e->to.image))
             choose_kernels(c, &e->to.image->scan);
     }

@@ -130,7 +130,10 @@ bool tern_head_image_plan(const tern_linear *head, tern_head_image *out) {
     *out = (tern_head_image){.largest = INFINITY};
     if (m->layout != TERN_LAYOUT_ROWS || tern_matrix_is_decoded(m) || m->cols > MAX_COLS)
         return false;
-    out->scan = (tern_linear){.form = TERN_INPUT_BLOCK, .tensor = head->tensor};
+    out->scan = (tern_linear){.form = TERN_INPUT_BLOCK,
+                              .tensor = head->tensor,
+                              .all_rows = head->all_rows,
+                              .first_row = head->first_row};
     out->scan.matrix = (tern_matrix){.format = TERN_FORMAT_INT8,
                                      .layout = TERN_LAYOUT_INT8R16,
                                      .rows = m->rows,
@@ -191,8 +194,8 @@ tern_status tern_head_image_note(const tern_head_image *image, const tern_linear
                              .memory = scratch,
                              .file = file,
                              .tensor = head->tensor};
-    if (m->head.data == head->tensor->data) /* its float rows will be read rarely */
-        m->job.source = head->tensor->data;
+    if (head->in_file) /* its float rows will be read rarely */
+        m->job.source = m->head.data;
     tern_load_jobs_add(jobs, &m->job);
     return TERN_OK;
 }

@@ -29,6 +29,7 @@
 #include "runtime/model/config/config.h"
 #include "runtime/model/config/precision.h"
 #include "runtime/model/load/equal_tensors.h"
+#include "runtime/model/load/split.h"
 #include "runtime/model/parts/head.h"
 #include "runtime/model/parts/weight_set.h"
 #include "runtime/model/tune/guard.h"
@@ -72,6 +73,7 @@ typedef struct tern_load_entry {
         tern_head_image *image;
     } to;
     size_t rows, cols;  /* a vector has one row */
+    tern_part part;     /* rows of a matrix that this rank has; all of them where it is alone */
     tern_format format; /* in the file */
     /* facts of the tensor, read once */
     float divisor;     /* divides every element of a vector */
@@ -91,6 +93,22 @@ typedef struct tern_load_entry {
 /* True if the matrix's scale, or those of its rows, are not part of its packed bytes. */
 static inline bool tern_load_has_own_scale(const tern_load_entry *matrix) {
     return matrix->to.linear->form == TERN_INPUT_TOKEN || matrix->format == TERN_FORMAT_I2_S;
+}
+
+/* The bytes of a row of a tensor whose rows lie one after the other. */
+static inline size_t tern_load_row_bytes(const tern_load_entry *e) {
+    return (size_t)(e->tensor->bytes / e->rows);
+}
+
+/* True if all rows are there. */
+static inline bool tern_load_is_whole(const tern_load_entry *e) {
+    return e->part.end - e->part.begin == e->rows;
+}
+
+/* The rank's first row of a matrix in the file. */
+static inline const uint8_t *tern_load_own_rows(const tern_load_entry *e) {
+    return tern_load_is_whole(e) ? e->tensor->data
+                                 : e->tensor->data + e->part.begin * tern_load_row_bytes(e);
 }
 
 /* A part of an entry in the arena. Parts lie one after the other, each aligned. */
@@ -124,6 +142,7 @@ typedef struct tern_load_choice {
 /* The members of a model that its tensors fill. */
 typedef struct tern_load_target {
     const tern_config *config;
+    const tern_split *split;
     tern_layer *layers; /* [n_layer] */
     tern_weight_set *own;
     tern_head_image *image; /* NULL: the head gets none */
@@ -152,13 +171,16 @@ TERN_MUST_CHECK tern_status tern_load_list_choose(tern_load_list *list,
 /*
  * Decides where each entry is read and where its pieces lie: sets places, offsets, list->bytes, the
  * hash of the plan, and the pointers that need no arena. `equal` (NULL: equality is not asked for)
- * knows which tensors have the same bytes. TERN_ERR_NOMEM.
+ * knows which tensors have the same bytes; of a model that ranks share it is NULL. TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_load_list_arrange(tern_load_list *list, const tern_equal *equal,
                                                    tern_error *err);
 
 /* Sets the model's pointers, into an arena of list->bytes from `base` on. */
 void tern_load_list_bind(tern_load_list *list, const uint8_t *base);
+
+/* The bytes of the file that an entry with a copy of them has in the arena. */
+size_t tern_load_copied(const tern_load_entry *entry);
 
 /* Writes the pieces of an arranged entry to out[TERN_LOAD_PIECES]; returns how many there are. */
 size_t tern_load_pieces(const tern_load_entry *entry, tern_load_piece *out);

@@ -181,10 +181,24 @@ static tern_status read_facts(const tern_gguf *file, const tern_reading *reading
                : TERN_OK;
 }
 
+/* The rows of a matrix that a rank has are those of a kind. */
+typedef struct share {
+    const tern_split *split;
+    tern_split_kind kind;
+} share;
+
+/* Sparse blocks and int4 of IEBIN folders are not divided: their rows are not bytes of their own.
+ */
+static tern_part part_of(const share *own, const tern_load_entry *e) {
+    return e->tensor->type == TERN_GGUF_SPARSE_TYPE || e->format == TERN_FORMAT_INT4
+               ? (tern_part){0, e->rows}
+               : tern_split_part(own->split, own->kind, e->rows);
+}
+
 /* Lists a matrix of rows x cols, or if experts > 0 that many as one matrix of all their rows. */
 static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, const char *name,
-                               uint32_t experts, size_t rows, size_t cols, tern_linear *to,
-                               tern_error *err) {
+                               uint32_t experts, size_t rows, size_t cols, const share *own,
+                               tern_linear *to, tern_error *err) {
     const size_t n = experts > 0 ? experts : 1;
     const tern_gguf_tensor *t;
     const tern_status status = find(l->file, name, cols, rows, n, &t, err);
@@ -196,8 +210,11 @@ static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, c
         return wrong_type(l->file, t, "has no kernels", err);
     tern_load_entry *e = add(l, TERN_LOAD_MATRIX, t, n * rows, cols);
     e->to.linear = to;
-    *to = (tern_linear){.tensor = t, .experts = experts};
-    to->matrix = (tern_matrix){.format = e->format, .rows = e->rows, .cols = cols};
+    e->part = part_of(own, e);
+    *to = (tern_linear){
+        .tensor = t, .experts = experts, .all_rows = e->rows, .first_row = e->part.begin};
+    to->matrix =
+        (tern_matrix){.format = e->format, .rows = e->part.end - e->part.begin, .cols = cols};
     return read_facts(l->file, reading, e, err);
 }
 
@@ -222,12 +239,13 @@ static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
         const size_t rows = tern_block_length(&sizes, t->rows);
         const size_t cols = tern_block_length(&sizes, t->columns);
         const uint32_t experts = t->routed ? c->n_expert : 0;
+        const share own = {l->to->split, tern_split_kind_of(t)};
         char name[64];
         snprintf(name, sizeof name, "blk.%u.%s", n, t->name);
         if (!tern_block_has(c->arch, t))
             continue;
         if (t->kind == TERN_BLOCK_MATRIX)
-            status = list_matrix(l->list, l->reading, name, experts, rows, cols,
+            status = list_matrix(l->list, l->reading, name, experts, rows, cols, &own,
                                  tern_layer_matrix(layer, t), err);
         else if (t->kind == TERN_BLOCK_NORM || tern_gguf_find_tensor(l->list->file, name) != NULL)
             status = list_vector(l->list, name, cols, 1.0f, tern_layer_vector(layer, t), err);
@@ -255,9 +273,10 @@ static tern_status list_encoder(const lister *l, tern_error *err) {
 /* Lists the head, and after it the place of its image. */
 static tern_status list_head(const lister *l, const char *name, tern_error *err) {
     const tern_config *c = l->to->config;
+    const share own = {l->to->split, TERN_SPLIT_VOCAB};
     tern_linear *head = &l->to->own->head;
     const tern_status status =
-        list_matrix(l->list, l->reading, name, 0, c->n_vocab, c->n_embd, head, err);
+        list_matrix(l->list, l->reading, name, 0, c->n_vocab, c->n_embd, &own, head, err);
     if (status == TERN_OK && l->to->image != NULL)
         add(l->list, TERN_LOAD_IMAGE, head->tensor, c->n_vocab, c->n_embd)->to.image = l->to->image;
     return status;

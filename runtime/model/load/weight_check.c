@@ -183,29 +183,39 @@ static tern_status check_codes(tern_format format, const uint8_t *data, size_t c
     return TERN_OK;
 }
 
+typedef struct checking {
+    tern_load_job job;
+    size_t first; /* row of the tensor that is the job's row 0 */
+} checking;
+
 static tern_status check_rows(tern_load_job *job, tern_worker worker, size_t r0, size_t r1,
                               tern_error *err) {
+    const size_t first = ((const checking *)(const void *)job)->first;
     const tern_gguf_tensor *t = job->tensor;
     const tern_format format = tern_gguf_format(t);
     const size_t cols = (size_t)t->ne[0];
     (void)worker;
-    const tern_status status = tern_weight_check(format, t->data, cols, r0, r1, err);
+    const tern_status status =
+        tern_weight_check(format, t->data, cols, first + r0, first + r1, err);
     return status == TERN_OK && tern_format_is_ternary(format)
-               ? check_codes(format, t->data, cols, r0, r1, err)
+               ? check_codes(format, t->data, cols, first + r0, first + r1, err)
                : status;
 }
 
 tern_status tern_weight_note_check(tern_load_jobs *jobs, const tern_gguf *file,
-                                   const tern_gguf_tensor *t, bool drop, tern_error *err) {
-    tern_load_job *job = malloc(sizeof *job);
-    if (job == NULL)
+                                   const tern_gguf_tensor *t, tern_part rows, bool drop,
+                                   tern_error *err) {
+    const size_t row_bytes = (size_t)(t->bytes / tern_gguf_rows_of(t));
+    checking *c = malloc(sizeof *c);
+    if (c == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory to check weights");
-    *job = (tern_load_job){.make = check_rows,
-                           .rows = tern_gguf_rows_of(t),
-                           .row_bytes = (size_t)(t->bytes / tern_gguf_rows_of(t)),
-                           .source = drop ? t->data : NULL,
-                           .file = file,
-                           .tensor = t};
-    tern_load_jobs_add(jobs, job);
+    *c = (checking){.job = {.make = check_rows,
+                            .rows = rows.end - rows.begin,
+                            .row_bytes = row_bytes,
+                            .source = drop ? t->data + rows.begin * row_bytes : NULL,
+                            .file = file,
+                            .tensor = t},
+                    .first = rows.begin};
+    tern_load_jobs_add(jobs, &c->job);
     return TERN_OK;
 }

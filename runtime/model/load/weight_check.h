@@ -19,10 +19,10 @@
 TERN_MUST_CHECK tern_status tern_weight_check(tern_format format, const void *data, size_t cols,
                                               size_t r0, size_t r1, tern_error *err);
 
-/* Adds a job that checks all rows of a matrix that is not packed, and its ternary codes. `drop`:
+/* Adds a job that checks some rows of a matrix that is not packed, and their ternary codes. `drop`:
  * its pages are given back. TERN_ERR_NOMEM. */
 TERN_MUST_CHECK tern_status tern_weight_note_check(tern_load_jobs *jobs, const tern_gguf *file,
-                                                   const tern_gguf_tensor *tensor, bool drop,
-                                                   tern_error *err);
+                                                   const tern_gguf_tensor *tensor, tern_part rows,
+                                                   bool drop, tern_error *err);
 
 #endif

@@ -29,15 +29,16 @@
 #define TERN_HEAD_UPWARDS (1.0 + 0x1p-20)
 
 typedef struct tern_head_image {
-    tern_linear scan;   /* INT8R16 with a scale a row. No rows: no image */
-    const float *error; /* [n_vocab] at least |w - w'| + g_n |w| */
-    const float *norm;  /* [n_vocab] at least |w'| */
-    float largest;      /* the largest error + norm; infinite if a row's squares are */
+    tern_linear scan;   /* INT8R16 with a scale a row, of the rows that the rank has. No tensor: no
+                           image */
+    const float *error; /* of each row of `scan`, at least |w - w'| + g_n |w| */
+    const float *norm;  /* likewise, at least |w'| */
+    float largest;      /* the largest error + norm of all ranks; infinite if a row's squares are */
 } tern_head_image;
 
 /* True if the head has an image, or in a model without weights would have one. */
 static inline bool tern_head_is_imaged(const tern_head_image *image) {
-    return image->scan.matrix.rows > 0;
+    return image->scan.tensor != NULL;
 }
 
 /* How far the scan of one hidden state may be off: row r by error[r] * x + norm[r] * y. */

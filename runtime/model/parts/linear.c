@@ -13,5 +13,7 @@ uint64_t tern_linear_bytes(const tern_linear *linear) {
     if (m->layout == TERN_LAYOUT_ROWS && linear->tensor->type == TERN_GGUF_SPARSE_TYPE &&
         tern_format_bytes(m->format, m->rows, m->cols, &dense) == TERN_OK)
         return dense;
+    if (m->rows < linear->all_rows && packed == 0) /* read as it is, or no rows at all */
+        return linear->tensor->bytes / linear->all_rows * m->rows;
     return packed ? packed : linear->tensor->bytes;
 }

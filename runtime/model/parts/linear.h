@@ -11,14 +11,19 @@
 #include "tern/inspect.h"
 #include "tern/kernels.h"
 
-/* One linear map: the matrix, the kernels that multiply by it, an optional bias[rows]. */
+/* One linear map: the matrix, the kernels that multiply by it, an optional bias[rows]. Where ranks
+ * share a model (runtime/model/load/split.h) the matrix has the rows of this one, perhaps none;
+ * the bias is that of all rows. */
 struct tern_linear {
     tern_matrix matrix;
     const tern_kernel_row *gemv;
     const tern_kernel_row *gemm;
     tern_input_form form;
-    const float *bias;              /* NULL: none */
+    const float *bias;              /* [all_rows]; NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
+    size_t all_rows;                /* of the model's matrix; `matrix` has those of this rank */
+    size_t first_row;               /* of `matrix` in it */
+    bool in_file;                   /* `matrix` lies in the file: so do all rows of it */
     uint32_t experts;    /* 0: one matrix; else so many, one after the other, of equal size */
     size_t expert_bytes; /* from one expert to the next */
 };
@@ -71,9 +76,17 @@ typedef struct tern_embedding {
     const tern_kernel_row *kernel;
 } tern_embedding;
 
-/* Row r of a float matrix, whose layout is ROWS; r may be its number of rows. */
+/* Row r of a float matrix, whose layout is ROWS; r may be its number of rows. Where the matrix lies
+ * in the file all rows of the model's matrix are there: see tern_linear_row. */
 static inline const uint8_t *tern_float_row(const tern_matrix *m, size_t r) {
     return (const uint8_t *)m->data + r * m->cols * tern_format_describe(m->format)->block_bytes;
+}
+
+/* Row r, of all rows, of a map whose matrix is of floats and whole or in the file. */
+static inline const uint8_t *tern_linear_row(const tern_linear *linear, size_t r) {
+    const tern_matrix *m = &linear->matrix;
+    const size_t bytes = m->cols * tern_format_describe(m->format)->block_bytes;
+    return (const uint8_t *)m->data - linear->first_row * bytes + r * bytes;
 }
 
 /* Bytes that one multiplication by the matrix reads. */

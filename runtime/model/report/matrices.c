@@ -15,7 +15,10 @@ const tern_gguf *tern_model_file(const tern_model *m) {
 }
 
 uint32_t tern_model_threads(const tern_model *m, uint32_t threads) {
-    return threads ? threads : tern_topology_threads(m->topology);
+    const uint32_t all = tern_topology_threads(m->topology);
+    if (threads > 0)
+        return threads;
+    return tern_split_is(&m->split) ? tern_ranks_share(m->split.ranks, all) : all;
 }
 
 tern_fetch tern_model_fetch(const tern_model *m) {
