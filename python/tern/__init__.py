@@ -12,6 +12,7 @@ from .engine import Engine, Stream
 from .errors import BusyError, ClosedError, ForkError, ModelError, NoMemoryError, RequestError, TernError
 from .measure import bench, verify
 from .model import Model, Session
+from .request import Options
 from .tokenizer import Tokenizer
 from . import _program, kernels
 
@@ -19,6 +20,6 @@ __version__: str = _string(_lib.tern_version())
 
 __all__ = [
     "Answer", "BusyError", "ClosedError", "Engine", "EventStream", "Figures", "ForkError", "Logprob", "Model", "ModelError",
-    "NoMemoryError", "Piece", "Reply", "RequestError", "Session", "Stream", "TernError", "Tokenizer", "bench", "digest", "kernels",
+    "NoMemoryError", "Options", "Piece", "Reply", "RequestError", "Session", "Stream", "TernError", "Tokenizer", "bench", "digest", "kernels",
     "verify", "__version__",
 ]  # fmt: skip

@@ -7,14 +7,16 @@ import queue
 import threading
 import weakref
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Mapping
 
 from . import _library, errors
 from ._library import Handle, call, ffi, find_cache_format, freer, integer, lib, string
 from .answer import Answer, Asked, Figures, Logprob, Piece
-from .request import Request, check_names
+from .request import Options, Request, check_names
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .model import Model
 
 CANCELLED = "cancelled"
@@ -327,21 +329,30 @@ class Engine:
         params.n_queue = integer(queued, "queued", 1, 2**32 - 1)
         params.threads = integer(threads, "threads", 0, 2**32 - 1)
         params.kv = find_cache_format(kv)
-        self.model: Any = model
+        self._model: Callable[[], Model | None] = lambda: model
         self._kv = params.kv
         self._core = Core(model._handle, params)
         self._talk: Any = None
         self._talk_lock = threading.Lock()
         self._end = weakref.finalize(self, stop_core, self._core)
 
+    @property
+    def model(self) -> Model:
+        """The model. Its own engine does not keep it alive, so that it goes at once when nobody has it any more."""
+        model = self._model()
+        if model is None:
+            raise errors.ClosedError("the model of this engine is gone")
+        return model
+
     # ---- asking -----------------------------------------------------------------------------
-    def _ask(self, prompt: Any, options: dict[str, Any], show: Any = None) -> tuple[list[int], TextTaker]:
+    def _ask(self, prompt: Any, options: Mapping[str, Any], show: Any = None) -> tuple[list[int], TextTaker]:
         check_names(options)
-        tokens = self.model._tokens_of(prompt)
-        request = Request(tokens, options, self.model._grammars())
+        model = self.model
+        tokens = model._tokens_of(prompt)
+        request = Request(tokens, options, model._grammars())
         form = next((options[n] for n in ("schema", "grammar", "pattern") if options.get(n) is not None), None)
         kept = {name: value for name, value in options.items() if value is not None and name not in ("schema", "grammar", "pattern")}
-        asked = Asked(self.model.path, tokens, kept, form)
+        asked = Asked(model.path, tokens, kept, form)
         taker = TextTaker(request, asked, show, options.get("logprobs") is not None)
 
         def ask(engine: Any) -> Any:
@@ -351,7 +362,7 @@ class Engine:
 
         return self._core.submit(ask), taker
 
-    def submit(self, prompt: Any, **options: Any) -> Future[Answer]:
+    def submit(self, prompt: Any, **options: Unpack[Options]) -> Future[Answer]:
         """A future of an answer. Cancelling it ends the answer."""
         ids, taker = self._ask(prompt, options)
         core = self._core
@@ -363,7 +374,7 @@ class Engine:
         taker.future.add_done_callback(ended)
         return taker.future
 
-    def generate(self, prompt: Any, **options: Any) -> Answer:
+    def generate(self, prompt: Any, **options: Unpack[Options]) -> Answer:
         """The answer, when all of it is there."""
         ids, taker = self._ask(prompt, options)
         try:
@@ -372,18 +383,18 @@ class Engine:
             self._core.cancel(ids)
             raise
 
-    def stream(self, prompt: Any, **options: Any) -> Stream:
+    def stream(self, prompt: Any, **options: Unpack[Options]) -> Stream:
         """The answer as it comes."""
         stream = Stream(self._core)
         return stream._begin(*self._ask(prompt, options, stream._queue.put))
 
-    async def agenerate(self, prompt: Any, **options: Any) -> Answer:
+    async def agenerate(self, prompt: Any, **options: Unpack[Options]) -> Answer:
         """The answer, awaited. Cancelling the task ends it."""
         import asyncio  # no sooner: it takes longer than the rest of the package
 
         return await asyncio.wrap_future(self.submit(prompt, **options))
 
-    async def astream(self, prompt: Any, **options: Any) -> AsyncIterator[Piece]:
+    async def astream(self, prompt: Any, **options: Unpack[Options]) -> AsyncIterator[Piece]:
         """The answer as it comes, for `async for`."""
         import asyncio
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import weakref
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
@@ -14,10 +15,12 @@ from ._library import Handle, call, ffi, find_cache_format, format_name, freer, 
 from .answer import Answer
 from .chat import EventStream, Reply, Talk
 from .engine import Engine, Stream, VectorTaker
-from .request import Grammars
+from .request import Grammars, Options
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     import numpy as np
 
 _TEXTS = ("isa", "disable", "layout", "i2s_map", "tl_tiles", "pre_tokenizer", "tokenizer", "chat_format", "device", "activations")
@@ -61,19 +64,18 @@ class Model:
         with self._lock:
             if self._engine is None:
                 self._engine = Engine(self, **self._engine_options)
+                self._engine._model = weakref.ref(self)
             return self._engine
 
-    def generate(self, prompt: str | Sequence[int], **options: Any) -> Answer:
-        """The answer to a prompt. Arguments: max_tokens, temperature, top_k, top_p, min_p, seed, repetition_penalty,
-        presence_penalty, frequency_penalty, repeat_last_n, logit_bias, stop, stop_tokens, ignore_end, schema, grammar,
-        pattern, logprobs, timeout, draft (docs/python.md)."""
+    def generate(self, prompt: str | Sequence[int], **options: Unpack[Options]) -> Answer:
+        """The answer to a prompt, which is a text or ids. The arguments are those of tern.Options (docs/python.md)."""
         return self.engine.generate(prompt, **options)
 
-    def stream(self, prompt: str | Sequence[int], **options: Any) -> Stream:
+    def stream(self, prompt: str | Sequence[int], **options: Unpack[Options]) -> Stream:
         """The same as it comes."""
         return self.engine.stream(prompt, **options)
 
-    def submit(self, prompt: str | Sequence[int], **options: Any) -> Future[Answer]:
+    def submit(self, prompt: str | Sequence[int], **options: Unpack[Options]) -> Future[Answer]:
         """A future of the same."""
         return self.engine.submit(prompt, **options)
 
@@ -101,6 +103,7 @@ class Model:
                 wanted = max(len(ids), 512)
                 self._session = None  # first, so that one cache is enough
                 self._session = self.session(context=min(wanted, max(len(ids), self.info["n_ctx_train"])))
+                self._session.model = weakref.proxy(self)
             return self._session._eval_at(0, ids, all)
 
     def embed(self, texts: str | Sequence[str] | Sequence[Sequence[int]], *, pooling: str | None = None,

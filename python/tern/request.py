@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence, TypedDict
 
 from ._library import Handle, call, ffi, freer, integer, lib, number, tokens_in
 from .answer import stops_of
@@ -14,17 +14,38 @@ from .tokenizer import Tokenizer
 
 MOST_SIZE = 2**62
 _REALS = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
-OPTIONS = frozenset(_REALS) | {
-    "max_tokens", "top_k", "seed", "repeat_last_n", "logit_bias", "stop", "stop_tokens", "ignore_end", "schema", "grammar",
-    "pattern", "logprobs", "timeout", "draft",
-}  # fmt: skip
+
+
+class Options(TypedDict, total=False):
+    """The arguments of generate beside the prompt (docs/python.md)."""
+
+    max_tokens: int | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    seed: int | None
+    repetition_penalty: float | None
+    presence_penalty: float | None
+    frequency_penalty: float | None
+    repeat_last_n: int | None
+    logit_bias: Mapping[int, float] | None
+    stop: str | Sequence[str] | None
+    stop_tokens: Sequence[int] | None
+    ignore_end: bool
+    schema: Any
+    grammar: str | None
+    pattern: str | None
+    logprobs: int | None
+    timeout: float | None
+    draft: bool
 
 
 def check_names(options: Mapping[str, Any]) -> None:
     """Raises for arguments that generate does not have."""
     for name in options:
-        if name not in OPTIONS:
-            raise TypeError(f"there is no argument {name!r}; there are {', '.join(sorted(OPTIONS))}")
+        if name not in Options.__annotations__:
+            raise TypeError(f"there is no argument {name!r}; there are {', '.join(Options.__annotations__)}")
 
 
 def sampling_of(options: Mapping[str, Any], keep: list[Any]) -> Any:

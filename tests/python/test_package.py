@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 from pathlib import Path
 
 import package
@@ -61,6 +62,8 @@ class Texts(WithModel):
         whole = self.model.generate(**STORY)
         with self.model.stream(**STORY) as stream:
             pieces = list(stream)
+        with self.model.stream(**STORY, stop=whole.text[-2:] + "x") as held:
+            self.assertEqual("".join(piece.text for piece in held), whole.text)
         self.assertEqual("".join(piece.text for piece in pieces), whole.text)
         self.assertEqual([piece.token for piece in pieces if piece.token >= 0], whole.tokens)
         self.assertEqual((stream.answer.digest, stream.answer.end), (whole.digest, whole.end))
@@ -107,7 +110,7 @@ class Texts(WithModel):
                 return ("read", json.loads(text))
 
         self.assertEqual(self.model.generate("JSON: ", schema=Form, max_tokens=300).value[0], "read")
-        self.assertEqual(self.model.chat("JSON", schema=Form, max_tokens=300).value[0], "read")
+        self.assertEqual(set(self.model.chat("JSON", schema=Form, max_tokens=300).value[1]), {"sum", "word"})
 
 
 class Talks(WithModel):
@@ -199,6 +202,27 @@ class Together(WithModel):
 
     def until_idle(self):
         suite.until(lambda: self.model.engine.state()["running"] + self.model.engine.state()["waiting"] == 0)
+
+    def test_a_stream_that_is_closed_ends_its_answer(self):
+        """It waits for so many others that it cannot have ended before."""
+        with tern.Engine(self.model, parallel=1) as engine:
+            for _ in range(60):
+                engine.submit("Once", ignore_end=True)
+            stream = engine.stream("Once", ignore_end=True)
+            stream.close()
+            self.assertEqual(stream.answer.end, "cancelled")
+
+    def test_a_model_goes_with_its_last_owner(self):
+        model = package.open_small(tern)
+        model.generate(QUESTION, max_tokens=2)
+        model.logits(QUESTION)
+        gone = weakref.ref(model)
+        gc.disable()
+        try:
+            del model
+            self.assertIsNone(gone())
+        finally:
+            gc.enable()
 
     def test_what_nobody_wants_ends(self):
         stream = self.model.stream("Once", ignore_end=True, max_tokens=400)
