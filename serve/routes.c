@@ -63,6 +63,10 @@ static const route routes[] = {
     OF_MODEL("/props", page_props, PROPS, "what counts where a request says nothing"),
     OF_MODEL("/tokenizer_info", page_tokenizer, TOKENIZER, "control tokens, in the form of vLLM"),
     PAGE("/slots", page_slots, false, "[@slot]", "places for answers"),
+    {POSTS("/slots/*", answer_slot), .any_type = true, .body = "{filename?:s,model?:s}",
+     SAYS("{id_slot:i,filename?:s,n_saved?:i,n_written?:i,n_restored?:i,n_read?:i,n_erased?:i,"
+          "timings?:{save_ms?:n,restore_ms?:n}}",
+          "saves, restores or erases what a place held, in the form of llama.cpp")},
     PAGE("/metrics", page_metrics, false, "s", "figures for Prometheus"),
     ASKS("/chat/completions", answer_chat, ASK_CHAT, "@chat_completion",
          "continues a conversation"),

@@ -45,6 +45,7 @@ static void set_rules(served *m) {
                            .threads = tern_engine_now(m->engine).threads,
                            .receipts = m->with.receipts,
                            .audits = m->with.audit != NULL,
+                           .slots = c->slot_path != NULL,
                            .draft = c->draft,
                            .pooling = m->with.pooling,
                            .lease = {m, keep, give_back}};
@@ -71,6 +72,9 @@ tern_status served_open(served *m, const served_params *params, const model_setu
                                               .model = with->model,
                                               .audit = m->audit,
                                               .turns = params->turns,
+                                              .slots = m->params.config->slot_path != NULL
+                                                           ? with->engine.n_sequences
+                                                           : 0,
                                               .counts = params->counts},
                        &m->worker, err);
 }

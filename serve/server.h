@@ -66,6 +66,7 @@ typedef struct server_config {
     bool open_objects;             /* objects of schemas that name their properties may have
                                       others, and numbers any number of digits */
     size_t keep_responses;         /* for previous_response_id; 0: none */
+    const char *slot_path;         /* folder of saved slots; NULL: none are saved */
     tern_draft_mode draft;         /* for all requests */
     double stalled_seconds;        /* a pass that takes longer means that something is wrong */
     bool logs;                     /* write a line for each request */

@@ -115,6 +115,10 @@ route_handler answer_count_chat, answer_count_response, answer_count_message;
 route_handler answer_embeddings, answer_native_embedding;
 route_handler answer_tokenize, answer_detokenize, answer_template;
 
+/* ---- slots.c ---- */
+
+route_handler answer_slot;
+
 /* ---- rerank.c ---- */
 
 route_handler answer_rerank;

@@ -116,6 +116,7 @@ typedef struct ask {
     bool no_answer;   /* the template does not begin an answer */
     json_t *variables; /* an object of variables of the chat template; NULL: none; owned */
     uint32_t n_logprobs;
+    uint32_t slot;       /* the place whose last tokens it is, from 1; 0: any */
     bool base64;         /* embeddings are sent as base64 of little-endian floats */
     uint32_t dimensions; /* how many numbers of each embedding are sent, from the first on */
     size_t max_tokens;   /* 0: until the context is full */

@@ -38,6 +38,15 @@ static bool read_count(const field_reading *in, const json_t *value) {
     return true;
 }
 
+/* Reads the place whose pages can be saved later; -1: any. */
+static bool read_slot(const field_reading *in, const json_t *value) {
+    double x;
+    if (!read_number(in, value, true, &x))
+        return false;
+    in->a->slot = (uint32_t)(x + 1.0);
+    return true;
+}
+
 static bool read_truth(const field_reading *in, const json_t *value) {
     if (!json_is_boolean(value))
         return refuse(in->r, 400, in->at->name, "%s must be true or false", in->at->name);
@@ -435,6 +444,7 @@ static const field fields[] = {
     {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
     {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
     {"cache_prompt", NATIVE | OPENAI, "b", read_negated, 0, 0, IN(alone)},
+    {"id_slot", OPEN, "i", read_slot, -1, 65535, 0},
     {"parse_special", TEXT | NATIVE, "b", read_negated, 0, 0, IN(plain)},
     {"add_special_tokens", TEXT, "b", read_negated, 0, 0, IN(bare)},
     {"truncation", RESPONSE, "\"auto\"|\"disabled\"", read_truncation, 0, 0, 0},

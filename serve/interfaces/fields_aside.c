@@ -125,7 +125,6 @@ static const aside rows[] = {
     HARMLESS("routed_dp_rank", OPENAI, PLACES),
     HARMLESS("data_parallel_rank", OPENAI, PLACES),
     HARMLESS("disagg_prefill_dp_rank", OPENAI, PLACES),
-    HARMLESS("id_slot", OPEN, PLACES),
     HARMLESS("backend_sampling", OPEN, PLACES),
     HARMLESS("cache_control", MESSAGE, CACHES),
     HARMLESS("cache_salt", OPENAI | RESPONSE, CACHES),

@@ -419,7 +419,7 @@ static bool take_replay(job *j, const tern_event *e) {
 static void note(job *j, size_t i, const tern_event *e) {
     choice *c = &j->choices[i];
     c->n_tokens++;
-    if (((j->ask.receipt || j->place.audits) && i == 0) || is_recorded(j))
+    if (((j->ask.receipt || j->place.audits || j->place.slots) && i == 0) || is_recorded(j))
         keep_token(&c->tokens, e);
     if (j->dialect->has_ids)
         text_print(&c->ids, "%s%d", c->ids.size > 0 ? "," : "", (int)e->token);

@@ -31,6 +31,7 @@ typedef struct job_place {
     uint32_t n_ctx, threads;
     const receipt_maker *receipts;
     bool audits; /* tokens are kept, since answers may be repeated later */
+    bool slots;  /* they are kept, since their pages may be saved */
     tern_draft_mode draft;
     tern_pooling pooling; /* for embeddings; NONE: there are none */
     job_lease lease;

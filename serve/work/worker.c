@@ -15,6 +15,7 @@ struct worker {
     tern_engine *engine;
     const tern_model *model;
     audit *audit; /* NULL: no audits */
+    slots *slots; /* NULL: none are kept */
     turns *turns;
     turn turn;
     bool tuned; /* the model was tuned for later starts, or cannot be */
@@ -23,6 +24,8 @@ struct worker {
 
     pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t wanted;
+    slot_order *order;      /* to be carried out; NULL: none */
+    pthread_cond_t ordered; /* there is none any more */
     job **jobs;             /* [n_jobs] submitted and not ended */
     struct pollfd *sockets; /* [n_jobs] their clients' sockets, used by `look` */
     size_t n_jobs, capacity;
@@ -120,6 +123,18 @@ static void note(worker *w, choice *c, const tern_event *e) {
     }
 }
 
+/* Notes the tokens of a job's first answer in a place. An answer that shares no pages has none that
+ * could be found later. */
+static void note_slot(worker *w, const job *j) {
+    if (w->slots == NULL || j->n_left > 0 || makes_vectors(j) || j->ask.alone ||
+        !job_is_whole(j, 0))
+        return;
+    const receipt_answer a = job_answer(j, 0);
+    slots_note(w->slots, (long)j->ask.slot - 1,
+               j->account->key != NULL ? j->account->key->digest : NULL, a.prompt, a.n_prompt,
+               a.tokens, a.n_tokens);
+}
+
 static void hand_over(worker *w, const tern_event *e) {
     for (size_t k = 0; k < w->n_jobs; k++) {
         job *j = w->jobs[k];
@@ -139,6 +154,7 @@ static void hand_over(worker *w, const tern_event *e) {
                 const receipt_answer answer = job_answer(j, 0);
                 audit_note(w->audit, &answer);
             }
+            note_slot(w, j);
             if (job_is_done(j))
                 drop(w, k);
             return;
@@ -164,7 +180,7 @@ static void end_lost(worker *w) {
 static bool is_wanted(void *user) {
     worker *w = user;
     (void)pthread_mutex_lock(&w->lock);
-    const bool wanted = w->n_jobs > 0 || w->stop;
+    const bool wanted = w->n_jobs > 0 || w->order != NULL || w->stop;
     (void)pthread_mutex_unlock(&w->lock);
     return wanted || turns_wanted(w->turns);
 }
@@ -206,8 +222,17 @@ static void idle(worker *w) {
     (void)pthread_mutex_lock(&w->lock);
     w->metrics.replays += seen.replays;
     w->metrics.mismatches += seen.mismatches;
-    if (!worked && w->n_jobs == 0 && !w->stop)
+    if (!worked && w->n_jobs == 0 && w->order == NULL && !w->stop)
         (void)pthread_cond_wait(&w->wanted, &w->lock);
+}
+
+/* Carries the order out, without the lock: files may be slow. */
+static void carry_out(worker *w) {
+    (void)pthread_mutex_unlock(&w->lock);
+    slots_do(w->slots, w->engine, w->order);
+    (void)pthread_mutex_lock(&w->lock);
+    w->order = NULL;
+    (void)pthread_cond_broadcast(&w->ordered);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -216,6 +241,8 @@ static void *run(void *user) {
     worker *w = user;
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stop) {
+        if (w->order != NULL)
+            carry_out(w);
         if (w->n_jobs == 0) {
             idle(w);
             continue;
@@ -236,6 +263,8 @@ static void *run(void *user) {
         if (n == 0)
             end_lost(w);
     }
+    if (w->order != NULL)
+        carry_out(w);
     (void)pthread_mutex_unlock(&w->lock);
     leave_turn(w);
     return NULL;
@@ -252,11 +281,19 @@ tern_status worker_open(const worker_params *params, worker **out, tern_error *e
     w->audit = params->audit;
     w->turns = params->turns;
     w->metrics = params->counts;
+    w->slots = params->slots > 0 ? slots_new(params->slots) : NULL;
+    if (params->slots > 0 && w->slots == NULL) {
+        free(w);
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu places", params->slots);
+    }
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->wanted, NULL);
+    (void)pthread_cond_init(&w->ordered, NULL);
     if (pthread_create(&w->thread, NULL, run, w) != 0) {
+        (void)pthread_cond_destroy(&w->ordered);
         (void)pthread_cond_destroy(&w->wanted);
         (void)pthread_mutex_destroy(&w->lock);
+        slots_free(&w->slots);
         free(w);
         return tern_fail(err, TERN_ERR_NOMEM, "no thread for the engine");
     }
@@ -333,6 +370,19 @@ size_t worker_write_slots(worker *w, size_t most, bool named, text *out) {
     return n;
 }
 
+bool worker_do(worker *w, slot_order *order) {
+    (void)pthread_mutex_lock(&w->lock);
+    while (w->order != NULL)
+        (void)pthread_cond_wait(&w->ordered, &w->lock);
+    const bool takes = !w->stop;
+    w->order = takes ? order : NULL;
+    (void)pthread_cond_signal(&w->wanted);
+    while (w->order == order)
+        (void)pthread_cond_wait(&w->ordered, &w->lock);
+    (void)pthread_mutex_unlock(&w->lock);
+    return takes;
+}
+
 answer_metrics worker_metrics(worker *w) {
     (void)pthread_mutex_lock(&w->lock);
     const answer_metrics f = w->metrics;
@@ -376,6 +426,8 @@ void worker_free(worker **w) {
     worker_stop(*w);
     free((*w)->jobs);
     free((*w)->sockets);
+    slots_free(&(*w)->slots);
+    (void)pthread_cond_destroy(&(*w)->ordered);
     (void)pthread_cond_destroy(&(*w)->wanted);
     (void)pthread_mutex_destroy(&(*w)->lock);
     free(*w);

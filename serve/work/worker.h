@@ -10,6 +10,7 @@
 #include "serve/work/answer_metrics.h"
 #include "serve/work/audit.h"
 #include "serve/work/job.h"
+#include "serve/work/slots.h"
 #include "serve/work/turns.h"
 
 typedef struct worker worker;
@@ -21,6 +22,7 @@ typedef struct worker_params {
         *model;   /* tuned for later starts, in the first moment without jobs after one */
     audit *audit; /* runs while there are no jobs; NULL: there is none */
     turns *turns;
+    size_t slots;          /* places whose last tokens are kept, to be saved; 0: none are */
     answer_metrics counts; /* to begin with */
 } worker_params;
 
@@ -34,6 +36,10 @@ void worker_submit(worker *w, job *j);
 /* Appends the answers in work, at most `most`, to a JSON array that `out` ends with: slots in
  * llama.cpp's dialect, without texts; `named`: with the model. Returns their number. */
 size_t worker_write_slots(worker *w, size_t most, bool named, text *out);
+
+/* Carries an order out between two passes, and waits for that. False: the worker ends, and nothing
+ * was done. The worker must keep the tokens of places. */
+bool worker_do(worker *w, slot_order *order);
 
 answer_metrics worker_metrics(worker *w); /* the counts so far */
 

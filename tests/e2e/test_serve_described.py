@@ -8,11 +8,13 @@ from test_serve import QUESTION, Served
 
 USER = [{"role": "user", "content": QUESTION}]
 
-# Routes that this model refuses: it has no tokens for gaps (test_serve_fill.py has a model with them).
-REFUSED = {"/infill"}
+# Routes that this model refuses: it has no tokens for gaps (test_serve_fill.py has a model with them), and this server
+# no folder for what places hold (test_serve_slots.py has one).
+REFUSED = {"/infill", "/slots/{name}"}
 
 # A request for each route, and one with more in its reply.
 REQUESTS = {
+    "/slots/{name}": ({"filename": "a"},),
     "/infill": ({"input_prefix": "Once", "input_suffix": "a time", "n_predict": 3},),
     "/chat/completions": ({"messages": USER}, {"messages": USER, "n": 2, "logprobs": True, "top_logprobs": 2}),
     "/completions": ({"prompt": "Once", "max_tokens": 3}, {"prompt": "Once", "max_tokens": 3, "logprobs": 2, "echo": True}),

@@ -129,8 +129,8 @@ class Native(Served):
         for name, value in {"mirostat": 2, "typical_p": 0.5, "samplers": ["top_k"], "grammar": "root ::= x",
                             "lora": [{"id": 0}], "dry_multiplier": 0.5, "n_predict": -2}.items():
             self.refused(self.complete("x", **{name: value}), 400, name)
-        body = self.complete("x", n_predict=1, mirostat=0, typical_p=1.0, samplers=[], id_slot=3).json()
-        self.assertEqual(body["tern"]["ignored"], ["id_slot"])
+        body = self.complete("x", n_predict=1, mirostat=0, typical_p=1.0, samplers=[], n_keep=3).json()
+        self.assertEqual(body["tern"]["ignored"], ["n_keep"])
 
     def test_slots(self):
         with Server("--parallel", 3) as server:

@@ -289,6 +289,11 @@ size_t worker_write_slots(worker *w, size_t most, bool named, text *out) {
     (void)out;
     return 0;
 }
+bool worker_do(worker *w, slot_order *order) {
+    (void)w;
+    (void)order;
+    return false;
+}
 double worker_stalled(worker *w) {
     (void)w;
     return 0.0;

@@ -258,6 +258,10 @@ static const option_spec table[OPT_PRECISION] = {
                             .max = 1000000, .fallback = "0", .commands = SERVE,
                             .help = "keep the latest N responses in memory, for "
                                     "previous_response_id; 0: none"},
+    [OPT_SLOT_SAVE_PATH] = {"slot-save-path", 0, NULL, "FOLDER", OPTION_TEXT, GROUP_ANSWER,
+                            .commands = SERVE,
+                            .help = "let POST /slots/N save what a place held in files of this "
+                                    "folder, and restore it"},
     [OPT_STOP] = {"stop", 0, "reverse-prompt", "TEXT", OPTION_TEXT, GROUP_ANSWER, .repeats = true,
                   .commands = ANSWERS,
                   .help = "end the answer before this text, which is not printed"},

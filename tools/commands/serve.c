@@ -103,6 +103,7 @@ static int open_server(serving *s) {
         .max_tokens = options_integer(o, OPT_SERVE_TOKENS),
         .open_objects = options_switch(o, OPT_OPEN_OBJECTS),
         .keep_responses = options_integer(o, OPT_KEEP_RESPONSES),
+        .slot_path = options_text(o, OPT_SLOT_SAVE_PATH),
         .draft = options_switch(o, OPT_NO_DRAFT) ? TERN_DRAFT_NEVER : TERN_DRAFT_WHERE_IT_PAYS,
         .stalled_seconds = options_real(o, OPT_STALLED),
         .logs = options_switch(o, OPT_ACCESS_LOG) || options_given(o, OPT_LOG_FILE),
