@@ -12,7 +12,8 @@ save_pretrained, with chat templates for chats with and without tools and five t
 - logits of a sequence are close, and the best token of each position is the same (encoders: their vectors);
 - every token that ends a text in generation_config.json does in tern.
 
-The family "older" is that of folders without a tokenizer.json (older.py). Families that the installed transformers does not have are named and left out.
+The family "older" is that of folders without a tokenizer.json (older.py), the family "vectors" that of folders of
+sentence-transformers (vectors.py). Families that the installed transformers does not have are named and left out.
 """
 
 import argparse
@@ -31,6 +32,7 @@ import numpy as np
 import older
 import torch
 import transformers
+import vectors
 from texts import Texts
 
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}\n{% endfor %}{% if add_generation_prompt %}<answer>{% endif %}"
@@ -180,6 +182,12 @@ def check(name, where, arguments):
     return [f"{name}: {x}" for x in found if x]
 
 
+OTHERS = {
+    "older": lambda where, arguments: older.check(where, run, arguments),
+    "vectors": lambda where, arguments: vectors.check(where, run, arguments, Folder.make_tokenizer),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tern", required=True, type=Path)
@@ -187,7 +195,7 @@ def main():
     parser.add_argument("--texts", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("families", nargs="*", default=[*families.FAMILIES, "older"], metavar="FAMILY")
+    parser.add_argument("families", nargs="*", default=[*families.FAMILIES, *OTHERS], metavar="FAMILY")
     arguments = parser.parse_args()
     transformers.logging.set_verbosity_error()
     complaints = []
@@ -195,7 +203,7 @@ def main():
         where = arguments.keep or Path(temporary)
         where.mkdir(exist_ok=True)
         for name in arguments.families:
-            complaints += older.check(where, run, arguments) if name == "older" else check(name, where, arguments)
+            complaints += OTHERS[name](where, arguments) if name in OTHERS else check(name, where, arguments)
     for complaint in complaints:
         print(complaint[:2000], file=sys.stderr)
     print(f"{len(arguments.families)} families, transformers {transformers.__version__}: {len(complaints)} complaints")
