@@ -67,6 +67,20 @@ PLAIN = {
     "zod base64": {"type": "string", "format": "base64", "contentEncoding": "base64", "pattern": "^([0-9a-zA-Z+/]{4})*$"},
     "zod strict": {"type": "object", "properties": {"a": TEXT}, "additionalProperties": False},
     "zod loose": {"type": "object", "properties": {"a": TEXT}, "additionalProperties": {}},
+    "zod tree": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "additionalProperties": False,
+                 "properties": {"name": TEXT, "under": {"type": "array", "maxItems": 1, "items": {"$ref": "#"}}}, "required": ["name", "under"]},
+    "zod told apart": {"oneOf": [{"type": "object", "properties": {"kind": {"type": "string", "const": kind}, kind: WHOLE},
+                                  "required": ["kind", kind], "additionalProperties": False} for kind in ("a", "b")]},
+    "zod record of names": {"type": "object", "propertyNames": {"type": "string", "enum": ["a", "b"]}, "additionalProperties": WHOLE, "required": ["a", "b"]},
+    "zod read only": {"type": "object", "properties": {"a": {"readOnly": True, "default": 1, **WHOLE}}, "required": ["a"], "additionalProperties": False},
+    # servers of the Model Context Protocol
+    "mcp fetch": {"title": "Fetch", "description": "What to fetch.", "type": "object", "required": ["url"], "properties": {
+        "url": {"description": "URL", "format": "uri", "minLength": 1, "title": "Url", "type": "string"},
+        "max_length": {"default": 5000, "exclusiveMaximum": 1000000, "exclusiveMinimum": 0, "title": "Max Length", "type": "integer"},
+        "raw": {"default": False, "title": "Raw", "type": "boolean"}}},
+    "mcp git": {"type": "object", "required": ["repo_path", "files"], "properties": {
+        "repo_path": {**TEXT, "format": "path"}, "files": {"items": TEXT, "type": "array", "minItems": 1, "maxItems": 2},
+        "since": {"anyOf": [TEXT, {"type": "null"}], "default": None, "description": "A time."}}},
     # by hand
     "one of two": {"oneOf": [{"type": "object", "properties": {n: TEXT}, "required": [n], "additionalProperties": False} for n in "ab"]},
     "one of two, open": {"type": "object", "properties": {"a": TEXT, "b": WHOLE}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
