@@ -373,6 +373,7 @@ void tern_bench_call(tern_bench_operands *o) {
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
     case TERN_OP_GATE_GELU:
+    case TERN_OP_GATE_QUICK:
         o->kernel->fn.gate(o->in0, o->in1, n, o->out);
         break;
     case TERN_OP_LAYERNORM:

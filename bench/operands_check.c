@@ -84,6 +84,7 @@ static void call_reference(tern_bench_operands *o) {
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
     case TERN_OP_GATE_GELU:
+    case TERN_OP_GATE_QUICK:
         tern_ref_gate(tern_ref_activation_of(o->kernel->op), o->in0, o->in1, n, o->expected);
         break;
     case TERN_OP_LAYERNORM:

@@ -159,7 +159,8 @@ tern_status tern_check_watch(const tern_device_watch *a, tern_error *err) {
 
 tern_status tern_check_gate(tern_op op, const tern_device_rows *g, const tern_device_rows *u,
                             const tern_device_rows *y, tern_error *err) {
-    if (op != TERN_OP_GATE_SILU && op != TERN_OP_GATE_RELU2 && op != TERN_OP_GATE_GELU)
+    if (op != TERN_OP_GATE_SILU && op != TERN_OP_GATE_RELU2 && op != TERN_OP_GATE_GELU &&
+        op != TERN_OP_GATE_QUICK)
         return refuse("gate", "not a gate", err);
     const tern_status status = tern_check_pair("gate", g, u, err);
     return status == TERN_OK ? tern_check_pair("gate", g, y, err) : status;

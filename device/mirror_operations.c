@@ -258,6 +258,7 @@ static tern_status mirror_attend_pages(tern_device *d, tern_device_stream *strea
     there.at = at(&c, a->at);
     there.q = at(&c, a->q);
     there.out = at(&c, a->out);
+    there.sinks = at(&c, a->sinks);
     (void)stream;
     note(&c, TERN_OP_ATTEND, a->k.format, TERN_LAYOUT_NONE);
     return ON_DEVICE(c, attend_pages, &there);

@@ -332,7 +332,19 @@ static float chunk_value(tern_format cache, const tern_attend_args *a, size_t j0
     return o;
 }
 
-static void attend_head(tern_format cache, const tern_attend_args *a, const float *q, float *out) {
+/* A sink joins maximum and sum after all chunks. */
+static void add_sink(float sink, partial *all, size_t dim, float *out) {
+    const float m = sink > all->m ? sink : all->m;
+    const float old = tern_ref_exp(all->m - m);
+
+    for (size_t i = 0; i < dim; i++)
+        out[i] *= old;
+    all->l = all->l * old + tern_ref_exp(sink - m);
+    all->m = m;
+}
+
+static void attend_head(tern_format cache, const tern_attend_args *a, const float *q,
+                        const float *sink, float *out) {
     float e[TERN_ATTEND_CHUNK];
     partial all = {0.0f, 0.0f};
     const size_t seen = a->heads.positions;
@@ -358,6 +370,8 @@ static void attend_head(tern_format cache, const tern_attend_args *a, const floa
         all.l = all.l * old + chunk.l * new;
         all.m = m;
     }
+    if (sink != NULL)
+        add_sink(*sink, &all, a->heads.dim, out);
     for (size_t i = 0; i < a->heads.dim; i++)
         out[i] = out[i] / all.l;
 }
@@ -371,6 +385,7 @@ void tern_ref_attend(tern_format cache, const tern_attend_args *args, float *out
         token.mask = args->mask != NULL ? args->mask + t * args->mask_stride : NULL;
         for (size_t h = 0; h < heads->group; h++)
             attend_head(cache, &token, args->q + t * args->q_stride + h * heads->dim,
+                        heads->sinks != NULL ? heads->sinks + h : NULL,
                         out + t * out_stride + h * heads->dim);
     }
 }

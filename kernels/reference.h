@@ -21,6 +21,7 @@ typedef enum tern_ref_activation {
     TERN_REF_RELU2,
     TERN_REF_SILU,
     TERN_REF_GELU,
+    TERN_REF_QUICK,
     TERN_REF_TANH
 } tern_ref_activation;
 

@@ -51,6 +51,8 @@ float tern_ref_activate(tern_ref_activation activation, float x) {
         return x / (1.0f + tern_ref_exp(0.0f - x));
     case TERN_REF_GELU:
         return x / (1.0f + tern_ref_exp(0.0f - ((x * x) * 0x1.2444f2p-4f + 0x1.988454p+0f) * x));
+    case TERN_REF_QUICK:
+        return x / (1.0f + tern_ref_exp(0.0f - x * 0x1.b3b646p+0f));
     default:
         return tern_ref_tanh(x);
     }
@@ -66,6 +68,8 @@ tern_ref_activation tern_ref_activation_of(tern_op op) {
     case TERN_OP_GATE_GELU:
     case TERN_OP_BIAS_GELU:
         return TERN_REF_GELU;
+    case TERN_OP_GATE_QUICK:
+        return TERN_REF_QUICK;
     case TERN_OP_BIAS_TANH:
         return TERN_REF_TANH;
     default:
@@ -76,7 +80,8 @@ tern_ref_activation tern_ref_activation_of(tern_op op) {
 void tern_ref_gate(tern_ref_activation activation, const float *g, const float *u, size_t n,
                    float *y) {
     for (size_t i = 0; i < n; i++)
-        y[i] = tern_ref_activate(activation, g[i]) * u[i];
+        y[i] = tern_ref_activate(activation, g[i]) *
+               (activation == TERN_REF_QUICK ? u[i] + 1.0f : u[i]);
 }
 
 void tern_ref_bias(tern_ref_activation activation, const float *x, const float *b, size_t n,

@@ -88,7 +88,7 @@ static void check_complete(const json_t *r, const named *k, receipt_findings *f)
         }
     }
     if (!names_op(k, TERN_OP_GATE_SILU) && !names_op(k, TERN_OP_GATE_RELU2) &&
-        !names_op(k, TERN_OP_GATE_GELU))
+        !names_op(k, TERN_OP_GATE_GELU) && !names_op(k, TERN_OP_GATE_QUICK))
         receipt_find(f, "kernels: none for the gate, without which nothing runs");
     const bool several = rule_count(r, "prompt.tokens") > 1 && rule_count(r, "run.batch") > 1;
     if (several != names_op(k, TERN_OP_GEMM)) {

@@ -15,12 +15,12 @@ TERN_API_BEGIN
 /*
  * attend: causal attention of the query heads of some tokens over one key/value head, in three
  * functions. Positions are taken in chunks of TERN_ATTEND_CHUNK. `chunks` gives every head a state
- * for each chunk, `merge` merges states in the order of their chunks, `finish` divides what is then
- * there. A state depends on its chunk alone, and the order of merging is fixed, so chunks may be
- * shared by any number of callers, in any order. A state is memory that only these functions read.
- * tern_attend_state_bytes says how much one chunk takes for all heads of a call; 64-byte aligned.
- * Heads of tokens that do not see a chunk have no state of it: their part of the memory is neither
- * read nor written.
+ * for each chunk, `merge` merges states in the order of their chunks, `finish` adds the sinks,
+ * where there are any, and divides. A state depends on its chunk alone, and the order of merging is
+ * fixed, so chunks may be shared by any number of callers, in any order. A state is memory that
+ * only these functions read. tern_attend_state_bytes says how much one chunk takes for all heads of
+ * a call; 64-byte aligned. Heads of tokens that do not see a chunk have no state of it: their part
+ * of the memory is neither read nor written.
  */
 
 /* The query heads of a call: token t sees positions [0, positions + t). All at least 1. */
@@ -29,6 +29,8 @@ typedef struct tern_attend_heads {
     size_t tokens;    /* that follow each other in one sequence */
     size_t group;     /* heads of a token */
     size_t dim;       /* elements of a head */
+    const float *sinks; /* [group]: a logit of each head that joins its maximum and sum, and gives
+                         * no value; only `finish` reads them. NULL: none */
 } tern_attend_heads;
 
 /*

@@ -146,6 +146,7 @@ typedef struct tern_device_attend_pages {
     size_t window; /* positions that a token sees, its own included; 0: all up to it */
     float *out;    /* as q */
     size_t out_stride;
+    const float *sinks; /* [heads], of tern_attend_heads; NULL: none */
 } tern_device_attend_pages;
 
 /*

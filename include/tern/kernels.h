@@ -300,7 +300,8 @@ typedef void tern_store_fn(const float *x, size_t n, void *out);
     X(ROUND_FP16, "round_fp16")                                                                    \
     X(ROUND_BF16, "round_bf16")                                                                    \
     X(WATCH, "watch")                                                                              \
-    X(RMSNORM_TOKEN, "rmsnorm_token")
+    X(RMSNORM_TOKEN, "rmsnorm_token")                                                              \
+    X(GATE_QUICK, "gate_quick")
 
 typedef enum tern_op {
 #define TERN_OP_ENUM(name, text) TERN_OP_##name,
@@ -332,7 +333,7 @@ typedef struct tern_kernel_row {
         tern_rope_fn *rope; /* ROPE_NORM, ROPE_NEOX */
         tern_attend_functions attend;
         tern_softmax_fn *softmax;
-        tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2, GATE_GELU */
+        tern_gate_fn *gate; /* GATE_SILU, GATE_RELU2, ... */
         tern_bias_fn *bias; /* BIAS_RELU, ... */
         tern_tanh_fn *tanh; /* TANH, ROUND_INT8, ... */
         tern_add_fn *add;

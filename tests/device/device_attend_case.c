@@ -164,7 +164,7 @@ void device_check_attend_prompt(const device_run *r) {
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 /* Sequences of different lengths with interleaved pages; the tokens are the last ones of each. */
-enum { SEQUENCES = 3, TABLE = 20, PAGE_COUNT = SEQUENCES * TABLE, TOKENS = 9 };
+enum { SEQUENCES = 3, TABLE = 20, PAGE_COUNT = SEQUENCES * TABLE, TOKENS = 9, MOST_HEADS = 30 };
 
 typedef struct paged {
     tern_format cache;
@@ -237,30 +237,36 @@ static tern_device_pages pages_at(const paged *p, void *memory, const tables *t)
 
 /* The reference's result, token by token. */
 static void reference_paged(const paged *p, const float *q, size_t stride, size_t window,
-                            float *out) {
+                            const float *sinks, float *out) {
     for (size_t t = 0; t < TOKENS; t++)
         for (size_t g = 0; g < p->kv_heads; g++) {
             const size_t head = t * stride + g * p->group * p->dim;
-            const tern_attend_args args = {.heads = {.positions = p->at[t].position + 1,
-                                                     .tokens = 1,
-                                                     .group = p->group,
-                                                     .dim = p->dim},
-                                           .q = q + head,
-                                           .k = (const uint8_t *)p->k.data + g * p->head_bytes,
-                                           .v = (const uint8_t *)p->v.data + g * p->head_bytes,
-                                           .pages = p->tables[p->at[t].sequence],
-                                           .page_stride = p->page_bytes,
-                                           .scale = 0.25f,
-                                           .window = window};
+            const tern_attend_args args = {
+                .heads = {.positions = p->at[t].position + 1,
+                          .tokens = 1,
+                          .group = p->group,
+                          .dim = p->dim,
+                          .sinks = sinks != NULL ? sinks + g * p->group : NULL},
+                .q = q + head,
+                .k = (const uint8_t *)p->k.data + g * p->head_bytes,
+                .v = (const uint8_t *)p->v.data + g * p->head_bytes,
+                .pages = p->tables[p->at[t].sequence],
+                .page_stride = p->page_bytes,
+                .scale = 0.25f,
+                .window = window};
             tern_ref_attend(p->cache, &args, out + head, p->group * p->dim);
         }
 }
 
-static void check_attend_pages(const device_run *r, const paged *p, size_t window, check_rng *rng) {
+static void check_attend_pages(const device_run *r, const paged *p, size_t window, bool sunk,
+                               check_rng *rng) {
+    float sinks[MOST_HEADS];
     const size_t width = p->kv_heads * p->group * p->dim, stride = width + 5;
     check_buffer q = check_buffer_new(TOKENS * stride * sizeof(float), 4, CHECK_END);
     for (size_t i = 0; i < TOKENS * stride; i++)
         ((float *)q.data)[i] = check_normal(rng);
+    for (size_t h = 0; h < p->kv_heads * p->group; h++)
+        sinks[h] = check_normal(rng) * (h % 3 == 2 ? 200.0f : 2.0f);
     check_buffer want = check_buffer_new(q.bytes, 4, CHECK_END);
     check_buffer got = check_buffer_new(q.bytes, 4, CHECK_END);
     tables t = put_tables(r, p);
@@ -277,13 +283,14 @@ static void check_attend_pages(const device_run *r, const paged *p, size_t windo
                                         .scale = 0.25f,
                                         .window = window,
                                         .out = device_put(r, want.data, want.bytes),
-                                        .out_stride = stride};
-    reference_paged(p, q.data, stride, window, want.data);
+                                        .out_stride = stride,
+                                        .sinks = sunk ? device_put(r, sinks, sizeof sinks) : NULL};
+    reference_paged(p, q.data, stride, window, sunk ? sinks : NULL, want.data);
     DEVICE_CALL(r, attend_pages, r->stream, &a);
     device_get(r, got.data, a.out, got.bytes);
     check_floats("out", want.data, got.data, TOKENS * stride);
 
-    void *const memory[] = {(void *)a.q, k, v, a.out};
+    void *const memory[] = {(void *)a.q, k, v, a.out, (void *)a.sinks};
     for (size_t i = 0; i < COUNT(memory); i++)
         device_drop(r, memory[i]);
     drop_tables(r, &t);
@@ -347,7 +354,7 @@ void device_check_pages(const device_run *r) {
             check_case("%s, pages of %s, dim %zu", r->d->name,
                        tern_format_describe(formats[f])->name, shapes[i].dim);
             for (size_t w = 0; w < COUNT(windows); w++)
-                check_attend_pages(r, &p, windows[w], &rng);
+                check_attend_pages(r, &p, windows[w], (w + i) % 2 == 0, &rng);
             check_store_pages(r, &p, &rng);
             checked++;
             check_buffer_free(&p.k);

@@ -342,46 +342,49 @@ static tern_device_rows one_row(float *data, size_t n) {
     return (tern_device_rows){.data = data, .stride = n, .n = n, .rows = 1};
 }
 
-enum { PAIR_SILU, PAIR_RELU2, PAIR_ADD, PAIR_COPY, PAIRS };
+static const struct {
+    tern_op op;
+    const char *name;
+} pairs[] = {{TERN_OP_ADD, "sum"},        {TERN_OP_STORE, "copy"},
+             {TERN_OP_GATE_SILU, "silu"}, {TERN_OP_GATE_RELU2, "relu2"},
+             {TERN_OP_GATE_GELU, "gelu"}, {TERN_OP_GATE_QUICK, "quick"}};
 
 /* The reference, row by row; `want` holds a. */
-static void reference_pair(int op, float *want, const float *b, size_t n) {
+static void reference_pair(tern_op op, float *want, const float *b, size_t n) {
     for (size_t t = 0; t < ROWS; t++) {
         float *x = want + t * (n + GAP);
         const float *y = b + t * (n + GAP);
-        if (op == PAIR_ADD)
+        if (op == TERN_OP_ADD)
             tern_ref_add(x, y, n);
-        else if (op == PAIR_COPY)
+        else if (op == TERN_OP_STORE)
             memcpy(x, y, n * sizeof *x);
         else
-            tern_ref_gate(op == PAIR_SILU ? TERN_REF_SILU : TERN_REF_RELU2, x, y, n, x);
+            tern_ref_gate(tern_ref_activation_of(op), x, y, n, x);
     }
 }
 
-static void call_pair(const device_run *r, int op, const tern_device_rows *x,
+static void call_pair(const device_run *r, tern_op op, const tern_device_rows *x,
                       const tern_device_rows *y) {
-    if (op == PAIR_ADD)
+    if (op == TERN_OP_ADD)
         DEVICE_CALL(r, add, r->stream, x, y);
-    else if (op == PAIR_COPY)
+    else if (op == TERN_OP_STORE)
         DEVICE_CALL(r, copy, r->stream, y, x);
     else
-        DEVICE_CALL(r, gate, r->stream, op == PAIR_SILU ? TERN_OP_GATE_SILU : TERN_OP_GATE_RELU2, x,
-                    y, x);
+        DEVICE_CALL(r, gate, r->stream, op, x, y, x);
 }
 
 static void check_pairs(const device_run *r, size_t n, fill kind, check_rng *rng) {
     check_buffer a = floats(row_floats(n), kind, 1.0f, rng);
     check_buffer b = floats(row_floats(n), (fill)check_below(rng, FILLS), 1.0f, rng);
 
-    for (int op = 0; op < PAIRS; op++) {
-        static const char *const names[] = {"silu", "relu2", "sum", "copy"};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         check_buffer want = copy_of(&a);
         void *x = device_put_buffer(r, &a);
         void *y = device_put_buffer(r, &b);
         const tern_device_rows left = rows_at(x, n), right = rows_at(y, n);
-        reference_pair(op, want.data, b.data, n);
-        call_pair(r, op, &left, &right);
-        device_expect_floats(r, names[op], &want, x);
+        reference_pair(pairs[i].op, want.data, b.data, n);
+        call_pair(r, pairs[i].op, &left, &right);
+        device_expect_floats(r, pairs[i].name, &want, x);
         device_drop(r, y);
         check_buffer_free(&want);
     }

@@ -263,6 +263,7 @@ static int entry_of(tern_op op) {
                                                [TERN_OP_GATE_SILU] = ENTRY_gate + 1,
                                                [TERN_OP_GATE_RELU2] = ENTRY_gate + 1,
                                                [TERN_OP_GATE_GELU] = ENTRY_gate + 1,
+                                               [TERN_OP_GATE_QUICK] = ENTRY_gate + 1,
                                                [TERN_OP_ADD] = ENTRY_add + 1,
                                                [TERN_OP_EMBED] = ENTRY_embed + 1,
                                                [TERN_OP_STORE] = ENTRY_store_pages + 1,

@@ -114,6 +114,7 @@ static const pair pairs[] = {
     PAIR(GATE_SILU, NONE),
     PAIR(GATE_RELU2, NONE),
     PAIR(GATE_GELU, NONE),
+    PAIR(GATE_QUICK, NONE),
     PAIR(BIAS_RELU, NONE),
     PAIR(BIAS_RELU2, NONE),
     PAIR(BIAS_SILU, NONE),

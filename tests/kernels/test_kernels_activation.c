@@ -45,7 +45,8 @@ static void each_of(const tern_op *ops, size_t count, void (*check)(trial *)) {
 }
 
 static void test_gates(void **state) {
-    static const tern_op ops[] = {TERN_OP_GATE_SILU, TERN_OP_GATE_RELU2, TERN_OP_GATE_GELU};
+    static const tern_op ops[] = {TERN_OP_GATE_SILU, TERN_OP_GATE_RELU2, TERN_OP_GATE_GELU,
+                                  TERN_OP_GATE_QUICK};
     (void)state;
     each_of(ops, sizeof ops / sizeof *ops, check_gate);
 }

@@ -40,9 +40,10 @@ typedef struct attention {
     masking masked;
     size_t window; /* 0: none */
     bool paged;
+    bool sinks_there;
     uint32_t pages[MAX_CHUNKS]; /* of each chunk */
     size_t page_stride;
-    check_buffer q, k, v, mask, want, out, states, scratch;
+    check_buffer q, k, v, mask, sinks, want, out, states, scratch;
 } attention;
 
 /* Number of positions that the last token sees. */
@@ -150,11 +151,21 @@ static size_t window_of(const attention *a) {
     return hidden < a->positions ? a->positions - hidden : 1;
 }
 
+/* A logit for each head of a token, from far below the scores to far above them. */
+static check_buffer sinks_of(const attention *a, check_place place, check_rng *rng) {
+    check_buffer buffer = check_buffer_new(a->group * sizeof(float), sizeof(float), place);
+
+    for (size_t h = 0; h < a->group; h++)
+        ((float *)buffer.data)[h] = check_normal(rng) * (h % 3 == 2 ? 200.0f : 2.0f);
+    return buffer;
+}
+
 static attention attention_new(const attention *shape, scores kind, check_place place,
                                check_rng *rng) {
     attention a = *shape;
     a.masked = (masking)((a.positions + a.dim / 4 + a.group) % MASK_COUNT);
     a.window = window_of(&a);
+    a.sinks_there = (a.positions + a.dim + a.tokens) % 2 == 0;
     lay_out_pages(&a);
     a.q = check_buffer_new(token_bytes(&a), sizeof(float), place);
     for (size_t i = 0; i < a.q.bytes / sizeof(float); i++)
@@ -164,6 +175,7 @@ static attention attention_new(const attention *shape, scores kind, check_place 
     a.k = cache_rows(&a, kind, true, place, rng);
     a.v = cache_rows(&a, kind, false, place, rng);
     a.mask = mask_of(&a, place, rng);
+    a.sinks = sinks_of(&a, place, rng);
     a.want = check_buffer_new(token_bytes(&a), sizeof(float), place);
     a.out = check_buffer_new(token_bytes(&a), sizeof(float), place);
     const size_t heads = a.tokens * a.group;
@@ -177,6 +189,7 @@ static void attention_free(attention *a) {
     check_buffer_free(&a->k);
     check_buffer_free(&a->v);
     check_buffer_free(&a->mask);
+    check_buffer_free(&a->sinks);
     check_buffer_free(&a->want);
     check_buffer_free(&a->out);
     check_buffer_free(&a->states);
@@ -184,19 +197,22 @@ static void attention_free(attention *a) {
 }
 
 static tern_attend_args attention_args(const attention *a) {
-    return (tern_attend_args){
-        .heads = {.positions = a->positions, .tokens = a->tokens, .group = a->group, .dim = a->dim},
-        .q = a->q.data,
-        .q_stride = token_stride(a),
-        .k = a->k.data,
-        .v = a->v.data,
-        .pages = a->paged ? a->pages : NULL,
-        .page_stride = a->page_stride,
-        .scale = 1.0f / sqrtf((float)a->dim),
-        .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
-        .mask_stride = seen_of(a),
-        .window = a->window,
-        .scratch = a->scratch.data};
+    return (tern_attend_args){.heads = {.positions = a->positions,
+                                        .tokens = a->tokens,
+                                        .group = a->group,
+                                        .dim = a->dim,
+                                        .sinks = a->sinks_there ? a->sinks.data : NULL},
+                              .q = a->q.data,
+                              .q_stride = token_stride(a),
+                              .k = a->k.data,
+                              .v = a->v.data,
+                              .pages = a->paged ? a->pages : NULL,
+                              .page_stride = a->page_stride,
+                              .scale = 1.0f / sqrtf((float)a->dim),
+                              .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
+                              .mask_stride = seen_of(a),
+                              .window = a->window,
+                              .scratch = a->scratch.data};
 }
 
 /* Runs all steps and writes a->out. */
@@ -255,9 +271,9 @@ static void check_attention(const attention *shape, scores kind) {
             continue;
         for (size_t lead = 0; lead < 4; lead++) {
             check_case("%s, %zu positions, %zu tokens, dim %zu, group %zu, scores %d, mask %d, "
-                       "paged %d, window %zu, lead %zu",
+                       "paged %d, window %zu, sinks %d, lead %zu",
                        kernels[r].name, a.positions, a.tokens, a.dim, a.group, (int)kind,
-                       (int)a.masked, (int)a.paged, a.window, lead);
+                       (int)a.masked, (int)a.paged, a.window, (int)a.sinks_there, lead);
             check_canary_fill(a.out.data, a.out.bytes);
             check_canary_fill(a.scratch.data, a.scratch.bytes);
             if (lead == 0)

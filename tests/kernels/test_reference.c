@@ -255,9 +255,11 @@ enum { ATTEND_POSITIONS = 200, ATTEND_DIM = 48 };
 
 /*
  * Attention over a cache of the format, compared with sums in double of the same cached numbers,
- * which lie within +-5. `bound` limits the error of their weighted mean.
+ * which lie within +-5. `bound` limits the error of their weighted mean. A sink has a weight, and
+ * the value 0.
  */
-static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bound) {
+static void check_attend_accuracy(tern_format cache, size_t row_bytes, const float *sink,
+                                  double bound) {
     static uint8_t k[ATTEND_POSITIONS * ATTEND_DIM * 4];
     static uint8_t v[ATTEND_POSITIONS * ATTEND_DIM * 4];
     static float values[ATTEND_POSITIONS][ATTEND_DIM];
@@ -266,7 +268,7 @@ static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bo
     float row[ATTEND_DIM];
     float out[ATTEND_DIM];
     double e[ATTEND_POSITIONS];
-    double sum = 0.0;
+    double sum = sink != NULL ? exp((double)*sink) : 0.0;
 
     for (int i = 0; i < ATTEND_DIM; i++)
         q[i] = check_normal(&rng);
@@ -285,13 +287,16 @@ static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bo
         e[j] = exp(score * 0.125);
         sum += e[j];
     }
-    const tern_attend_args args = {
-        .heads = {.positions = ATTEND_POSITIONS, .tokens = 1, .group = 1, .dim = ATTEND_DIM},
-        .q = q,
-        .k = k,
-        .v = v,
-        .page_stride = TERN_ATTEND_CHUNK * row_bytes,
-        .scale = 0.125f};
+    const tern_attend_args args = {.heads = {.positions = ATTEND_POSITIONS,
+                                             .tokens = 1,
+                                             .group = 1,
+                                             .dim = ATTEND_DIM,
+                                             .sinks = sink},
+                                   .q = q,
+                                   .k = k,
+                                   .v = v,
+                                   .page_stride = TERN_ATTEND_CHUNK * row_bytes,
+                                   .scale = 0.125f};
     tern_ref_attend(cache, &args, out, ATTEND_DIM);
     for (int i = 0; i < ATTEND_DIM; i++) {
         double want = 0.0;
@@ -306,10 +311,14 @@ static void check_attend_accuracy(tern_format cache, size_t row_bytes, double bo
  * largest query, and of the largest weight of a chunk.
  */
 static void test_attend_accuracy(void **state) {
+    static const float sinks[] = {6.0f, -3.0f, 60.0f}; /* the largest score is near 5 */
     (void)state;
-    check_attend_accuracy(TERN_FORMAT_F16, ATTEND_DIM * 2, 2e-4);
-    check_attend_accuracy(TERN_FORMAT_F32, ATTEND_DIM * 4, 2e-6);
-    check_attend_accuracy(TERN_FORMAT_Q8_0, (ATTEND_DIM + 31) / 32 * 34, 1e-4);
+    for (size_t i = 0; i <= sizeof sinks / sizeof *sinks; i++) {
+        const float *sink = i > 0 ? &sinks[i - 1] : NULL;
+        check_attend_accuracy(TERN_FORMAT_F16, ATTEND_DIM * 2, sink, 2e-4);
+        check_attend_accuracy(TERN_FORMAT_F32, ATTEND_DIM * 4, sink, 2e-6);
+        check_attend_accuracy(TERN_FORMAT_Q8_0, (ATTEND_DIM + 31) / 32 * 34, sink, 1e-4);
+    }
 }
 
 int main(void) {

@@ -92,6 +92,25 @@ static void test_gelu_accuracy(void **state) {
     assert_true(tern_ref_activate(TERN_REF_GELU, -1e30f) == 0.0f);
 }
 
+/* z / (1 + e^(-1.702 z)), and the gate that multiplies it by one more than the other factor. */
+static void test_quick_accuracy(void **state) {
+    const float g = 1.5f, u = -3.0f;
+    double worst = 0.0;
+    float y;
+
+    (void)state;
+    for (float z = -20.0f; z < 20.0f; z += 0.00013f) {
+        const double exact = (double)z / (1.0 + exp(-1.702 * (double)z));
+        const double error = fabs((double)tern_ref_activate(TERN_REF_QUICK, z) - exact);
+        worst = fmax(worst, error / fmax(1.0, fabs((double)z)));
+    }
+    print_message("quick gelu: largest error %.3g of max(1, |z|)\n", worst);
+    assert_true(worst < 2.5e-7);
+    assert_true(tern_ref_activate(TERN_REF_QUICK, -1e30f) == 0.0f);
+    tern_ref_gate(TERN_REF_QUICK, &g, &u, 1, &y);
+    assert_true(y == -2.0f * tern_ref_activate(TERN_REF_QUICK, g));
+}
+
 static void test_bias(void **state) {
     static const float x[] = {1.0f, -3.0f, 0.5f, NAN};
     static const float b[] = {2.0f, 1.0f, -0.5f, 1.0f};
@@ -165,13 +184,10 @@ static void test_q8_0_store_accuracy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tanh_accuracy),
-        cmocka_unit_test(test_tanh_thresholds),
-        cmocka_unit_test(test_tanh_ends),
-        cmocka_unit_test(test_gelu_accuracy),
-        cmocka_unit_test(test_bias),
-        cmocka_unit_test(test_layernorm_accuracy),
-        cmocka_unit_test(test_q8_0_store_accuracy),
+        cmocka_unit_test(test_tanh_accuracy),      cmocka_unit_test(test_tanh_thresholds),
+        cmocka_unit_test(test_tanh_ends),          cmocka_unit_test(test_gelu_accuracy),
+        cmocka_unit_test(test_quick_accuracy),     cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_layernorm_accuracy), cmocka_unit_test(test_q8_0_store_accuracy),
     };
     return cmocka_run_group_tests_name("the reference's functions", tests, NULL, NULL);
 }

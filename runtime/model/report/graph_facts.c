@@ -63,6 +63,8 @@ static const char *activation_name(tern_op gate) {
         return "relu2";
     case TERN_OP_GATE_GELU:
         return "gelu (tanh)";
+    case TERN_OP_GATE_QUICK:
+        return "quick gelu, times one more";
     default:
         return "silu";
     }
@@ -78,7 +80,7 @@ static void tell_norms(listing *l) {
         {TERN_HAS_WIDE_QK_NORMS, "of q and k"},
         {TERN_HAS_ATTN_SUB_NORM, "of attended heads"},
         {TERN_HAS_ATTN_POST_NORM, "after attention"},
-        {TERN_HAS_FFN_NORM, "before feed-forward"},
+        {TERN_HAS_FFN_NORM | TERN_HAS_LATE_FFN_NORM, "before feed-forward"},
         {TERN_HAS_FFN_SUB_NORM, "before down"},
         {TERN_HAS_FFN_POST_NORM, "after feed-forward"},
         {TERN_HAS_SUM_NORMS, "LayerNorm of the sums"},

@@ -317,6 +317,7 @@ static bool run_operation(const tern_kernel_row *kernel, sample *in, outcome *ou
     case TERN_OP_GATE_SILU:
     case TERN_OP_GATE_RELU2:
     case TERN_OP_GATE_GELU:
+    case TERN_OP_GATE_QUICK:
         kernel->fn.gate(in->a, in->b, SAMPLE, out->floats);
         return true;
     case TERN_OP_BIAS_RELU:
@@ -325,9 +326,6 @@ static bool run_operation(const tern_kernel_row *kernel, sample *in, outcome *ou
     case TERN_OP_BIAS_GELU:
     case TERN_OP_BIAS_TANH:
         kernel->fn.bias(in->a, in->b, SAMPLE, out->floats);
-        return true;
-    case TERN_OP_TANH:
-        kernel->fn.tanh(in->a, SAMPLE, out->floats);
         return true;
     case TERN_OP_ADD:
         kernel->fn.add(out->floats, in->b, SAMPLE);
@@ -345,9 +343,10 @@ static bool run_operation(const tern_kernel_row *kernel, sample *in, outcome *ou
         kernel->fn.hadamard(in->a, in->b, in->b + 1, 1024, 512, out->floats);
         return true;
     default:
-        if (tern_op_rounds(kernel->op))
-            kernel->fn.tanh(in->a, SAMPLE, out->floats);
-        return tern_op_rounds(kernel->op);
+        if (kernel->op != TERN_OP_TANH && !tern_op_rounds(kernel->op))
+            return false;
+        kernel->fn.tanh(in->a, SAMPLE, out->floats); /* and functions of the same shape */
+        return true;
     }
 }
 
