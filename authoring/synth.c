@@ -32,6 +32,16 @@ static void put_experts(tern_gguf_writer *w, const model *m) {
     put_u32(w, m, "expert_feed_forward_length", m->n_ff);
 }
 
+static void put_yarn(tern_gguf_writer *w, const model *m) {
+    char key[96];
+    if (m->yarn == 0.0f)
+        return;
+    snprintf(key, sizeof key, "%s.rope.scaling.type", m->architecture);
+    tern_gguf_put_string(w, key, "yarn");
+    put_f32(w, m, "rope.scaling.factor", m->yarn);
+    put_u32(w, m, "rope.scaling.original_context_length", m->n_ctx_yarn);
+}
+
 static void put_geometry(tern_gguf_writer *w, const model *m) {
     tern_gguf_put_string(w, "general.architecture", m->architecture);
     tern_gguf_put_string(w, "general.name", m->preset.name);
@@ -61,6 +71,7 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
         put_u32(w, m, "rope.scaling.original_context_length", m->n_ctx_original);
         put_f32(w, m, "rope.scaling.attn_factor", m->rope_gain);
     }
+    put_yarn(w, m);
     if (m->block_scale > 0) {
         put_f32(w, m, "embedding_scale", m->embedding_scale);
         put_f32(w, m, "residual_scale", m->block_scale);
@@ -189,11 +200,18 @@ static tern_status visit(walk *c, tensor *t) {
     return status;
 }
 
-/* A vector: norms have sd 0. */
-static tern_status visit_vector(walk *c, const char *name, uint64_t n, float sd) {
-    tensor t = {.format = TERN_FORMAT_F32, .n_dims = 1, .ne = {n, 1, 1}, .sd = sd};
+/* `count` vectors; 0: one plain one. Norms have sd 0. */
+static tern_status visit_vectors(walk *c, const char *name, uint64_t n, uint32_t count, float sd) {
+    tensor t = {.format = TERN_FORMAT_F32,
+                .n_dims = count > 0 ? 2 : 1,
+                .ne = {n, count > 0 ? count : 1, 1},
+                .sd = sd};
     snprintf(t.name, sizeof t.name, "%s", name);
     return visit(c, &t);
+}
+
+static tern_status visit_vector(walk *c, const char *name, uint64_t n, float sd) {
+    return visit_vectors(c, name, n, 0, sd);
 }
 
 /* `count` matrices: their products with a vector of n_in values of variance 1 have deviation
@@ -239,8 +257,21 @@ static float matrix_gain(const model *m, const tern_block_tensor *t) {
                                                                                taken */
 }
 
+static tern_format matrix_format(const model *m, const tern_block_tensor *t) {
+    if (t->rows == TERN_SIZE_EXPERTS)
+        return TERN_FORMAT_F32;
+    return t->routed && m->experts != TERN_FORMAT_F32 ? m->experts : m->body;
+}
+
 /* Deviation of biases; the results they are added to have deviation 1 or more. */
 static const float BIAS_SD = 0.5f;
+
+/* Deviation of sinks, which have about the weight of one position. */
+static const float SINK_SD = 1.5f;
+
+static float vector_sd(const tern_block_tensor *t) {
+    return t->kind == TERN_BLOCK_BIAS ? BIAS_SD : t->kind == TERN_BLOCK_SINKS ? SINK_SD : 0.0f;
+}
 
 /* A matrix of a block. Joined matrices are visited with the first of them. */
 static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_sizes *sizes,
@@ -251,11 +282,10 @@ static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_
         return TERN_OK;
     snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer,
              joined != NULL ? joined->name : t->name);
-    const bool router = t->rows == TERN_SIZE_EXPERTS;
-    return visit_matrices(
-        c, name, router ? TERN_FORMAT_F32 : c->m->body, tern_block_length(sizes, t->columns),
-        joined != NULL ? tern_joined_rows(joined, sizes) : tern_block_length(sizes, t->rows),
-        t->routed ? c->m->n_expert : 0, matrix_gain(c->m, t));
+    return visit_matrices(c, name, matrix_format(c->m, t), tern_block_length(sizes, t->columns),
+                          joined != NULL ? tern_joined_rows(joined, sizes)
+                                         : tern_block_length(sizes, t->rows),
+                          t->routed ? c->m->n_expert : 0, matrix_gain(c->m, t));
 }
 
 static tern_status visit_block(walk *c, uint32_t layer) {
@@ -271,15 +301,14 @@ static tern_status visit_block(walk *c, uint32_t layer) {
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < count; i++) {
         const tern_block_tensor *t = &tensors[i];
-        const bool bias = t->kind == TERN_BLOCK_BIAS;
         const size_t columns = tern_block_length(&sizes, t->columns);
         char name[NAME_BYTES];
-        if (!tern_block_has(c->arch, t) || (bias && !m->biases))
+        if (!tern_block_has(c->arch, t) || (t->kind == TERN_BLOCK_BIAS && !m->biases))
             continue;
         snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
         status = t->kind == TERN_BLOCK_MATRIX
                      ? visit_block_matrix(c, layer, &sizes, t)
-                     : visit_vector(c, name, columns, bias ? BIAS_SD : 0.0f);
+                     : visit_vectors(c, name, columns, t->routed ? m->n_expert : 0, vector_sd(t));
     }
     return status;
 }

@@ -47,6 +47,7 @@ typedef struct tern_synth_model {
     float rope_base;
     float score_gain; /* deviation of queries and keys; attention scores have its square */
     tern_format body, embedding;
+    tern_format experts; /* if not that of the body; F32: it is */
     bool normed;      /* has norms before each matrix */
     bool biases;      /* has the biases that are optional in the architecture */
     bool output_head; /* has a separate head in the body's format, instead of tied embeddings */
@@ -58,6 +59,8 @@ typedef struct tern_synth_model {
     uint32_t n_expert, n_used; /* with experts n_ff is the width of each expert */
     uint32_t n_ctx_original;   /* longrope's shorter context; 0: no longrope */
     uint32_t hadamard;         /* block size of the transform before all matrices; 0: none */
+    float yarn;                /* factor of the context; 0: no YaRN */
+    uint32_t n_ctx_yarn;       /* the context before */
     float rope_gain;           /* longrope's factor for cosine and sine */
     float embedding_scale, block_scale, logit_divisor; /* for architectures that have them */
 } tern_synth_model;

@@ -63,6 +63,12 @@
     .rope_base = 1000000.0f, .body = TERN_FORMAT_TQ2_0, .embedding = TERN_FORMAT_F16,              \
     .output_head = true, .wide_head = true
 
+/* gpt-oss: experts in MXFP4 with biases, sinks, a window in every other layer. */
+#define GPT_OSS                                                                                    \
+    .architecture = "gpt-oss", .tokens = TERN_SYNTH_CHATML, .pre = "gpt-4o",                       \
+    .rope_base = 150000.0f, .yarn = 32.0f, .body = TERN_FORMAT_Q8_0, .experts = TERN_FORMAT_MXFP4, \
+    .embedding = TERN_FORMAT_Q8_0, .biases = true, .output_head = true
+
 /* Every width is a multiple of 128. */
 #define BONSAI_TINY                                                                                \
     .architecture = "qwen3", .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2,            \
@@ -332,6 +338,38 @@ static const tern_synth_model models[] = {
      .window = 6,
      .n_expert = 8,
      .n_used = 3},
+    {{"gpt-oss-tiny", "the gpt-oss graph with 4 layers of 96, MXFP4: 2 of 5 experts, windows of 6"},
+     GPT_OSS,
+     .n_layer = 4,
+     .n_embd = 96,
+     .n_ff = 64,
+     .n_head = 6,
+     .n_head_kv = 2,
+     .head_dim = 32,
+     .n_vocab = 307,
+     .n_special = 3,
+     .n_ctx = 512,
+     .n_ctx_yarn = 64,
+     .score_gain = SHARP,
+     .window = 6,
+     .n_expert = 5,
+     .n_used = 2},
+    {{"gpt-oss-20b-cut", "gpt-oss 20B with 2 of its 24 layers and 65,536 tokens (1.3 GB)"},
+     GPT_OSS,
+     .n_layer = 2,
+     .n_embd = 2880,
+     .n_ff = 2880,
+     .n_head = 64,
+     .n_head_kv = 8,
+     .head_dim = 64,
+     .n_vocab = 65536,
+     .n_special = 3,
+     .n_ctx = 131072,
+     .n_ctx_yarn = 4096,
+     .score_gain = SOFT,
+     .window = 128,
+     .n_expert = 32,
+     .n_used = 4},
     {{"gemma3-tiny", "the gemma3 graph with 2 layers of 96, Q8_0: windows of 6 in the first"},
      .architecture = "gemma3",
      .tokens = TERN_SYNTH_CHATML,

@@ -157,6 +157,8 @@ class Agreement(common.TernTest):
             ("qwen3moe", {"expert_weights_scale": gguf_edit.f32(2.5), "expert_used_count": gguf_edit.u32(6)}),
             ("olmoe", {"expert_weights_norm": (gguf_edit.BOOL, b"\1"), "expert_weights_scale": gguf_edit.f32(0.0)}),
             ("maple", {"swiglu_clamp_exp": gguf_edit.f32(0.5), "rope.freq_base_swa": gguf_edit.f32(500.0)}),
+            ("gpt-oss", {"swiglu_clamp_exp": gguf_edit.f32(0.3), "expert_used_count": gguf_edit.u32(5)}),
+            ("gpt-oss", {"attention.sliding_window": gguf_edit.u32(1), "rope.scaling.factor": gguf_edit.f32(4.0)}),
             ("maple", {"attention.sliding_window_pattern": gguf_edit.u32(2), "rope.scaling.factor": gguf_edit.f32(4.0)}),
         )
         for i, (arch, keys) in enumerate(cases):

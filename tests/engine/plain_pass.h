@@ -12,6 +12,7 @@
 
 #include "kernels/reference.h"
 #include "runtime/model/config/rope.h"
+#include "runtime/model/config/rope_scaling.h"
 #include "runtime/model/model.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
@@ -36,6 +37,7 @@ typedef struct plain {
     plain_experts experts;
     double rope_gain;
     size_t half;                   /* half the dimensions of a head that rotate */
+    bool late_norm; /* the norm before the feed-forward part is named after attention */
     uint32_t window[2];            /* window of layers of each kind; 0: none */
     uint32_t period;               /* every period-th layer is of the first kind; 1: all */
     double frequency[2][MAX_HALF]; /* by kind of layer */
@@ -143,6 +145,11 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     if (strcmp(p.info.architecture, "maple") == 0) /* layers without a window do not rotate */
         memset(p.frequency[0], 0, sizeof p.frequency[0]);
     p.rope_gain = (double)number(&p, "rope.scaling.attn_factor", 1.0f);
+    p.late_norm = (config->arch->has & TERN_HAS_LATE_FFN_NORM) != 0;
+    for (uint32_t i = 0; i < config->n_kinds && config->kinds[i].yarn.factor > 0.0f; i++) {
+        p.rope_gain = config->kinds[i].rope_gain;
+        tern_rope_yarn_stretch(&config->kinds[i].yarn, (double)base, config->n_rot, p.frequency[i]);
+    }
     p.logit_divisor = number(&p, "logit_scale", 1.0f);
     const double r = (double)number(&p, "residual_scale", 1.0f); /* the stream is divided by it */
     p.eps = (float)((double)p.eps / (r * r));
@@ -270,13 +277,17 @@ static void multiply_in(plain *p, uint32_t layer, const char *name, const float 
 }
 
 /* out[n_head * head_dim] = attention at a position. Its k and v are in the cache already. */
-static void attend(const plain *p, uint32_t layer, size_t position, float *q, float *k, float *v,
+static void attend(plain *p, uint32_t layer, size_t position, float *q, float *k, float *v,
                    float *out) {
     const size_t dim = p->info.head_dim;
     const size_t group = p->info.n_head / p->info.n_head_kv;
     float c[MAX_HALF];
     float s[MAX_HALF];
     const size_t kind = (layer + 1) % p->period != 0;
+    float sinks[MAX_HALF];
+    const tiny_tensor *sunk = find(p, layer, "attn_sinks", "weight");
+    if (sunk != NULL)
+        memcpy(sinks, sunk->data, sunk->bytes);
     tern_rope_angles(p->frequency[kind], p->rope_gain, p->half, position, c, s);
     for (size_t h = 0; h < p->info.n_head; h++)
         tern_ref_rope(p->pairing, q + h * dim, c, s, p->half);
@@ -284,29 +295,37 @@ static void attend(const plain *p, uint32_t layer, size_t position, float *q, fl
         tern_ref_rope(p->pairing, k + h * dim, c, s, p->half);
         tern_ref_store(p->kv, k + h * dim, dim, cached(p, p->k, layer, h, position));
         tern_ref_store(p->kv, v + h * dim, dim, cached(p, p->v, layer, h, position));
-        const tern_attend_args args = {
-            .heads = {.positions = position + 1, .tokens = 1, .group = group, .dim = dim},
-            .q = q + h * group * dim,
-            .k = cached(p, p->k, layer, h, 0),
-            .v = cached(p, p->v, layer, h, 0),
-            .page_stride = TERN_ATTEND_CHUNK * p->row_bytes,
-            .scale = 1.0f / sqrtf((float)dim),
-            .window = p->window[kind]};
+        const tern_attend_args args = {.heads = {.positions = position + 1,
+                                                 .tokens = 1,
+                                                 .group = group,
+                                                 .dim = dim,
+                                                 .sinks = sunk != NULL ? sinks + h * group : NULL},
+                                       .q = q + h * group * dim,
+                                       .k = cached(p, p->k, layer, h, 0),
+                                       .v = cached(p, p->v, layer, h, 0),
+                                       .page_stride = TERN_ATTEND_CHUNK * p->row_bytes,
+                                       .scale = 1.0f / sqrtf((float)dim),
+                                       .window = p->window[kind]};
         tern_ref_attend(p->kv, &args, out + h * group * dim, group * dim);
     }
+}
+
+/* y[n] += row `row` of a bias, if the block has it. */
+static void add_bias(plain *p, uint32_t layer, const char *name, size_t row, size_t n, float *y) {
+    float values[MAX_WIDTH];
+    const tiny_tensor *bias = find(p, layer, name, "bias");
+    if (bias == NULL)
+        return;
+    memcpy(values, bias->data + row * n * sizeof *values, n * sizeof *values);
+    tern_ref_add(y, values, n);
 }
 
 /* y = W x for a projection to n_heads heads, with its bias or with a norm of each head. */
 static void project(plain *p, uint32_t n, const char *name, const char *norm, const float *x,
                     size_t n_heads, float *y) {
     const size_t dim = p->info.head_dim;
-    float values[MAX_WIDTH];
-    const tiny_tensor *bias = find(p, n, name, "bias");
     multiply_in(p, n, name, x, y);
-    if (bias != NULL) {
-        memcpy(values, bias->data, bias->bytes);
-        tern_ref_add(y, values, n_heads * dim);
-    }
+    add_bias(p, n, name, 0, n_heads * dim, y);
     const tiny_tensor *gains = norm != NULL ? find(p, n, norm, "weight") : NULL;
     const size_t width = gains != NULL ? gains->ne[0] : dim; /* of one head, or of all heads */
     for (size_t at = 0; gains != NULL && at < n_heads * dim; at += width)
@@ -337,12 +356,15 @@ static void run_expert(plain *p, uint32_t n, uint32_t e, const float *x, float *
     const float most = p->experts.clamp;
     multiply(p, expert_of(p, n, "ffn_gate_exps", e), x, gate);
     multiply(p, expert_of(p, n, "ffn_up_exps", e), x, up);
+    add_bias(p, n, "ffn_gate_exps", e, p->info.n_ff, gate);
+    add_bias(p, n, "ffn_up_exps", e, p->info.n_ff, up);
     for (uint32_t i = 0; most > 0.0f && i < p->info.n_ff; i++) {
         gate[i] = fminf(gate[i], most);
         up[i] = fmaxf(fminf(up[i], most), -most);
     }
     tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
     multiply(p, expert_of(p, n, "ffn_down_exps", e), gate, out);
+    add_bias(p, n, "ffn_down_exps", e, p->info.n_embd, out);
 }
 
 /* out = the weighted sum of the results of this token's experts. */
@@ -352,6 +374,7 @@ static void run_experts(plain *p, uint32_t n, const float *x, float *out) {
     float sum = 0.0f;
     bool first = true;
     multiply(p, tensor(p, n, "ffn_gate_inp"), x, chances);
+    add_bias(p, n, "ffn_gate_inp", 0, c->n, chances);
     tern_ref_softmax(chances, c->n);
     for (uint32_t e = 0; e < c->n; e++)
         sum += is_taken(chances, c->n, c->used, e) ? chances[e] : 0.0f;
@@ -393,10 +416,13 @@ static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     normalize(p, find(p, n, "attn_sub_norm", "weight"), heads,
               (size_t)p->info.n_head * p->info.head_dim, heads);
     multiply_in(p, n, "attn_output", heads, out);
-    normalize(p, find(p, n, "post_attention_norm", "weight"), out, p->info.n_embd, out);
+    add_bias(p, n, "attn_output", 0, p->info.n_embd, out);
+    const tiny_tensor *after = find(p, n, "post_attention_norm", "weight");
+    const tiny_tensor *before = p->late_norm ? after : find(p, n, "ffn_norm", "weight");
+    normalize(p, p->late_norm ? NULL : after, out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
 
-    normalize(p, find(p, n, "ffn_norm", "weight"), x, p->info.n_embd, norm);
+    normalize(p, before, x, p->info.n_embd, norm);
     feed_forward(p, n, norm, out);
     normalize(p, find(p, n, "post_ffw_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);

@@ -117,6 +117,10 @@ def relu2(g):
     return np.maximum(g, 0) ** 2
 
 
+def quick(g):
+    return g / (1 + np.exp(-1.702 * g))
+
+
 def gelu(g):
     return 0.5 * g * (1 + np.tanh(np.sqrt(2 / np.pi) * (g + 0.044715 * g**3)))
 
@@ -143,6 +147,7 @@ class Yarn(NamedTuple):
     original: float  # positions of the context before
     fast: float  # turns from which on a pair is left as it is
     slow: float  # turns up to which it is interpolated
+    between: bool  # the ends of the ramp are not moved outwards to the next pair
 
     def stretch(self, frequency, base):
         half = len(frequency)
@@ -150,7 +155,8 @@ class Yarn(NamedTuple):
             2 * half * np.log(self.original / (turns * 2 * np.pi)) / (2 * np.log(base))
             for turns in (self.fast, self.slow)
         )
-        low, high = max(np.floor(low), 0), min(np.ceil(high), 2 * half - 1)
+        low, high = (low, high) if self.between else (np.floor(low), np.ceil(high))
+        low, high = max(low, 0), min(high, 2 * half - 1)
         interpolated = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
         return frequency / self.factor * interpolated + frequency * (1 - interpolated)
 
@@ -172,10 +178,11 @@ def rope(x, angles, pairing, gain=1.0):
     return y
 
 
-def attention(q, k, v, kv="f32", scale=0.0, window=0):
+def attention(q, k, v, kv="f32", scale=0.0, window=0, sinks=None):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
     scale: of the scores; 0: 1 / sqrt(dim). window: positions seen, the own included; 0: all before.
+    sinks: a logit of each head that takes its share of the weights and gives no value.
     Over a q8_0 cache query heads and weights are 16-bit numbers, over f16 they have 13 bits.
     """
     n, heads, dim = q.shape
@@ -190,7 +197,10 @@ def attention(q, k, v, kv="f32", scale=0.0, window=0):
     if window:
         scores[:, np.tril(np.ones((n, n), dtype=bool), -window)] = -np.inf
     e = weights_to_13_bits(scores) if kv == "f16" else np.exp(scores - scores.max(axis=2, keepdims=True))
-    e /= e.sum(axis=2, keepdims=True)
+    total = e.sum(axis=2, keepdims=True)
+    if sinks is not None:
+        total += np.exp(sinks[:, None, None] - scores.max(axis=2, keepdims=True))
+    e /= total
     if kv == "q8_0":
         return weighted_codes(e, v).reshape(n, -1)
     return np.einsum("hij,jhd->ihd", e, v).reshape(n, -1)
@@ -283,6 +293,11 @@ class Architecture(NamedTuple):
     clamp: float = 0.0  # gates are at most this, their factors at most this in magnitude; 0: unbounded
     input_norms: bool = False  # matrices may have norms of the rows that they read
     still: bool = False  # layers that see everything turn nothing, the others by the file's base
+    alike: bool = False  # but for the window all layers are of one kind
+    sinks: bool = False  # of attention
+    late_norm: bool = False  # the norm before the feed-forward part has the name of one after attention
+    more: float = 0.0  # what the factor of the activation is raised by
+    yarn_between: bool = False  # of Yarn
 
 
 ARCHITECTURES = {
@@ -314,6 +329,10 @@ ARCHITECTURES = {
     "maple": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
         normed=True, clamp=7.0, period=4, still=True,
+    ),
+    "gpt-oss": Architecture(
+        "neox", quick, sub_norms=False, tied=False, biases=True, experts=True, normed=True,
+        clamp=7.0, period=2, alike=True, sinks=True, late_norm=True, more=1.0, yarn_between=True,
     ),
     "gemma3": Architecture(
         "neox", gelu, sub_norms=False, tied=False, biases=False, head_norms=True, post_norms=True,
@@ -403,6 +422,7 @@ class Model:
                 self._number("rope.scaling.original_context_length", self._number("context_length")),
                 self._get("rope.scaling.yarn_beta_fast", 32.0),
                 self._get("rope.scaling.yarn_beta_slow", 1.0),
+                self.arch.yarn_between,
             )
         return (1.0 if kind == "none" or factor == 0 else 1.0 / factor), None
 
@@ -426,6 +446,8 @@ class Model:
         everywhere = angles * (not self.arch.still), self.rope_gain, window
         of_embedding, of_blocks, of_logits = self.factors
         near = self._near(len(tokens))
+        if self.arch.alike:
+            near = *everywhere[:2], self._number("attention.sliding_window")
         self.cache = []  # for each layer, the cache that attention reads: keys, values[position, kv head, dim]
         h = self._embedded(tokens)
         h = h * (np.sqrt(h.shape[1]) if self.arch.scaled else of_embedding)
@@ -466,10 +488,12 @@ class Model:
         k, v = store(rope(k, angles, self.arch.pairing, gain), kv), store(v, kv)
         self.cache.append((k, v))
         q = rope(q, angles, self.arch.pairing, gain)
-        o = attention(q, k, v, kv, self._get("attention.scale", 0.0), window)
+        sinks = self.file.vector(f"blk.{layer}.attn_sinks.weight") if self.arch.sinks else None
+        o = attention(q, k, v, kv, self._get("attention.scale", 0.0), window, sinks)
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
-        return self._result(layer, "post_attention_norm", self._project(layer, "attn_output", o))
+        o = self._project(layer, "attn_output", o) + self._bias(layer, "attn_output")
+        return self._result(layer, "post_attention_norm", o)
 
     def _queries_keys_values(self, layer, a):
         """Each [position, heads * dim]."""
@@ -486,7 +510,7 @@ class Model:
     def _experts(self, layer, f):
         """The weighted sum of the experts that each position takes."""
         n, used = self._number("expert_count"), self._number("expert_used_count")
-        scores = self._project(layer, "ffn_gate_inp", f)
+        scores = self._project(layer, "ffn_gate_inp", f) + self._bias(layer, "ffn_gate_inp")
         p = np.exp(scores - scores.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         taken = np.argsort(-p, axis=1, kind="stable")[:, :used]
@@ -503,17 +527,20 @@ class Model:
         return y
 
     def _expert(self, layer, e, f):
-        gate, up, down = (
-            self.file.tensor(f"blk.{layer}.ffn_{name}_exps.weight").matrix(e) for name in ("gate", "up", "down")
-        )
-        g, u = matmul(gate, f, self.activations), matmul(up, f, self.activations)
+        def product(name, x):
+            name = f"blk.{layer}.ffn_{name}_exps"
+            bias = self.file.tensor(f"{name}.bias").values()[e] if self.file.has(f"{name}.bias") else 0.0
+            return matmul(self.file.tensor(f"{name}.weight").matrix(e), x, self.activations) + bias
+
+        g, u = product("gate", f), product("up", f)
         bound = self._get("swiglu_clamp_exp", self.arch.clamp)
         if bound:
             g, u = np.minimum(g, bound), np.clip(u, -bound, bound)
-        return matmul(down, self._activation()(g) * u, self.activations)
+        return product("down", self._activation()(g) * (u + self.arch.more))
 
     def _feed_forward(self, layer, h):
-        f = self._norm(f"blk.{layer}.ffn_norm", h) if self.arch.pre_norms else h
+        norm = "post_attention_norm" if self.arch.late_norm else "ffn_norm"
+        f = self._norm(f"blk.{layer}.{norm}", h) if self.arch.pre_norms else h
         if self.arch.experts:
             return self._experts(layer, f)
         gate, up = self._gate_and_up(layer, f)

@@ -12,7 +12,7 @@
 #include "dispatch/select.h"
 #include "tests/support/check.h"
 
-enum { MAX_TENSORS = 64, MAX_PRESETS = 64, SEED = 1 };
+enum { MAX_TENSORS = 96, MAX_PRESETS = 64, SEED = 1 };
 
 /* True for preset i of the share that the test takes. */
 static bool is_taken(size_t i) {

@@ -298,8 +298,15 @@ typedef struct routed {
     size_t rows, groups; /* of an expert's matrix */
 } routed;
 
+/* Adds the bias, which may be NULL. */
+static void add_bias(const routed *r, const float *bias, float *y, const tern_tile *tile) {
+    for (size_t t = tile->t0; bias != NULL && t < tile->t1; t++)
+        for (size_t i = tile->r0; i < tile->r1; i++)
+            y[t * r->rows + i] += bias[i];
+}
+
 static void cut(const routed *r, float *y, const tern_tile *tile) {
-    for (size_t t = tile->t0; t < tile->t1; t++)
+    for (size_t t = tile->t0; r->most < INFINITY && t < tile->t1; t++)
         for (size_t i = tile->r0; i < tile->r1; i++) {
             float *v = y + t * r->rows + i;
             *v = *v > r->most ? r->most : *v < r->least ? r->least : *v;
@@ -317,8 +324,8 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
     const tern_matrix m = tern_linear_expert(r->linear, expert);
     float *y = r->one ? r->y + first * r->rows : r->y;
     tern_linear_kernel(r->linear, last - first)->fn.matmul(&m, &r->x, &tile, y, r->rows);
-    if (r->most < INFINITY)
-        cut(r, y, &tile);
+    add_bias(r, tern_linear_expert_bias(r->linear, expert), y, &tile);
+    cut(r, y, &tile);
 }
 
 /* Multiplies row groups of a product, whose used experts' matrices count as one. */

@@ -216,6 +216,7 @@ static void attend(pass *p) {
     const tern_part kv = kv_heads(p);
     const size_t group = c->n_head / c->n_head_kv, count = count_of(kv) * group;
     const size_t width = (size_t)c->n_head * c->head_dim, first = p->rows.begin;
+    const float *sinks = p->weights->layers[p->layer].sinks;
     const tern_device_attend_pages a = {
         .k = pages_of(p, false),
         .v = pages_of(p, true),
@@ -229,7 +230,8 @@ static void attend(pass *p) {
         .scale = c->attention_scale,
         .window = c->kinds[p->weights->layers[p->layer].kind].window,
         .out = p->s->attended + first * width + kv.begin * group * c->head_dim,
-        .out_stride = width};
+        .out_stride = width,
+        .sinks = sinks != NULL ? sinks + kv.begin * group : NULL};
     if (count > 0)
         keep(p, p->ops->attend_pages(p->d, p->stream, &a, error_of(p)));
     join(p, p->s->attended, width, TERN_SPLIT_Q);

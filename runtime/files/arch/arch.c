@@ -25,6 +25,10 @@ static const tern_arch_second_kind gemma3_windowed = {
 static const tern_arch_second_kind maple_windowed = {
     .period = 4, .windowed = true, .alone_turned = true};
 
+/* Every other layer sees a window. */
+static const tern_arch_second_kind gpt_oss_windowed = {
+    .period = 2, .windowed = true, .alike = true};
+
 #define QWEN3 .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX
 #define QWEN3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS)
 
@@ -105,6 +109,15 @@ static const tern_arch archs[] = {
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
      .experts = {.norm = true, .clamp = 7.0f},
      .second = &maple_windowed},
+    {.name = "gpt-oss",
+     .hf_class = "GptOssForCausalLM",
+     .gate = TERN_OP_GATE_QUICK,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_ATTN_NORM | TERN_HAS_LATE_FFN_NORM | TERN_HAS_QKV_BIAS |
+            TERN_HAS_OTHER_BIASES | TERN_HAS_SINKS | TERN_HAS_EXPERTS | TERN_HAS_EXPERT_BIASES,
+     .yarn_between = true,
+     .experts = {.norm = true, .clamp = 7.0f},
+     .second = &gpt_oss_windowed},
     {.name = "bert",
      .hf_class = "BertModel",
      .hf_other = "XLMRobertaModel",

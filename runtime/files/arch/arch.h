@@ -31,6 +31,10 @@ typedef enum tern_block_option {
     TERN_HAS_EXPERTS = 1 << 11,       /* the feed-forward part is a few of many experts, chosen by
                                          token */
     TERN_HAS_INPUT_NORMS = 1 << 12,   /* one more norm of the input of each matrix */
+    TERN_HAS_SINKS = 1 << 13,         /* a logit of each head beside the scores of attention */
+    TERN_HAS_EXPERT_BIASES = 1 << 14, /* the router and the experts may have biases */
+    TERN_HAS_LATE_FFN_NORM = 1 << 15, /* norm before the feed-forward part, which files name after
+                                         attention */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
@@ -58,6 +62,7 @@ typedef struct tern_rope_yarn {
                                    interpolated */
     float mix;                  /* 1: pairs between these are mixed by how often they turn; 0: all
                                    are interpolated */
+    bool between;               /* the mixing begins and ends between pairs, not at the next one */
 } tern_rope_yarn;
 
 /* Settings that layers of one kind share. */
@@ -78,7 +83,9 @@ typedef struct tern_arch_second_kind {
     bool windowed;        /* the file says the window, and may say the base */
     bool alone_turned;    /* only this kind turns, as keys of the file say; the first kind turns
                              nothing */
-    tern_layer_kind kind; /* defaults for what the file does not say; unused if alone_turned */
+    bool alike;           /* but for the window this kind is as the first one */
+    tern_layer_kind kind; /* defaults for what the file does not say; unused if alone_turned or
+                             alike */
 } tern_arch_second_kind;
 
 typedef struct tern_arch {
@@ -97,6 +104,7 @@ typedef struct tern_arch {
     bool own_factors; /* files have factors for rows of the embedding and for what blocks add, and a
                          divisor for logits */
     bool may_window;  /* files may say a window for all layers */
+    bool yarn_between; /* of tern_rope_yarn */
     bool joined;      /* q, k and v may lie in one matrix, attn_qkv; gate and up in ffn_up */
     uint32_t width_scaled; /* models with so many layers scale scores by 1 / sqrt(n_embd / n_head),
                               not by 1 / sqrt(head_dim); 0: none */

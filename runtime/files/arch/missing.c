@@ -36,7 +36,6 @@ static const missing table[] = {
     {"dbrx", "experts"},
     {"grok", "experts"},
     {"llama4", "experts"},
-    {"gpt-oss", "experts"},
     {"ernie4_5-moe", "experts"},
     {"glm4moe", "experts"},
     {"granitemoe", "experts"},

@@ -267,7 +267,7 @@ tern_status tern_config_kinds(const tern_gguf *file, tern_config *c, tern_error 
         return TERN_OK;
     if (second == NULL)
         return c->arch->may_window ? read_window(file, c, err) : TERN_OK;
-    c->kinds[c->n_kinds++] = second->alone_turned ? c->kinds[0] : second->kind;
+    c->kinds[c->n_kinds++] = second->alone_turned || second->alike ? c->kinds[0] : second->kind;
     c->period = second->period;
     if (second->alone_turned) /* angles of 0 leave a head as it is */
         c->kinds[0] = (tern_layer_kind){.rope_base = c->kinds[0].rope_base, .rope_gain = 1.0};

@@ -45,6 +45,7 @@ static tern_status read_yarn(const tern_gguf *file, tern_config *c, float factor
                          tern_gguf_name(file), (double)y->beta_fast, (double)y->beta_slow,
                          (double)c->kinds[0].rope_base);
     y->original = (float)original;
+    y->between = c->arch->yarn_between;
     y->factor = factor;
     return TERN_OK;
 }

@@ -16,9 +16,10 @@ static double pair_of(const tern_rope_yarn *yarn, double turns, double base, siz
 
 void tern_rope_yarn_stretch(const tern_rope_yarn *yarn, double base, size_t n_rot,
                             double *frequency) {
-    const double low = fmax(0.0, floor(pair_of(yarn, (double)yarn->beta_fast, base, n_rot)));
-    const double high =
-        fmin((double)n_rot - 1.0, ceil(pair_of(yarn, (double)yarn->beta_slow, base, n_rot)));
+    const double fast = pair_of(yarn, (double)yarn->beta_fast, base, n_rot);
+    const double slow = pair_of(yarn, (double)yarn->beta_slow, base, n_rot);
+    const double low = fmax(0.0, yarn->between ? fast : floor(fast));
+    const double high = fmin((double)n_rot - 1.0, yarn->between ? slow : ceil(slow));
     const double width = fmax(0.001, high - low);
     for (size_t i = 0; i < n_rot / 2; i++) {
         const double interpolated = frequency[i] / (double)yarn->factor;

@@ -71,19 +71,25 @@ static tern_load_entry *add(tern_load_list *l, tern_load_kind kind, const tern_g
     return e;
 }
 
-static tern_status list_vector(tern_load_list *l, const char *name, size_t n, float divisor,
-                               const float **to, tern_error *err) {
+/* Lists `count` vectors of n numbers, one after the other. */
+static tern_status list_vectors(tern_load_list *l, const char *name, size_t n, size_t count,
+                                float divisor, const float **to, tern_error *err) {
     const tern_gguf_tensor *t;
-    const tern_status status = find(l->file, name, n, 1, 1, &t, err);
+    const tern_status status = find(l->file, name, n, count, 1, &t, err);
     if (status != TERN_OK)
         return status;
     const tern_format format = format_of_rows(t);
     if (format > TERN_FORMAT_BF16 || tern_kernel_scalar(TERN_OP_EMBED, format) == NULL)
         return wrong_type(l->file, t, "is not a float type", err);
-    tern_load_entry *e = add(l, TERN_LOAD_VECTOR, t, 1, n);
+    tern_load_entry *e = add(l, TERN_LOAD_VECTOR, t, 1, count * n);
     e->to.vector = to;
     e->divisor = divisor;
     return TERN_OK;
+}
+
+static tern_status list_vector(tern_load_list *l, const char *name, size_t n, float divisor,
+                               const float **to, tern_error *err) {
+    return list_vectors(l, name, n, 1, divisor, to, err);
 }
 
 static tern_status list_embedding(tern_load_list *l, const char *name, size_t rows, size_t cols,
@@ -247,8 +253,9 @@ static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
         if (t->kind == TERN_BLOCK_MATRIX)
             status = list_matrix(l->list, l->reading, name, experts, rows, cols, &own,
                                  tern_layer_matrix(layer, t), err);
-        else if (t->kind == TERN_BLOCK_NORM || tern_gguf_find_tensor(l->list->file, name) != NULL)
-            status = list_vector(l->list, name, cols, 1.0f, tern_layer_vector(layer, t), err);
+        else if (t->kind != TERN_BLOCK_BIAS || tern_gguf_find_tensor(l->list->file, name) != NULL)
+            status = list_vectors(l->list, name, cols, t->routed ? experts : 1, 1.0f,
+                                  tern_layer_vector(layer, t), err);
     }
     return status;
 }

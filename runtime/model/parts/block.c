@@ -10,6 +10,7 @@
 #define ANY_BIAS(member, side) VECTOR(TERN_BLOCK_BIAS, member.bias, side)
 #define BIAS(member, side) ANY_BIAS(member, side), .when = TERN_HAS_QKV_BIAS
 #define OTHER_BIAS(member, side) ANY_BIAS(member, side), .when = TERN_HAS_OTHER_BIASES
+#define EXPERT_BIAS(member, side) ANY_BIAS(member, side), .when = TERN_HAS_EXPERT_BIASES
 #define SUM_NORM(member) NORM(member, TERN_SIZE_EMBD), .when = TERN_HAS_SUM_NORMS
 #define EXPERTS(member, results, inputs, during)                                                   \
     MATRIX(member, results, inputs, during), .when = TERN_HAS_EXPERTS, .routed = true
@@ -51,11 +52,14 @@ static const tern_block_tensor tensors[] = {
      .hf_encoder = "attention.self.value.bias"},
     {"attn_sub_norm.weight", "self_attn.attn_sub_norm.weight", "self_attn.inner_attn_ln.weight",
      NORM(attn_sub_norm, TERN_SIZE_Q), .when = TERN_HAS_ATTN_SUB_NORM},
+    {"attn_sinks.weight", "self_attn.sinks", VECTOR(TERN_BLOCK_SINKS, sinks, TERN_SIZE_HEADS),
+     .when = TERN_HAS_SINKS},
     {"attn_output_norm_in.weight", INPUT_NORM("self_attn.o_proj", o_in, TERN_SIZE_Q)},
     {"attn_output.weight", "self_attn.o_proj.weight",
      MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT),
      .hf_encoder = "attention.output.dense.weight"},
-    {"attn_output.bias", "attention.output.dense.bias", OTHER_BIAS(o, TERN_SIZE_EMBD)},
+    {"attn_output.bias", "self_attn.o_proj.bias", OTHER_BIAS(o, TERN_SIZE_EMBD),
+     .hf_encoder = "attention.output.dense.bias"},
     {"attn_output_norm.weight", "attention.output.LayerNorm.weight", SUM_NORM(attn_sum_norm)},
     {"attn_output_norm.bias", "attention.output.LayerNorm.bias", SUM_NORM(attn_sum_bias)},
     {"post_attention_norm.weight", "post_self_attn_layernorm.weight",
@@ -63,6 +67,8 @@ static const tern_block_tensor tensors[] = {
      .when = TERN_HAS_ATTN_POST_NORM},
     {"ffn_norm.weight", "post_attention_layernorm.weight", NORM(ffn_norm, TERN_SIZE_EMBD),
      .when = TERN_HAS_FFN_NORM},
+    {"post_attention_norm.weight", "post_attention_layernorm.weight",
+     NORM(ffn_norm, TERN_SIZE_EMBD), .when = TERN_HAS_LATE_FFN_NORM},
     {"ffn_gate_norm_in.weight", INPUT_NORM("mlp.gate_proj", gate_in, TERN_SIZE_EMBD)},
     {"ffn_gate.weight", "mlp.gate_proj.weight",
      MATRIX(gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .gates = true, .dense = true},
@@ -70,23 +76,27 @@ static const tern_block_tensor tensors[] = {
     {"ffn_up.weight", "mlp.up_proj.weight",
      MATRIX(up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP), .dense = true,
      .hf_encoder = "intermediate.dense.weight"},
-    {"ffn_up.bias", "intermediate.dense.bias", OTHER_BIAS(up, TERN_SIZE_FF)},
+    {"ffn_up.bias", "intermediate.dense.bias", OTHER_BIAS(up, TERN_SIZE_FF), .dense = true},
     {"ffn_sub_norm.weight", "mlp.ffn_sub_norm.weight", "mlp.ffn_layernorm.weight",
      NORM(ffn_sub_norm, TERN_SIZE_FF), .when = TERN_HAS_FFN_SUB_NORM},
     {"ffn_down_norm_in.weight", INPUT_NORM("mlp.down_proj", down_in, TERN_SIZE_FF)},
     {"ffn_down.weight", "mlp.down_proj.weight",
      MATRIX(down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN), .dense = true,
      .hf_encoder = "output.dense.weight"},
-    {"ffn_gate_inp.weight", "mlp.gate.weight",
+    {"ffn_gate_inp.weight", "mlp.gate.weight", "mlp.router.weight",
      MATRIX(router, TERN_SIZE_EXPERTS, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP),
      .when = TERN_HAS_EXPERTS},
+    {"ffn_gate_inp.bias", "mlp.router.bias", EXPERT_BIAS(router, TERN_SIZE_EXPERTS)},
     {"ffn_gate_exps.weight", "mlp.experts.%u.gate_proj.weight",
      EXPERTS(expert_gate, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+    {"ffn_gate_exps.bias", NULL, EXPERT_BIAS(expert_gate, TERN_SIZE_FF), .routed = true},
     {"ffn_up_exps.weight", "mlp.experts.%u.up_proj.weight",
      EXPERTS(expert_up, TERN_SIZE_FF, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP)},
+    {"ffn_up_exps.bias", NULL, EXPERT_BIAS(expert_up, TERN_SIZE_FF), .routed = true},
     {"ffn_down_exps.weight", "mlp.experts.%u.down_proj.weight",
      EXPERTS(expert_down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN)},
-    {"ffn_down.bias", "output.dense.bias", OTHER_BIAS(down, TERN_SIZE_EMBD)},
+    {"ffn_down_exps.bias", NULL, EXPERT_BIAS(expert_down, TERN_SIZE_EMBD), .routed = true},
+    {"ffn_down.bias", "output.dense.bias", OTHER_BIAS(down, TERN_SIZE_EMBD), .dense = true},
     {"layer_output_norm.weight", "output.LayerNorm.weight", SUM_NORM(ffn_sum_norm)},
     {"layer_output_norm.bias", "output.LayerNorm.bias", SUM_NORM(ffn_sum_bias)},
     {"post_ffw_norm.weight", "post_mlp_layernorm.weight", "post_feedforward_layernorm.weight",
@@ -117,6 +127,8 @@ size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side) {
         return (size_t)sizes->n_head_kv * sizes->head_dim;
     case TERN_SIZE_HEAD:
         return sizes->head_dim;
+    case TERN_SIZE_HEADS:
+        return sizes->n_head;
     case TERN_SIZE_EXPERTS:
         return sizes->n_expert;
     default:

@@ -28,6 +28,7 @@ typedef struct tern_layer {
     const float *q_norm, *k_norm;               /* of each head [head_dim], or NULL */
     const float *q_wide, *k_wide;               /* of all heads: as long as q and k, or NULL */
     tern_linear k, v;                           /* n_embd -> n_head_kv * head_dim */
+    const float *sinks;                         /* logits of heads [n_head], or NULL */
     tern_linear o;                              /* n_head * head_dim -> n_embd */
     tern_linear gate, up; /* n_embd -> n_ff; a block without a gate has no gate.tensor */
     tern_linear down;     /* n_ff -> n_embd */
@@ -49,11 +50,13 @@ typedef enum tern_block_size {
     TERN_SIZE_Q,      /* n_head * head_dim */
     TERN_SIZE_KV,     /* n_head_kv * head_dim */
     TERN_SIZE_HEAD,   /* head_dim */
+    TERN_SIZE_HEADS,  /* n_head */
     TERN_SIZE_EXPERTS /* n_expert */
 } tern_block_size;
 
 typedef enum tern_block_kind {
     TERN_BLOCK_NORM,   /* a vector of gains, const float * in tern_layer */
+    TERN_BLOCK_SINKS,  /* likewise, a vector of logits */
     TERN_BLOCK_MATRIX, /* a tern_linear */
     TERN_BLOCK_BIAS    /* a vector that files may leave out, the bias of a tern_linear */
 } tern_block_kind;
@@ -71,7 +74,8 @@ typedef struct tern_block_tensor {
     tern_stage stage;        /* of a pass that multiplies by the matrix */
     bool gates;              /* blocks without a gate lack it */
     bool dense;              /* blocks with experts lack it */
-    bool routed;             /* as many matrices as there are experts, one after the other */
+    bool routed;             /* as many matrices, or biases, as there are experts, one after the
+                                other */
     bool turned;             /* its rows, or elements, are heads that RoPE turns */
     size_t at;               /* its offset in tern_layer, of a member by its kind */
 } tern_block_tensor;

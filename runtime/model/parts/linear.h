@@ -38,6 +38,12 @@ static inline tern_matrix tern_linear_expert(const tern_linear *linear, size_t e
     return m;
 }
 
+/* Its bias, or NULL. */
+static inline const float *tern_linear_expert_bias(const tern_linear *linear, size_t expert) {
+    return linear->bias != NULL ? linear->bias + expert * (linear->matrix.rows / linear->experts)
+                                : NULL;
+}
+
 /* The matrix that one product multiplies by, for measurements: its data does not count. */
 static inline tern_matrix tern_linear_one(const tern_linear *linear) {
     return linear->experts > 0 ? tern_linear_expert(linear, 0) : linear->matrix;
