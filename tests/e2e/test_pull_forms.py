@@ -159,6 +159,24 @@ class PullForms(common.TernTest):
         self.assertEqual((result.returncode, b"which one" in result.stderr), (2, True))
         self.assertIn("x-Q8_0.gguf", str(self.runs("one/quants:Q8_0")[1]))
 
+    def test_quants_in_folders(self):
+        """Each quant has a folder, a large one in parts; what is beside it in other folders is not fetched."""
+        parts = split_files.cut(gguf_edit.read(common.small_model()), 2)
+        held = {f"Q8_0/{split_files.part_name(i, 2)}": part.to_bytes() for i, part in enumerate(parts)}
+        self.hub.files["one/folders"] = held | {"Q4_K_M/x-Q4_K_M.gguf": self.gguf + b" ", "README.md": b""}
+        _, path = self.runs("one/folders:Q8_0")
+        self.assertEqual(path.parent.name, "Q8_0")
+        self.assertFalse((path.parents[1] / "Q4_K_M").exists())
+
+    def test_models_of_other_kinds(self):
+        """A model of pictures and one for another program: each is named in one line."""
+        self.hub.files["one/pictures"] = self.folder() | {"config.json": b'{"architectures": ["Qwen2_5_VLForConditionalGeneration"]}'}
+        words, _ = self.next_command("one/pictures")
+        self.assert_one_line_error(tern(*words, cwd=self.dir, env=self.env), 1, ["Qwen2_5_VLForConditionalGeneration"])
+        self.hub.stored.clear()
+        self.hub.files["one/onnx"] = {"config.json": b"{}", "onnx/model.onnx": b"x", "tokenizer.json": b"{}"}
+        self.says("one/onnx", "neither *.gguf nor *.safetensors")
+
     def test_what_lies_beside_models_is_not_one(self):
         beside = {"mmproj-model-f16.gguf": b"GGUF", "x.imatrix.gguf": b"GGUF", "imatrix.dat": b"x", "x-mmproj.gguf": b"GGUF"}
         self.hub.files["one/vision"] = {"x-Q8_0.gguf": self.gguf} | beside
