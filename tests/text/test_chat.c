@@ -83,8 +83,10 @@ static void chatml_default_system(void **state) {
         "{{ '<|im_start|>system\\nYou help<|im_end|>\\n<|im_start|>assistant' }}",
         ("{{ bos_token }}{% if messages[0].role == 'system' %}<|im_start|>system\n"
          "{{ messages[0].content }}<|im_end|>{% else %}{% set help = 'You help' %}"
-         "<|im_start|>system\n{{ help }}<|im_end|>{% endif %}<|im_start|>assistant")};
-    for (size_t i = 0; i < 3; i++) {
+         "<|im_start|>system\n{{ help }}<|im_end|>{% endif %}<|im_start|>assistant"),
+        "{{ bos_token + eos_token + '<|im_start|>system\nYou "
+        "help<|im_end|>\n<|im_start|>assistant' }}"};
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
         const tokenizer_case c = with_template(templates[i], "gpt-2");
         expect_chat(&c, "chatml", one, 1,
                     "<|im_start|>system\nYou help<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n"
