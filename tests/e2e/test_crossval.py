@@ -132,6 +132,12 @@ class Figures(common.TernTest):
         self.assertAlmostEqual(found["cosine_min"], 1, delta=1e-12)
         self.assertAlmostEqual(found["kl_max"], 0, delta=1e-12)
 
+    def test_what_is_said_of_the_reference(self):
+        for head, said in (({}, "other 7"), ({"settings": "f32"}, "other 7: f32"), ({"settings": "f32", "date": "2025-01-02"}, "other 7: f32, 2025-01-02")):
+            engine = {"name": "other", "version": "7"} | {k: v for k, v in head.items() if k == "settings"}
+            path = self.write({}, self.ours, engine=engine, **{k: v for k, v in head.items() if k == "date"})
+            self.assertIn(f"reference  {said}\n", tern_text("crossval", "-m", self.model, "--reference", path))
+
     def test_figures(self):
         """Every figure of a reference with known errors, by NumPy in float64."""
         noise = np.random.default_rng(1).normal(size=self.ours.shape).astype("<f4")

@@ -7,6 +7,7 @@ import shutil
 import struct
 
 import common
+import gguf_edit
 from common import tern, tern_json, tern_text
 from serving import Server
 from test_record import CUT, lines_of
@@ -150,6 +151,14 @@ class Replay(common.FolderTest):
 
     def test_another_vocabulary(self):
         self.assert_one_line_error(self.replay(model=common.synth("llama-tiny-f16", self.dir), status=2), 2)
+        file = gguf_edit.read(self.model)  # the same size, but two of its tokens stand for each other's text
+        texts = file.texts("tokenizer.ggml.tokens")
+        one, other = [*dict.fromkeys(self.lines[0]["output"]["ids"][:9])][:2]
+        texts[one], texts[other] = texts[other], texts[one]
+        file["tokenizer.ggml.tokens"] = gguf_edit.strings(texts)
+        path = self.dir / "swapped.gguf"
+        path.write_bytes(file.to_bytes())
+        self.assert_one_line_error(self.replay(model=path, status=2), 2, ["its tokens stand for other texts than the recorded ones"])
 
     def test_the_end_of_a_recording(self):
         """A part of a line is left out, and the line that says that the file was full is no answer."""

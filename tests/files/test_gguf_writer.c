@@ -261,7 +261,9 @@ static void test_too_much_data(void **state) {
     w = writer_new(*state);
     tern_gguf_put_tensor(w, "a", 0, 1, (const uint64_t[]){1}, 4);
     assert_int_equal(tern_gguf_writer_begin(w, &err), TERN_OK);
+    err = (tern_error){0};
     assert_int_equal(tern_gguf_writer_data(w, "12345", 5, &err), TERN_ERR_ARG);
+    assert_non_null(strstr(err.message, "5 bytes of data, tensor 0 of 1 takes 4 more"));
     assert_int_equal(tern_gguf_writer_data(w, "1234", 4, &err), TERN_ERR_ARG); /* stays */
     assert_int_equal(tern_gguf_writer_finish(&w, &err), TERN_ERR_ARG);
 }
