@@ -21,7 +21,7 @@ class Page(unittest.TestCase):
         blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
         self.assertGreater(len(blocks), 10)
         known = {"path": package.SMALL, "__name__": "example"}
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder) if hasattr(contextlib, "chdir") else moved(folder):
+        with tempfile.TemporaryDirectory() as folder, moved(folder):
             for block in blocks:
                 with self.subTest(block=block.partition("\n")[0]):
                     printed = io.StringIO()
@@ -30,6 +30,14 @@ class Page(unittest.TestCase):
                     for said in re.findall(r'print\(.*\) +# "(.*)"$', block, re.M):
                         self.assertIn(said, printed.getvalue())
         self.assertEqual(known["answer"].text, " 42")
+
+    def test_the_readme_runs(self):
+        section = (package.ROOT / "README.md").read_text(encoding="utf-8").partition("\n## From Python\n")[2].partition("\n## ")[0]
+        block = re.search(r"^```python\n(.*?)^```$", section, re.M | re.S)[1]
+        printed = io.StringIO()
+        with moved(package.ROOT), contextlib.redirect_stdout(printed):
+            exec(compile(block, "README.md", "exec"), {})  # noqa: S102
+        self.assertEqual(printed.getvalue().split(), ["42", "4"])
 
 
 @contextlib.contextmanager
