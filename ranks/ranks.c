@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,8 @@ struct tern_ranks {
     tern_ranks_opened opened;
     pthread_mutex_t mutex;
     tern_ranks_work work;
-    tern_error broken; /* of the first exchange that failed; TERN_OK: none did */
+    tern_error broken;  /* of the first exchange that failed; TERN_OK: none did */
+    _Atomic bool is_lost; /* `broken` is there, and stays */
 };
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -111,9 +113,17 @@ static tern_status keep(tern_ranks *r, tern_status status, const tern_error *fai
                         tern_error *err) {
     if (status == TERN_OK)
         return TERN_OK;
-    if (r->broken.status == TERN_OK)
+    if (r->broken.status == TERN_OK) {
         r->broken = *failure;
+        atomic_store_explicit(&r->is_lost, true, memory_order_release);
+    }
     return tern_fail(err, r->broken.status, "%s", r->broken.message);
+}
+
+tern_status tern_ranks_check(const tern_ranks *r, tern_error *err) {
+    return atomic_load_explicit(&r->is_lost, memory_order_acquire)
+               ? tern_fail(err, r->broken.status, "%s", r->broken.message)
+               : TERN_OK;
 }
 
 static bool is_broken(const tern_ranks *r, tern_error *failure) {

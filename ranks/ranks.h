@@ -50,6 +50,9 @@ TERN_MUST_CHECK tern_status tern_ranks_broadcast(tern_ranks *ranks, void *data, 
 TERN_MUST_CHECK tern_status tern_ranks_agree(tern_ranks *ranks, tern_status status,
                                              tern_error *err);
 
+/* The failure of an earlier exchange, or TERN_OK. Any thread may ask at any time. */
+TERN_MUST_CHECK tern_status tern_ranks_check(const tern_ranks *ranks, tern_error *err);
+
 void tern_ranks_lock(tern_ranks *ranks);
 void tern_ranks_unlock(tern_ranks *ranks);
 

@@ -201,6 +201,7 @@ size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **
  * TERN_ERR_CHANGED when one of the model's files was written to since it was opened. Some weights
  * are read where files are mapped, so what was computed since then means nothing. tern_model_open
  * asks this itself when all is loaded, tern_generate and engines when an answer ends.
+ * TERN_ERR_RANKS where another rank was lost (tern/ranks.h).
  */
 TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_error *err);
 

@@ -353,6 +353,8 @@ const tern_topology *tern_model_topology(const tern_model *m) {
 }
 
 tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
+    if (tern_split_is(&model->split) && tern_ranks_check(model->split.ranks, err) != TERN_OK)
+        return TERN_ERR_RANKS;
     const tern_status status = tern_gguf_unchanged(model->file, err);
     return status == TERN_OK && model->packed_image != NULL
                ? tern_file_map_unchanged(model->packed_image, err)

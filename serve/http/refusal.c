@@ -58,9 +58,10 @@ bool refuse_error(refusal *r, const char *param, const tern_error *err) {
         return refuse(r, 400, param, "%s", err->message);
     if (err->status == TERN_ERR_CHANGED)
         return refuse_changed(r, err);
-    const bool memory = err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_CACHE_MEMORY ||
-                        err->status == TERN_ERR_SCRATCH_MEMORY;
-    return refuse(r, memory ? 503 : 500, param, "%s", tern_status_str(err->status));
+    /* another server may have what this one lacks */
+    const bool elsewhere = err->status == TERN_ERR_NOMEM || err->status == TERN_ERR_CACHE_MEMORY ||
+                           err->status == TERN_ERR_SCRATCH_MEMORY || err->status == TERN_ERR_RANKS;
+    return refuse(r, elsewhere ? 503 : 500, param, "%s", tern_status_str(err->status));
 }
 
 static bool refuse_tokens(refusal *r, const char *than, size_t n_prompt, size_t n_ctx) {

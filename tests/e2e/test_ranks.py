@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 import common
+import serving
 from common import comma, tern, tern_json, tern_text
 
 # Heads that do not divide, norms of all heads, windows, experts, turned rows, biases, fewer groups of rows than ranks.
@@ -96,6 +97,17 @@ class Ranks(common.FolderTest):
         file = self.dir / "text"
         file.write_text("There once was a bear in the wood. " * 4000)
         return file
+
+    def test_served(self):
+        """A server answers as one process does; without one of its ranks it says 503, and that it is not ready."""
+        options = ("-m", common.small_model(), *LOCAL)
+        with serving.Server(*options, "--ranks", "3") as server:
+            answer = server.complete("Once upon a time", max_tokens=8, temperature=0).json()["choices"][0]["text"]
+            text = tern_text("run", *options, "-p", "Once upon a time", "-n", "8", "--temp", "0")
+            self.assertEqual(answer, text.rstrip("\n"))
+            os.kill(self.last_child(server.process.pid), signal.SIGKILL)
+            self.assertEqual(server.complete("Once upon a time", max_tokens=8).status, 503)
+            self.assertEqual([server.get(path).status for path in ("/health", "/ready")], [503, 503])
 
     @staticmethod
     def last_child(pid):
