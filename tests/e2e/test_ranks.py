@@ -14,7 +14,8 @@ import common
 import serving
 from common import comma, tern, tern_json, tern_text
 
-# Heads that do not divide, norms of all heads, windows, sinks, experts, turned rows, biases, fewer groups of rows than ranks.
+# Heads that do not divide, norms of all heads, windows, sinks, experts, turned rows, biases, fewer groups of rows than
+# ranks.
 MODELS = ["bitnet-tiny-odd", "llama-tiny-q4_k", "llama-tiny-f16", "qwen2-tiny", "qwen3-tiny", "phi3-tiny", "olmo2-tiny",
           "mistral-tiny", "gemma3-tiny", "maple-tiny", "bonsai2-tiny", "bitnet-embedding-tiny", "gpt-oss-tiny"]
 TOKENS = comma(common.prompt(40, 250, 3))
