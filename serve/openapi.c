@@ -38,23 +38,25 @@ static const struct {
     {"block", "{type:s,text:s}|{type:\"thinking\",thinking:s,signature:s}|{type:\"tool_use\",id:s,"
               "name:s,input:{*:*}}|{type:\"tool_result\","
               "tool_use_id:s,content?:s|[{type:s,text:s}]}"},
+    {"timings", "{cache_n:i," PACE("prompt") "," PACE("predicted") "}"},
     {"usage", "{prompt_tokens:i,completion_tokens:i,total_tokens:i,prompt_tokens_details:"
               "{cached_tokens:i},completion_tokens_details?:{reasoning_tokens:i}}"},
     {"chat_completion",
      "{id:s,object:\"chat.completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
      "message:{role:\"assistant\",content:s|~,reasoning_content?:s,refusal:~,tool_calls?:[@call]},"
      "logprobs:~|{content:["
-     "@token],refusal:~},finish_reason:\"stop\"|\"length\"|\"tool_calls\"}],usage:@usage,"
+     "@token],refusal:~},finish_reason:\"stop\"|\"length\"|\"tool_calls\"}],usage:@usage,timings?:@"
+     "timings,"
      "tern:@tern}"},
     {"text_completion",
      "{id:s,object:\"text_completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
      "text:s,logprobs:~|{tokens:[s],token_logprobs:[n|~],top_logprobs:[{*:n}|~],text_offset:[i]},"
-     "finish_reason:\"stop\"|\"length\"}],usage:@usage,tern:@tern}"},
+     "finish_reason:\"stop\"|\"length\"}],usage:@usage,timings?:@timings,tern:@tern}"},
     {"completion",
      "{index:i,content:s,tokens:[i],id_slot:i,stop:b,tokens_predicted:i,tokens_evaluated:i,"
      "completion_probabilities?:[@token],model:s,prompt:s,generation_settings:@settings,"
      "has_new_line:b,truncated:b,stop_type:\"eos\"|\"word\"|\"limit\",stopping_word:s,"
-     "tokens_cached:i,timings:{cache_n:i," PACE("prompt") "," PACE("predicted") "},tern:@tern}"},
+     "tokens_cached:i,timings:@timings,tern:@tern}"},
     {"response",
      "{id:s,object:\"response\",created_at:i,status:\"completed\"|\"incomplete\",error:~,"
      "incomplete_details:~|{reason:s},model:s,output:[{type:\"message\",role:\"assistant\",id:s,"

@@ -101,7 +101,7 @@ typedef struct ask {
     ask_prompt *prompts; /* [n_prompts] */
     size_t n_prompts;
     uint32_t n; /* choices for each prompt: choice i is sampled with seed + i */
-    bool stream, include_usage, echo, ignore_end, logprobs, return_tokens;
+    bool stream, include_usage, echo, ignore_end, logprobs, return_tokens, timings;
     bool receipt;
     bool prompt_only; /* no token is to be generated */
     bool alone;       /* shares no cached pages with other requests */

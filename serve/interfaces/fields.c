@@ -194,7 +194,8 @@ static bool add_named_bias(const field_reading *in, const char *name, const json
     if (read_id(name, in->rules->n_vocab, &id))
         return add_biases(in, &id, n, amount);
     if (in->a->kind != ASK_NATIVE)
-        return refuse_bias(in);
+        return refuse(in->r, 400, "logit_bias", "logit_bias: \"%.64s\" is no token id from 0 to %u",
+                      name, in->rules->n_vocab - 1);
     ask_rules rules = *in->rules;
     rules.limits.most_tokens = MOST_BIASES;
     int32_t *ids = ask_tokenize(&rules, name, strlen(name), 0, &n, "logit_bias", in->r);
@@ -443,6 +444,7 @@ static const field fields[] = {
     {"n_probs", NATIVE, "i", read_n_logprobs, 0, ASK_MOST_LOGPROBS, 0},
     {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
     {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
+    {"timings_per_token", OPENAI, "b", read_truth, 0, 0, IN(timings)},
     {"cache_prompt", NATIVE | OPENAI, "b", read_negated, 0, 0, IN(alone)},
     {"id_slot", OPEN, "i", read_slot, -1, 65535, 0},
     {"parse_special", TEXT | NATIVE, "b", read_negated, 0, 0, IN(plain)},

@@ -107,14 +107,21 @@ bool field_read_schema(const field_reading *in, const json_t *value) {
     return set_schema(in, value, in->at->name);
 }
 
-/* Sets a grammar, or else a pattern. An empty text asks for nothing. */
+/* True if clients send the field with an empty text when they ask for nothing, as llama.cpp's page
+ * does. vLLM takes an empty text of its own fields for a mistake. */
+static bool may_be_empty(const char *place) {
+    return strncmp(place, "guided_", 7) != 0 && strchr(place, '.') == NULL;
+}
+
+/* Sets a grammar, or else a pattern. */
 static bool set_text(const field_reading *in, const json_t *value, const char *place,
                      bool grammar) {
     const char *words = json_string_value(value);
     if (words == NULL)
         return refuse(in->r, 400, in->at->name, "%s must be a text", place);
-    return json_string_length(value) == 0 ||
-           set_form(in, (ask_form){.place = place,
+    if (json_string_length(value) == 0)
+        return may_be_empty(place) || refuse(in->r, 400, in->at->name, "%s is empty", place);
+    return set_form(in, (ask_form){.place = place,
                                    .grammar = grammar ? words : NULL,
                                    .pattern = grammar ? NULL : words});
 }

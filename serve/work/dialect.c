@@ -193,6 +193,25 @@ void dialect_write_prompt(const job *j, size_t i, text *t) {
     }
 }
 
+static double per_second(size_t n, double ms) {
+    return ms > 0.0 ? (double)n * 1e3 / ms : 0.0;
+}
+
+/* Writes the milliseconds of n tokens, the milliseconds per token, and the tokens per second. */
+static void write_pace(text *out, const char *what, size_t n, double ms) {
+    text_print(out, "\"%s_n\":%zu,\"%s_ms\":%.3f,\"%s_per_token_ms\":%.3f,\"%s_per_second\":%.3f",
+               what, n, what, ms, what, n > 0 ? ms / (double)n : 0.0, what, per_second(n, ms));
+}
+
+void dialect_write_timings(text *out, const tern_branch_figures *f) {
+    const double prompt = f->n_generated > 0 ? f->first_token_seconds : f->seconds;
+    text_print(out, ",\"timings\":{\"cache_n\":%zu,", f->n_shared);
+    write_pace(out, "prompt", f->n_prompt - f->n_shared, 1e3 * (prompt - f->queued_seconds));
+    dialect_add(out, ",");
+    write_pace(out, "predicted", f->n_generated, 1e3 * (f->seconds - prompt));
+    dialect_add(out, "}");
+}
+
 void dialect_write_truth(text *t, const char *name, bool value) {
     text_name(t, name);
     dialect_add(t, value ? "true" : "false");

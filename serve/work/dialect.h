@@ -91,6 +91,9 @@ void dialect_write_prompt(const job *j, size_t i, text *t);
 void dialect_write_vector(job *j, size_t i, bool normalized);
 void dialect_write_vector_tern(job *j);
 
+/* Writes `,"timings":{...}`: how long the prompt and the answer took, with llama.cpp's names. */
+void dialect_write_timings(text *t, const tern_branch_figures *figures);
+
 /* Writes `,"NAME":"2026-01-31T23:59:59.000000Z"`. */
 void dialect_write_time(text *t, const char *name, struct timespec when);
 

@@ -25,25 +25,6 @@ static void write_settings(job *j) {
     ask_write_native(&j->ask, out);
 }
 
-static double per_second(size_t n, double ms) {
-    return ms > 0.0 ? (double)n * 1e3 / ms : 0.0;
-}
-
-/* Writes the milliseconds of n tokens, the milliseconds per token, and the tokens per second. */
-static void write_pace(text *out, const char *what, size_t n, double ms) {
-    text_print(out, "\"%s_n\":%zu,\"%s_ms\":%.3f,\"%s_per_token_ms\":%.3f,\"%s_per_second\":%.3f",
-               what, n, what, ms, what, n > 0 ? ms / (double)n : 0.0, what, per_second(n, ms));
-}
-
-static void write_timings(text *out, const tern_branch_figures *f) {
-    const double prompt = f->n_generated > 0 ? f->first_token_seconds : f->seconds;
-    text_print(out, ",\"timings\":{\"cache_n\":%zu,", f->n_shared);
-    write_pace(out, "prompt", f->n_prompt - f->n_shared, 1e3 * (prompt - f->queued_seconds));
-    dialect_add(out, ",");
-    write_pace(out, "predicted", f->n_generated, 1e3 * (f->seconds - prompt));
-    dialect_add(out, "}");
-}
-
 /* Writes the logprobs noted since the last event, if they were asked for. */
 static void write_probabilities(job *j, choice *c) {
     if (j->ask.logprobs) {
@@ -86,7 +67,7 @@ static void close_last(job *j, size_t i) {
     text_string(out, "stop_type", stop_type(c->end));
     text_string(out, "stopping_word", c->end == TERN_END_STOP_TEXT ? j->ask.stops[c->stop] : "");
     text_print(out, ",\"tokens_cached\":%zu", c->figures.n_shared);
-    write_timings(out, &c->figures);
+    dialect_write_timings(out, &c->figures);
     dialect_write_tern(j, i, 1);
     dialect_add(out, "}");
 }

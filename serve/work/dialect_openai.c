@@ -41,6 +41,13 @@ static void write_usage(job *j) {
     dialect_add(&j->out, "}");
 }
 
+/* Writes what stands at the end of a reply beside its choices. Times are those of the first one. */
+static void write_end(job *j) {
+    if (j->ask.timings)
+        dialect_write_timings(&j->out, &j->choices[0].figures);
+    dialect_write_tern(j, 0, j->n_choices);
+}
+
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
 static size_t count_characters(const char *bytes, size_t size) {
@@ -229,7 +236,7 @@ static void close_choice(job *j, bool final) {
     if (j->ask.include_usage)
         dialect_add(&j->out, ",\"usage\":null");
     else if (final)
-        dialect_write_tern(j, 0, j->n_choices);
+        write_end(j);
     dialect_add(&j->out, "}");
     dialect_close_event(j);
 }
@@ -332,7 +339,7 @@ static void finish(job *j) {
         write_head(j);
         dialect_add(&j->out, ",\"choices\":[]");
         write_usage(j);
-        dialect_write_tern(j, 0, j->n_choices);
+        write_end(j);
         dialect_add(&j->out, "}");
         dialect_close_event(j);
     }
@@ -392,7 +399,7 @@ static void write_whole(job *j) {
     }
     dialect_add(&j->out, "]");
     write_usage(j);
-    dialect_write_tern(j, 0, j->n_choices);
+    write_end(j);
     dialect_add(&j->out, "}");
 }
 

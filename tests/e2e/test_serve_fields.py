@@ -103,6 +103,22 @@ class Table(Served):
         self.assertEqual((reply.status, reply.json()["tern"]["ignored"]), (200, []))
 
 
+class Times(Served):
+    def test_times_are_told_when_asked_for(self):
+        """With timings_per_token the end of a reply tells times, in llama.cpp's form, whole and streamed."""
+        for route in ("/chat/completions", "/completions"):
+            asked = ROUTES[route] | {"max_tokens": 5, "ignore_eos": True, "seed": 1}
+            plain = self.server.post(route, **asked).json()
+            told = self.server.post(route, **asked, timings_per_token=True).json()
+            self.assertNotIn("timings", plain)
+            self.assertEqual((told["choices"], told["tern"]), (plain["choices"], plain["tern"]))
+            self.assertEqual((told["timings"]["predicted_n"], told["timings"]["prompt_n"] + told["timings"]["cache_n"]), (5, plain["usage"]["prompt_tokens"]))
+            for options in ({}, {"stream_options": {"include_usage": True}}):
+                events = self.server.post(route, **asked, **options, stream=True, timings_per_token=True).events()
+                self.assertEqual([i for i, event in enumerate(events) if "timings" in event], [len(events) - 1])
+                self.assertEqual(events[-1]["timings"]["predicted_n"], 5)
+
+
 class Forms(Served):
     """Fields of other servers that ask for a form."""
 
@@ -144,12 +160,22 @@ class Forms(Served):
         self.assertEqual((reply.status, reply.json()["error"]["param"]), (400, param))
         return reply.json()["error"]["message"]
 
+    def test_an_empty_grammar_asks_for_nothing(self):
+        """llama.cpp's clients send it always."""
+        plain = text_of(self.chat(seed=1).json()["choices"][0])
+        for fields in ({"grammar": ""}, {"regex": ""}):
+            self.assertEqual(text_of(self.chat(seed=1, **fields).json()["choices"][0]), plain)
+
     def test_what_is_refused(self):
         for fields, param, words in (({"guided_regex": "(?=a)b"}, "guided_regex", "at byte"), ({"guided_regex": "(a"}, "guided_regex", "at byte 2"),
                                      ({"guided_choice": []}, "guided_choice", "1 to 1024"), ({"guided_choice": ["a", ""]}, "guided_choice", "not empty"),
                                      ({"guided_json": "{"}, None, "guided_json"), ({"structured_outputs": {"structural_tag": "{}"}}, "structured_outputs", "structural_tag"),
                                      ({"guided_json": SCHEMA, "guided_regex": "a"}, "guided_regex", "not together"), ({"regex": 3}, "regex", "a text"),
-                                     ({"structured_outputs": {"choice": 3}}, "structured_outputs", "structured_outputs.choice")):
+                                     ({"structured_outputs": {"choice": 3}}, "structured_outputs", "structured_outputs.choice"),
+                                     ({"structured_outputs": {"grammar": ""}}, "structured_outputs", "structured_outputs.grammar is empty"),
+                                     ({"structured_outputs": {"regex": ""}}, "structured_outputs", "structured_outputs.regex is empty"),
+                                     ({"guided_grammar": ""}, "guided_grammar", "is empty"),
+                                     ({"logit_bias": {"3": 1, "word": 2}}, "logit_bias", '"word" is no token id')):
             with self.subTest(fields=fields):
                 self.assertIn(words, self.refused(self.chat(**fields), 400, param)["message"])
 
