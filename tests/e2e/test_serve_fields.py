@@ -175,7 +175,7 @@ class Forms(Served):
                                      ({"structured_outputs": {"grammar": ""}}, "structured_outputs", "structured_outputs.grammar is empty"),
                                      ({"structured_outputs": {"regex": ""}}, "structured_outputs", "structured_outputs.regex is empty"),
                                      ({"guided_grammar": ""}, "guided_grammar", "is empty"),
-                                     ({"logit_bias": {"3": 1, "word": 2}}, "logit_bias", '"word" is no token id')):
+                                     ({"logit_bias": {"3": 1, "word": 2}}, "logit_bias", '"word" is not a token id')):
             with self.subTest(fields=fields):
                 self.assertIn(words, self.refused(self.chat(**fields), 400, param)["message"])
 
