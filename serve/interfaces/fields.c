@@ -194,8 +194,9 @@ static bool add_named_bias(const field_reading *in, const char *name, const json
     if (read_id(name, in->rules->n_vocab, &id))
         return add_biases(in, &id, n, amount);
     if (in->a->kind != ASK_NATIVE)
-        return refuse(in->r, 400, "logit_bias", "logit_bias: \"%.64s\" is not a token id from 0 to %u",
-                      name, in->rules->n_vocab - 1);
+        return refuse(in->r, 400, "logit_bias",
+                      "logit_bias: \"%.64s\" is not a token id from 0 to %u", name,
+                      in->rules->n_vocab - 1);
     ask_rules rules = *in->rules;
     rules.limits.most_tokens = MOST_BIASES;
     int32_t *ids = ask_tokenize(&rules, name, strlen(name), 0, &n, "logit_bias", in->r);
