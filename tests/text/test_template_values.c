@@ -38,6 +38,33 @@ static const struct {
     {"missing | default('d') ~ ('' | default('e', true))", "de"},
     {"range(2, 9, 3) | list", "[2, 5, 8]"},
     {"'a' is string and 1 is number and [] is iterable and x is undefined", "True"},
+    {"none is sameas none ~ ' ' ~ (true is sameas true) ~ (true is sameas false)",
+     "True TrueFalse"},
+    {"([1] is sameas [1]) ~ (none is sameas false)", "FalseFalse"},
+    {"7 % -4 ~ ' ' ~ 7 // -2 ~ ' ' ~ -8 // 4 ~ ' ' ~ 7 % -1 ~ ' ' ~ 7 // -1", "-1 -4 -2 0 -7"},
+    {"(9223372036854775806 + 1) ~ ' ' ~ (-9223372036854775807 - 1) % -1", "9223372036854775807 0"},
+};
+
+/* Expressions that have no value, and what is said of them. */
+static const struct {
+    const char *expression, *says;
+} refused[] = {
+    {"7 // 0", "division by zero"},
+    {"7 % 0", "division by zero"},
+    {"7 / 0", "division by zero"},
+    {"7.5 % 0", "division by zero"},
+    {"9223372036854775807 + 1", "a number has more than 64 bits"},
+    {"-9223372036854775807 - 2", "a number has more than 64 bits"},
+    {"4294967296 * 4294967296", "a number has more than 64 bits"},
+    {"(-9223372036854775807 - 1) // -1", "a number has more than 64 bits"},
+    {"1 < 'a'", "int and str have no order"},
+    {"'a' - 1", "no '-' of str and int"},
+    {"[1] + 2", "no '+' of list and int"},
+    {"x < 1", "'x' is undefined"},
+    {"x + 1", "'x' is undefined"},
+    {"'a' | nothing", "nothing"},
+    {"'a' is nothing", "nothing"},
+    {"x.y.z", "undefined"},
 };
 
 static void test_values(void **state) {
@@ -58,7 +85,25 @@ static void test_values(void **state) {
     }
 }
 
+static void test_refused(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char text[200];
+        tern_marked_text out = {0};
+        tern_error err = {0};
+        const tern_conversation nothing = {.n = 0};
+        const tern_template_input input = {.conversation = &nothing};
+        (void)snprintf(text, sizeof text, "<{{ %s }}>", refused[i].expression);
+        assert_int_equal(tern_template_run((tern_span){text, strlen(text)}, &input, &out, &err),
+                         TERN_ERR_TEMPLATE);
+        if (strstr(err.message, refused[i].says) == NULL)
+            fail_msg("%s: %s", text, err.message);
+        tern_marked_free(&out);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
