@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "authoring/synth_internal.h"
+#include "kernels/codes.h"
 #include "runtime/files/gguf/gguf.h"
 #include "tests/support/tiny_model.h"
 
@@ -337,6 +338,22 @@ static void test_moments(void **state) {
     }
 }
 
+/* Scales of IQ4_XS have 16 to 31, and both signs as often, so that the levels' mean is no bias. */
+static void test_scales_of_iq4_xs(void **state) {
+    (void)state;
+    tern_gguf *file = synth("llama-tiny-iq4_xs", 1);
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(file, "blk.1.ffn_down.weight");
+    const size_t block = 136, n = t->ne[0] * t->ne[1] / 32; /* bytes of 256 weights; scales */
+    size_t negative = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int scale = tern_iq4_xs_scale(t->data + i / 8 * block, i % 8);
+        assert_in_range(abs(scale), 16, 31);
+        negative += scale < 0;
+    }
+    assert_true(fabs((double)negative - (double)n / 2) < 3 * sqrt((double)n)); /* six deviations */
+    tern_gguf_close(&file);
+}
+
 static void test_norms(void **state) {
     (void)state;
     tern_gguf *file = synth("bitnet-tiny", 1);
@@ -508,6 +525,7 @@ int main(void) {
         cmocka_unit_test(test_presets_and_arguments),
         cmocka_unit_test(test_ternary_codes),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_scales_of_iq4_xs),
         cmocka_unit_test(test_norms),
         cmocka_unit_test(test_streams_differ),
         cmocka_unit_test(test_vocabularies),

@@ -270,7 +270,9 @@ class Calls(ToolTest):
         twice = [TOOLS[0], TOOLS[0]]
         other = [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]
         unknown = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "strin"}}}}}]
+        listed = [{"type": "function", "function": {"name": "f", "parameters": {"type": ["object"]}}}]
         for fields, param, word in (
+            ({"tools": listed}, "tools", 'type must be "object"'),
             ({"tools": [{"type": "web_search"}]}, "tools", "tools[0].type"),
             ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools", "tools[0].function.name"),
             ({"tools": [{"type": "function", "function": {"name": "f", "parameters": 3}}]}, "tools", "parameters"),
