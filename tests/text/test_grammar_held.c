@@ -39,6 +39,10 @@ static void test_closed_names(void **state) {
     expect_closed("{\"type\": \"object\", \"patternProperties\": {\"a\": {\"minimum\": 3}, \"b\": "
                   "{\"maximum\": 5, \"type\": \"integer\"}}}",
                   LIST("{\"ab\":4}"), LIST("{\"ab\":2}", "{\"b\":6"));
+    expect_closed(
+        "{\"type\": \"object\", \"patternProperties\": {\"^a\": {\"minimum\": 3}, \"^ab\": "
+        "{\"maximum\": 5, \"type\": \"integer\"}}}",
+        LIST("{\"ab\":4}"), LIST("{\"ab\":2}", "{\"ab\":6"));
     expect_closed("{\"type\": \"object\", \"patternProperties\": {\"^x-\": {\"type\": \"null\"}}, "
                   "\"additionalProperties\": true}",
                   LIST("{\"x-a\":null}"), LIST("{\"y", "{\"x-a\":1"));
