@@ -82,6 +82,7 @@ static const struct {
     {68, "too many requests wait"},
     {70, "device cannot be used"},
     {71, "not implemented on this device"},
+    {72, "another rank failed, or does not answer"},
 };
 
 static void test_texts(void **state) {

@@ -30,6 +30,7 @@ LAYER = {
     "attn_q.bias": "self_attn.q_proj.bias",
     "attn_k.bias": "self_attn.k_proj.bias",
     "attn_v.bias": "self_attn.v_proj.bias",
+    "attn_output.bias": "self_attn.o_proj.bias",
     "attn_q_norm.weight": "self_attn.q_norm.weight",
     "attn_k_norm.weight": "self_attn.k_norm.weight",
     "attn_sub_norm.weight": "self_attn.attn_sub_norm.weight",
@@ -42,6 +43,7 @@ LAYER = {
     "post_attention_norm.weight": "post_attention_layernorm.weight",
     "post_ffw_norm.weight": "post_feedforward_layernorm.weight",
     "ffn_gate_inp.weight": "mlp.gate.weight",
+    "ffn_gate_inp.bias": "mlp.router.bias",
 }
 OUTER = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -397,7 +399,7 @@ class _Reader:
     def has(self, name):
         if name == "rope_freqs.weight":
             return self.scaling.get("rope_type") == "llama3"
-        if name.endswith("_norm_in.weight"):  # no folder's name of it is known
+        if name.endswith(("_norm_in.weight", "_exps.bias")):  # no folder's names of them are known
             return False
         return self._name(name) in self.folder.tensors
 
