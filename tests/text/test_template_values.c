@@ -67,20 +67,26 @@ static const struct {
     {"x.y.z", "undefined"},
 };
 
+/* Runs a template that writes the expression between < and >. */
+static tern_status run(const char *expression, tern_marked_text *out, tern_error *err) {
+    char text[200];
+    const tern_conversation nothing = {.n = 0};
+    const tern_template_input input = {.conversation = &nothing};
+    (void)snprintf(text, sizeof text, "<{{ %s }}>", expression);
+    return tern_template_run((tern_span){text, strlen(text)}, &input, out, err);
+}
+
 static void test_values(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[200];
+        char wanted[200];
         tern_marked_text out = {0};
         tern_error err = {0};
-        const tern_conversation nothing = {.n = 0};
-        const tern_template_input input = {.conversation = &nothing};
-        (void)snprintf(text, sizeof text, "<{{ %s }}>", cases[i].expression);
-        if (tern_template_run((tern_span){text, strlen(text)}, &input, &out, &err) != TERN_OK)
-            fail_msg("%s: %s", text, err.message);
-        (void)snprintf(text, sizeof text, "<%s>", cases[i].text);
-        if (out.size != strlen(text) || memcmp(out.bytes, text, out.size) != 0)
-            fail_msg("%s\nis %.*s\nnot %s", cases[i].expression, (int)out.size, out.bytes, text);
+        if (run(cases[i].expression, &out, &err) != TERN_OK)
+            fail_msg("%s: %s", cases[i].expression, err.message);
+        (void)snprintf(wanted, sizeof wanted, "<%s>", cases[i].text);
+        if (out.size != strlen(wanted) || memcmp(out.bytes, wanted, out.size) != 0)
+            fail_msg("%s\nis %.*s\nnot %s", cases[i].expression, (int)out.size, out.bytes, wanted);
         tern_marked_free(&out);
     }
 }
@@ -88,16 +94,11 @@ static void test_values(void **state) {
 static void test_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        char text[200];
         tern_marked_text out = {0};
         tern_error err = {0};
-        const tern_conversation nothing = {.n = 0};
-        const tern_template_input input = {.conversation = &nothing};
-        (void)snprintf(text, sizeof text, "<{{ %s }}>", refused[i].expression);
-        assert_int_equal(tern_template_run((tern_span){text, strlen(text)}, &input, &out, &err),
-                         TERN_ERR_TEMPLATE);
+        assert_int_equal(run(refused[i].expression, &out, &err), TERN_ERR_TEMPLATE);
         if (strstr(err.message, refused[i].says) == NULL)
-            fail_msg("%s: %s", text, err.message);
+            fail_msg("%s: %s", refused[i].expression, err.message);
         tern_marked_free(&out);
     }
 }
