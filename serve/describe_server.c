@@ -118,8 +118,12 @@ static void write_model(const server *s, model_entry *e, text *t) {
     models_tell(s->models, e, &f);
     text_print(t, "{");
     text_string(t, "id", f.name);
-    text_print(t, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"tern\",\"meta\":{",
+    text_print(t, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"tern\"",
                (long long)s->started);
+    text_string(t, "root", f.name); /* this and the next member as in vLLM and SGLang */
+    if (f.known)
+        text_print(t, ",\"max_model_len\":%" PRIu32, f.n_ctx);
+    text_print(t, ",\"meta\":{");
     if (f.known) {
         text_print(t,
                    "\"n_ctx\":%" PRIu32 ",\"n_ctx_train\":%" PRIu32 ",\"n_vocab\":%" PRIu32

@@ -320,7 +320,7 @@ def softmax(x: Any, *, isa: str | None = None, kernel: Row | str | None = None) 
 
 
 def gate(g: Any, u: Any, activation: str = "silu", *, isa: str | None = None, kernel: Row | str | None = None) -> Array:
-    """act(g) * u; silu, relu2 or gelu."""
+    """act(g) * u; silu, relu2, gelu or quick."""
     g = _vector(g, "g")
     u = _vector(u, "u", g.size)
     row = _runnable(kernel, f"gate_{activation}", "", isa)

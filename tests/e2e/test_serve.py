@@ -380,6 +380,7 @@ class Pages(Served):
         (model,) = self.server.get("/v1/models").json()["data"]
         self.assertEqual((model["id"], model["object"], model["meta"]["n_ctx"]), ("tern-small", "model", 512))
         self.assertEqual(self.server.get("/v1/models/tern-small").json(), model)
+        self.assertEqual((model["root"], model["max_model_len"]), ("tern-small", self.server.get("/props").json()["default_generation_settings"]["n_ctx"]))
         self.assertIn(b"/v1/chat/completions", self.server.get("/").body)
         props = self.server.get("/props").json()
         self.assertEqual(props["total_slots"], 16)
