@@ -268,16 +268,14 @@ class Calls(ToolTest):
 
     def test_what_is_refused(self):
         twice = [TOOLS[0], TOOLS[0]]
-        other = [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]
+        other, listed = ([{"type": "function", "function": {"name": "f", "parameters": {"type": kind}}}] for kind in ("array", ["object"]))
         unknown = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "strin"}}}}}]
-        listed = [{"type": "function", "function": {"name": "f", "parameters": {"type": ["object"]}}}]
         for fields, param, word in (
-            ({"tools": listed}, "tools", 'type must be "object"'),
             ({"tools": [{"type": "web_search"}]}, "tools", "tools[0].type"),
             ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools", "tools[0].function.name"),
             ({"tools": [{"type": "function", "function": {"name": "f", "parameters": 3}}]}, "tools", "parameters"),
             ({"tools": [{"type": "function", "function": {"name": "f", "strict": 3}}]}, "tools", "strict"),
-            ({"tools": twice}, "tools", "weather"), ({"tools": {}}, "tools", "array"), ({"tools": other}, "tools", "object"),
+            ({"tools": twice}, "tools", "weather"), ({"tools": {}}, "tools", "array"), ({"tools": other}, "tools", "object"), ({"tools": listed}, "tools", 'type must be "object"'),
             ({"tools": unknown}, "tools", "/properties/a"),
             ({"tool_choice": "some"}, "tool_choice", "required"),
             ({"tool_choice": {"type": "function", "function": {"name": "g"}}}, "tool_choice", "'g'"),
