@@ -65,6 +65,7 @@ ELSEWHERE = {
     "tern serve": "e2e_serve: it serves until it is ended",
     "tern replay": "e2e_replay: it needs what a server recorded",
     "tern run --server": "e2e_remote: it needs a server",
+    "mpirun": "e2e_ranks: Open MPI refuses to start as root, and one line needs several machines",
     "tern chat --server": "e2e_remote: it needs a server",
     ".venv/bin/python3 tests/e2e/": "a test of ctest",
     "pip install .": "builds everything again; `make test-python` does it",
