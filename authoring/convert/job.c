@@ -9,6 +9,7 @@
 #include "authoring/iebin_writer.h"
 #include "base/grow.h"
 #include "base/hash64.h"
+#include "base/word_list.h"
 #include "runtime/files/gguf/int4.h"
 #include "threads/team.h"
 
@@ -66,12 +67,17 @@ static bool same_rows(const tern_int4_rows *a, const tern_int4_rows *b) {
            a->twos_complement == b->twos_complement && a->high_first == b->high_first;
 }
 
+/* True for a vector, and for biases of experts, which are one vector for each. */
+static bool is_vector(const convert_tensor *t) {
+    return t->n_dims == 1 || text_ends_with(t->name, ".bias");
+}
+
 static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t, tern_error *err) {
     tern_status status = convert_format_choose(formats, t->name, t->source, t->rows, t->cols,
-                                               t->n_dims == 1, &t->target, err);
+                                               is_vector(t), &t->target, err);
     const tern_int4_rows before = t->int4;
     if (status == TERN_OK)
-        status = convert_int4_choose(formats, t->name, t->n_dims == 1, t->cols, &t->target,
+        status = convert_int4_choose(formats, t->name, is_vector(t), t->cols, &t->target,
                                      &t->int4, err);
     if (t->target != t->source || !same_rows(&before, &t->int4))
         t->as_is = NULL;

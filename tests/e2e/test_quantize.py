@@ -273,6 +273,18 @@ class Quantize(common.FolderTest):
 
     # ---- the file ----
 
+    def test_biases_of_experts(self):
+        """Biases of all experts lie in one tensor of two dimensions, and stay as they are all the same."""
+        source = common.synth("gpt-oss-tiny", self.dir)
+        out, said = self.quantize(source, "q4_0")
+        before, after = gguf_edit.read(source), gguf_edit.read(out)
+        for name in ("ffn_gate_exps.bias", "ffn_up_exps.bias", "ffn_down_exps.bias"):
+            name = f"blk.3.{name}"
+            self.assertEqual((said[name]["to"], said[name]["outcome"]), ("f32", "copied"))
+            self.assertEqual(after.tensor(name).data, before.tensor(name).data)
+        self.assertEqual(said["blk.3.ffn_gate_exps.weight"]["to"], "q4_0")
+        self.assertEqual(len(self.hash(out).strip()), 64)
+
     def test_metadata(self):
         source = common.synth("bitnet-tiny-tq2_0", self.dir)
         out, _ = self.quantize(source, "q4_k")
