@@ -126,11 +126,6 @@ tern_status tern_ranks_check(const tern_ranks *r, tern_error *err) {
                : TERN_OK;
 }
 
-static bool is_broken(const tern_ranks *r, tern_error *failure) {
-    *failure = r->broken;
-    return r->broken.status != TERN_OK;
-}
-
 /* Counts a gather, of which this rank received what it did not give itself. */
 static void count(tern_ranks *r, const tern_ranks_rows *rows, int to, double seconds,
                   double waiting) {
@@ -147,10 +142,11 @@ static void count(tern_ranks *r, const tern_ranks_rows *rows, int to, double sec
 tern_status tern_ranks_gather(tern_ranks *r, const tern_ranks_rows *rows, int to, tern_error *err) {
     tern_error failure = {0};
     double waiting = 0.0;
-    if (is_broken(r, &failure))
-        return keep(r, failure.status, &failure, err);
+    tern_status status = tern_ranks_check(r, err);
+    if (status != TERN_OK)
+        return status;
     const double begin = tern_clock_seconds();
-    const tern_status status = r->opened.way->gather(r->opened.self, rows, to, &waiting, &failure);
+    status = r->opened.way->gather(r->opened.self, rows, to, &waiting, &failure);
     count(r, rows, to, tern_clock_seconds() - begin, waiting);
     return keep(r, status, &failure, err);
 }
@@ -167,10 +163,10 @@ tern_status tern_ranks_collect(tern_ranks *r, void *all, size_t bytes, tern_erro
 tern_status tern_ranks_broadcast(tern_ranks *r, void *data, size_t bytes, bool idle,
                                  tern_error *err) {
     tern_error failure = {0};
-    if (is_broken(r, &failure))
-        return keep(r, failure.status, &failure, err);
-    const tern_status status =
-        r->opened.way->broadcast(r->opened.self, data, bytes, idle, &failure);
+    tern_status status = tern_ranks_check(r, err);
+    if (status != TERN_OK)
+        return status;
+    status = r->opened.way->broadcast(r->opened.self, data, bytes, idle, &failure);
     return keep(r, status, &failure, err);
 }
 

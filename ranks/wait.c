@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/pause.h"
 #include "ranks/ranks.h"
 
 /* A rank answers within microseconds unless it lost its processor, for which it needs a few
@@ -20,16 +21,10 @@ uint32_t tern_ranks_polls(uint32_t size) {
     return processors > 0 && size <= (uint32_t)processors ? POLLS : 0;
 }
 
-static void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
 bool tern_ranks_pass_time(tern_ranks_wait *wait, double *seconds) {
     wait->n++;
     if (wait->n <= wait->polls) {
-        relax();
+        tern_pause();
         return false;
     }
     const double now = tern_clock_seconds();

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "threads/worker.h"
 
-/* ---- meeting --------------------------------------------------------------------------------- */
+#include "base/pause.h"
 
-static inline void pause_briefly(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
+/* ---- meeting --------------------------------------------------------------------------------- */
 
 void tern_gate_pass(tern_gate *g, uint32_t size) {
     const unsigned generation = atomic_load_explicit(&g->generation, memory_order_acquire);
@@ -24,7 +18,7 @@ void tern_gate_pass(tern_gate *g, uint32_t size) {
     for (int i = 0; i < g->polls; i++) {
         if (atomic_load_explicit(&g->generation, memory_order_acquire) != generation)
             return;
-        pause_briefly();
+        tern_pause();
     }
     pthread_mutex_lock(&g->mutex);
     while (atomic_load_explicit(&g->generation, memory_order_acquire) == generation)

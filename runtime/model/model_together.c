@@ -42,15 +42,13 @@ static tern_status compare(tern_model *m, tern_ranks *ranks, tern_error *err) {
     const tern_status status = tern_ranks_collect(ranks, all, sizeof *all, err);
     if (status != TERN_OK)
         return status;
-    for (uint32_t i = 1; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const char *what = difference(&all[0], &all[i]);
         if (what != NULL)
             return tern_fail(err, TERN_ERR_RANKS, "rank %u has %s than rank 0", i, what);
         if (all[i].largest > m->image.largest)
             m->image.largest = all[i].largest;
     }
-    if (all[0].largest > m->image.largest)
-        m->image.largest = all[0].largest;
     return TERN_OK;
 }
 

@@ -100,10 +100,9 @@ typedef struct tern_recorded_pass {
 typedef struct tern_far {
     uint32_t number;        /* by which rank 0 calls it */
     uint64_t digest;        /* of rows that each rank computed for itself in the last pass */
-    const tern_pool *pool;  /* on ranks other than 0, the counterpart of that of rank 0 */
     unsigned char *payload; /* of the order that is sent, or carried out */
     size_t payload_room;
-    uint32_t *notes; /* [size][spans + NOTES] of all ranks at the end of a pass */
+    void *notes; /* of all ranks at the end of a pass: for each, a verdict and its overflows */
     size_t notes_room;
     float *logits; /* on ranks other than 0, [rows][n_vocab] of which they fill their columns */
     size_t logits_room;

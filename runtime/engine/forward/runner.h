@@ -72,8 +72,8 @@ void tern_runner_free(tern_runner **runner); /* NULL is fine */
 /*
  * Creates the counterpart, on the model's device, of the pool that passes will use; does nothing
  * for a model on this processor alone. Other ranks open pools of their own. Counterparts are freed
- * with the runner. TERN_ERR_KERNEL where the
- * device has no kernels for the pool's format, TERN_ERR_NOMEM.
+ * with the runner. TERN_ERR_KERNEL where the device has no kernels for the pool's format,
+ * TERN_ERR_NOMEM.
  */
 TERN_MUST_CHECK tern_status tern_runner_hold(tern_runner *r, tern_pool *pool, tern_error *err);
 

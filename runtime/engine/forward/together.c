@@ -28,7 +28,8 @@ static bool make_room(void **memory, size_t *room, size_t bytes) {
     return true;
 }
 
-unsigned char *tern_together_payload(tern_runner *r, size_t bytes) {
+/* Room for so many bytes of payload, kept for the next time; NULL: no memory. */
+static unsigned char *room_for_payload(tern_runner *r, size_t bytes) {
     void *memory = r->far.payload;
     const bool there = make_room(&memory, &r->far.payload_room, bytes > 0 ? bytes : 1);
     r->far.payload = memory;
@@ -90,7 +91,7 @@ void tern_together_begin_pass(tern_runner *r, const tern_pass_span *spans, size_
         const tern_order_span s = describe(&spans[i]);
         order.bytes += span_bytes(&s, n_embd);
     }
-    unsigned char *at = tern_together_payload(r, order.bytes);
+    unsigned char *at = room_for_payload(r, order.bytes);
     for (size_t i = 0; at != NULL && i < n; i++)
         at = put_span(at, &spans[i], n_embd);
     if (at == NULL) /* others see at once that nothing follows */
@@ -100,7 +101,7 @@ void tern_together_begin_pass(tern_runner *r, const tern_pass_span *spans, size_
 }
 
 void tern_together_begin_scan(tern_runner *r, size_t n) {
-    uint32_t *rows = (uint32_t *)(void *)tern_together_payload(r, n * sizeof *rows);
+    uint32_t *rows = (uint32_t *)(void *)room_for_payload(r, n * sizeof *rows);
     tern_order order = {.kind = TERN_ORDER_SCAN};
     for (size_t i = 0; rows != NULL && i < n; i++)
         if (r->slots[i].open)
@@ -185,13 +186,11 @@ void tern_together_compare(tern_runner *r) {
     const size_t bytes = (sizeof(verdict) + spans + 7) / 8 * 8;
     const verdict own = {digest_of(r), (uint32_t)r->failed, (uint32_t)r->batch.n_spans};
     tern_error err = {0};
-    void *memory = r->far.notes;
-    if (!make_room(&memory, &r->far.notes_room, s->size * bytes)) {
+    if (!make_room(&r->far.notes, &r->far.notes_room, s->size * bytes)) {
         fail(r, TERN_ERR_NOMEM, (tern_fail(&err, TERN_ERR_NOMEM, "no memory for ranks"), &err));
         return;
     }
-    r->far.notes = memory;
-    unsigned char *all = memory, *mine = all + s->rank * bytes;
+    unsigned char *all = r->far.notes, *mine = all + s->rank * bytes;
     (void)put(put(mine, &own, sizeof own), r->batch.overflow, spans);
     const tern_status status = tern_ranks_collect(s->ranks, all, bytes, &err);
     if (status != TERN_OK)

@@ -40,9 +40,6 @@ void tern_together_begin_pass(tern_runner *r, const tern_pass_span *spans, size_
 /* The order of a scan for those of the first n slots that are open: begins it. */
 void tern_together_begin_scan(tern_runner *r, size_t n);
 
-/* Room for so many bytes of payload, kept for the next time; NULL: no memory. */
-unsigned char *tern_together_payload(tern_runner *r, size_t bytes);
-
 /* ---- what ranks exchange within an order, in runners of all of them ------------------------- */
 
 /* Brings the columns of a kind together at all ranks, of y[rows][width]. */
