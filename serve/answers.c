@@ -228,8 +228,9 @@ void answer_tokenize(server *s, http_exchange *x) {
     reading in;
     reading_open(&in, s, x, false);
     const char *bytes = http_body(x, &size);
-    json_t *body = ask_parse_text(bytes, size, "the body", &r);
-    int32_t *ids = body != NULL ? tokenize(&in, body, &n, &r) : NULL;
+    json_t *body = ask_parse_any(bytes, size, "the body", &r);
+    const bool sound = body != NULL && ask_check_texts(body, true, &r);
+    int32_t *ids = sound ? tokenize(&in, body, &n, &r) : NULL;
     text_print(&out, "{\"tokens\":[");
     if (ids != NULL && write_pieces(in.model, ids, n,
                                     json_is_true(json_object_get(body, "with_pieces")), &out, &r)) {

@@ -62,12 +62,17 @@ def text_of(status: int, err: Any) -> str:
     return string(err.message) or string(lib.tern_status_str(status))
 
 
+def failure(status: int, err: Any, param: str = "") -> errors.TernError:
+    """The exception for a status and the tern_error that came with it."""
+    return error_of(status, text_of(status, err), param)
+
+
 def call(function: Callable[..., int], *args: Any) -> None:
     """Calls a function whose last argument is a tern_error. Raises what it refuses with."""
     err = ffi.new("tern_error *")
     status = function(*args, err)
     if status:
-        raise error_of(status, text_of(status, err))
+        raise failure(status, err)
 
 
 def string(text: Any) -> str:

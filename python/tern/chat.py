@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 import queue
 import warnings
-import weakref
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from . import _library, errors
 from ._library import Handle, call, ffi, freer, lib
 from .answer import parse_value
-from .engine import Core, Taker, core_cancel, set_future
+from .engine import Follower, Taker, set_future
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -105,10 +104,6 @@ class TalkTaker(Taker):
             self.stream.put(None)
         self.answer.close()
 
-    def fail(self, error: BaseException) -> None:
-        self.error = error
-        self.finish()
-
 
 def refusal_of(document: Mapping[str, Any]) -> errors.TernError:
     """The exception for an error of OpenAI's form."""
@@ -116,42 +111,15 @@ def refusal_of(document: Mapping[str, Any]) -> errors.TernError:
     return errors.RequestError(str(error.get("message", document)), "ERR_ARG", str(error.get("param") or ""))
 
 
-class EventStream(Iterator[dict[str, Any]]):
+class EventStream(Follower[dict[str, Any]]):
     """The events of a reply. Closing it ends the answer."""
 
-    def __init__(self, core: Core, ids: list[int], taker: TalkTaker) -> None:
-        self._core, self._ids, self._taker = core, ids, taker
-        self._over = False
-        weakref.finalize(self, core_cancel, core, ids)
-
     def __next__(self) -> dict[str, Any]:
-        if self._over:
-            raise StopIteration
-        assert self._taker.stream is not None
-        try:
-            event = self._taker.stream.get()
-        except BaseException:
-            self.close()
-            raise
-        if event is None:
-            self._over = True
-            self._taker.future.result()
-            raise StopIteration
+        event = super().__next__()
         if "error" in event:
             self.close()
             raise refusal_of(event)
-        return event  # type: ignore[no-any-return]
-
-    def close(self) -> None:
-        """Ends the answer."""
-        self._over = True
-        self._core.cancel(self._ids)
-
-    def __enter__(self) -> EventStream:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        return event
 
 
 class Talk:
@@ -204,7 +172,7 @@ class Talk:
         err = ffi.new("tern_error *")
         status = lib.tern_talk_ask(self.handle.get(), kind, data, len(data), out, param, err)
         if status:
-            raise _library.error_of(status, _library.text_of(status, err), _library.string(param))
+            raise _library.failure(status, err, _library.string(param))
         answer = Handle(out[0], freer(lib.tern_talk_answer_free, "tern_talk_answer"), "answer", self.handle)
         ignored = _library.string(lib.tern_talk_ignored(out[0]))
         if ignored:
@@ -214,7 +182,7 @@ class Talk:
         if taker.error is not None:
             raise taker.error
         if taker.stream is not None:
-            return EventStream(self.core, ids, taker)
+            return EventStream(self.core, taker.stream, ids, taker.future)
         try:
             reply = Reply(taker.future.result())
         except BaseException:
@@ -228,7 +196,7 @@ class Talk:
         ids, n, err = ffi.new("const uint64_t **"), ffi.new("size_t *"), ffi.new("tern_error *")
         status = lib.tern_talk_submit(taker.answer.get(), ids, n, err)
         if status:
-            taker.error = _library.error_of(status, _library.text_of(status, err))
+            taker.error = _library.failure(status, err)
         else:
             taker.read()
         return [ids[0][i] for i in range(n[0])], taker

@@ -7,7 +7,7 @@ import queue
 import threading
 import weakref
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, Mapping, TypeVar
 
 from . import _library, errors
 from ._library import Handle, call, ffi, find_cache_format, freer, integer, lib, string
@@ -15,7 +15,7 @@ from .answer import Answer, Asked, Figures, Logprob, Piece
 from .request import Options, Request, check_names
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from .model import Model
 
@@ -49,7 +49,8 @@ class Taker:
 
     def fail(self, error: BaseException) -> None:
         """Tells who waits that nothing more will come."""
-        raise NotImplementedError
+        self.error = error
+        self.finish()
 
 
 def set_future(future: Future[Any], result: Any = None, error: BaseException | None = None) -> None:
@@ -102,7 +103,7 @@ class TextTaker(Taker):
             state = self.request.state
             if state is not None and (said := lib.tern_grammar_state_error(state.get())) != ffi.NULL:
                 why = said
-            self.error = _library.error_of(why.status, _library.text_of(why.status, why))
+            self.error = _library.failure(why.status, why)
             return
         if text and self.show is not None:  # what was held back
             self.show(Piece(text.decode("utf-8", "replace"), -1))
@@ -115,10 +116,6 @@ class TextTaker(Taker):
         set_future(self.future, self.result, self.error)
         if self.show is not None:
             self.show(None)
-
-    def fail(self, error: BaseException) -> None:
-        self.error = error
-        self.finish()
 
 
 class VectorTaker(Taker):
@@ -134,7 +131,7 @@ class VectorTaker(Taker):
         if event.kind != lib.TERN_EVENT_END:
             return False
         if event.end == lib.TERN_END_ERROR:
-            self.error = _library.error_of(event.error.status, _library.text_of(event.error.status, event.error))
+            self.error = _library.failure(event.error.status, event.error)
         elif event.pooled == ffi.NULL:
             self.error = errors.TernError("the text was cancelled")
         else:
@@ -145,10 +142,6 @@ class VectorTaker(Taker):
 
     def finish(self) -> None:
         set_future(self.future, self.vector, self.error)
-
-    def fail(self, error: BaseException) -> None:
-        self.error = error
-        self.finish()
 
 
 def figures_of(f: Any) -> Figures:
@@ -186,6 +179,16 @@ class Core:
             self.wanted.notify()
             return list(ids)
 
+    def submit_one(self, request: Any, taker: Taker) -> list[int]:
+        """Submits a tern_request."""
+
+        def ask(engine: Any) -> Any:
+            number = ffi.new("uint64_t *")
+            call(lib.tern_engine_submit, engine, request, number)
+            return [number[0]], taker
+
+        return self.submit(ask)
+
     def cancel(self, ids: list[int]) -> None:
         """Ends requests before the next pass."""
         if self.handle._forks != _library.forks():
@@ -207,7 +210,7 @@ class Core:
                     return
             status = lib.tern_engine_step(pointer, events, n, err)
             if status:
-                self._fail_all(_library.error_of(status, _library.text_of(status, err)))
+                self._fail_all(_library.failure(status, err))
             elif n[0]:
                 self._hand_over(events[0], n[0])
 
@@ -258,53 +261,51 @@ def stop_core(core: Core) -> None:
 
 
 # ---- what people use ----------------------------------------------------------------------------
-class Stream(Iterator[Piece]):
-    """The pieces of an answer, as they come. Afterwards `answer` is the whole. Closing it ends the answer."""
+T = TypeVar("T")
 
-    def __init__(self, core: Core) -> None:
-        self._queue: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()
-        self._core = core
-        self._ids: list[int] = []
-        self._taker: TextTaker | None = None
+
+class Follower(Iterator[T]):
+    """What a taker puts into a queue, as it comes, until None. Closing it ends the answer."""
+
+    def __init__(self, core: Core, items: queue.SimpleQueue[T | None], ids: list[int], future: Future[Any]) -> None:
+        self._core, self._items, self._ids, self._future = core, items, ids, future
         self._over = False
+        weakref.finalize(self, core_cancel, core, ids)
 
-    def _begin(self, ids: list[int], taker: TextTaker) -> Stream:
-        self._ids, self._taker = ids, taker
-        weakref.finalize(self, core_cancel, self._core, ids)
-        return self
-
-    def __next__(self) -> Piece:
+    def __next__(self) -> T:
         if self._over:
             raise StopIteration
         try:
-            piece = self._queue.get()
+            item = self._items.get()
         except BaseException:
             self.close()
             raise
-        if piece is None:
+        if item is None:
             self._over = True
-            assert self._taker is not None
-            if not self._taker.future.cancelled():
-                self._taker.future.result()  # raises what went wrong
+            if not self._future.cancelled():
+                self._future.result()  # raises what went wrong
             raise StopIteration
-        return piece
-
-    @property
-    def answer(self) -> Answer:
-        """The whole answer. Waits for it, and leaves out what was not taken yet."""
-        assert self._taker is not None
-        return self._taker.future.result()
+        return item
 
     def close(self) -> None:
         """Ends the answer."""
         self._over = True
         self._core.cancel(self._ids)
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+class Stream(Follower[Piece]):
+    """The pieces of an answer, as they come. Afterwards `answer` is the whole. Closing it ends the answer."""
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer. Waits for it, and leaves out what was not taken yet."""
+        return self._future.result()  # type: ignore[no-any-return]
 
 
 def core_cancel(core: Core, ids: list[int]) -> None:
@@ -354,13 +355,7 @@ class Engine:
         kept = {name: value for name, value in options.items() if value is not None and name not in ("schema", "grammar", "pattern")}
         asked = Asked(model.path, tokens, kept, form)
         taker = TextTaker(request, asked, show, options.get("logprobs") is not None)
-
-        def ask(engine: Any) -> Any:
-            number = ffi.new("uint64_t *")
-            call(lib.tern_engine_submit, engine, request.c, number)
-            return [number[0]], taker
-
-        return self._core.submit(ask), taker
+        return self._core.submit_one(request.c, taker), taker
 
     def submit(self, prompt: Any, **options: Unpack[Options]) -> Future[Answer]:
         """A future of an answer. Cancelling it ends the answer."""
@@ -385,8 +380,9 @@ class Engine:
 
     def stream(self, prompt: Any, **options: Unpack[Options]) -> Stream:
         """The answer as it comes."""
-        stream = Stream(self._core)
-        return stream._begin(*self._ask(prompt, options, stream._queue.put))
+        pieces: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()
+        ids, taker = self._ask(prompt, options, pieces.put)
+        return Stream(self._core, pieces, ids, taker.future)
 
     async def agenerate(self, prompt: Any, **options: Unpack[Options]) -> Answer:
         """The answer, awaited. Cancelling the task ends it."""

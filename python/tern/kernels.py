@@ -319,24 +319,23 @@ def softmax(x: Any, *, isa: str | None = None, kernel: Row | str | None = None) 
     return out
 
 
+def _join(function: Any, x: Array, y: Array) -> Array:
+    """What a function makes of two vectors of one length."""
+    out = aligned(x.shape, "float32")
+    function(pointer(x, "const float"), pointer(y, "const float"), x.size, pointer(out, "float"))
+    return out
+
+
 def gate(g: Any, u: Any, activation: str = "silu", *, isa: str | None = None, kernel: Row | str | None = None) -> Array:
     """act(g) * u; silu, relu2, gelu or quick."""
     g = _vector(g, "g")
-    u = _vector(u, "u", g.size)
-    row = _runnable(kernel, f"gate_{activation}", "", isa)
-    out = aligned(g.shape, "float32")
-    row.fn.gate(pointer(g, "const float"), pointer(u, "const float"), g.size, pointer(out, "float"))
-    return out
+    return _join(_runnable(kernel, f"gate_{activation}", "", isa).fn.gate, g, _vector(u, "u", g.size))
 
 
 def bias(x: Any, b: Any, activation: str, *, isa: str | None = None, kernel: Row | str | None = None) -> Array:
     """act(x + b); relu, relu2, silu, gelu or tanh."""
     x = _vector(x, "x")
-    b = _vector(b, "b", x.size)
-    row = _runnable(kernel, f"bias_{activation}", "", isa)
-    out = aligned(x.shape, "float32")
-    row.fn.bias(pointer(x, "const float"), pointer(b, "const float"), x.size, pointer(out, "float"))
-    return out
+    return _join(_runnable(kernel, f"bias_{activation}", "", isa).fn.bias, x, _vector(b, "b", x.size))
 
 
 def add(x: Any, y: Any, *, isa: str | None = None, kernel: Row | str | None = None) -> Array:

@@ -19,7 +19,7 @@ _HARMLESS = {
     "offload_kqv", "flash_attn", "verbose", "last_n_tokens_size", "logits_all", "no_perf", "numa", "embedding", "op_offload",
     "swa_full", "kv_unified",
 }  # fmt: skip
-# What they mean "off" by: these change nothing.
+# The values by which callers say "off": these change nothing.
 _OFF = {"typical_p": 1.0, "tfs_z": 1.0, "mirostat_mode": 0, "xtc_probability": 0.0, "suffix": None, "rope_freq_base": 0.0,
         "rope_freq_scale": 0.0, "rope_scaling_type": None, "lora_path": None, "draft_model": None, "vocab_only": False,
         "logits_processor": None, "stopping_criteria": None, "mirostat_tau": None, "mirostat_eta": None, "lora_base": None,

@@ -138,13 +138,7 @@ class Model:
         ids = tokens_in(self._tokens_of(text), "a text")
         request = ffi.new("tern_request *", {"tokens": ids, "n_tokens": len(ids), "prompt_only": True, "pooling": pooling})
         taker = VectorTaker((request, ids), width, keep)
-
-        def ask(engine: Any) -> Any:
-            number = ffi.new("uint64_t *")
-            call(lib.tern_engine_submit, engine, request, number)
-            return [number[0]], taker
-
-        self.engine._core.submit(ask)
+        self.engine._core.submit_one(request, taker)
         return taker.future
 
     def session(self, *, context: int = 0, threads: int = 0, kv: str | None = None, batch: int = 0) -> Session:

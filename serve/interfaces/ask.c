@@ -43,8 +43,7 @@ static bool has_nul(const json_t *value) {
     return found;
 }
 
-/* Refuses U+0000 where texts end with it; `plain`: not in texts that are tokenized as they are. */
-static bool check_texts(const json_t *body, bool plain, refusal *r) {
+bool ask_check_texts(const json_t *body, bool plain, refusal *r) {
     const char *name;
     json_t *value;
     json_object_foreach(body, name, value) {
@@ -56,7 +55,7 @@ static bool check_texts(const json_t *body, bool plain, refusal *r) {
     return true;
 }
 
-static json_t *parse(const char *bytes, size_t size, const char *what, bool plain, refusal *r) {
+json_t *ask_parse_any(const char *bytes, size_t size, const char *what, refusal *r) {
     if (count_values(bytes, size) > MOST_VALUES) {
         (void)refuse(r, 400, NULL, "%s has more than %d values", what, MOST_VALUES);
         return NULL;
@@ -69,19 +68,16 @@ static json_t *parse(const char *bytes, size_t size, const char *what, bool plai
         (void)refuse(r, 400, NULL, "%s must be a JSON object", what);
         json_decref(body);
         body = NULL;
-    } else if (!check_texts(body, plain, r)) {
-        json_decref(body);
-        body = NULL;
     }
     return body;
 }
 
 json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r) {
-    return parse(bytes, size, what, false, r);
-}
-
-json_t *ask_parse_text(const char *bytes, size_t size, const char *what, refusal *r) {
-    return parse(bytes, size, what, true, r);
+    json_t *body = ask_parse_any(bytes, size, what, r);
+    if (body == NULL || ask_check_texts(body, false, r))
+        return body;
+    json_decref(body);
+    return NULL;
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -228,14 +224,14 @@ bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, 
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
     const bool plain = (kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0;
-    return check_texts(body, plain, r) && read_fields(a, rules, r) && join_earlier(a, r) &&
+    return ask_check_texts(body, plain, r) && read_fields(a, rules, r) && join_earlier(a, r) &&
            set_defaults(a, rules, r) && read_tools(a, rules, r) && ask_read_prompts(a, rules, r) &&
            check_whole(a, rules, r) && ask_compile(a, rules, r);
 }
 
 bool ask_read(ask *a, ask_kind kind, const ask_rules *rules, const char *bytes, size_t size,
               refusal *r) {
-    json_t *body = ask_parse_text(bytes, size, "the body", r);
+    json_t *body = ask_parse_any(bytes, size, "the body", r);
     *a = (ask){0};
     return body != NULL && ask_read_body(a, kind, rules, body, r);
 }

@@ -153,11 +153,15 @@ void ask_free(ask *a);
 /* Notes a field that was ignored, or a part of one. */
 void ask_note_ignored(ask *a, const char *name);
 
+/* Refuses U+0000 in the texts of a body, by the name of the field. `plain`: not in the members
+ * `prompt`, `content` and `input`, which are tokenized as they are. */
+bool ask_check_texts(const json_t *body, bool plain, refusal *r);
+
 /* Parses a text as a JSON object; NULL after a refusal, which calls the text `what`. A text with
- * too many values is refused before it takes memory, and one with U+0000 in its texts by the name
- * of the field. The second lets it stand in the members `prompt`, `content` and `input`. */
+ * too many values is refused before it takes memory. The first refuses U+0000 as well; who calls
+ * the second goes on with ask_read_body or ask_check_texts. */
 json_t *ask_parse(const char *bytes, size_t size, const char *what, refusal *r);
-json_t *ask_parse_text(const char *bytes, size_t size, const char *what, refusal *r);
+json_t *ask_parse_any(const char *bytes, size_t size, const char *what, refusal *r);
 
 /* The value with which a body names its model; older clients of Ollama do so in `name`. NULL: it
  * names none. */

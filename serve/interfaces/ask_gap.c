@@ -106,7 +106,7 @@ bool ask_tokenize_gap(const ask *a, const ask_rules *rules, const json_t *before
 
 bool ask_read_gap(ask *a, const ask_rules *rules, const char *bytes, size_t size, refusal *r) {
     static const char *const names[] = {"input_prefix", "input_suffix"};
-    json_t *body = ask_parse_text(bytes, size, "the body", r);
+    json_t *body = ask_parse_any(bytes, size, "the body", r);
     bool sound = body != NULL;
     *a = (ask){0};
     for (size_t i = 0; i < 2 && sound; i++)

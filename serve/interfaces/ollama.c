@@ -435,12 +435,14 @@ static bool read_made(ask *a, ollama_reading *in, refusal *r) {
 
 bool ollama_read(ask *a, ollama_kind kind, const ask_rules *rules, const char *bytes, size_t size,
                  bool *empty, refusal *r) {
-    json_t *given = ask_parse_text(bytes, size, "the body", r);
+    json_t *given = ask_parse_any(bytes, size, "the body", r);
     const json_t *model = json_object_get(given, "model");
     *a = (ask){0};
     *empty = false;
-    if (given == NULL)
+    if (given == NULL || !ask_check_texts(given, true, r)) {
+        json_decref(given);
         return false;
+    }
     const bool before = json_remember(false);
     ollama_reading in = {
         .kind = kind, .given = given, .body = json_object(), .rules = rules, .r = r};

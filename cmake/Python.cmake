@@ -1,0 +1,15 @@
+# tern_find_python(<out> <module> <candidate>...): the first Python that imports <module>, of the candidates, the one on
+# the PATH, and Debian's (a virtual environment's python3 may lack what Debian's has). <out> is empty where none does.
+function(tern_find_python out module)
+  find_package(Python3 COMPONENTS Interpreter QUIET)
+  foreach(candidate IN LISTS ARGN Python3_EXECUTABLE ITEMS /usr/bin/python3)
+    if(candidate)
+      execute_process(COMMAND ${candidate} -c "import ${module}" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+      if(status EQUAL 0)
+        set(${out} ${candidate} PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+  endforeach()
+  set(${out} "" PARENT_SCOPE)
+endfunction()
