@@ -212,10 +212,20 @@ static void read_encoder(reading *r, hf_config *c) {
     c->n_ctx -= c->first_position;
 }
 
+/* The ends of the mixing lie at whole pairs unless `truncate` is false. */
+static void check_truncate(reading *r, const tern_json_value *scaling, const hf_config *c) {
+    const tern_json_value *v = tern_json_get(scaling, "truncate");
+    const bool between = v != NULL && v->type == TERN_JSON_FALSE;
+    if (between != c->arch->yarn_between || (v != NULL && !between && !tern_json_is_true(v)))
+        fail_key(r, TERN_ERR_CONFIG, "truncate",
+                 c->arch->yarn_between ? "of yarn is not false, as in this architecture"
+                                       : "of yarn is not true, as in this architecture");
+}
+
 /* Reads the parameters of YaRN that GGUF has keys for; the attention factor is the default. */
 static void read_yarn(reading *r, const tern_json_value *scaling, hf_config *c) {
-    static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim",
-                                         "truncate"};
+    static const char *const others[] = {"attention_factor", "mscale", "mscale_all_dim"};
+    check_truncate(r, scaling, c);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (tern_json_get(scaling, others[i]) != NULL)
             fail_key(r, TERN_ERR_CONFIG, others[i], "of yarn is not supported");
@@ -253,8 +263,13 @@ static const tern_json_value *find_scaling(const reading *r, bool kinds,
     return scaling;
 }
 
+/* True if layers of the second kind turn by a base of their own. */
+static bool has_own_bases(const tern_arch *arch) {
+    return arch->second != NULL && !arch->second->alike;
+}
+
 static void read_rope(reading *r, hf_config *c) {
-    const bool kinds = c->arch->second != NULL;
+    const bool kinds = has_own_bases(c->arch);
     const tern_json_value *base;
     const tern_json_value *scaling = find_scaling(r, kinds, &base);
     c->rope_base = (float)read_real(r, base, "rope_theta", kinds ? (double)NAN : 10000.0);
@@ -366,6 +381,8 @@ static void read_kinds(reading *r, hf_config *c) {
         return;
     c->period = read_period(r, c);
     c->window = read_count(r, "sliding_window", 0);
+    if (!has_own_bases(c->arch))
+        return;
     if (type != NULL && !tern_json_is_string(type, "default"))
         refuse_value(r, TERN_ERR_CONFIG, "rope_type", type, "of windowed layers must be default");
     c->window_base =
@@ -392,7 +409,19 @@ static const char *count_key(const reading *r) {
     return has_key(r, newer) ? newer : "num_experts";
 }
 
-/* Weights of the chosen experts are not normalized unless norm_topk_prob is true. */
+/* The numbers of gates that are cut are those of the architecture. */
+static void check_gates(reading *r, const hf_config *c) {
+    const double limit = c->arch->experts.clamp, slope = 1.702;
+    if (!c->arch->stacked_folders)
+        return;
+    if (read_real(r, r->root, "swiglu_limit", limit) != limit)
+        fail_key(r, TERN_ERR_CONFIG, "swiglu_limit", "is not 7, as in this architecture");
+    if (read_real(r, r->root, "swiglu_alpha", slope) != slope)
+        fail_key(r, TERN_ERR_CONFIG, "swiglu_alpha", "is not 1.702, as in this architecture");
+}
+
+/* Weights of the chosen experts are not normalized unless the architecture does so, or
+ * norm_topk_prob is true. */
 static void read_experts(reading *r, hf_config *c) {
     const tern_json_value *norm = tern_json_get(r->root, "norm_topk_prob");
     char what[48];
@@ -400,7 +429,8 @@ static void read_experts(reading *r, hf_config *c) {
         return;
     c->n_expert = read_count(r, count_key(r), 0);
     c->n_used = read_count(r, "num_experts_per_tok", 0);
-    c->expert_norm = tern_json_is_true(norm);
+    c->expert_norm = c->arch->stacked_folders || tern_json_is_true(norm);
+    check_gates(r, c);
     if (c->n_expert > TERN_MAX_EXPERTS) {
         (void)snprintf(what, sizeof what, "is %u, %d are the limit", c->n_expert, TERN_MAX_EXPERTS);
         fail_key(r, TERN_ERR_KEY_RANGE, count_key(r), what);
@@ -433,6 +463,8 @@ static void read_input_norms(reading *r, const tern_json_value *q, hf_config *c)
 static void read_quantization(reading *r, hf_config *c) {
     const tern_json_value *q = tern_json_get(r->root, "quantization_config");
     char why[HF_QUANTIZATION_BYTES];
+    if (c->arch->stacked_folders && tern_json_is_string(tern_json_get(q, "quant_method"), "mxfp4"))
+        return; /* the tensors say which weights */
     if (hf_quantization_is_foreign(r->root, why)) {
         fail_key(r, TERN_ERR_CONFIG, q != NULL ? "quantization_config" : "quantization", why);
         return;
@@ -469,9 +501,9 @@ static bool is_activation(const tern_json_value *act, const tern_arch *arch) {
     if (gelu && arch->encodes &&
         (tern_json_is_string(act, "gelu") || tern_json_is_string(act, "gelu_new")))
         return true;
-    return tern_json_is_string(act, gelu                              ? "gelu_pytorch_tanh"
-                                    : arch->gate == TERN_OP_GATE_SILU ? "silu"
-                                                                      : "relu2");
+    return tern_json_is_string(act, gelu                               ? "gelu_pytorch_tanh"
+                                    : arch->gate == TERN_OP_GATE_RELU2 ? "relu2"
+                                                                       : "silu");
 }
 
 static void check_activation(reading *r, const hf_config *c, const char *key) {

@@ -82,6 +82,8 @@ static const struct rule {
     {"max_window_layers", ANYTHING},
     {"router_aux_loss_coef", ANYTHING},
     {"output_router_logits", ANYTHING},
+    {"experts_per_token", ANYTHING}, /* num_experts_per_tok and the context before YaRN again */
+    {"initial_context_length", ANYTHING},
     {"sliding_window_pattern", ANYTHING},
     {"output_attentions", ANYTHING},
     {"output_hidden_states", ANYTHING},
@@ -121,6 +123,8 @@ static const struct rule {
     {"parallel_attn", OFF},
     {"alibi", OFF},
     {"clip_qkv", OFF},
+    {"swiglu_limit", NULL_ONLY},
+    {"swiglu_alpha", NULL_ONLY},
     {"attn_logit_softcapping", OFF},
     {"final_logit_softcapping", OFF},
     {"num_experts", OFF},
@@ -225,6 +229,8 @@ static bool is_read(const hf_config *c, const char *name) {
         "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier",
         "scale_emb",      "scale_depth",          "dim_model_base"};
     static const char *const kinds[] = {"sliding_window", "layer_types", "rope_local_base_freq"};
+    if (c->arch->stacked_folders && strncmp(name, "swiglu_", strlen("swiglu_")) == 0)
+        return true;
     if (c->windowed && strcmp(name, "sliding_window") == 0)
         return true;
     if (c->arch->gemma_folders && strcmp(name, "query_pre_attn_scalar") == 0)

@@ -54,7 +54,8 @@ static void put_decoder(keys *k, const hf_config *c) {
         put_u32(k, "attention.sliding_window", c->window);
     if (c->period > 0) {
         put_u32(k, "attention.sliding_window_pattern", c->period);
-        put_f32(k, "rope.freq_base_swa", c->window_base);
+        if (c->window_base > 0.0f)
+            put_f32(k, "rope.freq_base_swa", c->window_base);
     }
     if (c->n_expert > 0) {
         put_u32(k, "expert_feed_forward_length", c->n_ff);

@@ -9,8 +9,7 @@
 #include "base/file_map.h"
 #include "kernels/half.h"
 
-/* Element `index` of a tensor of floats. */
-static float load(const safetensors_tensor *t, size_t index) {
+float hf_source_load(const safetensors_tensor *t, size_t index) {
     uint16_t half;
     float single;
     if (t->type == SAFETENSORS_F32) {
@@ -57,7 +56,7 @@ void hf_source_row(const void *source, size_t row, float *out) {
     }
     if (s->vector) { /* may consist of heads */
         for (size_t k = 0; k < s->cols; k++) {
-            const float w = load(s->tensor, origin_of(k, s->head_dim));
+            const float w = hf_source_load(s->tensor, origin_of(k, s->head_dim));
             out[k] = s->less_one ? 1.0f + w : w;
         }
         return;
@@ -73,7 +72,7 @@ void hf_source_row(const void *source, size_t row, float *out) {
         return;
     }
     for (size_t k = 0; k < s->cols; k++) {
-        const float w = load(t, from * s->cols + k);
+        const float w = hf_source_load(t, from * s->cols + k);
         out[k] = s->ternarized ? make_ternary(w, s->scale) : w;
     }
 }
@@ -82,8 +81,11 @@ void hf_source_row(const void *source, size_t row, float *out) {
 
 void hf_source_written(const void *source, size_t first, size_t n) {
     const hf_source *s = source;
-    const size_t each = (size_t)s->experts[0]->shape[0];
-    for (size_t e = first / each; e < (first + n) / each; e++)
+    const size_t each = s->each > 0 ? s->each : (size_t)s->experts[0]->shape[0];
+    const uint64_t bytes = s->tensor->bytes / (s->rows / each);
+    for (size_t e = first / each; s->each > 0 && e < (first + n) / each; e++)
+        tern_file_map_drop(s->tensor->data + e * bytes, bytes);
+    for (size_t e = first / each; s->experts != NULL && e < (first + n) / each; e++)
         tern_file_map_drop(s->experts[e]->data, s->experts[e]->bytes);
 }
 
@@ -100,7 +102,7 @@ static tern_status measure(hf_source *s, tern_error *err) {
     for (size_t r = 0; r < s->rows; r++) {
         double of_row = 0.0;
         for (size_t k = 0; k < s->cols; k++)
-            of_row += fabs((double)load(s->tensor, r * s->cols + k));
+            of_row += fabs((double)hf_source_load(s->tensor, r * s->cols + k));
         sum += of_row;
     }
     const float mean = (float)(sum / ((double)s->rows * (double)s->cols));
@@ -125,7 +127,7 @@ static tern_status check_codes(const hf_source *s, tern_error *err) {
 }
 
 static tern_status read_scale(hf_source *s, hf_scale meaning, tern_error *err) {
-    const float value = load(s->scale_tensor, 0);
+    const float value = hf_source_load(s->scale_tensor, 0);
     const float scale = meaning == HF_SCALE_DIVIDES ? 1.0f / value : value;
     if (!isfinite(value) || !isfinite(scale) || value <= 0.0f || scale <= 0.0f) {
         return tern_fail(err, TERN_ERR_TENSOR_DATA, "%s: tensor %s is %g", s->scale_tensor->file,
@@ -135,9 +137,22 @@ static tern_status read_scale(hf_source *s, hf_scale meaning, tern_error *err) {
     return TERN_OK;
 }
 
+/* A scale of 255 does not stand for a number. */
+static tern_status check_blocks(const hf_source *s, tern_error *err) {
+    const safetensors_tensor *t = s->scale_tensor;
+    const uint8_t *found = memchr(t->data, 255, (size_t)t->bytes);
+    if (found == NULL)
+        return TERN_OK;
+    return tern_fail(err, TERN_ERR_TENSOR_DATA,
+                     "%s: tensor %s: scale 255 in byte %zu does not stand for a number", t->file,
+                     t->name, (size_t)(found - t->data));
+}
+
 tern_status hf_source_prepare(hf_source *s, hf_scale meaning, tern_error *err) {
     if (s->ternarized)
         return measure(s, err);
+    if (s->each > 0 && s->scale_tensor != NULL)
+        return check_blocks(s, err);
     if (!s->packed)
         return TERN_OK;
     const tern_status status = read_scale(s, meaning, err);

@@ -15,9 +15,12 @@
 /* The source of a tensor of the written file: the context of its rows. */
 typedef struct hf_source {
     const safetensors_tensor *tensor;
-    const safetensors_tensor *scale_tensor; /* weight_scale of packed weights, or NULL */
+    const safetensors_tensor *scale_tensor; /* weight_scale of packed weights, bytes beside MXFP4's
+                                             * blocks, or NULL */
     const safetensors_tensor **experts;     /* [rows / tensor's rows] consecutive; NULL: only one */
     size_t rows, cols;                      /* of the weights */
+    size_t each; /* rows of a matrix, where one tensor holds those of all experts; 0: it does not */
+    size_t step, turn;                      /* of `step` results in turns number `turn` is taken */
     size_t first;                           /* rows of the tensor before the first that is taken */
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: none are */
     bool vector;       /* rows is 1 */
@@ -52,8 +55,21 @@ void hf_tensors_free(hf_tensors *t);
 /* Reads a source once before its rows are read: computes scales and rejects invalid codes. */
 TERN_MUST_CHECK tern_status hf_source_prepare(hf_source *s, hf_scale scale, tern_error *err);
 
+/* Element `index` of a tensor of floats. */
+float hf_source_load(const safetensors_tensor *t, size_t index);
+
 /* Writes a row of a source (convert_row_fn). */
 void hf_source_row(const void *source, size_t row, float *out);
+
+/* Rows of experts that lie in one tensor [experts][columns][rows * step], in blocks of MXFP4
+ * [experts][rows * step][columns / 32][16] with scales beside, or as biases [experts][columns *
+ * step] (convert_row_fn). */
+void hf_stack_row(const void *source, size_t row, float *out);
+void hf_stack_block_row(const void *source, size_t row, float *out);
+void hf_stack_bias_row(const void *source, size_t row, float *out);
+
+/* Writes the blocks of a row as MXFP4 has them in files (convert_bytes_fn). */
+void hf_stack_bytes(const void *source, size_t row, uint8_t *out);
 
 /* Releases the memory of experts whose last row was written (convert_written_fn). */
 void hf_source_written(const void *source, size_t first, size_t n);

@@ -79,9 +79,11 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
     if (status == TERN_OK)
         status = convert_int4_choose(formats, t->name, is_vector(t), t->cols, &t->target,
                                      &t->int4, err);
-    if (t->target != t->source || !same_rows(&before, &t->int4))
+    if (t->target != t->source || !same_rows(&before, &t->int4)) {
         t->as_is = NULL;
-    if (status == TERN_OK && t->as_is == NULL)
+        t->raw = NULL;
+    }
+    if (status == TERN_OK && t->as_is == NULL && t->raw == NULL)
         status = convert_importance_choose(formats, t->name, convert_matrices(t), t->cols,
                                            t->target, &t->importance, err);
     if (status != TERN_OK)

@@ -164,6 +164,27 @@ static tern_status copy_bytes(const convert_tensor *t, tern_gguf_writer *w, tern
     return status;
 }
 
+/* Writes a tensor whose rows only lie in another order, some at a time. */
+static tern_status copy_rows(const convert_tensor *t, tern_gguf_writer *w, tern_error *err) {
+    const size_t row_bytes = (size_t)(t->bytes / t->rows);
+    const size_t fit = COPIED_AT_ONCE / row_bytes, step = fit > 0 ? fit : 1;
+    uint8_t *out = malloc((step < t->rows ? step : t->rows) * row_bytes);
+    tern_status status = TERN_OK;
+    if (out == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "tensor %s: no memory for %zu of its rows", t->name,
+                         step);
+    for (size_t first = 0; status == TERN_OK && first < t->rows; first += step) {
+        const size_t n = t->rows - first < step ? t->rows - first : step;
+        for (size_t r = 0; r < n; r++)
+            t->raw(t->context, first + r, out + r * row_bytes);
+        status = tern_gguf_writer_data(w, out, n * row_bytes, err);
+        if (t->written != NULL)
+            t->written(t->context, first, n);
+    }
+    free(out);
+    return status;
+}
+
 /* The kind of weights that a coarse format stores exactly. */
 static const char *coarse_kind(tern_format format) {
     switch (format) {
@@ -250,6 +271,10 @@ tern_status convert_recode(const convert_tensor *t, const convert_tools *tools, 
             !t->tiled && strcmp(t->origin, tern_format_describe(t->target)->name) == 0;
         *result = (convert_result){.outcome = same ? CONVERT_COPIED : CONVERT_LOSSLESS};
         return t->tiled ? write_tiles(t, t->as_is, w, err) : copy_bytes(t, w, err);
+    }
+    if (t->raw != NULL) {
+        *result = (convert_result){.outcome = CONVERT_LOSSLESS};
+        return copy_rows(t, w, err);
     }
     const size_t step = rows_of_piece(t);
     uint64_t row_bytes = 0, all_bytes = 0;

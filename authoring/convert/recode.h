@@ -20,6 +20,9 @@ enum { CONVERT_NAME_BYTES = 256 };
 /* Writes the floats of a row, exactly; may be called by several threads at once. */
 typedef void convert_row_fn(const void *context, size_t row, float *out);
 
+/* Writes the bytes of a row in the source format; may be called by several threads at once. */
+typedef void convert_bytes_fn(const void *context, size_t row, uint8_t *out);
+
 /* Rows first ... first + n - 1 were written; memory that only they need may be released. */
 typedef void convert_written_fn(const void *context, size_t first, size_t n);
 
@@ -44,6 +47,8 @@ typedef struct convert_tensor {
     const uint8_t *stored; /* [before] bytes in the source file; NULL: it is computed */
     const uint8_t *
         as_is; /* its bytes in the target format, where source == target and they are just copied */
+    convert_bytes_fn *raw; /* of rows that only lie in another order, where source == target; NULL:
+                            * they are made of floats */
     convert_row_fn *row;
     convert_written_fn *written; /* may be NULL */
     const void *context;         /* of row and written; borrowed */

@@ -7,16 +7,67 @@ import unittest
 
 import common
 import gguf_edit
-from common import tern, tern_text
-from convert_case import ConvertTest
+from common import comma, tern, tern_text
+from convert_case import TOKENS, ConvertTest
 
 try:
     import numpy as np
-    from hf_folder import Folder, Stored
+    from hf_folder import OUTER, Folder, Stored
 except ImportError:
     np = None
 
 PACKED = {"quant_method": "bitnet"}
+GPT_OSS = {
+    "hidden_size": 96,
+    "intermediate_size": 64,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "vocab_size": 307,
+    "max_position_embeddings": 512,
+    "num_local_experts": 5,
+    "num_experts_per_tok": 2,
+    "experts_per_token": 2,
+    "initial_context_length": 64,
+    "sliding_window": 6,
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "rms_norm_eps": 1e-5,
+    "swiglu_limit": 7.0,
+    "hidden_act": "silu",
+    "attention_bias": True,
+    "tie_word_embeddings": False,
+    "rope_parameters": {
+        "rope_type": "yarn",
+        "rope_theta": 150000.0,
+        "factor": 32.0,
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+        "truncate": False,
+        "original_max_position_embeddings": 64,
+    },
+}
+OSS_LAYER = {
+    "attn_norm.weight": "input_layernorm.weight",
+    "post_attention_norm.weight": "post_attention_layernorm.weight",
+    "attn_sinks.weight": "self_attn.sinks",
+    "ffn_gate_inp.weight": "mlp.router.weight",
+    "ffn_gate_inp.bias": "mlp.router.bias",
+    **{
+        f"attn_{ours}.{kind}": f"self_attn.{theirs}_proj.{kind}"
+        for ours, theirs in (("q", "q"), ("k", "k"), ("v", "v"), ("output", "o"))
+        for kind in ("weight", "bias")
+    },
+}
+
+
+def mxfp4_bytes(path, name):
+    """Blocks as folders have them: [experts, rows, blocks, 17], the scale first, then pairs of codes."""
+    t = gguf_edit.read(path).tensor(name)
+    cols, rows, n = t.ne[:3]
+    raw = np.frombuffer(t.data, np.uint8, count=n * rows * cols // 32 * 17).reshape(n, rows, cols // 32, 17)
+    codes = np.concatenate([raw[..., 1:] & 15, raw[..., 1:] >> 4], -1)  # of columns in order
+    return np.concatenate([raw[..., :1], codes[..., 0::2] | codes[..., 1::2] << 4], -1)
 
 PEAK = """
 import resource, subprocess, sys
@@ -116,6 +167,97 @@ class ConvertExperts(ConvertTest):
         self.refused(model, "experts.6.up_proj", "no place", "olmoe")
         result = tern("convert", model.path, self.dir / "x.gguf", "--ternarize")
         self.assert_one_line_error(result, contains=["--ternarize", "experts"])
+
+    def gpt_oss(self, blocks):
+        """A folder with the weights of the synthetic gpt-oss as floats, and the file of floats; experts may be MXFP4."""
+        source, floats = common.synth("gpt-oss-tiny", self.dir), self.dir / "floats.gguf"
+        tern_text("quantize", source, floats, *"--type f32 --embedding-type f32 --output-type f32 --force".split())
+        file, model = gguf_edit.read(floats), Folder(self.dir / "oss", "OlmoeForCausalLM")
+        model.config, model.tensors = dict(GPT_OSS), {}
+        model.config["architectures"] = ["GptOssForCausalLM"]
+
+        def values(name):
+            t = file.tensor(name)
+            return np.frombuffer(t.data, "<f4", count=int(np.prod(t.ne))).reshape([n for n in t.ne if n > 1][::-1])
+
+        def both(of, axis):  # gates and what they multiply in turns
+            gate, up = of("gate"), of("up")
+            return np.stack([gate, up], axis + 1).reshape(*gate.shape[:axis], -1, *gate.shape[axis + 1 :])
+
+        for ours, theirs in OUTER.items():
+            model.tensors[theirs] = Stored(values(ours), "F32")
+        for n in range(4):
+            at, experts = f"model.layers.{n}.", f"model.layers.{n}.mlp.experts."
+            for ours, theirs in OSS_LAYER.items():
+                model.tensors[at + theirs] = Stored(values(f"blk.{n}.{ours}"), "F32")
+            for stem, of in (
+                ("gate_up", lambda what, kind, axis: both(lambda w: what(f"blk.{n}.ffn_{w}_exps.{kind}"), axis)),
+                ("down", lambda what, kind, axis: what(f"blk.{n}.ffn_down_exps.{kind}")),
+            ):
+                model.tensors[f"{experts}{stem}_proj_bias"] = Stored(of(values, "bias", 1), "F32")
+                if not blocks:
+                    model.tensors[f"{experts}{stem}_proj"] = Stored(of(values, "weight", 1).swapaxes(1, 2), "F32")
+                    continue
+                stored = of(lambda name: mxfp4_bytes(source, name), "weight", 1)
+                model.tensors[f"{experts}{stem}_proj_blocks"] = Stored(stored[..., 1:], "U8")
+                model.tensors[f"{experts}{stem}_proj_scales"] = Stored(stored[..., 0], "U8")
+        if blocks:
+            model.config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}
+        return model, source, floats
+
+    def hash(self, path):
+        return tern_text("logits", "-m", path, "--tokens", comma(TOKENS), "--all", "--sha256").strip()
+
+    def test_experts_in_one_tensor(self):
+        """gpt-oss: a folder of a file's weights, gates in turns with the others, makes a file with the same logits."""
+        model, _, floats = self.gpt_oss(blocks=False)
+        self.assertEqual(self.hash(self.convert(model)[0]), self.hash(floats))
+        out, said = self.convert(model, "--type", "q8_0")
+        self.assertEqual((said["blk.1.ffn_up_exps.weight"]["to"], said["blk.1.ffn_up_exps.bias"]["to"]), ("q8_0", "f32"))
+        self.assertEqual(len(self.hash(out)), 64)
+
+    def test_blocks_of_experts(self):
+        """Blocks of MXFP4 keep every code and scale; as floats they are the values that the file's blocks stand for."""
+        model, source, floats = self.gpt_oss(blocks=True)
+        out, said = self.convert(model)
+        for name in (f"blk.{n}.ffn_{w}_exps.weight" for n in range(4) for w in ("gate", "up", "down")):
+            self.assertEqual(gguf_edit.read(out).tensor(name).data, gguf_edit.read(source).tensor(name).data, name)
+            self.assertEqual((said[name]["to"], said[name]["outcome"]), ("mxfp4", "lossless"))
+        self.assertEqual(self.hash(self.convert(model, "--type", "f32")[0]), self.hash(floats))
+
+    def test_refused_gpt_oss(self):
+        model, _, _ = self.gpt_oss(blocks=True)
+        first, plain = "model.layers.0.mlp.experts.", dict(model.config)
+        rope = plain["rope_parameters"]
+        for change, words in (
+            ({"swiglu_limit": 6.0}, ["swiglu_limit", "not 7"]),
+            ({"swiglu_alpha": 1.5}, ["swiglu_alpha", "not 1.702"]),
+            ({"hidden_act": "gelu"}, ["hidden_act", "gelu"]),
+            ({"rope_parameters": rope | {"truncate": True}}, ["truncate", "not false"]),
+            ({"rope_parameters": {k: v for k, v in rope.items() if k != "truncate"}}, ["truncate"]),
+            ({"layer_types": ["full_attention", "sliding_attention"] * 2}, ["layer_types"]),
+            ({"sliding_window": None}, ["sliding_window"]),
+            ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, ["gptq"]),
+            ({"num_local_experts": 4, "num_experts_per_tok": 2}, ["router.weight", "4 x 96"]),
+        ):
+            with self.subTest(change=change):
+                model.config = plain | change
+                self.refused(model, *words)
+        model.config = plain
+        for name, change, words in (
+            ("gate_up_proj_bias", None, ["is missing"]),
+            ("down_proj_bias", Stored(np.zeros((5, 95)), "F32"), ["is not 5 x 96"]),
+            ("down_proj_blocks", Stored(np.zeros((5, 96, 2, 15)), "U8"), ["is not 5 x 96 x 2 x 16"]),
+            ("down_proj_blocks", Stored(np.zeros((5, 96, 2, 16)), "F32"), ["F32", "U8"]),
+            ("gate_up_proj_scales", None, ["is missing"]),
+            ("gate_up_proj_scales", Stored(np.full((5, 128, 3), 255), "U8"), ["scale 255", "byte 0"]),
+        ):
+            with self.subTest(name=name, words=words):
+                kept = model.tensors.pop(first + name)
+                if change is not None:
+                    model.tensors[first + name] = change
+                self.refused(model, first + name, *words)
+                model.tensors[first + name] = kept
 
     def test_many_experts_that_are_not_there(self):
         """A count that the files cannot fill takes only the memory that the files stand for."""

@@ -23,6 +23,8 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 32, "rope_theta": 500000.0}  # fmt: skip
 MOE = {"num_experts": 6, "num_experts_per_tok": 2}
+OSS = {"head_dim": 32, "intermediate_size": 96, "num_hidden_layers": 4, "sliding_window": 9, "num_local_experts": 6,
+       "num_experts_per_tok": 2, "rope": YARN | {"factor": 4.0, "truncate": False, "rope_theta": 150000.0}}  # fmt: skip
 GRANITE = {"embedding_multiplier": 12.0, "residual_multiplier": 0.22, "logits_scaling": 8.0, "attention_multiplier": 0.1}
 GEMMA = {"head_dim": 16, "sliding_window": 9, "query_pre_attn_scalar": 16, "sliding_window_pattern": 2,
          "layer_types": ["sliding_attention", "full_attention"]}  # fmt: skip
@@ -51,6 +53,7 @@ FAMILIES = {
     "olmo2": ("Olmo2", "word", {}, {}),
     "olmoe": ("Olmoe", "gpt2", MOE, {}),
     "qwen3moe": ("Qwen3Moe", "qwen", MOE | {"head_dim": 16, "moe_intermediate_size": 32, "norm_topk_prob": True}, {}),
+    "gpt-oss": ("GptOss", "gpt2", OSS, {}),
     "granite": ("Granite", "digits", GRANITE, {}),
     "gemma3": ("Gemma3", "gemma", GEMMA, {}),
     "bitnet": ("BitNet", "llama3", {"bitnet": ONLINE, "tie_word_embeddings": True} | WIDE, {}),

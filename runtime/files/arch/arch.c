@@ -115,6 +115,7 @@ static const tern_arch archs[] = {
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_ATTN_NORM | TERN_HAS_LATE_FFN_NORM | TERN_HAS_QKV_BIAS |
             TERN_HAS_OTHER_BIASES | TERN_HAS_SINKS | TERN_HAS_EXPERTS | TERN_HAS_EXPERT_BIASES,
+     .stacked_folders = true,
      .yarn_between = true,
      .experts = {.norm = true, .clamp = 7.0f},
      .second = &gpt_oss_windowed},

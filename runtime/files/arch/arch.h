@@ -95,6 +95,9 @@ typedef struct tern_arch {
                               positions begin after those of padding; NULL: none */
     bool gemma_folders;    /* those folders hold norms minus 1, no head if it is the embedding, and
                               a number whose root divides scores */
+    bool stacked_folders;  /* those folders hold the experts of a layer in one tensor, gates and the
+                              values that they multiply in turns; the weights of the chosen are
+                              always normed, and MXFP4 may be their type */
     tern_op gate;          /* gate of the feed-forward part: TERN_OP_GATE_..., unless the file says
                               another */
     tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
