@@ -205,8 +205,8 @@ class ConvertExperts(ConvertTest):
             model.config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}
         return model, source, floats
 
-    def hash(self, path):
-        return tern_text("logits", "-m", path, "--tokens", comma(TOKENS), "--all", "--sha256").strip()
+    def hash(self, path, *options):
+        return tern_text("logits", "-m", path, "--tokens", comma(TOKENS), "--all", "--sha256", *options).strip()
 
     def test_experts_in_one_tensor(self):
         """gpt-oss: a folder of a file's weights, gates in turns with the others, makes a file with the same logits."""
@@ -224,6 +224,19 @@ class ConvertExperts(ConvertTest):
             self.assertEqual(gguf_edit.read(out).tensor(name).data, gguf_edit.read(source).tensor(name).data, name)
             self.assertEqual((said[name]["to"], said[name]["outcome"]), ("mxfp4", "lossless"))
         self.assertEqual(self.hash(self.convert(model, "--type", "f32")[0]), self.hash(floats))
+
+    def test_int4_of_experts(self):
+        """INT4 of all experts lies in one tensor: products with floats are those with the same weights as floats."""
+        for preset, options in (("gpt-oss-tiny", ["row", "--int4-zero-points"]), ("qwen3moe-tiny", ["64"])):
+            with self.subTest(preset=preset):
+                folder, floats = self.dir / preset, self.dir / f"{preset}.gguf"
+                tern_text("convert", common.synth(preset, self.dir), folder, *"--to iebin --type int4 --int4-group".split(), *options)
+                tern_text("quantize", folder, floats, *"--type f32 --embedding-type f32 --output-type f32".split())
+                made = self.hash(folder, "--act-prec", "fp32")
+                self.assertEqual(made, self.hash(floats, "--act-prec", "fp32"))
+                codes = self.hash(folder)
+                self.assertNotEqual(codes, made)
+                self.assertEqual(self.hash(folder, "--isa", "scalar", "--threads", "2"), codes)
 
     def test_refused_gpt_oss(self):
         model, _, _ = self.gpt_oss(blocks=True)

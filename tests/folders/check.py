@@ -99,6 +99,8 @@ class Folder:
         if "bitnet" in settings:
             config["quantization_config"] = settings["bitnet"]
         config.update(change)
+        if settings.get("blocks"):
+            families.store_blocks(self.path)
         (self.path / "config.json").write_text(json.dumps(config, indent=2))
         if change:  # transformers reads a changed folder in this way
             self.model = families.read(self.name, self.path)
@@ -148,8 +150,9 @@ class Folder:
             return f"cosine {cosine}" if cosine < 0.9999 else ""
         expected = out.logits[0].float().numpy()
         where = self.path / "logits.f32"
+        exact = ["--act-prec", "fp32"] if families.FAMILIES[self.name][2].get("blocks") else []  # as transformers computes
         run(self.tern, "logits", "-m", self.file, "--tokens", ",".join(map(str, ids)), "--all", "--kv", "f32",
-            "--output", where, "--force")  # fmt: skip
+            "--output", where, "--force", *exact)  # fmt: skip
         seen = np.fromfile(where, "<f4").reshape(expected.shape)
         error = np.abs(seen - expected).max() / expected.std()
         same = (seen.argmax(1) == expected.argmax(1)).sum()

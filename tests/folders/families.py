@@ -5,6 +5,8 @@ import os
 
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # before torch: BitNet's layers would be compiled
 
+import numpy as np
+import safetensors.numpy
 import torch
 import transformers
 import transformers.utils.quantization_config
@@ -54,6 +56,7 @@ FAMILIES = {
     "olmoe": ("Olmoe", "gpt2", MOE, {}),
     "qwen3moe": ("Qwen3Moe", "qwen", MOE | {"head_dim": 16, "moe_intermediate_size": 32, "norm_topk_prob": True}, {}),
     "gpt-oss": ("GptOss", "gpt2", OSS, {}),
+    "gpt-oss, blocks": ("GptOss", "gpt2", OSS | {"blocks": True}, {"quantization_config": {"quant_method": "mxfp4"}}),
     "granite": ("Granite", "digits", GRANITE, {}),
     "gemma3": ("Gemma3", "gemma", GEMMA, {}),
     "bitnet": ("BitNet", "llama3", {"bitnet": ONLINE, "tie_word_embeddings": True} | WIDE, {}),
@@ -71,7 +74,7 @@ def config_of(name, size, specials):
     kind, _, settings, _ = FAMILIES[name]
     settings = SHAPE | {"vocab_size": size} | specials | settings
     rope = settings.pop("rope", None)
-    for key in ("sharded", "bitnet"):
+    for key in ("sharded", "bitnet", "blocks"):
         settings.pop(key, None)
     cls = getattr(transformers, TEXT_CONFIGS.get(kind, kind + "Config"), None)
     if cls is None or class_of(name) is None or ("bitnet" in FAMILIES[name][2] and TERNARY is None):
@@ -92,6 +95,27 @@ def class_of(name):
 def read(name, path):
     """The model as transformers reads it from a folder."""
     return class_of(name).from_pretrained(path, torch_dtype=torch.float32).eval()
+
+
+def blocks_of(floats):
+    """MXFP4 of [experts, inputs, results]: blocks of the inputs, with two codes a byte, and their scales."""
+    parts = np.ascontiguousarray(floats.swapaxes(1, 2)).reshape(floats.shape[0], floats.shape[2], -1, 32)
+    exponents = np.floor(np.log2(np.abs(parts).max(-1))) - 2
+    steps = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    distance = np.abs(np.abs(parts / np.exp2(exponents)[..., None])[..., None] - steps)
+    codes = (distance.argmin(-1) + 8 * (parts < 0)).astype(np.uint8)
+    return codes[..., 0::2] | codes[..., 1::2] << 4, (exponents + 127).astype(np.uint8)
+
+
+def store_blocks(path):
+    """Turns the experts of a saved folder of gpt-oss into blocks."""
+    stored = {}
+    for name, tensor in safetensors.numpy.load_file(path / "model.safetensors").items():
+        if name.endswith(("gate_up_proj", "down_proj")):
+            stored[f"{name}_blocks"], stored[f"{name}_scales"] = blocks_of(tensor)
+        else:
+            stored[name] = tensor
+    safetensors.numpy.save_file(stored, path / "model.safetensors", {"format": "pt"})
 
 
 def with_ternary(model, settings):

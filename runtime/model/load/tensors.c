@@ -210,7 +210,7 @@ static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, c
     const tern_status status = find(l->file, name, cols, rows, n, &t, err);
     if (status != TERN_OK)
         return status;
-    if (experts > 0 && !is_of_rows(t))
+    if (experts > 0 && !is_of_rows(t) && t->type != TERN_GGUF_INT4_TYPE)
         return wrong_type(l->file, t, "cannot be cut into experts", err);
     if (tern_gguf_format(t) == TERN_FORMAT_NONE || t->bytes == 0)
         return wrong_type(l->file, t, "has no kernels", err);
