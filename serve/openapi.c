@@ -68,7 +68,7 @@ static const struct {
      "background:b,"
      "truncation:s,text:{format?:{*:*}},usage:{input_tokens:i,input_tokens_details:{"
      "cached_tokens:i},output_tokens:i,output_tokens_details:{reasoning_tokens:i},total_tokens:i},"
-     "tern:@tern}"},
+     "timings?:@timings,tern:@tern}"},
     {"message",
      "{id:s,type:\"message\",role:\"assistant\",model:s,content:[@block],"
      "stop_reason:\"end_turn\"|\"max_tokens\"|\"stop_sequence\"|\"tool_use\",stop_sequence:s|~,"
@@ -216,11 +216,12 @@ static void write_body(const route *r, text *out) {
     text_print(out, "}}},");
 }
 
-static void write_route(const route *r, text *out) {
-    const bool named = strchr(r->path, '*') != NULL;
-    text_print(out, "\"%.*s%s\":{\"%s\":{\"summary\":\"%s\",", (int)strcspn(r->path, "*"), r->path,
-               named ? "{name}" : "", strcmp(r->method, "GET") == 0 ? "get" : "post", r->what);
-    if (named) {
+static void write_method(const route *r, text *out) {
+    const char *method = strcmp(r->method, "GET") == 0      ? "get"
+                         : strcmp(r->method, "DELETE") == 0 ? "delete"
+                                                            : "post";
+    text_print(out, "\"%s\":{\"summary\":\"%s\",", method, r->what);
+    if (strchr(r->path, '*') != NULL) {
         text_print(out, "\"parameters\":[{\"name\":\"name\",\"in\":\"path\",\"required\":true,"
                         "\"schema\":{\"type\":\"string\"}}],");
     }
@@ -229,7 +230,24 @@ static void write_route(const route *r, text *out) {
     if (r->ollama != 0 || r->kind != 0 || r->body != NULL)
         write_body(r, out);
     write_responses(r, out);
-    text_print(out, "}}");
+    text_print(out, "}");
+}
+
+/* Writes all methods of the path of route i, unless a route before it has the same path. */
+static void write_path(size_t i, text *out) {
+    const char *path = route_at(i)->path, *star = strchr(path, '*');
+    for (size_t k = 0; k < i; k++)
+        if (route_at(k)->what != NULL && strcmp(route_at(k)->path, path) == 0)
+            return;
+    text_print(out, "%s\"%.*s%s%s\":{", i > 0 ? "," : "", (int)strcspn(path, "*"), path,
+               star != NULL ? "{name}" : "", star != NULL ? star + 1 : "");
+    for (size_t k = i; route_at(k) != NULL; k++) {
+        if (route_at(k)->what == NULL || strcmp(route_at(k)->path, path) != 0)
+            continue;
+        text_add(out, ",", k > i);
+        write_method(route_at(k), out);
+    }
+    text_print(out, "}");
 }
 
 static void describe_models(const server *s, text *out) {
@@ -255,14 +273,9 @@ void page_openapi(server *s, http_exchange *x) {
                "\"paths\":{",
                tern_version(), about.bytes != NULL ? about.bytes : "");
     text_free(&about);
-    bool first = true;
-    for (size_t i = 0; route_at(i) != NULL; i++) {
-        if (route_at(i)->what == NULL)
-            continue;
-        text_add(&t, ",", !first);
-        first = false;
-        write_route(route_at(i), &t);
-    }
+    for (size_t i = 0; route_at(i) != NULL; i++)
+        if (route_at(i)->what != NULL)
+            write_path(i, &t);
     text_print(&t, "},\"components\":{\"securitySchemes\":{\"key\":{\"type\":\"http\",\"scheme\":"
                    "\"bearer\"}},\"schemas\":{");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

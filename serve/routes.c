@@ -74,6 +74,15 @@ static const route routes[] = {
          "continues texts, or token ids"),
     ASKS("/responses", answer_response, ASK_RESPONSE, "@response",
          "continues a conversation, in the form of responses"),
+    PAGE("/responses/*", kept_response, false, "@response", "a response that is kept"),
+    {.method = "DELETE",
+     .path = "/responses/*",
+     .handle = kept_response_delete,
+     SAYS("{id:s,object:\"response\",deleted:b}", "gives a response up that is kept")},
+    {.method = "POST",
+     .path = "/responses/*/cancel",
+     .handle = kept_response_cancel,
+     SAYS("@response", "refused: a response ends when its connection is closed")},
     ASKS("/messages", answer_message, ASK_MESSAGE, "@message",
          "continues a conversation, in the form of Anthropic"),
     ASKS("/completion", answer_native, ASK_NATIVE, "@completion|[@completion]",
@@ -130,12 +139,15 @@ const route *route_at(size_t i) {
     return i < sizeof routes / sizeof *routes ? &routes[i] : NULL;
 }
 
-/* True if a route has this path. A star at the end of the route's path matches a name. */
+/* True if a route has this path. A star in the route's path matches a name. */
 static bool fits(const route *r, const char *path) {
     const size_t n = strcspn(r->path, "*");
     if (r->path[n] == '\0')
         return strcmp(path, r->path) == 0;
-    return strncmp(path, r->path, n) == 0 && path[n] != '\0';
+    const size_t rest = strlen(r->path + n + 1);
+    const size_t all = strlen(path);
+    return all > n + rest && strncmp(path, r->path, n) == 0 &&
+           strcmp(path + all - rest, r->path + n + 1) == 0;
 }
 
 const route *route_find(const char *method, const char *path, char *methods, size_t size) {

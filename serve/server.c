@@ -137,7 +137,7 @@ static bool reply_options(const server *s, http_exchange *x, const char *methods
     if (methods[0] != '\0')
         http_reply_header(x, "Allow", methods);
     if (shared) {
-        http_reply_header(x, "Access-Control-Allow-Methods", "GET, POST");
+        http_reply_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE");
         http_reply_header(x, "Access-Control-Allow-Headers",
                           "Authorization, Content-Type, x-api-key, api-key, *");
         http_reply_header(x, "Access-Control-Max-Age", "600");

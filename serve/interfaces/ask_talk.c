@@ -14,23 +14,17 @@ typedef struct talk_dialect {
     const char *field;    /* the field with the messages */
     const char *system;   /* the field with the system's text; NULL: there is none */
     const char *parts[3]; /* types of parts that are text */
-    bool system_role;     /* a message may have the role system */
     bool items;           /* the field may be a text; elements have a type, which need not be
                              "message" */
     bool prefill;         /* a last message of the assistant is the beginning of the answer */
 } talk_dialect;
 
-static const talk_dialect chat_dialect = {
-    .field = "messages", .parts = {"text"}, .system_role = true};
-static const talk_dialect message_dialect = {.field = "messages",
-                                             .system = "system",
-                                             .parts = {"text"},
-                                             .system_role = true,
-                                             .prefill = true};
+static const talk_dialect chat_dialect = {.field = "messages", .parts = {"text"}};
+static const talk_dialect message_dialect = {
+    .field = "messages", .system = "system", .parts = {"text"}, .prefill = true};
 static const talk_dialect response_dialect = {.field = "input",
                                               .system = "instructions",
                                               .parts = {"input_text", "output_text", "text"},
-                                              .system_role = true,
                                               .items = true};
 
 static const talk_dialect *dialect_of(ask_kind kind) {
@@ -177,19 +171,21 @@ static bool read_calls(talk *t, const json_t *calls, size_t i) {
                   t->dialect->field, i);
 }
 
-/* Returns the role under which a template gets a message; NULL after a refusal. */
+/* Returns the role under which a template gets a message; NULL after a refusal. Chats may have any:
+ * the template decides. */
 static const char *role_of(const talk *t, const json_t *message, size_t i) {
     static const char *const roles[] = {"user", "assistant", "system"};
     const char *role = json_string_value(json_object_get(message, "role"));
-    for (size_t k = 0; role != NULL && k < 2U + t->dialect->system_role; k++)
+    for (size_t k = 0; role != NULL && k < sizeof roles / sizeof *roles; k++)
         if (strcmp(role, roles[k]) == 0)
             return roles[k];
-    if (role != NULL && t->dialect->system_role && strcmp(role, "developer") == 0)
+    if (role != NULL && strcmp(role, "developer") == 0)
         return roles[2];
-    (void)refuse(t->r, 400, t->dialect->field, "%s[%zu].role is not %suser%s assistant%s",
-                 t->dialect->field, i, t->dialect->system_role ? "system, developer, " : "",
-                 t->dialect == &chat_dialect ? "," : " or",
-                 t->dialect == &chat_dialect ? " or tool" : "");
+    if (role != NULL && role[0] != '\0' && t->dialect == &chat_dialect)
+        return role;
+    (void)refuse(t->r, 400, t->dialect->field, "%s[%zu].role is not %s", t->dialect->field, i,
+                 t->dialect == &chat_dialect ? "a text, such as system, user, assistant or tool"
+                                             : "system, developer, user or assistant");
     return NULL;
 }
 

@@ -445,7 +445,7 @@ static const field fields[] = {
     {"n_probs", NATIVE, "i", read_n_logprobs, 0, ASK_MOST_LOGPROBS, 0},
     {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
     {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
-    {"timings_per_token", OPENAI, "b", read_truth, 0, 0, IN(timings)},
+    {"timings_per_token", OPENAI | RESPONSE, "b", read_truth, 0, 0, IN(timings)},
     {"cache_prompt", NATIVE | OPENAI, "b", read_negated, 0, 0, IN(alone)},
     {"id_slot", OPEN, "i", read_slot, -1, 65535, 0},
     {"parse_special", TEXT | NATIVE, "b", read_negated, 0, 0, IN(plain)},

@@ -141,7 +141,7 @@ static const aside rows[] = {
              "nothing is taken out of a context that is full: the answer ends there"),
     HARMLESS("t_max_prompt_ms", OPEN, "prompts are read to their end"),
     HARMLESS("timings_per_token", NATIVE, "times are told at the end"),
-    HARMLESS("return_progress", OPEN, "how far a prompt is read is not told"),
+    HARMLESS("return_progress", OPEN | RESPONSE, "how far a prompt is read is not told"),
     HARMLESS("return_cached_tokens_details", OPENAI,
              "usage tells the tokens that were found in the cache"),
     HARMLESS("max_tool_calls", RESPONSE, "a limit for tools that the server runs; it runs none"),

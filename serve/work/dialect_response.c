@@ -131,9 +131,11 @@ static void write_echo(job *j) {
     write_given(j, "text", "{\"format\":{\"type\":\"text\"}}");
 }
 
-/* Keeps the conversation with the answer, whose items are output[size], an array like the input. */
-static void keep(const job *j, const char *output, size_t size) {
+/* Keeps a response with its conversation. output[size] are its items, an array like the input, and
+ * its document goes from there to the end of what is written. */
+static void keep(const job *j, size_t from, const char *output, size_t size) {
     const key *k = j->account->key;
+    const tern_span document = {j->out.bytes + from, j->out.size - from};
     char *input = json_dump(json_object_get(j->ask.body, "input"), (json_style){0});
     text items = {0};
     if (input != NULL && input[0] == '[') {
@@ -141,7 +143,8 @@ static void keep(const job *j, const char *output, size_t size) {
         text_add(&items, ",", items.size > 1 && size > 2);
         text_add(&items, output + 1, size - 1);
         if (!items.failed)
-            kept_add(j->ask.kept, j->id, k != NULL ? k->digest : NULL, items.bytes, items.size);
+            kept_add(j->ask.kept, j->id, k != NULL ? k->digest : NULL,
+                     (tern_span){items.bytes, items.size}, document);
     }
     text_free(&items);
     free(input);
@@ -150,6 +153,7 @@ static void keep(const job *j, const char *output, size_t size) {
 static void write_response(job *j) {
     const choice *c = &j->choices[0];
     text *out = &j->out;
+    const size_t begin = out->size;
     text_print(out, "{\"id\":\"%s\",\"object\":\"response\",\"created_at\":%lld", j->id,
                (long long)j->created);
     text_string(out, "status", status_of(c));
@@ -165,13 +169,16 @@ static void write_response(job *j) {
         write_item(j, &part, n, true);
     }
     dialect_add(out, "]");
-    if (c->ended && j->ask.kept != NULL && !out->failed)
-        keep(j, out->bytes + from, out->size - from);
+    const size_t size = out->size - from;
     write_echo(j);
     write_usage(j);
+    if (c->ended && j->ask.timings)
+        dialect_write_timings(out, &c->figures);
     if (c->ended)
         dialect_write_tern(j, 0, 1);
     dialect_add(out, "}");
+    if (c->ended && j->ask.kept != NULL && !out->failed)
+        keep(j, begin, out->bytes + from, size);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */

@@ -210,6 +210,16 @@ class Template(Served):
                 ignored = self.server.chat(QUESTION, max_tokens=1, **fields).json()["tern"]["ignored"]
                 self.assertEqual(ignored, [])
 
+    def test_roles_are_of_the_template(self):
+        """A template gets messages of every role in chats; the roles of the other interfaces are fixed."""
+        for role in ("critic", "function", "ipython"):
+            said = [{"role": role, "content": "No."}, *USER]
+            self.assertEqual(self.prompt(messages=said), f"{role}:No.\nuser:{QUESTION}\nassistant:")
+            self.assertEqual(self.server.post("/v1/messages", messages=said, max_tokens=1).status, 400)
+            self.refused(self.server.post("/v1/responses", input=said), 400, "input")
+        for role in (None, "", 3):
+            self.refused(self.server.post("/v1/chat/completions", messages=[{"role": role, "content": "No."}]), 400, "messages")
+
     def test_a_variable_changes_the_answer(self):
         asked = {"max_tokens": 8, "temperature": 0, "ignore_eos": True}
         plain, on = self.server.chat(QUESTION, **asked).json(), self.server.chat(QUESTION, enable_thinking=True, **asked).json()

@@ -45,6 +45,26 @@ class Kept(Served):
         self.assertFalse(untold["store"])
         self.refused(ask("x", previous_response_id=untold["id"]), 400, "previous_response_id")
 
+    def test_a_response_is_told_again(self):
+        """A response that is kept is told as it was, whole and of a stream; it is given up by DELETE. It cannot be
+        cancelled, since none is in the background."""
+        server = start(self)
+        asked = {"input": "Once", "max_output_tokens": 5, "temperature": 0}
+        whole = server.post("/v1/responses", **asked, timings_per_token=True, return_progress=True).json()
+        self.assertEqual((whole["timings"]["predicted_n"], whole["tern"]["ignored"]), (5, ["return_progress"]))
+        streamed = events_of(server.post("/v1/responses", **asked, stream=True))[-1][1]["response"]
+        self.assertNotIn("timings", streamed)
+        for response in (whole, streamed):
+            path = f"/v1/responses/{response['id']}"
+            self.assertEqual(server.get(path).json(), response)
+            self.refused(server.get(path + "?stream=true"), 400, "stream")
+            self.assertIn("background", self.refused(server.ask("POST", path + "/cancel"), 400, "response_id")["message"])
+            self.assertEqual(server.ask("DELETE", path).json(), {"id": response["id"], "object": "response", "deleted": True})
+            for method, gone in (("GET", path), ("DELETE", path), ("POST", path + "/cancel")):
+                self.refused(server.ask(method, gone), 404, "response_id")
+        with Server("-m", common.small_model()) as other:
+            self.assertIn("--keep-responses", self.refused(other.get("/v1/responses/resp_0"), 404, "response_id")["message"])
+
     def test_each_key_has_its_own(self):
         server = start(self, env={"TERN_API_KEY": "one,two"})
 
@@ -53,6 +73,8 @@ class Kept(Served):
 
         mine = ask("one").json()["id"]
         self.refused(ask("two", previous_response_id=mine), 400, "previous_response_id")
+        self.refused(server.get(f"/v1/responses/{mine}", Authorization="Bearer two"), 404, "response_id")
+        self.assertEqual(server.get(f"/v1/responses/{mine}", Authorization="Bearer one").json()["id"], mine)
         self.assertEqual(ask("one", previous_response_id=mine).status, 200)
 
 

@@ -321,7 +321,7 @@ class Histories(ToolTest):
             ([said(call()), {"role": "tool", "content": "x"}], "tool_call_id"),
             ([said(call()), result(content=3)], "content"),
             ([{"role": "assistant", "content": "x", "tool_calls": 3}], "tool_calls"),
-            ([{"role": "function", "name": "f", "content": "x"}], "role"),
+            ([{"role": "", "content": "x"}], "role"),
         ):
             with self.subTest(talk=talk):
                 self.assertIn(word, self.refused(self.chat(USER + talk), 400, "messages")["message"])
