@@ -142,7 +142,11 @@ typedef struct tern_request {
     tern_pooling pooling; /* of prompt_only without prompt_logprobs, prompt_from and logits: the
                              hidden states become a vector, which the end brings */
     const uint8_t *space; /* [TERN_SPACE_BYTES] computed pages are shared only among requests of the
-                             same name; NULL: zeros */
+                             same name; NULL: zeros. They must also have the same adapters */
+    const tern_adapter_use *adapters; /* [n_adapters] in use, no others; NULL: those and the scales
+                                         that the model was opened with. In the engine of a session
+                                         NULL only */
+    size_t n_adapters;
     int32_t priority;     /* larger ones are admitted first */
     double deadline_seconds; /* from now; what has not ended by then is ended. 0: none */
     tern_mask_hook *mask;    /* NULL: all tokens may follow */

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tern/adapter.h"
 #include "tern/dedup.h"
 #include "tern/end.h"
 #include "tern/kernels.h"
@@ -91,6 +92,9 @@ typedef struct tern_model_params {
                           none. Changes no bit */
     struct tern_ranks *ranks; /* processes that compute the model together (tern/ranks.h); NULL:
                                  this one alone. They must outlive the model. Changes no bit */
+    const tern_adapter_file *adapters; /* [n_adapters] of which answers may use some; copied. Passes
+                                          run on the processor then, whatever `device` says */
+    size_t n_adapters;
 } tern_model_params;
 
 tern_model_params tern_model_params_default(void);
@@ -206,10 +210,10 @@ size_t tern_model_refusals(const tern_model *model, const tern_kernel_refusal **
 TERN_MUST_CHECK tern_status tern_model_unchanged(const tern_model *model, tern_error *err);
 
 /*
- * A number that two models share only if they compute the same: made from every weight and from the
- * metadata that the forward pass reads (not from name, tokenizer, chat format). Reads the whole
- * file once, at the speed of memory, when it is first asked for. Equal numbers by accident: 1 in
- * 2^64.
+ * A number that two models share only if they compute the same: made from every weight, the
+ * metadata that the forward pass reads (not name, tokenizer, chat format), and the adapters that
+ * are in use where a request names none. Reads the whole file once, at the speed of memory, when it
+ * is first asked for. Equal numbers by accident: 1 in 2^64.
  */
 uint64_t tern_model_identity(const tern_model *model);
 

@@ -73,9 +73,20 @@ static bool copy(tern_branch *b, const tern_branch_frame *f, const tern_request 
     memmove(b->tokens, r->tokens, r->n_tokens * sizeof *b->tokens); /* may be the session's own */
     if (r->n_stop_tokens > 0)
         memcpy(b->stop_tokens, r->stop_tokens, r->n_stop_tokens * sizeof *b->stop_tokens);
-    if (r->space != NULL)
-        memcpy(b->space, r->space, sizeof b->space);
     return true;
+}
+
+/* Notes the adapters, and the name that keeps what is computed with them apart. */
+static tern_status take_adapters(tern_branch *b, const tern_adapters *a, const tern_request *r,
+                                 tern_error *err) {
+    tern_status status = TERN_OK;
+    b->adapters = a->usual;
+    if (r->adapters != NULL)
+        status = tern_adapter_set_make(a, r->adapters, r->n_adapters, &b->adapters, err);
+    if (status == TERN_OK)
+        b->own_uses = r->adapters != NULL ? b->adapters.uses : NULL;
+    tern_adapter_set_space(a, &b->adapters, r->space, b->space);
+    return status;
 }
 
 static tern_status open_sampler(tern_branch *b, const tern_request *r, uint32_t n_vocab,
@@ -126,7 +137,9 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
     b->job.tokens = b->tokens;
     b->job.space = b->space;
     b->end_of_text = end_of_text(f, r, b->stop_tokens);
-    status = open_text(b, f, r, err);
+    status = take_adapters(b, f->adapters, r, err);
+    if (status == TERN_OK)
+        status = open_text(b, f, r, err);
     if (status == TERN_OK && b->draft_mode != TERN_DRAFT_NEVER)
         status = tern_draft_new(b->job.most, &b->draft, err);
     return status == TERN_OK ? open_sampler(b, r, f->n_vocab, err) : status;
@@ -159,6 +172,7 @@ tern_status tern_branch_lend(const tern_branch_frame *frame, const tern_request 
     *b = (tern_branch){.tokens = frame->tokens,
                        .lent = lent,
                        .sampler = lent->sampler,
+                       .adapters = frame->adapters->usual,
                        .end_of_text = end_of_text(frame, request, request->stop_tokens),
                        .draft_mode = request->draft};
     set_limits(b, frame, request);
@@ -185,6 +199,7 @@ void tern_branch_free(tern_branch **branch) {
     if (b->own_tokens)
         free(b->tokens);
     free(b->stop_tokens);
+    free(b->own_uses);
     free(b->likeliest);
     free(b);
 }

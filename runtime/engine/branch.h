@@ -13,6 +13,7 @@
 #include "runtime/engine/sample/end_of_text.h"
 #include "runtime/engine/sample/sampler.h"
 #include "runtime/engine/schedule.h"
+#include "runtime/model/adapters/adapters.h"
 #include "tern/engine.h"
 
 /* Parts that a branch of tern_generate borrows instead of having its own; nothing is copied. Such a
@@ -44,7 +45,9 @@ typedef struct tern_branch {
     int32_t *stop_tokens; /* of end_of_text */
     tern_end_of_text end_of_text;
     tern_answer_text *text; /* NULL: no tokenizer, and so no text */
-    uint8_t space[TERN_SPACE_BYTES];
+    uint8_t space[TERN_SPACE_BYTES]; /* of the request and its adapters */
+    tern_adapter_set adapters;
+    tern_adapter_use *own_uses; /* of adapters, where the request names them; else NULL */
     tern_mask_hook *mask;
     tern_guess_hook *guess;
     tern_draft *draft; /* NULL: the hook guesses, or nothing does */
@@ -80,6 +83,7 @@ typedef struct tern_text_part {
 typedef struct tern_branch_frame {
     const tern_tokenizer *tokenizer; /* NULL: none */
     size_t piece_bytes;              /* of the tokenizer's longest token */
+    const tern_adapters *adapters;   /* of the model */
     uint32_t n_vocab, n_embd;
     uint32_t n_ctx;   /* most positions of a sequence */
     uint32_t n_ahead; /* positions that a sequence without a limit is promised at a time */

@@ -32,6 +32,7 @@ static void find_frame(tern_engine *e) {
     tern_branch_frame *f = &e->frame;
     f->n_vocab = e->model->config.n_vocab;
     f->n_embd = e->model->config.n_embd;
+    f->adapters = &e->model->adapters;
     f->n_ahead = or_default(e->params.n_ahead, DEFAULT_AHEAD);
     f->n_batch = e->params.n_batch;
     f->n_ctx = positions < e->params.n_ctx ? (uint32_t)positions : e->params.n_ctx;
@@ -182,6 +183,11 @@ static tern_status check_request(const tern_engine *e, const tern_request *r, te
         (r->stop_tokens == NULL && r->n_stop_tokens > 0) ||
         (r->stop_texts == NULL && r->n_stop_texts > 0))
         return tern_fail(err, TERN_ERR_NULL, "a request without its tokens or stops");
+    if (r->adapters == NULL && r->n_adapters > 0)
+        return tern_fail(err, TERN_ERR_NULL, "a request without its adapters");
+    if (r->adapters != NULL && e->session != NULL)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "the engine of a session: its adapters are those of the model");
     if (r->n_logprobs > TERN_MOST_LOGPROBS)
         return tern_fail(err, TERN_ERR_ARG, "%u likeliest tokens exceed %d", r->n_logprobs,
                          TERN_MOST_LOGPROBS);

@@ -23,6 +23,7 @@ static uint32_t line_up(tern_engine *e, size_t n) {
                                          .window_pages = b->job.window.pages,
                                          .position = p->position,
                                          .tokens = b->tokens + p->position,
+                                         .adapters = &b->adapters,
                                          .n = p->n,
                                          .wanted = p->wanted};
         first += p->wanted;

@@ -12,6 +12,7 @@
 typedef struct guest {
     tern_sequence sequence; /* [n] tokens, tables of [n / TERN_PAGE] pages; owned */
     tern_job job;
+    uint8_t space[TERN_SPACE_BYTES];
 } guest;
 
 static void free_guest(guest *g) {
@@ -23,13 +24,14 @@ static void free_guest(guest *g) {
 /* Makes a guest of n >= TERN_PAGE tokens, which the caller then sets. */
 static tern_status new_guest(const tern_engine *e, uint32_t n, const uint8_t *space, guest *g,
                              tern_error *err) {
-    static const uint8_t zeros[TERN_SPACE_BYTES];
+    const tern_adapters *a = &e->model->adapters;
+    tern_adapter_set_space(a, &a->usual, space, g->space);
     g->sequence =
         (tern_sequence){.tokens = calloc(n, sizeof *g->sequence.tokens),
                         .pages = calloc(n / TERN_PAGE, sizeof *g->sequence.pages),
                         .window_pages = calloc(n / TERN_PAGE, sizeof *g->sequence.window_pages),
                         .n_ctx = e->params.n_ctx};
-    g->job = (tern_job){.space = space != NULL ? space : zeros,
+    g->job = (tern_job){.space = g->space,
                         .tokens = g->sequence.tokens,
                         .n_tokens = n,
                         .pages = g->sequence.pages,

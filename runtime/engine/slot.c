@@ -17,6 +17,7 @@ static void find_frame(tern_engine *e) {
     const tern_session *s = e->session;
     e->frame = (tern_branch_frame){.n_vocab = e->model->config.n_vocab,
                                    .n_embd = e->model->config.n_embd,
+                                   .adapters = &e->model->adapters,
                                    .n_ctx = s->sequence.n_ctx,
                                    .n_batch = e->params.n_batch,
                                    .tokens = s->sequence.tokens};

@@ -226,10 +226,22 @@ static tern_status load_weights(opening *o, tern_error *err) {
                                                                  : status;
 }
 
+static tern_status open_adapters(opening *o, tern_error *err) {
+    const tern_adapter_base base = {.config = &o->m->config,
+                                    .turned = o->m->hadamards.block > 0,
+                                    .guard = &o->m->guard,
+                                    .name = o->path};
+    return o->params->n_adapters > 0
+               ? tern_adapters_open(&base, o->params->adapters, o->params->n_adapters,
+                                    &o->m->adapters, err)
+               : TERN_OK;
+}
+
 static tern_status open_model(opening *o, tern_error *err) {
     static step *const steps[] = {find_features, take_wishes, find_precision, find_reading,
                                   find_machine,  open_file,   read_config,    read_rest,
-                                  find_kernels,  make_layers, open_tokenizer, load_weights};
+                                  find_kernels,  make_layers, open_adapters,  open_tokenizer,
+                                  load_weights};
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < sizeof steps / sizeof *steps; i++)
         status = steps[i](o, err);
@@ -274,12 +286,29 @@ static tern_model_params on_device(const tern_model_params *params, const char *
     return p;
 }
 
+/* Opens a model with adapters for the processor, the only one that adds them; notes the device that
+ * was asked for in vain. */
+static tern_status open_adapted(const char *path, const tern_model_params *here, bool wished,
+                                tern_model **out, tern_error *err) {
+    if (wished && here->strict)
+        return tern_fail(err, TERN_ERR_STRICT,
+                         "%s: strict: adapters are computed on the processor only", path);
+    const tern_status status = open_new(path, here, out, err);
+    if (status == TERN_OK && wished)
+        (void)snprintf((*out)->device_note, sizeof(*out)->device_note,
+                       "adapters are computed on the processor only");
+    return status;
+}
+
 static tern_status open_asked(const char *path, const tern_model_params *params, tern_model **out,
                               tern_error *err) {
     tern_model_params here = *params;
     tern_error reason = {0};
     here.device = NULL;
-    if (params->device == NULL || strcmp(params->device, "cpu") == 0 || params->no_weights)
+    const bool wished = params->device != NULL && strcmp(params->device, "cpu") != 0;
+    if (params->n_adapters > 0)
+        return open_adapted(path, &here, wished, out, err);
+    if (!wished || params->no_weights)
         return open_new(path, &here, out, err);
     const bool any = strcmp(params->device, "auto") == 0;
     const tern_model_params there = on_device(params, any ? "cuda" : params->device);
@@ -361,6 +390,11 @@ tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
                : status;
 }
 
+size_t tern_model_adapters(const tern_model *model, const tern_adapter_info **adapters) {
+    *adapters = model->adapters.infos;
+    return model->adapters.n;
+}
+
 tern_dedup_info tern_model_dedup(const tern_model *model) {
     return tern_gguf_dedup(model->file);
 }
@@ -376,6 +410,7 @@ static void free_model(tern_model *m) {
     free(m->tune_folder);
     tern_unused_free(&m->unused);
     tern_hadamards_free(&m->hadamards);
+    tern_adapters_free(&m->adapters);
     tern_gguf_close(&m->file);
     for (size_t i = 0; i < TERN_LAYER_KINDS; i++)
         free(m->frequency[i]);

@@ -10,6 +10,7 @@
 #include "device/mirror.h"
 #include "runtime/files/gguf/code_shares.h"
 #include "runtime/files/gguf/gguf.h"
+#include "runtime/model/adapters/adapters.h"
 #include "runtime/model/config/config.h"
 #include "runtime/model/config/hadamard.h"
 #include "runtime/model/config/precision.h"
@@ -85,6 +86,7 @@ struct tern_model {
     tern_load_list list;    /* what is loaded, and how; kept as long as the model */
     tern_weight_set own;    /* the weights as they were loaded */
     tern_model_replicas replicas;
+    tern_adapters adapters; /* that answers may use */
     tern_head_image image; /* int8 image of the head; no rows: the head has none */
     tern_mirror *mirror;   /* the weights on another device; NULL: passes run on the processor */
     char device_note[TERN_ERROR_MESSAGE_BYTES]; /* why "auto" chose the processor; else empty */

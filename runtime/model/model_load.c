@@ -119,6 +119,7 @@ static tern_status check_ranks(const tern_model *m, const tern_model_params *p, 
     const char *what = p->device != NULL && m->mirror != NULL ? "another device"
                        : p->replicate                         ? "copies of hot weights"
                        : p->share != NULL                     ? "matrices of another model"
+                       : p->n_adapters > 0                    ? "adapters"
                                                               : NULL;
     return p->ranks == NULL || what == NULL
                ? TERN_OK

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 KERNELS = ("status.h", "processor.h", "attend.h", "import.h", "sparse.h", "kernels.h", "device.h")
-ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "end.h", "tern.h", "embed.h", "engine.h",
+ALL = (*KERNELS, "topology.h", "team.h", "tokenizer.h", "end.h", "adapter.h", "tern.h", "embed.h", "engine.h",
        "ie_engine.h",
        "grammar.h", "gguf.h", "inspect.h", "tune.h", "sparse_file.h",
        "ranks.h")  # fmt: skip

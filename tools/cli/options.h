@@ -220,6 +220,7 @@ typedef enum option_id {
     OPT_DEDUP_DEBUG,
     OPT_NO_SIDECAR,
     OPT_LONG_CONTEXT,
+    OPT_LORA,
     OPT_NO_TUNE,
     OPT_CACHE,
     OPT_I2S_LAYOUT,

@@ -5,6 +5,7 @@
 
 #include "tern/inspect.h"
 #include "tools/cli/output.h"
+#include "tools/load/adapters.h"
 #include "tools/load/late_tuning.h"
 #include "tools/load/placement.h"
 #include "tools/load/together.h"
@@ -130,6 +131,8 @@ tern_status params_read(const options *o, char cache[PATH_MAX], tern_model_param
     params->chat_format = params_chat_format(o);
     params->strict = options_switch(o, OPT_STRICT);
     read_activations(o, params);
-    const tern_status status = params_read_codes(o, params, err);
+    tern_status status = adapters_read(o, params, err);
+    if (status == TERN_OK)
+        status = params_read_codes(o, params, err);
     return status == TERN_OK ? placement_read(o, params, err) : status;
 }

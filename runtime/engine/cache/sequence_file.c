@@ -212,7 +212,7 @@ static tern_status check_fit(const tern_sequence_reader *r) {
     if (h->identity != tern_model_identity(r->model))
         return tern_fail(r->err, TERN_ERR_SESSION_MODEL,
                          "%s: a session of another model: identity %016" PRIx64
-                         ", this one has %016" PRIx64,
+                         ", this one has %016" PRIx64 ", adapters included",
                          r->name, h->identity, tern_model_identity(r->model));
     if (h->kv != kv)
         return tern_fail(r->err, TERN_ERR_SESSION_MODEL,

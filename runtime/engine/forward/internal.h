@@ -25,6 +25,15 @@ typedef struct tern_inputs {
     tern_expert_inputs experts;
 } tern_inputs;
 
+/* Memory for products with adapters (adapt.c). */
+typedef struct tern_adapt_scratch {
+    float *inner; /* [TERN_ADAPT_MAPS][n_batch][stride] of rows with A, those of each adapter at its
+                     place */
+    size_t stride;
+} tern_adapt_scratch;
+
+enum { TERN_ADAPT_MAPS = 3 /* matrices that are multiplied together */ };
+
 /* Scratch for a batch of up to n_batch rows; T stands for the rows of the running batch. */
 typedef struct tern_scratch {
     tern_inputs in;
@@ -40,6 +49,7 @@ typedef struct tern_scratch {
     float *lower, *upper; /* [n_picks][n_vocab] bounds; lower may hold logits; NULL: not needed */
     tern_expert_outputs experts;
     tern_expert_sizes expert_sizes;
+    tern_adapt_scratch adapt; /* of a model with adapters; else NULL */
     size_t width;    /* widest matrix input, columns */
     size_t q_stride; /* width rounded up to TERN_Q_PAD */
     size_t blocks;   /* ceil(width / TERN_BLOCK) */
@@ -67,6 +77,7 @@ typedef struct tern_batch {
     uint32_t *numbers; /* copies of the spans' page tables, where passes run on another device */
     size_t n_numbers;
     tern_format kv; /* of the pool */
+    bool adapted;   /* a span has adapters */
 } tern_batch;
 
 /* A pick in progress, together with others; or a row that is scanned in advance. */

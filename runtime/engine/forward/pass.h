@@ -228,9 +228,12 @@ static inline map own_map(const tern_linear *linear, tern_part rows, float *y) {
     return (map){linear, rows, y, linear->matrix.rows};
 }
 
-enum { MAPS = 3 }; /* most maps at once */
+enum { MAPS = TERN_ADAPT_MAPS }; /* most maps at once */
 
-/* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices. */
+/* Adds to the products of maps with the stream what the adapters of their rows say; in adapt.c. */
+void tern_adapt(pass *p, const map *maps, size_t count);
+
+/* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices, and adapters. */
 static inline void multiply(pass *p, const map *maps, size_t count) {
     tern_device_product products[MAPS];
     const tern_linear *linear[MAPS] = {NULL};
@@ -247,6 +250,8 @@ static inline void multiply(pass *p, const map *maps, size_t count) {
     show(p, products, linear, n, NULL);
     if (n > 0)
         keep(p, p->ops->multiply(p->d, p->stream, products, n, error_of(p)));
+    if (p->batch->adapted)
+        tern_adapt(p, maps, count);
 }
 
 /*

@@ -43,6 +43,17 @@ static void lay_out_attention(tern_runner *r, uint32_t threads, tern_taker *t) {
     s->shares = tern_take(t, s->n_shares, sizeof *s->shares);
 }
 
+/* Lays out what products with adapters need. */
+static void lay_out_adapt(tern_runner *r, tern_taker *t) {
+    const tern_adapters *a = &r->model->adapters;
+    tern_adapt_scratch *s = &r->scratch.adapt;
+    if (a->n == 0)
+        return;
+    s->stride = a->first[a->n];
+    const size_t rows = tern_taker_times(t, TERN_ADAPT_MAPS, r->n_batch);
+    s->inner = tern_take(t, tern_taker_times(t, rows, s->stride), sizeof(float));
+}
+
 /* Lays out the memory that a pass computes in. */
 static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     const tern_config *c = &r->model->config;
@@ -72,6 +83,7 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     }
     w->experts = tern_experts_lay_out_shared(c, batch, t);
     w->out = tern_take(t, batch * c->n_embd, sizeof(float));
+    lay_out_adapt(r, t);
 }
 
 /* The number of page numbers that all spans of a pass may have, where a device reads them. */
@@ -334,7 +346,9 @@ static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_sp
     b->n_spans = n_spans;
     b->n = 0;
     b->n_numbers = 0;
+    b->adapted = false;
     for (size_t i = 0; i < n_spans; i++) {
+        b->adapted |= spans[i].adapters != NULL && spans[i].adapters->n > 0;
         note_pages(r, i, &spans[i]);
         b->overflow[i] = TERN_NO_OVERFLOW;
         add_rows(b, i, 0, spans[i].n - spans[i].wanted);

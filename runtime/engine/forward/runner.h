@@ -51,6 +51,7 @@ typedef struct tern_pass_span {
     const int32_t *tokens;        /* [n], in the vocabulary; NULL: there are rows instead */
     const float *rows;            /* [n][n_embd] finite floats instead of the tokens' embeddings */
     size_t n;                     /* >= 1 */
+    const tern_adapter_set *adapters; /* in use for these rows; NULL: none */
     size_t wanted;                /* number of rows, the last ones, that have results: 0 .. n */
 } tern_pass_span;
 

@@ -332,6 +332,7 @@ static tern_status compute(tern_session *s, const inputs *in, tern_logits_mode m
                                      .position = s->sequence.position + (uint32_t)first,
                                      .tokens = in->tokens != NULL ? in->tokens + first : NULL,
                                      .rows = in->rows != NULL ? in->rows + first * n_embd : NULL,
+                                     .adapters = &s->model->adapters.usual,
                                      .n = size,
                                      .wanted = mode == TERN_LOGITS_ALL ? size : last};
         float *place = mode == TERN_LOGITS_ALL            ? logits + first * n_vocab

@@ -86,6 +86,7 @@ static uint64_t compute(const tern_model *m) {
     }
     sum += hash_precision(m->precision);
     sum += hash_factors(m->config.long_factors);
+    sum += tern_adapter_set_hash(&m->adapters, &m->adapters.usual);
     return sum ? sum : 1; /* 0 means: not known yet */
 }
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TERN_TOOLS_LOAD_ADAPTERS_H
+#define TERN_TOOLS_LOAD_ADAPTERS_H
+
+#include "tern/tern.h"
+#include "tools/cli/options.h"
+
+/* Reads --lora FILE[=SCALE] into the parameters of a model; what they point to lives as long as the
+ * program. TERN_ERR_ARG: too many, or too long a path. */
+TERN_MUST_CHECK tern_status adapters_read(const options *o, tern_model_params *params,
+                                          tern_error *err);
+
+/* Splits FILE[=SCALE]; a scale that is not given is 1. TERN_ERR_ARG: the path does not fit. */
+TERN_MUST_CHECK tern_status adapters_split(const char *text, char *path, size_t size, float *scale,
+                                           tern_error *err);
+
+#endif
