@@ -48,6 +48,7 @@
 #define TO_RERANK                                                                                  \
     "{model?:s,query:s,documents?:[s|{text:s}],texts?:[s],top_n?:i,return_documents?:b,"           \
     "return_text?:b}"
+#define ADAPTERS "[{id:i,path:s,sha256:s,rank:i,scale:n}]"
 #define TOKENIZER "{model_max_length:i,vocab_size:i,bos_token:s|~,eos_token:s|~}"
 #define TO_TOKENIZE                                                                                \
     "{content?:s,add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s,add_special_tokens?:b}"
@@ -67,6 +68,9 @@ static const route routes[] = {
      SAYS("{id_slot:i,filename?:s,n_saved?:i,n_written?:i,n_restored?:i,n_read?:i,n_erased?:i,"
           "timings?:{save_ms?:n,restore_ms?:n}}",
           "saves, restores or erases what a place held, in the form of llama.cpp")},
+    OF_MODEL("/lora-adapters", page_adapters, ADAPTERS, "the adapters, in the form of llama.cpp"),
+    {POSTS("/lora-adapters", answer_adapters), .any_type = true, .body = "[{id:i,scale:n}]",
+     SAYS(ADAPTERS, "sets the scales for requests that say none")},
     PAGE("/metrics", page_metrics, false, "s", "figures for Prometheus"),
     ASKS("/chat/completions", answer_chat, ASK_CHAT, "@chat_completion",
          "continues a conversation"),

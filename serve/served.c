@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/served.h"
 
+#include <stdlib.h>
+
 #include "serve/interfaces/call_probe.h"
 #include "serve/models.h"
 
@@ -30,13 +32,14 @@ static void set_rules(served *m) {
                            .n_ctx = n_ctx,
                            .most_choices =
                                queue > 0 && queue < ASK_MOST_CHOICES ? queue : ASK_MOST_CHOICES,
-                           .receipts = m->with.receipts != NULL,
+                           .receipts = m->with.receipts != NULL && m->scales->n == 0,
                            .records = m->with.receipts != NULL && m->with.receipts->record != NULL,
                            .vectors = m->with.model,
                            .n_embd = m->info.n_embd,
                            .calls = &m->calls,
                            .thinking = thinking_find(m->tokenizer),
                            .grammars = m->grammars,
+                           .adapters = m->scales,
                            .open_objects = c->open_objects};
     m->place = (job_place){.tokenizer = m->tokenizer,
                            .model = m->params.name,
@@ -61,6 +64,10 @@ tern_status served_open(served *m, const served_params *params, const model_setu
         status = audit_open(with->audit, &with->engine, &m->audit, err);
     if (status != TERN_OK)
         return status;
+    m->scales = malloc(sizeof *m->scales);
+    if (m->scales == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for adapters");
+    adapter_scales_open(m->scales, with->model);
     tern_model_describe(with->model, &m->info);
     tern_fingerprint(tern_model_identity(with->model), tern_format_describe(with->engine.kv)->name,
                      m->fingerprint);
@@ -84,5 +91,8 @@ void served_close(served *m) {
     audit_free(&m->audit);
     tern_engine_free(&m->engine);
     grammars_free(&m->grammars);
+    if (m->scales != NULL)
+        adapter_scales_close(m->scales);
+    free(m->scales);
     *m = (served){0};
 }

@@ -4,7 +4,8 @@
 
 /*
  * A model that answers: its engine, the thread that steps it, and what requests are read with.
- * Nothing in it changes between served_open and served_close, so all threads may read it then.
+ * Nothing in it changes between served_open and served_close but the scales of adapters, which have
+ * a lock, so all threads may read it then.
  */
 
 #include "base/fingerprint.h"
@@ -29,6 +30,7 @@ typedef struct served {
     char fingerprint[TERN_FINGERPRINT];
     call_form calls;
     ask_rules rules;
+    adapter_scales *scales; /* of its adapters */
     job_place place;
     grammars *grammars;
     size_t text_bytes; /* limit of texts that are tokenized but not answered */

@@ -119,6 +119,10 @@ route_handler answer_tokenize, answer_detokenize, answer_template;
 
 route_handler answer_slot;
 
+/* ---- adapters.c ---- */
+
+route_handler page_adapters, answer_adapters;
+
 /* ---- kept_responses.c ---- */
 
 route_handler kept_response, kept_response_delete, kept_response_cancel;

@@ -223,6 +223,8 @@ bool ask_read_body(ask *a, ask_kind kind, const ask_rules *rules, json_t *body, 
                .sampling = rules->sampling};
     if (!rules->seeded)
         a->sampling.seed = draw_seed();
+    if (rules->adapters != NULL)
+        adapter_scales_get(rules->adapters, &a->adapters);
     const bool plain = (kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0;
     return ask_check_texts(body, plain, r) && read_fields(a, rules, r) && join_earlier(a, r) &&
            set_defaults(a, rules, r) && read_tools(a, rules, r) && ask_read_prompts(a, rules, r) &&

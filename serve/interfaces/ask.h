@@ -11,6 +11,7 @@
 #include "base/json_tree/text.h"
 #include "base/json_tree/value.h"
 #include "serve/http/refusal.h"
+#include "serve/interfaces/adapters.h"
 #include "serve/interfaces/grammars.h"
 #include "serve/interfaces/kept.h"
 #include "serve/interfaces/thinking.h"
@@ -47,6 +48,7 @@ typedef struct ask_rules {
     const call_form *calls;    /* how the model writes calls of tools */
     const thinking_marks *thinking; /* around the model's thinking; NULL: it is not told apart */
     grammars *grammars;
+    adapter_scales *adapters; /* of the model; NULL: it has none */
     kept *kept;           /* where responses are kept; NULL: nowhere */
     const uint8_t *owner; /* digest of the key that was shown; NULL: none */
     bool open_objects; /* objects of schemas that name their properties may have others, and
@@ -116,6 +118,7 @@ typedef struct ask {
     bool no_answer;   /* the template does not begin an answer */
     json_t *variables; /* an object of variables of the chat template; NULL: none; owned */
     uint32_t n_logprobs;
+    adapter_uses adapters; /* in use for the answers */
     uint32_t slot;       /* the place whose last tokens it is, from 1; 0: any */
     bool base64;         /* embeddings are sent as base64 of little-endian floats */
     uint32_t dimensions; /* how many numbers of each embedding are sent, from the first on */

@@ -47,6 +47,10 @@ static bool read_slot(const field_reading *in, const json_t *value) {
     return true;
 }
 
+static bool read_adapters(const field_reading *in, const json_t *value) {
+    return adapter_uses_read(in->rules->adapters, value, &in->a->adapters, in->r);
+}
+
 static bool read_truth(const field_reading *in, const json_t *value) {
     if (!json_is_boolean(value))
         return refuse(in->r, 400, in->at->name, "%s must be true or false", in->at->name);
@@ -448,6 +452,7 @@ static const field fields[] = {
     {"timings_per_token", OPENAI | RESPONSE, "b", read_truth, 0, 0, IN(timings)},
     {"cache_prompt", NATIVE | OPENAI, "b", read_negated, 0, 0, IN(alone)},
     {"id_slot", OPEN, "i", read_slot, -1, 65535, 0},
+    {"lora", OPEN, "[{id:i,scale:n}]", read_adapters, 0, 0, 0},
     {"parse_special", TEXT | NATIVE, "b", read_negated, 0, 0, IN(plain)},
     {"add_special_tokens", TEXT, "b", read_negated, 0, 0, IN(bare)},
     {"truncation", RESPONSE, "\"auto\"|\"disabled\"", read_truncation, 0, 0, 0},

@@ -176,6 +176,8 @@ tern_request job_request(const job *j, size_t i) {
                           .priority = replay ? -1 : 0,
                           .mask = state != NULL ? tern_grammar_mask : NULL,
                           .user = state,
+                          .adapters = a->adapters.said ? a->adapters.list : NULL,
+                          .n_adapters = a->adapters.n,
                           .space = a->alone || replay        ? j->private_name
                                    : j->account->key != NULL ? j->account->key->digest
                                                              : NULL};

@@ -169,6 +169,8 @@ class Refused(common.FolderTest):
         for path, word in ((self.model, "general.type"), (self.dir, "folder"), (Path("/nowhere"), "No such file")):
             result = tern("logits", "-m", self.model, "--tokens", "1", "--sha256", "--lora", path)
             self.assert_one_line_error(result, contains=[str(path), word])
+        run = ("run", "-m", self.model, "-p", "a", "-n", 1, "--lora", self.path, "--receipt", self.dir / "r.json")
+        self.assert_one_line_error(tern(*run), status=2, contains=["receipts"])
         more = [x for _ in range(65) for x in ("--lora", self.path)]
         result = tern("logits", "-m", self.model, "--tokens", "1", "--sha256", *more)
         self.assert_one_line_error(result, status=2, contains=["65 adapters, at most 64"])

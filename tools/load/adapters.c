@@ -36,6 +36,9 @@ tern_status adapters_read(const options *o, tern_model_params *params, tern_erro
     if (n > TERN_MOST_ADAPTERS)
         return tern_fail(err, TERN_ERR_ARG, "--lora: %zu adapters, at most %d", n,
                          (int)TERN_MOST_ADAPTERS);
+    if (n > 0 && (options_given(o, OPT_RECEIPT) || options_given(o, OPT_RECORD_ANSWERS)))
+        return tern_fail(err, TERN_ERR_ARG,
+                         "--lora: receipts and recordings of answers with adapters are not made");
     for (size_t i = 0; i < n; i++) {
         const tern_status status = adapters_split(options_nth(o, OPT_LORA, (unsigned)i)->text,
                                                   paths[i], sizeof paths[i], &files[i].scale, err);

@@ -6,7 +6,7 @@
 #include "tools/cli/options.h"
 
 /* Reads --lora FILE[=SCALE] into the parameters of a model; what they point to lives as long as the
- * program. TERN_ERR_ARG: too many, or too long a path. */
+ * program. TERN_ERR_ARG: too many, too long a path, or a receipt is asked for, too. */
 TERN_MUST_CHECK tern_status adapters_read(const options *o, tern_model_params *params,
                                           tern_error *err);
 
