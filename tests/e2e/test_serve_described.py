@@ -15,6 +15,7 @@ REFUSED = {"/infill": 400, "/slots/{name}": 400, "/responses/{name}": 404, "/res
 # A request for each route, and one with more in its reply.
 REQUESTS = {
     "/slots/{name}": ({"filename": "a"},),
+    "/lora-adapters": ([],),
     "/infill": ({"input_prefix": "Once", "input_suffix": "a time", "n_predict": 3},),
     "/chat/completions": ({"messages": USER}, {"messages": USER, "n": 2, "logprobs": True, "top_logprobs": 2}),
     "/completions": ({"prompt": "Once", "max_tokens": 3}, {"prompt": "Once", "max_tokens": 3, "logprobs": 2, "echo": True}),
@@ -78,7 +79,7 @@ class Described(Served):
     def test_errors_are_as_described(self):
         for path, methods in self.document["paths"].items():
             if "post" in methods:
-                for body in ("{", '{"prompt": 3, "messages": 3, "input": 3}', "[]"):
+                for body in ("{", '{"prompt": 3, "messages": 3, "input": 3}', "[3]"):
                     reply = self.server.ask("POST", path, body)
                     self.assertIn(reply.status, (400, 404, 501), path)
                     self.check(reply.json(), self.responses(path, "post")["default"]["application/json"])
