@@ -48,6 +48,10 @@ static void unpack_row(const hf_source *s, size_t row, float *out) {
         out[k] = (float)((bytes[k] >> shift & 3) - 1) * s->scale;
 }
 
+size_t hf_source_origin(const hf_source *s, size_t row) {
+    return s->first + origin_of(row, s->head_dim);
+}
+
 void hf_source_row(const void *source, size_t row, float *out) {
     const hf_source *s = source;
     if (s->made != NULL) {
@@ -62,7 +66,7 @@ void hf_source_row(const void *source, size_t row, float *out) {
         return;
     }
     const safetensors_tensor *t = s->tensor;
-    size_t from = s->first + origin_of(row, s->head_dim);
+    size_t from = hf_source_origin(s, row);
     if (s->experts != NULL) {
         t = s->experts[row / (size_t)t->shape[0]];
         from = row % (size_t)t->shape[0];

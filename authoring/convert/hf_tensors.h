@@ -58,6 +58,9 @@ TERN_MUST_CHECK tern_status hf_source_prepare(hf_source *s, hf_scale scale, tern
 /* Element `index` of a tensor of floats. */
 float hf_source_load(const safetensors_tensor *t, size_t index);
 
+/* The row of the folder's tensor that a row of a source comes from. */
+size_t hf_source_origin(const hf_source *s, size_t row);
+
 /* Writes a row of a source (convert_row_fn). */
 void hf_source_row(const void *source, size_t row, float *out);
 

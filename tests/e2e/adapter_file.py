@@ -28,6 +28,11 @@ class Adapter:
                 a, b = (size * random.standard_normal(s) for s in ((rank, columns), (rows, rank)))
                 self.pairs[t.name] = a.astype(KINDS[kind]), b.astype(KINDS[kind])
 
+    def head_dim(self):
+        """Numbers of a head of the model."""
+        name = self.model.text("general.architecture")
+        return self.model.number(f"{name}.embedding_length") // self.model.number(f"{name}.attention.head_count")
+
     def file(self):
         """The adapter as gguf_edit has it."""
         out = gguf_edit.Gguf([], [])

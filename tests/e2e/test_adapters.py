@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adapters (docs/adapters.md): logits against the oracle's, one answer, and files that are refused."""
 
+import json
 import struct
 from pathlib import Path
 
@@ -12,6 +13,7 @@ suite.need("numpy", "gguf")
 
 import adapter_file  # noqa: E402
 import gguf_edit  # noqa: E402
+import hf_folder  # noqa: E402
 import numpy as np  # noqa: E402
 from container import Container  # noqa: E402
 
@@ -90,6 +92,117 @@ class Adapters(common.FolderTest):
         tern_text(*again, "--lora", file)
         for other in (("--lora", f"{file}=0.5"), ()):
             self.assert_one_line_error(tern(*again, *other), contains=["a.session", "adapters included"])
+
+
+class Folders(common.FolderTest):
+    """Folders as PEFT saves them (tests/folders/adapters.py has PEFT's own)."""
+
+    def setUp(self):
+        self.out = self.dir / "out.gguf"
+
+    def make(self, preset, kind="F32", **config):
+        """A folder with the numbers of an adapter, and that adapter; rows of q and k in the folder's order."""
+        self.model = common.synth(preset, self.dir)
+        adapter = adapter_file.Adapter(self.model, rank=4, alpha=6.0, kind=0)
+        dim = adapter.head_dim()
+        turns = preset.startswith("llama")
+        self.folder = self.dir / f"{preset}-peft"
+        self.folder.mkdir(exist_ok=True)
+        halves = {}
+        for name, (a, b) in adapter.pairs.items():
+            _, layer, matrix, _ = name.split(".")
+            module = hf_folder.LAYER[f"{matrix}.weight"].removesuffix(".weight")
+            if turns and matrix in ("attn_q", "attn_k"):  # neighbours of the file are halves of the folder's heads
+                b = b.reshape(-1, dim // 2, 2, b.shape[1]).swapaxes(1, 2).reshape(b.shape)
+            for half, x in (("A", a), ("B", b)):
+                stored = f"base_model.model.model.layers.{layer}.{module}.lora_{half}.weight"
+                halves[stored] = hf_folder.Stored(x, kind)
+        self.halves = halves
+        self.config = {"peft_type": "LORA", "r": 4, "lora_alpha": 6, "target_modules": ["q_proj"], "bias": "none",
+                       "base_model_name_or_path": str(self.model)} | config  # fmt: skip
+        self.save()
+        return adapter
+
+    def save(self):
+        (self.folder / "adapter_config.json").write_text(json.dumps(self.config))
+        (self.folder / "adapter_model.safetensors").write_bytes(hf_folder.safetensors_bytes(self.halves))
+
+    def convert(self, *options):
+        return tern("convert", self.folder, self.out, "--force", *options)
+
+    def test_numbers(self):
+        """The file holds the numbers that the adapter was made of, and gives its logits."""
+        for preset in ("llama-tiny-f32", "qwen2-tiny"):
+            adapter = self.make(preset)
+            done = self.convert()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            made = gguf_edit.read(self.out)
+            for name, pair in adapter.pairs.items():
+                for half, x in zip("ab", pair):
+                    t = made.tensor(f"{name}.lora_{half}")
+                    self.assertEqual((t.ne, t.data[: x.nbytes]), ([*x.shape[::-1]], x.tobytes()), t.name)
+            self.assertEqual(made.number("adapter.lora.alpha"), 6.0)
+            self.assertEqual(made.text("general.type"), "adapter")
+
+    def test_scales(self):
+        """alpha / sqrt(rank), and alphas of some modules, which multiply B."""
+        adapter = self.make("llama-tiny-f32", use_rslora=True)
+        self.assertEqual(self.convert().returncode, 0)
+        self.assertEqual(gguf_edit.read(self.out).number("adapter.lora.alpha"), 12.0)
+        self.make("llama-tiny-f32", alpha_pattern={"v_proj": 10, "layers.1.mlp.up_proj": 1})
+        self.assertEqual(self.convert("--base", self.model).returncode, 0)
+        made = gguf_edit.read(self.out)
+        self.assertNotIn("adapter.lora.alpha", made)
+        for name, scale in (("blk.0.attn_v", 2.5), ("blk.1.ffn_up", 0.25), ("blk.0.ffn_up", 1.5)):
+            b = adapter.pairs[f"{name}.weight"][1].astype(np.float64) * scale
+            self.assertEqual(made.tensor(f"{name}.weight.lora_b").data[: 4 * b.size], b.astype(np.float32).tobytes())
+
+    def test_types(self):
+        for kind, number in (("F16", 1), ("BF16", 30)):
+            self.make("llama-tiny-f32", kind)
+            self.assertEqual(self.convert().returncode, 0)
+            self.assertEqual({t.kind for t in gguf_edit.read(self.out).tensors}, {number})
+            tern_text("logits", "-m", self.model, "--tokens", "1,2,3", "--lora", self.out, "--sha256")
+
+    def test_refused(self):
+        """What changes an adapter and is not done, by name."""
+        self.make("llama-tiny-f32")
+        plain = self.config
+        for key, value in (
+            ("peft_type", "IA3"), ("use_dora", True), ("bias", "all"), ("modules_to_save", ["lm_head"]),
+            ("fan_in_fan_out", True), ("init_lora_weights", "pissa_niter_4"), ("lora_alpha", None), ("lora_alpha", 0),
+            ("alpha_pattern", {"q_proj|v_proj": 3}), ("alpha_pattern", {"q_proj": 0}), ("alpha_pattern", 3),
+            ("layer_replication", [[0, 1]]), ("trainable_token_indices", [1]),
+        ):  # fmt: skip
+            with self.subTest(key=key):
+                self.config = plain | {key: value}
+                self.save()
+                self.assert_one_line_error(self.convert(), contains=["adapter_config.json", key])
+        self.config = plain | {"base_model_name_or_path": "meta/missing"}
+        self.save()
+        self.assert_one_line_error(self.convert(), contains=["meta/missing", "--base"])
+
+    def test_refused_tensors(self):
+        self.make("llama-tiny-f32")
+        whole = self.halves
+        first = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+        thin = hf_folder.Stored(np.zeros((3, 88)), "F32")
+        for change, word in (
+            ({f"{first}A.weight": None}, "no lora_A"),
+            ({f"{first}B.weight": None}, "no lora_B"),
+            ({f"{first}A.weight": thin}, "x rank"),
+            ({f"{first}A.weight": hf_folder.Stored(np.zeros((4, 88)), "I64")}, "I64"),
+            ({"base_model.model.lm_head.lora_A.weight": thin}, "lm_head"),
+            ({"base_model.model.model.layers.2.self_attn.q_proj.lora_A.weight": thin}, "layers.2."),
+            ({"base_model.model.model.norm.weight": thin}, "model.norm"),
+        ):
+            with self.subTest(word=word):
+                self.halves = {key: value for key, value in (whole | change).items() if value is not None}
+                self.save()
+                self.assert_one_line_error(self.convert(), contains=[word])
+        self.halves = {}
+        self.save()
+        self.assert_one_line_error(self.convert(), contains=["without matrices"])
 
 
 class Refused(common.FolderTest):

@@ -13,10 +13,12 @@ save_pretrained, with chat templates for chats with and without tools and five t
 - every token that ends a text in generation_config.json does in tern.
 
 The family "older" is that of folders without a tokenizer.json (older.py), the family "vectors" that of folders of
-sentence-transformers (vectors.py). Families that the installed transformers does not have are named and left out.
+sentence-transformers (vectors.py), the family "adapters" that of adapters which PEFT saves (adapters.py). Families that the installed transformers does not have are named and left out.
 """
 
 import argparse
+import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -188,7 +190,15 @@ def check(name, where, arguments):
 OTHERS = {
     "older": lambda where, arguments: older.check(where, run, arguments),
     "vectors": lambda where, arguments: vectors.check(where, run, arguments, Folder.make_tokenizer),
+    "adapters": lambda where, arguments: adapters(where, arguments),
 }
+
+
+def adapters(where, arguments):
+    if importlib.util.find_spec("peft") is None:
+        print("adapters: peft is not installed", flush=True)
+        return []
+    return importlib.import_module("adapters").check(where, run, arguments)
 
 
 def main():

@@ -237,8 +237,9 @@ static const option_spec table[AT(OPT_THREADS)] = {
                       .help =
                           "write nothing; print what each tensor would become and what that saves"},
     [AT(OPT_BASE)] = {"base", 0, NULL, "FILE", OPTION_TEXT, GROUP_WRITE, .file = FILE_READ,
-                      .one_call = true, .commands = DEDUP, .often = EVERY,
-                      .help = "a model that shares bytes with this one; OUT gets a link to it"},
+                      .one_call = true, .commands = DEDUP | CONVERT, .often = EVERY,
+                      .help = "a model that shares bytes with this one; OUT gets a link to it "
+                              "(convert: the model that an adapter is for, a file or a folder)"},
     [AT(OPT_GROUPS)] = {"groups", 0, NULL, "FILE", OPTION_TEXT, GROUP_WRITE, .fallback = "auto",
                         .one_call = true, .commands = DEDUP, .often = EVERY,
                         .help =

@@ -13,6 +13,7 @@
 #include "authoring/convert/gguf_source.h"
 #include "authoring/convert/hf_metadata.h"
 #include "authoring/convert/hf_tensors.h"
+#include "authoring/convert/peft.h"
 #include "tools/answer/recommended.h"
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
@@ -185,6 +186,8 @@ static int convert_source(const options *o) {
         return convert_dense(o);
     if (!check_source(o->operands[0], convert_to_folder(o) || options_switch(o, OPT_PLAN)))
         return EXIT_FAILED;
+    if (peft_is_folder(o->operands[0]))
+        return convert_adapter(o);
     if (convert_is_model(o->operands[0]))
         return convert_model(o);
     conversion c = {.files = {.n = 0}};

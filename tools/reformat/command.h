@@ -27,6 +27,9 @@ TERN_MUST_CHECK tern_status convert_read_formats(const options *o, convert_forma
 TERN_MUST_CHECK tern_status convert_read_rule(const options *o, convert_sparse_rule *rule,
                                               tern_error *err);
 
+/* Converts the folder of an adapter (authoring/convert/peft.h); returns the exit status. */
+int convert_adapter(const options *o);
+
 /* For --dense: converts a file of floats to a file of sparse blocks; returns the exit status. */
 int convert_dense(const options *o);
 

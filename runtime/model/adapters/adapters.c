@@ -17,7 +17,7 @@ static tern_status refuse_folder(const char *path, tern_error *err) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode)
                ? tern_fail(err, TERN_ERR_CONFIG,
-                           "%s: is a folder; `tern convert %s -o adapter.gguf` makes a file of a "
+                           "%s: is a folder; `tern convert %s adapter.gguf` makes a file of a "
                            "PEFT adapter",
                            path, path)
                : TERN_OK;
