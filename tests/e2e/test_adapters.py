@@ -77,11 +77,42 @@ class Adapters(common.FolderTest):
         tokens = ("logits", "-m", model, "--tokens", ids, "--all", "--sha256", "--lora")
         self.assertNotEqual(tern_text(*tokens, first, "--lora", second), tern_text(*tokens, second, "--lora", first))
 
+    def test_merged(self):
+        """A copy of the model with the adapters in its weights computes nearly the same."""
+        merged = self.dir / "merged.gguf"
+        types = {"llama-tiny-f32": (1e-4,), "llama-tiny-f16": (2e-2,), "llama-tiny-q8_0": (0.5,), "phi3-tiny": (0.5, "--type", "f32")}
+        for preset, (bound, *more) in types.items():
+            with self.subTest(preset=preset):
+                model, _, first = self.make(preset)
+                _, _, second = self.make(preset, "two", rank=17, kind=1, seed=2)
+                uses = first, f"{second}=-0.5"
+                said = tern_text("convert", model, merged, "--force", *more, *(x for use in uses for x in ("--merge-lora", use)))
+                self.assertIn("lossless" if preset == "llama-tiny-f32" else "lossy", said)
+                ids = prompt(40, gguf_edit.vocabulary(model))
+                expected = self.logits(model, ids, *(x for use in uses for x in ("--lora", use)))
+                worst = np.abs(self.logits(merged, ids) - expected).max() / expected.std()
+                print(f"{preset}, merged: {worst:.1e} of a deviation", flush=True)
+                self.assertLess(worst, bound)
+                kinds = [[(t.name, t.kind) for t in gguf_edit.read(path).tensors] for path in (model, merged)]
+                self.assertEqual(kinds[0] == kinds[1], not more)
+
+    def test_merging_refused(self):
+        model, _, file = self.make("bitnet-tiny")
+        out = self.dir / "refused.gguf"
+        for source, options, words in (
+            (model, ("--merge-lora", file), "not ternary"),
+            (model, ("--merge-lora", model), "general.type"),
+            (self.dir, ("--merge-lora", file), "config.json"),
+        ):
+            self.assert_one_line_error(tern("convert", source, out, *options), contains=[words])
+            self.assertFalse(out.exists())
+
     def test_determinism(self):
         model, _, file = self.make("llama-tiny-q4_0")
-        answer = tern_text("verify-determinism", "-m", model, "--lora", file)
-        self.assertIn("one answer", answer)
-        self.assertNotEqual(answer.splitlines()[-1], tern_text("verify-determinism", "-m", model).splitlines()[-1])
+        best = ("verify-determinism", "-m", model, "--isa", common.runnable_isas()[-1])
+        answers = [tern_text(*best, *more).splitlines()[-1] for more in ((), ("--lora", file))]
+        self.assertTrue(all(answer.startswith("one answer") for answer in answers))
+        self.assertNotEqual(*answers)
 
     def test_sessions(self):
         """A session goes on with the adapters that it was computed with, and with no others."""

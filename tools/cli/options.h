@@ -194,6 +194,7 @@ typedef enum option_id {
     OPT_DENSE,
     OPT_PLAN,
     OPT_BASE,
+    OPT_MERGE_LORA,
     OPT_GROUPS,
     OPT_TENSOR_MAP,
     OPT_OUT_PREFIX,

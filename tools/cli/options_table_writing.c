@@ -240,6 +240,10 @@ static const option_spec table[AT(OPT_THREADS)] = {
                       .one_call = true, .commands = DEDUP | CONVERT, .often = EVERY,
                       .help = "a model that shares bytes with this one; OUT gets a link to it "
                               "(convert: the model that an adapter is for, a file or a folder)"},
+    [AT(OPT_MERGE_LORA)] = {"merge-lora", 0, NULL, "FILE[=SCALE]", OPTION_TEXT, GROUP_WRITE,
+                            .repeats = true, .one_call = true, .commands = CONVERT,
+                            .help = "the first operand is a model's file; OUT becomes it with this "
+                                    "adapter in its weights (docs/adapters.md)"},
     [AT(OPT_GROUPS)] = {"groups", 0, NULL, "FILE", OPTION_TEXT, GROUP_WRITE, .fallback = "auto",
                         .one_call = true, .commands = DEDUP, .often = EVERY,
                         .help =

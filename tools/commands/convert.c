@@ -184,7 +184,9 @@ static bool check_source(const char *path, bool to_folder) {
 static int convert_source(const options *o) {
     if (options_given(o, OPT_DENSE))
         return convert_dense(o);
-    if (!check_source(o->operands[0], convert_to_folder(o) || options_switch(o, OPT_PLAN)))
+    const bool takes_file =
+        convert_to_folder(o) || options_switch(o, OPT_PLAN) || options_count(o, OPT_MERGE_LORA) > 0;
+    if (!check_source(o->operands[0], takes_file))
         return EXIT_FAILED;
     if (peft_is_folder(o->operands[0]))
         return convert_adapter(o);

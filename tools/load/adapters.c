@@ -29,19 +29,19 @@ tern_status adapters_split(const char *text, char *path, size_t size, float *sca
     return TERN_OK;
 }
 
-tern_status adapters_read(const options *o, tern_model_params *params, tern_error *err) {
+tern_status adapters_read(const options *o, option_id id, tern_model_params *params,
+                          tern_error *err) {
     static tern_adapter_file files[TERN_MOST_ADAPTERS];
     static char paths[TERN_MOST_ADAPTERS][PATH_MAX];
-    const size_t n = options_count(o, OPT_LORA);
+    const size_t n = options_count(o, id);
     if (n > TERN_MOST_ADAPTERS)
-        return tern_fail(err, TERN_ERR_ARG, "--lora: %zu adapters, at most %d", n,
-                         (int)TERN_MOST_ADAPTERS);
+        return tern_fail(err, TERN_ERR_ARG, "%zu adapters, at most %d", n, (int)TERN_MOST_ADAPTERS);
     if (n > 0 && (options_given(o, OPT_RECEIPT) || options_given(o, OPT_RECORD_ANSWERS)))
         return tern_fail(err, TERN_ERR_ARG,
                          "--lora: receipts and recordings of answers with adapters are not made");
     for (size_t i = 0; i < n; i++) {
-        const tern_status status = adapters_split(options_nth(o, OPT_LORA, (unsigned)i)->text,
-                                                  paths[i], sizeof paths[i], &files[i].scale, err);
+        const tern_status status = adapters_split(options_nth(o, id, (unsigned)i)->text, paths[i],
+                                                  sizeof paths[i], &files[i].scale, err);
         if (status != TERN_OK)
             return status;
         files[i].path = paths[i];

@@ -5,9 +5,10 @@
 #include "tern/tern.h"
 #include "tools/cli/options.h"
 
-/* Reads --lora FILE[=SCALE] into the parameters of a model; what they point to lives as long as the
- * program. TERN_ERR_ARG: too many, too long a path, or a receipt is asked for, too. */
-TERN_MUST_CHECK tern_status adapters_read(const options *o, tern_model_params *params,
+/* Reads --lora, or another option of FILE[=SCALE], into the parameters of a model; what they point
+ * to lives as long as the program. TERN_ERR_ARG: too many, too long a path, or a receipt is asked
+ * for, too. */
+TERN_MUST_CHECK tern_status adapters_read(const options *o, option_id id, tern_model_params *params,
                                           tern_error *err);
 
 /* Splits FILE[=SCALE]; a scale that is not given is 1. TERN_ERR_ARG: the path does not fit. */

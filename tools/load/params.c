@@ -131,7 +131,7 @@ tern_status params_read(const options *o, char cache[PATH_MAX], tern_model_param
     params->chat_format = params_chat_format(o);
     params->strict = options_switch(o, OPT_STRICT);
     read_activations(o, params);
-    tern_status status = adapters_read(o, params, err);
+    tern_status status = adapters_read(o, OPT_LORA, params, err);
     if (status == TERN_OK)
         status = params_read_codes(o, params, err);
     return status == TERN_OK ? placement_read(o, params, err) : status;

@@ -4,8 +4,10 @@
 #include <limits.h>
 
 #include "authoring/convert/gguf_source.h"
+#include "authoring/convert/merge.h"
 #include "tools/cli/output.h"
 #include "tools/cli/targets.h"
+#include "tools/load/adapters.h"
 #include "tools/load/model_hint.h"
 #include "tools/load/params.h"
 #include "tools/reformat/command.h"
@@ -21,6 +23,8 @@ typedef struct quantization {
     convert_q4_map map;
     tern_importance importance;
     convert_sparse_rule rule;
+    tern_model *adapted; /* the model with adapters that are merged; NULL: there are none */
+    convert_merge merge;
 } quantization;
 
 /* Reads what to write, and how to read the file's ternary tensors. */
@@ -30,6 +34,17 @@ static tern_status read_options(quantization *q, tern_error *err) {
     if (status == TERN_OK)
         status = convert_read_rule(q->o, &q->rule, err);
     return status == TERN_OK ? params_read_codes(q->o, &q->reading, err) : status;
+}
+
+/* Puts adapters into the weights, if there are some. */
+static tern_status merge(quantization *q, tern_error *err) {
+    tern_model_params params = q->reading;
+    params.no_weights = true;
+    tern_status status = adapters_read(q->o, OPT_MERGE_LORA, &params, err);
+    if (status != TERN_OK || params.n_adapters == 0)
+        return status;
+    status = tern_model_open(q->o->operands[0], &params, &q->adapted, err);
+    return status == TERN_OK ? convert_merge_adapters(&q->merge, q->adapted, &q->job, err) : status;
 }
 
 static tern_status keep_sparse(quantization *q, tern_error *err) {
@@ -58,6 +73,8 @@ static tern_status quantize(quantization *q, tern_error *err) {
         status = convert_read_importance(q->o, &q->importance, &q->formats, err);
     if (status == TERN_OK)
         status = convert_job_plan(&q->job, &q->formats, err);
+    if (status == TERN_OK)
+        status = merge(q, err);
     if (status == TERN_OK && q->rule.layers != NULL)
         status = convert_sparse_plan(&q->job, &q->rule, err);
     if (status == TERN_OK && convert_to_sidecar(q->o))
@@ -114,6 +131,8 @@ int convert_model(const options *o) {
     tern_importance_free(&q.importance);
     convert_gguf_free(&q.source);
     convert_job_free(&q.job);
+    convert_merge_free(&q.merge);
+    tern_model_free(&q.adapted);
     tern_gguf_close(&q.file);
     return done;
 }
