@@ -234,7 +234,7 @@ static size_t json_escape(uint32_t code, bool ascii, char out[16]) {
     const char *named = code != 0 && code < 0x80 ? memchr(codes, (int)code, 7) : NULL;
     if (named != NULL)
         return (size_t)snprintf(out, 16, "\\%c", names[named - codes]);
-    if (code >= 0x20 && (code < 0x80 || !ascii))
+    if (code >= 0x20 && (code < 0x7F || !ascii))
         return 0;
     if (code < 0x10000)
         return (size_t)snprintf(out, 16, "\\u%04x", code);
