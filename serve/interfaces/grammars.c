@@ -114,9 +114,15 @@ static void add_text(text *key, const char *bytes, size_t size) {
     text_add(key, bytes, size);
 }
 
-/* Adds a tag. Words that follow from the form of the model's calls are left out. */
+/* Adds a word; one that is not there as an empty one, which says the same. */
+static void add_word(text *key, const char *word) {
+    add_text(key, word, word != NULL ? strlen(word) : 0);
+}
+
 static void write_tag(text *key, const tern_grammar_tag *t) {
-    add_text(key, t->begin, strlen(t->begin));
+    add_word(key, t->begin);
+    add_word(key, t->end);
+    add_word(key, t->comma);
     add_text(key, t->schema, t->schema != NULL ? t->schema_size : 0);
     text_print(key, "%zu", t->n_arguments);
     for (size_t i = 0; i < t->n_arguments; i++) {
@@ -137,8 +143,11 @@ static void write_key(const recipe *r, text *key) {
         add_text(key, r->text, r->size);
         return;
     }
-    text_print(key, "tags%d%d%d%d%d", t->free_text, t->required, t->single, t->at_start,
-               t->schema.closed);
+    text_print(key, "tags%d%d%d%d%d%d", t->free_text, t->required, t->single, t->at_start,
+               t->schema.closed, t->open != NULL);
+    const char *const words[] = {t->trigger, t->separator, t->open, t->close};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add_word(key, words[i]);
     if (t->form != NULL) {
         add_text(key, t->form->name, strlen(t->form->name));
         add_text(key, t->form->schema, t->form->schema_size);

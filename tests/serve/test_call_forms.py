@@ -40,6 +40,7 @@ TEMPLATES = {
     "list in a tag": sections("<<do>>[", '{"tool": "' + NAME + '", "with": ' + JSON + "}", ", ", "]<</do>>"),
     "name as a key": sections("<|do|>[", '{"' + NAME + '": ' + JSON + "}", ", ", "]<|done|>"),
     "code block": sections("<|dos|>", "<|do|>function<|of|>" + NAME + "\n```json\n" + JSON + "\n```<|/do|>", "\n", "<|/dos|>"),
+    "list that one sign ends": sections("<<do>>[", '{"tool": "' + NAME + '", "with": ' + JSON + "}", ", ", "]"),
     "ids": sections("<|dos|>", "<|do|>{{ c.id }}<|name|>" + NAME + "<|with|>" + JSON + "<|/do|>", "", "<|/dos|>"),
     "numbers": sections("<|DO|>[", '\n  {"number": "{{ loop.index0 }}", "tool": "' + NAME + '", "with": ' + JSON + "}", ",", "\n]<|/DO|>"),
     "name in the id": sections("<|dos|>", "<|do|>{{ c.id }}<|with|>" + JSON + "<|/do|>", "", "<|/dos|>"),

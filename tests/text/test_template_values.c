@@ -482,6 +482,21 @@ static void test_values(void **state) {
         check_value(&cases[i]);
 }
 
+/* The shortest outputs: nothing, and one byte. */
+static void test_short_outputs(void **state) {
+    (void)state;
+    const tern_conversation nothing = {.n = 0};
+    const tern_template_input input = {.conversation = &nothing};
+    for (size_t n = 0; n < 3; n++) {
+        tern_marked_text out = {0};
+        tern_error err = {0};
+        assert_int_equal(tern_template_run((tern_span){"ab", n}, &input, &out, &err), TERN_OK);
+        assert_int_equal(out.size, n);
+        assert_true(n == 0 || memcmp(out.bytes, "ab", n) == 0);
+        tern_marked_free(&out);
+    }
+}
+
 static void test_letters(void **state) {
     (void)state;
     if (!tern_tpl_is_upper(0xC9))
@@ -503,8 +518,8 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_letters),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values), cmocka_unit_test(test_short_outputs),
+        cmocka_unit_test(test_letters), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
