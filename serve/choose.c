@@ -18,9 +18,12 @@ static const char *named_in_body(http_exchange *x, json_t **document) {
 /* Lists the names, as "'a', 'b' and 3 more". */
 static void list_names(models *all, text *out) {
     enum { SHOWN = 8 };
-    const size_t n = models_count(all);
-    for (size_t i = 0; i < n && i < SHOWN; i++)
-        text_print(out, "%s'%.60s'", i > 0 ? ", " : "", model_name(models_at(all, i)));
+    size_t n = 0;
+    for (size_t i = 0; i < models_count(all); i++) {
+        const model_entry *e = models_at(all, i);
+        if (model_is_there(e) && n++ < SHOWN)
+            text_print(out, "%s'%.60s'", n > 1 ? ", " : "", model_name(e));
+    }
     if (n > SHOWN)
         text_print(out, " and %zu more", n - SHOWN);
 }
@@ -46,7 +49,7 @@ model_entry *models_entry(const server *s, const char *name, refusal *r) {
 /* A server of one model has nothing to choose. Whoever reads the request checks the name. */
 static model_entry *choose(const server *s, http_exchange *x, refusal *r) {
     const account *a = http_mark(x);
-    if (models_count(s->models) == 1)
+    if (models_count(s->models) == 1 && s->pulls == NULL)
         return models_at(s->models, 0);
     if (a->route->reads_body) {
         json_t *document;

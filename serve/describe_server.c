@@ -47,7 +47,8 @@ void page_home(server *s, http_exchange *x) {
     http_reply_header(x, "Vary", "Accept");
     text_print(&t, "tern serves the model%s ", models_count(s->models) > 1 ? "s" : "");
     for (size_t i = 0; i < models_count(s->models); i++)
-        text_print(&t, "%s%s", i > 0 ? ", " : "", model_name(models_at(s->models, i)));
+        if (model_is_there(models_at(s->models, i)))
+            text_print(&t, "%s%s", i > 0 ? ", " : "", model_name(models_at(s->models, i)));
     text_print(&t, ".\n\n");
     write_examples(&own, server_needs_key(s), &t);
     text_print(&t, "What there is, with and without /v1 before it:\n\n");
@@ -141,6 +142,8 @@ void page_models(server *s, http_exchange *x) {
     text t = {0};
     text_print(&t, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < models_count(s->models); i++) {
+        if (!model_is_there(models_at(s->models, i)))
+            continue;
         text_add(&t, ",", i > 0);
         write_model(s, models_at(s->models, i), &t);
     }

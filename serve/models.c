@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/models.h"
+#include "serve/models_internal.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,49 +10,6 @@
 #include "base/word_list.h"
 
 enum { RETRY_SECONDS = 30 }; /* before a model is tried again whose file is the same */
-
-/* An exchange that waits for a lease. */
-typedef struct waiter {
-    struct waiter *next;
-    http_exchange *x; /* kept */
-} waiter;
-
-struct model_entry {
-    models *all;
-    const char *name, *path;
-    size_t index;
-    served served; /* constant while it is loaded */
-
-    /* protected by the lock of all */
-    model_state state;
-    bool stale; /* its file has changed: no new leases */
-    unsigned leases;
-    uint64_t bytes; /* memory that it takes; 0: not known yet */
-    uint64_t used;  /* number of its last lease */
-    uint64_t asked; /* number of its first waiter */
-    waiter *first, **last;
-    tern_error problem; /* of MODEL_FAILED */
-    struct timespec failed_file;
-    double failed_at;
-    model_facts facts;     /* from when it was loaded first */
-    answer_metrics counts; /* up to when it was given up */
-    tern_engine_state engine;
-};
-
-struct models {
-    models_config config;
-    turns *turns;
-    pthread_t thread;
-    bool has_thread;
-    uint64_t limit; /* bytes of all loaded models */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t clock;              /* numbers leases and waiters */
-    const model_entry *room_for; /* waits until a model can be given up */
-    bool stops;
-    size_t n;
-    model_entry entries[];
-};
 
 const char *model_state_name(model_state state) {
     static const char *const names[] = {"unloaded", "loading", "loaded", "failed"};
@@ -303,6 +259,7 @@ static void load_and_tell(models *all, model_entry *e) {
     refusal r = {0};
     if (load(all, e, &err) == TERN_OK) {
         e->state = MODEL_LOADED;
+        e->stale = !model_is_there(e); /* it was removed meanwhile */
         hand_out(all, e, NULL);
         return;
     }
@@ -353,23 +310,21 @@ static tern_status begin(models *all, tern_error *err) {
 
 tern_status models_open(const models_config *config, models **out, tern_error *err) {
     const size_t n = config->server->n_models;
-    models *all = calloc(1, sizeof *all + n * sizeof all->entries[0]);
+    const size_t most = n + (config->server->fetcher != NULL ? MODELS_FETCHED : 0);
+    models *all = calloc(1, sizeof *all + most * sizeof all->entries[0]);
     if (all == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu models", n);
     all->config = *config;
-    all->n = n;
+    all->most = most;
+    atomic_init(&all->n, n);
     all->turns = turns_new(tern_clock_seconds);
     all->limit = config->server->models_bytes > 0 ? config->server->models_bytes
                                                   : tern_memory_available() / 10 * 9;
     (void)pthread_mutex_init(&all->lock, NULL);
     (void)pthread_cond_init(&all->changed, NULL);
     for (size_t i = 0; i < n; i++) {
-        model_entry *e = &all->entries[i];
-        e->all = all;
-        e->index = i;
-        e->name = config->server->models[i].name;
-        e->path = config->server->models[i].path;
-        e->last = &e->first;
+        const model_listed *m = &config->server->models[i];
+        models_set(all, i, m->name, m->path, m->fetched);
     }
     const tern_status status = all->turns != NULL
                                    ? begin(all, err)
@@ -410,6 +365,8 @@ void models_free(models **all_) {
     for (size_t i = 0; i < all->n; i++)
         if (all->entries[i].state == MODEL_LOADED)
             give_up(all, &all->entries[i]);
+    for (size_t i = 0; i < all->n; i++)
+        free(all->entries[i].owned);
     (void)pthread_mutex_unlock(&all->lock);
     turns_free(&all->turns);
     (void)pthread_cond_destroy(&all->changed);
@@ -432,15 +389,22 @@ const char *model_name(const model_entry *e) {
     return e->name;
 }
 
+bool model_is_there(const model_entry *e) {
+    return !atomic_load(&e->removed);
+}
+
 model_entry *models_find(models *all, const char *name) {
     for (size_t i = 0; i < all->n; i++) {
         model_entry *e = &all->entries[i];
         const size_t n = strlen(e->name);
-        if (strncmp(name, e->name, n) == 0 && (name[n] == '\0' || strcmp(name + n, ":latest") == 0))
+        if (model_is_there(e) && strncmp(name, e->name, n) == 0 &&
+            (name[n] == '\0' || strcmp(name + n, ":latest") == 0))
             return e;
     }
     return NULL;
 }
+
+/* ---- what can be told ------------------------------------------------------------------------ */
 
 void models_tell(models *all, model_entry *e, model_facts *out) {
     struct stat info = {0};
@@ -546,7 +510,7 @@ tern_status models_check(models *all, tern_error *err) {
         if (!fresh)
             continue;
         status = tern_model_unchanged(e->served.with.model, err);
-        if (status != TERN_OK && all->n > 1)
+        if (status != TERN_OK && (all->n > 1 || all->most > all->n))
             end_stale(all, e, err);
         models_give_back(&e->served);
     }

@@ -15,7 +15,7 @@
  *
  * Leases. Whoever uses a loaded model has a lease of it: a request while it is read, then its job.
  * A model that is leased is never given up, and a `served` stays what it is until the lease is
- * given back. The entries (model_entry) live as long as the models.
+ * given back. The entries (model_entry) live as long as the models, also of one that was removed.
  *
  * Waiting. models_take never waits. If the model has to be loaded first, it keeps the exchange and
  * hands it to the config's `ready` later: with a lease, or with the reason why the model cannot
@@ -80,8 +80,19 @@ void models_stop(models *all);
 /* Stops and frees them. Sets *all to NULL; NULL is fine. */
 void models_free(models **all);
 
+/* In the order of the list; those that clients fetched come last. Some may have been removed. */
 size_t models_count(const models *all);
-model_entry *models_at(models *all, size_t i); /* in the order of the list */
+model_entry *models_at(models *all, size_t i);
+bool model_is_there(const model_entry *e);
+bool model_is_fetched(const model_entry *e); /* by a client */
+
+/* Adds a model that a client has fetched. It takes the place of an older one of that name, whose
+ * answers go on. TERN_ERR_STATE is never returned. */
+TERN_MUST_CHECK tern_status models_add(models *all, const char *name, const char *path,
+                                       tern_error *err);
+
+/* Removes a model that a client has fetched; its answers go on. False: it was not fetched. */
+bool models_remove(models *all, model_entry *e);
 
 /* The model of that name, also as NAME:latest; NULL: there is none. */
 model_entry *models_find(models *all, const char *name);

@@ -136,6 +136,8 @@ static void list(server *s, http_exchange *x, bool all, void (*rest)(text *t, co
     text_print(&t, "{\"models\":[");
     for (size_t i = 0; i < models_count(s->models); i++) {
         described d;
+        if (!model_is_there(models_at(s->models, i)))
+            continue;
         describe(s, models_at(s->models, i), &d);
         if (all || d.facts.state == MODEL_LOADED) {
             text_add(&t, ",", n++ > 0);
@@ -350,39 +352,90 @@ void ollama_embeddings(server *s, http_exchange *x) {
 void ollama_refuse(server *s, http_exchange *x) {
     refusal r;
     (void)s;
-    (void)refuse(&r, 501, NULL, "%s: this server makes, copies and removes no models",
-                 http_path(x));
+    (void)refuse(&r, 501, NULL, "%s: this server makes and copies no models", http_path(x));
     refusal_reply(&r, x);
 }
 
-/* Reads which model a body asks to fetch: one that is here. False after a refusal. */
-static bool read_pulled(const server *s, const json_t *body, refusal *r) {
-    const char *name = json_string_value(ask_model_of(body));
-    if (name == NULL)
-        return refuse(r, 400, "model", "model must be a text");
-    if (models_find(s->models, name) != NULL)
-        return true;
-    return refuse(r, 501, "model",
-                  "'%.100s' is not served here, and this server fetches no models: tern pull, then "
-                  "tern serve -m",
-                  name);
+static const char no_fetcher[] = "this server fetches and removes no models: start it with "
+                                 "--pull-path FOLDER, or tern pull, then tern serve -m";
+
+/* Reads the name of the model that a body is about, without ":latest". False after a refusal. */
+static bool read_fetched_name(const json_t *body, char name[MODEL_FETCHED_BYTES], refusal *r) {
+    static const char latest[] = ":latest";
+    const char *given = json_string_value(ask_model_of(body));
+    const size_t n = given != NULL ? strlen(given) : 0, ending = sizeof latest - 1;
+    const bool ends = n > ending && strcmp(given + n - ending, latest) == 0;
+    if (n == 0 || n >= MODEL_FETCHED_BYTES)
+        return refuse(r, 400, "model", "model must be a text of 1 to %d bytes",
+                      MODEL_FETCHED_BYTES - 1);
+    (void)snprintf(name, MODEL_FETCHED_BYTES, "%.*s", (int)(ends ? n - ending : n), given);
+    return true;
 }
 
 /* Says of a model that is served that it has been fetched, as clients ask before they use it. */
+static void reply_fetched(http_exchange *x, bool stream) {
+    text t = {0};
+    text_print(&t, "%s{\"status\":\"success\"}%s",
+               stream ? "{\"status\":\"pulling manifest\"}\n" : "", stream ? "\n" : "");
+    reply_with(x, 200, stream ? "application/x-ndjson" : json, &t);
+}
+
+/* Fetches a model, or replies that it is here. False after a refusal. */
+static bool fetch(const server *s, http_exchange *x, const json_t *body, refusal *r) {
+    char name[MODEL_FETCHED_BYTES];
+    const json_t *said = json_object_get(body, "stream");
+    const bool stream = !json_is_boolean(said) || json_is_true(said);
+    if (!read_fetched_name(body, name, r))
+        return false;
+    const model_entry *e = models_find(s->models, name);
+    if (e != NULL && !model_is_fetched(e)) {
+        reply_fetched(x, stream);
+        return true;
+    }
+    return s->pulls != NULL
+               ? pulls_join(s->pulls, x, name, stream, r)
+               : refuse(r, 501, "model", "'%.100s' is not served here, and %s", name, no_fetcher);
+}
+
+/* Removes a model that a client fetched. False after a refusal. */
+static bool forget(const server *s, const json_t *body, refusal *r) {
+    char name[MODEL_FETCHED_BYTES];
+    tern_error err = {0};
+    model_facts facts;
+    if (s->pulls == NULL)
+        return refuse(r, 501, NULL, "%s", no_fetcher);
+    if (!read_fetched_name(body, name, r))
+        return false;
+    model_entry *e = models_find(s->models, name);
+    if (e == NULL)
+        return refuse(r, 404, "model", "there is no model '%.100s' here", name);
+    if (pulls_has(s->pulls, name))
+        return refuse(r, 409, "model", "'%.100s' is being fetched", name);
+    if (!models_remove(s->models, e))
+        return refuse(r, 403, "model", "'%.100s' was not fetched by a client: it stays", name);
+    models_tell(s->models, e, &facts);
+    const model_fetcher *f = s->config.fetcher;
+    return f->remove(f->user, name, facts.path, &err) == TERN_OK || refuse_error(r, "model", &err);
+}
+
 void ollama_pull(server *s, http_exchange *x) {
     refusal r = {0};
     size_t size;
     const char *bytes = http_body(x, &size);
     json_t *body = ask_parse(bytes, size, "the body", &r);
-    if (body == NULL || !read_pulled(s, body, &r)) {
+    if (body == NULL || !fetch(s, x, body, &r))
         refusal_reply(&r, x);
-    } else {
-        text t = {0};
-        const json_t *stream = json_object_get(body, "stream");
-        const bool whole = json_is_boolean(stream) && !json_is_true(stream);
-        text_print(&t, "%s{\"status\":\"success\"}%s",
-                   whole ? "" : "{\"status\":\"pulling manifest\"}\n", whole ? "" : "\n");
-        reply_with(x, 200, whole ? json : "application/x-ndjson", &t);
-    }
+    json_decref(body);
+}
+
+void ollama_delete(server *s, http_exchange *x) {
+    refusal r = {0};
+    size_t size;
+    const char *bytes = http_body(x, &size);
+    json_t *body = ask_parse(bytes, size, "the body", &r);
+    if (body == NULL || !forget(s, body, &r))
+        refusal_reply(&r, x);
+    else
+        http_reply(x, 200, json, NULL, 0);
     json_decref(body);
 }

@@ -173,6 +173,8 @@ static void write_models(const server *s, sheet *t) {
         answer_metrics counts;
         tern_engine_state now;
         model_facts facts;
+        if (!model_is_there(e))
+            continue;
         models_count_answers(s->models, e, &counts, &now);
         models_tell(s->models, e, &facts);
         name_model(s, e, &label);

@@ -24,7 +24,8 @@ static void set_rules(served *m) {
     call_find(m->tokenizer, &m->calls);
     m->rules = (ask_rules){.tokenizer = m->tokenizer,
                            .model = m->params.name,
-                           .any_model = c->any_model || c->n_models > 1, /* it was chosen by name */
+                           .any_model = c->any_model || c->n_models > 1 ||
+                                        c->fetcher != NULL, /* it was chosen by name */
                            .sampling = m->with.sampling,
                            .seeded = c->seeded,
                            .max_tokens = c->max_tokens,

@@ -289,6 +289,11 @@ static tern_status open_parts(server *s, tern_error *err) {
     tern_status status = models_open(&with, &s->models, err);
     if (status == TERN_OK)
         models_tell(s->models, models_at(s->models, 0), &s->first);
+    if (status == TERN_OK && s->config.fetcher != NULL) {
+        s->pulls = pulls_new(s->config.fetcher, s->models);
+        if (s->pulls == NULL)
+            status = tern_fail(err, TERN_ERR_NOMEM, "no memory for models that are fetched");
+    }
     if (status == TERN_OK && s->config.logs)
         status = log_open(&s->config.log, &s->log, err);
     if (status == TERN_OK)
@@ -379,10 +384,12 @@ void server_close(server **server_) {
     atomic_store(&s->draining, true);
     atomic_store(&s->stopping, true);
     readers_stop(s->readers); /* all received requests are now with the worker, or refused */
+    pulls_stop(s->pulls);
     models_stop(s->models);
     wait_sent(s);
     http_close(&s->http); /* pages ask the worker until then */
     readers_free(&s->readers);
+    pulls_free(s->pulls);
     models_free(&s->models);
     log_close(&s->log);
     kept_free(s->kept);

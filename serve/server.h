@@ -9,6 +9,8 @@
  * those of the engine. All block every signal except faults of their own (base/thread_signals.h).
  */
 
+#include <limits.h>
+
 #include "serve/http/http.h"
 #include "serve/http/keys.h"
 #include "serve/http/log.h"
@@ -33,6 +35,7 @@ typedef struct model_setup {
 /* A model of the list: the name under which clients ask for it, and its file. */
 typedef struct model_listed {
     const char *name, *path;
+    bool fetched; /* by a client: it can be removed again */
 } model_listed;
 
 /* Opens the models of the list. Called by one thread at a time. */
@@ -43,7 +46,25 @@ typedef struct model_source {
     tern_status (*open)(void *user, size_t i, model_setup *out, tern_error *err);
     /* Closes model i, which was opened. */
     void (*close)(void *user, size_t i);
+    /* Adds model i, the next one, which a client has fetched. NULL: nothing is fetched. */
+    tern_status (*add)(void *user, size_t i, const char *name, const char *path, tern_error *err);
 } model_source;
+
+enum {
+    MODEL_FETCHED_BYTES = 100, /* of the name of a model that clients fetch */
+    MODELS_FETCHED = 256       /* in the life of a server */
+};
+
+/* Fetches models for clients, and removes them. Called from several threads, but never for the same
+ * name at once. */
+typedef struct model_fetcher {
+    void *user;
+    /* Sets path to the model's file. Meanwhile it hands each status, a JSON document, to `tell`,
+     * and NULL several times a second; when that returns false it stops: TERN_ERR_STATE. */
+    tern_status (*fetch)(void *user, const char *name, bool (*tell)(void *to, const char *line),
+                         void *to, char path[PATH_MAX], tern_error *err);
+    tern_status (*remove)(void *user, const char *name, const char *path, tern_error *err);
+} model_fetcher;
 
 typedef struct server_config {
     http_config http;           /* without its hooks */
@@ -52,24 +73,25 @@ typedef struct server_config {
     size_t n_models;
     bool first_waits; /* is loaded when it is asked for, too */
     model_source source;
-    uint64_t models_bytes;         /* memory of all loaded models; 0: what the machine has */
-    unsigned most_models;          /* loaded at the same time; 0: as many as have room */
-    bool ollama;                   /* GET / says so, as Ollama does */
-    bool any_model;                /* any other name is accepted, too, for the first model */
-    keys *keys;                    /* keys that clients may show, taken over; n is 0: no key is
-                                      needed */
-    const char *allowed_hosts;     /* the gate's list of hosts if no key is needed (gate.h); NULL:
-                                      none */
-    bool seeded;                   /* use the seed of `sampling`; false: draw one for each
-                                      request */
-    size_t max_tokens;             /* 0: until the context is full */
-    bool open_objects;             /* objects of schemas that name their properties may have
-                                      others, and numbers any number of digits */
-    size_t keep_responses;         /* for previous_response_id; 0: none */
-    const char *slot_path;         /* folder of saved slots; NULL: none are saved */
-    tern_draft_mode draft;         /* for all requests */
-    double stalled_seconds;        /* a pass that takes longer means that something is wrong */
-    bool logs;                     /* write a line for each request */
+    const model_fetcher *fetcher; /* NULL: clients fetch nothing */
+    uint64_t models_bytes;        /* memory of all loaded models; 0: what the machine has */
+    unsigned most_models;         /* loaded at the same time; 0: as many as have room */
+    bool ollama;                  /* GET / says so, as Ollama does */
+    bool any_model;               /* any other name is accepted, too, for the first model */
+    keys *keys;                   /* keys that clients may show, taken over; n is 0: no key is
+                                     needed */
+    const char *allowed_hosts;    /* the gate's list of hosts if no key is needed (gate.h); NULL:
+                                     none */
+    bool seeded;                  /* use the seed of `sampling`; false: draw one for each
+                                     request */
+    size_t max_tokens;            /* 0: until the context is full */
+    bool open_objects;            /* objects of schemas that name their properties may have
+                                     others, and numbers any number of digits */
+    size_t keep_responses;        /* for previous_response_id; 0: none */
+    const char *slot_path;        /* folder of saved slots; NULL: none are saved */
+    tern_draft_mode draft;        /* for all requests */
+    double stalled_seconds;       /* a pass that takes longer means that something is wrong */
+    bool logs;                    /* write a line for each request */
     log_config log;
 } server_config;
 

@@ -8,6 +8,7 @@
 
 #include "serve/http/readers.h"
 #include "serve/models.h"
+#include "serve/pulls.h"
 
 enum { SERVER_STATUSES = 500 }; /* statuses of HTTP, from 100 on */
 
@@ -25,6 +26,7 @@ struct server {
     pthread_mutex_t keys_lock;              /* protects keys */
     keys keys;
     kept *kept;      /* responses; NULL: none are kept */
+    pulls *pulls;    /* models that are fetched; NULL: none are */
     access_log *log; /* NULL: no log is written */
     readers *readers;
     http_server *http;
@@ -136,7 +138,7 @@ route_handler answer_rerank;
 
 route_handler ollama_tags, ollama_ps, ollama_version, ollama_show;
 route_handler ollama_chat, ollama_generate, ollama_embed, ollama_embeddings;
-route_handler ollama_pull;
+route_handler ollama_pull, ollama_delete;
 route_handler ollama_refuse; /* what other servers of this interface do and this one does not */
 
 /* ---- answers.c: steps of an answer ------------------------------------------------------------

@@ -316,7 +316,7 @@ static int ask_all(server *s) {
 static int serve(const tern_model *model, char **argv, tern_error *err) {
     keys known = {0};
     server *s = NULL;
-    static const model_listed listed = {"small", ""};
+    static const model_listed listed = {.name = "small", .path = ""};
     model_setup with = {.model = model,
                         .engine = tern_engine_params_default(),
                         .sampling = tern_sampler_params_default()};

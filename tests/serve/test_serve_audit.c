@@ -162,7 +162,7 @@ static server *open_server(const tern_model *model, const tern_model *other, uin
     static keys none;
     server *s = NULL;
     tern_error err = {0};
-    static const model_listed listed = {"tiny", ""};
+    static const model_listed listed = {.name = "tiny", .path = ""};
     static model_setup with;
     with = (model_setup){.model = model,
                          .audit = other,

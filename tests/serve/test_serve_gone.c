@@ -101,7 +101,7 @@ static int set_up(void **state) {
     engine.n_queue = 8;
     engine.threads = 1;
     engine.clock = the_time;
-    static const model_listed listed = {"small", ""};
+    static const model_listed listed = {.name = "small", .path = ""};
     static model_setup with;
     with = (model_setup){
         .model = f.model, .engine = engine, .sampling = tern_sampler_params_default()};

@@ -24,7 +24,7 @@ static inline void one_model_close(void *user, size_t i) {
 }
 
 static inline model_source one_model(model_setup *with) {
-    return (model_source){with, one_model_measure, one_model_open, one_model_close};
+    return (model_source){with, one_model_measure, one_model_open, one_model_close, NULL};
 }
 
 #endif

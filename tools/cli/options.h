@@ -127,6 +127,7 @@ typedef enum option_id {
     OPT_OPEN_OBJECTS,
     OPT_KEEP_RESPONSES,
     OPT_SLOT_SAVE_PATH,
+    OPT_PULL_PATH,
     OPT_STOP,
     OPT_STOP_TOKEN,
     OPT_ECHO,

@@ -262,6 +262,9 @@ static const option_spec table[OPT_PRECISION] = {
                             .commands = SERVE,
                             .help = "let POST /slots/N save what a place held in files of this "
                                     "folder, and restore it"},
+    [OPT_PULL_PATH] = {"pull-path", 0, NULL, "FOLDER", OPTION_TEXT, GROUP_MODEL, .commands = SERVE,
+                       .help = "let clients fetch models of the Hugging Face Hub into this folder "
+                               "(POST /api/pull), and remove them; those in it are served"},
     [OPT_STOP] = {"stop", 0, "reverse-prompt", "TEXT", OPTION_TEXT, GROUP_ANSWER, .repeats = true,
                   .commands = ANSWERS,
                   .help = "end the answer before this text, which is not printed"},
@@ -468,8 +471,10 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
                               IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST | DEDUP |
-                              SCORE,
-                  .often = EVERY, .help = "print one line of JSON and nothing else"},
+                              SCORE | PULL,
+                  .often = EVERY,
+                  .help = "print one line of JSON and nothing else; pull prints one "
+                          "for each step"},
     [OPT_NAMES] = {"names", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT, .one_call = true,
                    .commands = LIST, .often = EVERY,
                    .help = "list short names (qwen3-0.6b), what they stand for, and what is here"},

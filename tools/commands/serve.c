@@ -16,6 +16,7 @@
 #include "tools/cli/output.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/serve_place.h"
+#include "tools/served/fetched.h"
 #include "tools/served/served_models.h"
 
 typedef struct serving {
@@ -26,6 +27,7 @@ typedef struct serving {
     text allowed_hosts; /* from all options, separated by commas */
     bool needs_key;
     serve_place place;
+    model_fetcher fetcher; /* of --pull-path */
     server *server;
 } serving;
 
@@ -93,6 +95,7 @@ static int open_server(serving *s) {
         .n_models = s->models.n,
         .first_waits = s->models.first_waits,
         .source = served_models_source(&s->models),
+        .fetcher = options_given(o, OPT_PULL_PATH) ? &s->fetcher : NULL,
         .models_bytes = options_integer(o, OPT_MODELS_MEMORY) << 20,
         .most_models = (unsigned)options_integer(o, OPT_MODELS_MAX),
         .ollama = options_switch(o, OPT_OLLAMA),
@@ -177,7 +180,7 @@ static int check_files(const serving *s) {
     if (server_check(s->server, &err) == TERN_OK)
         return EXIT_DONE;
     const int status = complain_error(&err);
-    return s->models.n > 1 ? EXIT_DONE : status;
+    return s->models.n > 1 || options_given(s->o, OPT_PULL_PATH) ? EXIT_DONE : status;
 }
 
 /* Serves until a signal asks for the end, or until the only model's file has changed. */
@@ -217,6 +220,7 @@ int cmd_serve(const options *o) {
         status = read_certificate(o);
     if (status == EXIT_DONE)
         status = served_models_read(o, &s.models);
+    s.fetcher = fetched_fetcher(options_text(o, OPT_PULL_PATH));
     if (status == EXIT_DONE)
         status = open_recording(&s);
     if (status == EXIT_DONE)

@@ -31,6 +31,7 @@ typedef struct fetching {
     tern_sha256 sum;
     const exchange_reply *reply;
     progress shown;
+    double told;      /* when somebody was told last */
     bool asked_whole; /* bytes of the reply to this request have come */
     int disk;         /* errno of a write that failed; 0: none did */
     bool too_long;
@@ -90,6 +91,18 @@ static bool has_room(const fetching *f, uint64_t *room) {
 
 /* ---- received bytes -------------------------------------------------------------------------- */
 
+/* Tells how many bytes have come, unless that was told a moment ago. False: nobody hears it. */
+static bool tell_bytes(fetching *f) {
+    const double now = tern_clock_seconds();
+    if (f->d->told == NULL || (now - f->told < 0.1 && f->have < f->d->bytes))
+        return true;
+    f->told = now;
+    if (f->d->told(f->d, f->have))
+        return true;
+    f->disk = EPIPE;
+    return false;
+}
+
 static bool keep(fetching *f, const char *bytes, size_t size) {
     tern_sha256_add(&f->sum, bytes, size);
     f->have += size;
@@ -118,7 +131,7 @@ static bool take(void *user, const char *bytes, size_t size) {
     if (f->too_long || !keep(f, bytes, size))
         return false;
     progress_update(f->have, f->d->bytes, &f->shown);
-    return true;
+    return tell_bytes(f);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

@@ -17,6 +17,10 @@ typedef struct download {
     uint64_t bytes;     /* size of the file */
     const char *sha256; /* 64 digits; NULL: only the size is checked */
     bool verbose;       /* shows progress even if standard error is not a terminal */
+    /* Told the bytes that have come, some ten times a second, and all at the end. False ends the
+     * download. NULL: nobody is told. */
+    bool (*told)(const struct download *d, uint64_t have);
+    const void *user; /* of told */
 } download;
 
 /*

@@ -25,6 +25,7 @@
 #include "tools/hub/hub_cache.h"
 #include "tools/pull/download.h"
 #include "tools/pull/holdings.h"
+#include "tools/pull/told.h"
 #include "tools/remote/exchange.h"
 #include "tools/remote/reply.h"
 
@@ -324,17 +325,21 @@ static int fetch_blob(const hub *h, const char *url, const char *file, const fac
     if (held < 0)
         return EXIT_FAILED;
     int status = interrupt_seen() ? EXIT_FAILED : EXIT_DONE;
-    if (status == EXIT_DONE && !is_there(blob, f->bytes)) {
+    const download d = {.server = h->server,
+                        .url = url,
+                        .name = file,
+                        .place = h->endpoint,
+                        .path = blob,
+                        .bytes = f->bytes,
+                        .sha256 = is_sha256(f->etag) ? f->etag : NULL,
+                        .verbose = options_switch(h->o, OPT_VERBOSE),
+                        .told = told_bytes,
+                        .user = h->o};
+    if (status == EXIT_DONE && is_there(blob, f->bytes)) {
+        told_size(&d);
+    } else if (status == EXIT_DONE) {
         if (wants_remarks(options_switch(h->o, OPT_VERBOSE)))
             remark("%s: %" PRIu64 " MiB\n", file, f->bytes >> 20);
-        const download d = {.server = h->server,
-                            .url = url,
-                            .name = file,
-                            .place = h->endpoint,
-                            .path = blob,
-                            .bytes = f->bytes,
-                            .sha256 = is_sha256(f->etag) ? f->etag : NULL,
-                            .verbose = options_switch(h->o, OPT_VERBOSE)};
         status = download_file(&d);
     }
     (void)close(held);
@@ -458,6 +463,8 @@ static int fetch_weights(const hub *h) {
 static void tell_next(const hub *h, bool weights) {
     char whole[HUB_WHOLE_BYTES];
     hub_name_write(h->name, whole);
+    if (options_switch(h->o, OPT_JSON))
+        return;
     if (weights)
         remark("next: tern convert %s %s.gguf\n", whole, hub_short_name(h->name));
     else
@@ -491,16 +498,20 @@ static int fetch_chosen(const hub *h) {
         return EXIT_FAILED;
     }
     const bool weights = meant == 0;
+    char path[SNAPSHOT_BYTES];
     int status = meant == 1 ? fetch_parts(h, h->files[found]) : fetch_weights(h);
     tern_error err = {0};
     if (status == EXIT_DONE && meant == 1 && holds_adapter(h, h->files[found]))
         return refuse_adapter(h);
+    if (status == EXIT_DONE)
+        (void)told_step(h->o, "writing manifest");
     if (status == EXIT_DONE &&
         hub_cache_refer(h->repository, h->name->revision, h->commit, &err) != TERN_OK)
         status = complain_error(&err);
     if (status == EXIT_DONE) {
-        out_print("%s/snapshots/%s%s%s\n", h->repository, h->commit, weights ? "" : "/",
-                  weights ? "" : h->files[found]);
+        path_of(h, weights ? "" : h->files[found], path);
+        path[strlen(path) - weights] = '\0'; /* of a folder, without the slash */
+        told_path(h->o, path);
         tell_next(h, weights);
     }
     return status;
@@ -509,14 +520,14 @@ static int fetch_chosen(const hub *h) {
 /* ---- the whole model ------------------------------------------------------------------------- */
 
 /* Finds the model among the local files, without asking the Hub. */
-static int find_offline(const hub_name *name) {
+static int find_offline(const hub *h) {
     char path[PATH_MAX];
     tern_error err = {0};
-    if (hub_cache_find(name, path, &err) != TERN_OK) {
+    if (hub_cache_find(h->name, path, &err) != TERN_OK) {
         complain("%s (HF_HUB_OFFLINE is set: nothing is fetched)", err.message);
         return EXIT_FAILED;
     }
-    out_print("%s\n", path);
+    told_path(h->o, path);
     return EXIT_DONE;
 }
 
@@ -538,9 +549,11 @@ static int open_hub(hub *h) {
 int fetch_model(const options *o, const hub_name *name) {
     hub h = {.o = o, .name = name};
     if (is_offline())
-        return find_offline(name);
+        return find_offline(&h);
     interrupt_catch();
     int status = open_hub(&h);
+    if (status == EXIT_DONE)
+        (void)told_step(h.o, "pulling manifest");
     if (status == EXIT_DONE)
         status = list_files(&h);
     if (status == EXIT_DONE)

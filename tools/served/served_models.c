@@ -13,6 +13,7 @@
 #include "tools/inspect/memory_plan.h"
 #include "tools/inspect/planned_weights.h"
 #include "tools/load/model_folder.h"
+#include "tools/served/fetched.h"
 
 enum { CONTEXTS = 4 }; /* default of --kv-memory, in contexts */
 
@@ -83,6 +84,39 @@ static int add_default(served_models *all) {
     return path != NULL ? report_memory(add(all, path)) : EXIT_USAGE;
 }
 
+/* Adds a model that a client fetched earlier, unless an option names another one like it. */
+static bool add_fetched(void *user, const char *name, const char *path) {
+    served_models *all = user;
+    for (size_t i = 0; i < all->n; i++) {
+        if (strcmp(all->models[i].name, name) == 0) {
+            complain("%s: another model has the name %s", path, name);
+            return true;
+        }
+    }
+    if (!add(all, path))
+        return false;
+    served_model *m = &all->models[all->n - 1];
+    (void)snprintf(m->name, sizeof m->name, "%s", name);
+    m->fetched = true;
+    return true;
+}
+
+/* Adds the models of clients, and room for those that will come. */
+static int add_all_fetched(served_models *all) {
+    const char *folder = options_text(all->o, OPT_PULL_PATH);
+    tern_error err = {0};
+    if (folder == NULL)
+        return EXIT_DONE;
+    if (fetched_list(folder, add_fetched, all, &err) != TERN_OK)
+        return complain_error(&err);
+    served_model *grown = realloc(all->models, (all->n + MODELS_FETCHED) * sizeof *grown);
+    if (grown == NULL)
+        return report_memory(false);
+    memset(grown + all->n, 0, MODELS_FETCHED * sizeof *grown);
+    all->models = grown;
+    return EXIT_DONE;
+}
+
 /* Refuses two models of one name, of which clients could reach only the first. */
 static int check_names(const served_models *all) {
     for (size_t i = 0; i < all->n; i++) {
@@ -109,7 +143,8 @@ static int list(served_models *all) {
         (void)snprintf(all->models[0].name, sizeof all->models[0].name, "%s",
                        options_text(all->o, OPT_ALIAS));
     for (size_t i = 0; i < all->n; i++)
-        all->listed[i] = (model_listed){all->models[i].name, all->models[i].path};
+        all->listed[i] =
+            (model_listed){all->models[i].name, all->models[i].path, all->models[i].fetched};
     return EXIT_DONE;
 }
 
@@ -133,6 +168,8 @@ int served_models_read(const options *o, served_models *all) {
         status = add_default(all);
     if (status == EXIT_DONE)
         status = check_names(all);
+    if (status == EXIT_DONE)
+        status = add_all_fetched(all);
     return status == EXIT_DONE ? list(all) : status;
 }
 
@@ -258,12 +295,24 @@ static tern_status measure(void *user, size_t i, uint64_t *bytes, tern_error *er
     return status;
 }
 
+static tern_status add_model(void *user, size_t i, const char *name, const char *path,
+                             tern_error *err) {
+    served_models *all = user;
+    served_model *m = &all->models[i];
+    *m = (served_model){.path = strdup(path), .fetched = true};
+    (void)snprintf(m->name, sizeof m->name, "%s", name);
+    if (m->path == NULL)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for the model %s", name);
+    all->n_fetched++;
+    return TERN_OK;
+}
+
 model_source served_models_source(served_models *all) {
-    return (model_source){all, measure, open_model, close_model};
+    return (model_source){all, measure, open_model, close_model, add_model};
 }
 
 void served_models_free(served_models *all) {
-    for (size_t i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < all->n + all->n_fetched; i++) {
         if (all->models[i].is_open)
             close_model(all, i);
         free(all->models[i].path);

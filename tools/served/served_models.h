@@ -14,6 +14,7 @@ typedef struct served_model {
     char name[SERVED_NAME_BYTES];
     char *path;
     bool is_open;
+    bool fetched; /* by a client */
     loaded l;
     tern_model *other; /* for audits; NULL: none */
     answer_receipts receipts;
@@ -24,7 +25,8 @@ typedef struct served_models {
     served_model *models; /* [n] */
     model_listed *listed; /* [n] */
     size_t n;
-    bool first_waits;     /* all come from folders: none is named first */
+    size_t n_fetched; /* models of clients behind the others, which came while it was served */
+    bool first_waits; /* all come from folders: none is named first */
     recording
         *recording; /* of all answers, borrowed; NULL: none. Set it before a model is opened */
     uint64_t audit_bytes; /* of matrices that the first model's audits use, too */
