@@ -26,7 +26,9 @@
         MUST("model_info.pre_tokenizer", ANY_TEXT),                                                \
         MAY_CHOICE("model_info.pre_tokenizer_from", "model asked"),                                \
         MAY("model_info.tokenizer", OBJECT), MUST("model_info.tokenizer.path", ANY_TEXT),          \
-        MUST("model_info.tokenizer.sha256", HASH)
+        MUST("model_info.tokenizer.sha256", HASH), MAY("model_info.adapters", LIST),               \
+        MUST("model_info.adapters[]", OBJECT), MUST("model_info.adapters[].path", ANY_TEXT),       \
+        MUST("model_info.adapters[].sha256", HASH), MUST("model_info.adapters[].scale", SIGNED)
 
 /* The model; the same in receipts of runs and of benchmarks. */
 #define MODEL_ROWS                                                                                 \

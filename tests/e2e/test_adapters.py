@@ -124,6 +124,21 @@ class Adapters(common.FolderTest):
         for other in (("--lora", f"{file}=0.5"), ()):
             self.assert_one_line_error(tern(*again, *other), contains=["a.session", "adapters included"])
 
+    def test_receipts(self):
+        """A receipt names the adapters, and is checked with the same ones only."""
+        model, _, first = self.make("llama-tiny-f16")
+        _, _, second = self.make("llama-tiny-f16", "two", rank=17, kind=1, seed=2)
+        receipt = self.dir / "receipt.json"
+        unused = ("--lora", f"{second}=0")
+        tern_text("run", "-m", model, "-p", "hello", "-n", 5, "--lora", f"{first}=0.7", *unused, "--receipt", receipt)
+        (named,) = json.loads(receipt.read_text())["model_info"]["adapters"]
+        self.assertEqual((named["path"], np.float32(named["scale"])), (first.name, np.float32(0.7)))
+        again = ("verify", receipt, "--replay", "-m", model)
+        tern_text(*again, "--lora", first)
+        others = ((), "1 adapters"), (("--lora", second), named["sha256"][:16]), (("--lora", first, *unused), "1 adapters")
+        for options, words in others:
+            self.assert_one_line_error(tern(*again, *options), contains=[words])
+
 
 class Folders(common.FolderTest):
     """Folders as PEFT saves them (tests/folders/adapters.py has PEFT's own)."""
@@ -313,8 +328,8 @@ class Refused(common.FolderTest):
         for path, word in ((self.model, "general.type"), (self.dir, "folder"), (Path("/nowhere"), "No such file")):
             result = tern("logits", "-m", self.model, "--tokens", "1", "--sha256", "--lora", path)
             self.assert_one_line_error(result, contains=[str(path), word])
-        run = ("run", "-m", self.model, "-p", "a", "-n", 1, "--lora", self.path, "--receipt", self.dir / "r.json")
-        self.assert_one_line_error(tern(*run), status=2, contains=["receipts"])
+        run = ("serve", "-m", self.model, "--lora", self.path, "--record-answers", self.dir / "records")
+        self.assert_one_line_error(tern(*run), status=2, contains=["--record-answers"])
         more = [x for _ in range(65) for x in ("--lora", self.path)]
         result = tern("logits", "-m", self.model, "--tokens", "1", "--sha256", *more)
         self.assert_one_line_error(result, status=2, contains=["65 adapters, at most 64"])

@@ -371,7 +371,7 @@ static const option_spec table[OPT_PRECISION] = {
                           .help =
                               "use longrope's factors for the whole context that the file names"},
     [OPT_LORA] = {"lora", 0, NULL, "FILE[=SCALE]", OPTION_TEXT, GROUP_FILES, .repeats = true,
-                  .commands = EVALUATES | VERIFY,
+                  .commands = EVALUATES | VERIFY | RECEIPTS,
                   .help = "an adapter of the model (docs/adapters.md), and how much it adds"},
     [OPT_NO_TUNE] =
         {"no-tune", 0, NULL, NULL, OPTION_SWITCH,

@@ -36,9 +36,9 @@ tern_status adapters_read(const options *o, option_id id, tern_model_params *par
     const size_t n = options_count(o, id);
     if (n > TERN_MOST_ADAPTERS)
         return tern_fail(err, TERN_ERR_ARG, "%zu adapters, at most %d", n, (int)TERN_MOST_ADAPTERS);
-    if (n > 0 && (options_given(o, OPT_RECEIPT) || options_given(o, OPT_RECORD_ANSWERS)))
+    if (n > 0 && options_given(o, OPT_RECORD_ANSWERS))
         return tern_fail(err, TERN_ERR_ARG,
-                         "--lora: receipts and recordings of answers with adapters are not made");
+                         "--lora: answers with adapters cannot be recorded by --record-answers");
     for (size_t i = 0; i < n; i++) {
         const tern_status status = adapters_split(options_nth(o, id, (unsigned)i)->text, paths[i],
                                                   sizeof paths[i], &files[i].scale, err);

@@ -6,8 +6,8 @@
 #include "tools/cli/options.h"
 
 /* Reads --lora, or another option of FILE[=SCALE], into the parameters of a model; what they point
- * to lives as long as the program. TERN_ERR_ARG: too many, too long a path, or a receipt is asked
- * for, too. */
+ * to lives as long as the program. TERN_ERR_ARG: too many, too long a path, or answers are to be
+ * recorded. */
 TERN_MUST_CHECK tern_status adapters_read(const options *o, option_id id, tern_model_params *params,
                                           tern_error *err);
 

@@ -73,6 +73,22 @@ bool facts_tokenizer(const tern_model *model, json_t **out) {
     return true;
 }
 
+/* Sets the adapters in use, if there are some, in the order in which they add up. */
+static void set_adapters(json_t *root, const tern_model *model) {
+    const tern_adapter_info *infos;
+    const size_t n = tern_model_adapters(model, &infos);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (infos[i].scale != 0.0f)
+            json_array_append_new(
+                list, json_pack("{s:o, s:s, s:o}", "path", base_name(infos[i].path), "sha256",
+                                infos[i].digest, "scale", json_real((double)infos[i].scale)));
+    if (json_array_size(list) > 0)
+        json_object_set_new(root, "adapters", list);
+    else
+        json_decref(list);
+}
+
 /* Sets how the model's files are read, and takes the tokenizer over, which may be NULL. */
 static void set_reading(json_t *root, const loaded *l, const options *o, json_t *tokenizer) {
     json_object_set_new(root, "i2s_layout", json_string(options_text(o, OPT_I2S_LAYOUT)));
@@ -86,6 +102,7 @@ static void set_reading(json_t *root, const loaded *l, const options *o, json_t 
                         json_string(options_text(o, OPT_PRE) != NULL ? "asked" : "model"));
     if (tokenizer != NULL)
         json_object_set_new(root, "tokenizer", tokenizer);
+    set_adapters(root, l->model);
 }
 
 json_t *facts_opening(const loaded *l, const options *o) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "receipts/rules.h"
+#include "tools/load/adapters.h"
 #include "tools/load/params.h"
 #include "tools/load/placement.h"
 #include "tools/replay/locate.h"
@@ -25,6 +26,42 @@ static const char *pre_tokenizer(const json_t *record) {
     return own || pre[0] == '\0' ? NULL : pre;
 }
 
+/* The adapters that the record names, in the files that the options give in their order. */
+static tern_status read_adapters(const json_t *record, const options *o,
+                                 tern_adapter_file files[TERN_MOST_ADAPTERS],
+                                 tern_model_params *params, tern_error *err) {
+    const json_t *list = receipt_at(record, "model_info.adapters");
+    const size_t n = json_array_size(list);
+    const tern_status status = adapters_read(o, OPT_LORA, params, err);
+    if (status != TERN_OK)
+        return status;
+    if (params->n_adapters != n)
+        return tern_fail(err, TERN_ERR_ARG,
+                         "the answer was computed with %zu adapters: name their files with --lora, "
+                         "in the order of the document",
+                         n);
+    for (size_t i = 0; i < n; i++)
+        files[i] =
+            (tern_adapter_file){.path = params->adapters[i].path,
+                                .scale = (float)rule_number(json_array_get(list, i), "scale")};
+    params->adapters = files;
+    return TERN_OK;
+}
+
+/* Refuses other adapters than those of the record. */
+static tern_status check_adapters(const json_t *record, const tern_model *model, tern_error *err) {
+    const json_t *list = receipt_at(record, "model_info.adapters");
+    const tern_adapter_info *infos;
+    const size_t n = tern_model_adapters(model, &infos);
+    for (size_t i = 0; i < n; i++) {
+        const char *wanted = rule_text(json_array_get(list, i), "sha256");
+        if (strcmp(infos[i].digest, wanted) != 0)
+            return tern_fail(err, TERN_ERR_ARG, "%s: adapter %.16s..., the document names %.16s...",
+                             infos[i].path, infos[i].digest, wanted);
+    }
+    return TERN_OK;
+}
+
 tern_status recorded_model_open(const json_t *record, const char *document, const char *path,
                                 const options *o, tern_model **out, tern_error *err) {
     char tokenizer[PATH_MAX];
@@ -40,7 +77,10 @@ tern_status recorded_model_open(const json_t *record, const char *document, cons
     params.no_sidecar = options_switch(o, OPT_NO_SIDECAR);
     params.long_context = rule_flag(record, "model_info.long_context");
     params.activations = text_or_null(record, "run.activations");
-    const tern_status status = placement_read(o, &params, err);
+    tern_adapter_file files[TERN_MOST_ADAPTERS];
+    tern_status status = placement_read(o, &params, err);
+    if (status == TERN_OK)
+        status = read_adapters(record, o, files, &params, err);
     if (status != TERN_OK)
         return status;
     if (receipt_at(record, "model_info.tokenizer") == NULL) {
@@ -48,10 +88,15 @@ tern_status recorded_model_open(const json_t *record, const char *document, cons
     } else {
         params.tokenizer = locate_tokenizer(record, o, document, path, tokenizer);
     }
-    const tern_status opened = tern_model_open(path, &params, out, err);
-    if (opened != TERN_OK)
+    status = tern_model_open(path, &params, out, err);
+    if (status != TERN_OK) {
         (void)placement_lack_node(&params, err);
-    return opened;
+        return status;
+    }
+    status = check_adapters(record, *out, err);
+    if (status != TERN_OK)
+        tern_model_free(out);
+    return status;
 }
 
 /* ---- the session ----------------------------------------------------------------------------- */
