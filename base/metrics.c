@@ -15,7 +15,7 @@ uint64_t tern_clock_nanoseconds(void) {
 }
 
 double tern_clock_seconds(void) {
-    return 1e-9 * (double)tern_clock_nanoseconds();
+    return tern_seconds_of(tern_clock_nanoseconds());
 }
 
 /* The number after key in a file of lines such as "VmHWM:  123 kB"; 0 when there is none. */

@@ -9,6 +9,10 @@
 uint64_t tern_clock_nanoseconds(void);
 double tern_clock_seconds(void);
 
+static inline double tern_seconds_of(uint64_t nanoseconds) {
+    return 1e-9 * (double)nanoseconds;
+}
+
 /*
  * Largest resident memory of this process so far, in MiB: VmHWM of /proc/self/status, or where
  * that file is missing getrusage's ru_maxrss. 0 when neither is known.

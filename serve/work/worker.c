@@ -401,7 +401,7 @@ void worker_end_all(worker *w, const refusal *why) {
 
 double worker_stalled(worker *w) {
     const unsigned long long began = atomic_load(&w->pass_began);
-    return began != 0 ? (double)(tern_clock_nanoseconds() - began) * 1e-9 : 0.0;
+    return began != 0 ? tern_seconds_of(tern_clock_nanoseconds() - began) : 0.0;
 }
 
 void worker_stop(worker *w) {

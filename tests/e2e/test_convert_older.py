@@ -163,6 +163,15 @@ class ConvertOlder(common.FolderTest):
         self.assertIn(WHOLE, gguf_edit.read(out))
         self.assertEqual(self.ids(out, ["\uff41b", " \u3000ab  ab ", "  "]), [[261], [261, 261], []])
 
+    def test_pieces_of_users(self):
+        """The usual keys suffice, unless one of these pieces holds a space."""
+        pieces = [*spm.FIRST, *spm.BYTES, *spm.LETTERS]
+        for own in ("<b>", spm.MARK + "x", "x" + spm.MARK, "x" + spm.MARK + "y"):
+            with self.subTest(own):
+                out = self.converted(model=spm.model([*pieces, (own, 0.0, spm.USER_DEFINED)], prefix=False))
+                self.assertEqual(WHOLE in gguf_edit.read(out), spm.MARK in own)
+                self.assertEqual(self.ids(out, ["a" + own.replace(spm.MARK, " ") + "b"]), [[263, 271, 264]])
+
     def test_rows_of_equal_pieces(self):
         """They merge from left to right, by scores and by the merges that are made of these."""
         pieces = [*spm.FIRST, *spm.BYTES, *spm.merged("aa", "aaa", "a", spm.MARK)]
