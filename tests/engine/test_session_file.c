@@ -160,6 +160,63 @@ static void check_refused(tern_session *s, const uint8_t *bytes, size_t size, te
     check_bytes("tokens", held, tern_session_tokens(s), before * sizeof *held);
 }
 
+/* A file that another program writes to as soon as it was read once. */
+typedef struct changing {
+    uint8_t *bytes;
+    size_t size, at, later_size; /* later_size: when it is read again */
+    size_t change;               /* the byte that is another one then; size: none is */
+    unsigned readings;
+} changing;
+
+static ssize_t changing_read(void *cookie, char *out, size_t n) {
+    changing *c = cookie;
+    const size_t size = c->readings > 1 ? c->later_size : c->size;
+    const size_t left = c->at < size ? size - c->at : 0, take = n < left ? n : left;
+    memcpy(out, c->bytes + c->at, take);
+    c->at += take;
+    return (ssize_t)take;
+}
+
+static int changing_seek(void *cookie, off64_t *offset, int whence) {
+    changing *c = cookie;
+    if (whence != SEEK_SET)
+        return -1;
+    c->at = (size_t)*offset;
+    if (c->at == 0 && ++c->readings == 2 && c->change < c->size)
+        c->bytes[c->change] ^= 1;
+    return 0;
+}
+
+/* Whatever changes between the two readings of a file is told, and the session is empty then. */
+static void test_changes_between_readings(void **state) {
+    static const cookie_io_functions_t calls = {.read = changing_read, .seek = changing_seek};
+    const fixture *f = *state;
+    const size_t last_row = f->size - 9, places[] = {8, 44, 63, 64, 79, 80, last_row, f->size};
+    uint8_t *bytes = malloc(f->size);
+    for (size_t i = 0; i <= sizeof places / sizeof *places; i++) {
+        const bool cut = i == sizeof places / sizeof *places;
+        changing c = {.bytes = bytes,
+                      .size = f->size,
+                      .later_size = cut ? last_row : f->size,
+                      .change = cut ? f->size : places[i]};
+        tern_session *s = open_session(f->model, 4, 1, TERN_FORMAT_F16);
+        tern_error err = {0};
+        memcpy(bytes, f->bytes, f->size);
+        FILE *in = fopencookie(&c, "rb", calls);
+        assert_non_null(in);
+        assert_int_equal(setvbuf(in, NULL, _IONBF, 0), 0);
+        const bool same = !cut && places[i] == f->size;
+        check_case("byte %zu, %s", c.change, cut ? "cut" : "whole");
+        assert_int_equal(tern_session_read(s, in, "NAME", &err), same ? TERN_OK : TERN_ERR_SESSION);
+        assert_int_equal(tern_session_position(s), same ? 4 : 0);
+        if (!same && !cut)
+            assert_string_equal(err.message, "NAME: changed while it was read");
+        fclose(in);
+        tern_session_free(&s);
+    }
+    free(bytes);
+}
+
 static void put_hashes(uint8_t *bytes, size_t size) {
     tern_session_header header;
     memcpy(&header, bytes, sizeof header);
@@ -452,6 +509,7 @@ int main(void) {
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_wrong_headers),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_changes_between_readings),
         cmocka_unit_test(test_wrong_files),
         cmocka_unit_test(test_other_model),
         cmocka_unit_test(test_contexts),
