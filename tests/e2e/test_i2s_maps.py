@@ -164,6 +164,8 @@ class Maps(common.FolderTest):
         for text in ("", "0,1", "0,1,2", "0,0,1", "0,1,-1,x,x", "usual,", "x"):
             with self.subTest(text=text):
                 self.refused(self.model, "--i2s-map", text, words=["is not a map"], status=2)
+        for words in (("quantize", self.model, self.dir / "none.gguf", "--type", "i2_s"), ("inspect", self.model)):
+            self.assert_one_line_error(tern(*words, "--i2s-map", "0,1"), contains=["is not a map"], status=2)
 
     # ---- files that are right ----
 

@@ -158,6 +158,7 @@ class SeveralModels(common.FolderTest):
         for options in (("-m", self.files_in), ("--models", self.files_in)):
             with Server(*options, *QUICK) as server:
                 self.assertEqual(states(server), dict.fromkeys("abc", "unloaded"))
+                self.assertEqual("".join(states(server)), "abc")  # by name
                 self.check(server, "b")
                 self.assertEqual(server.get("/ready").status, 200)
         with Server(
