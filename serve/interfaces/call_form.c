@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "serve/interfaces/channels.h"
+
 static const call_form forms[CALL_STYLES] = {
     [CALL_TAGGED] = {.open = "<tool_call>\n{\"name\": \"",
                      .middle = "\", \"arguments\": ",
@@ -28,22 +30,26 @@ static const call_form forms[CALL_STYLES] = {
                      .bracket = '(',
                      .assign = "=",
                      .comma = ", "},
+    [CALL_CHANNELS] = {.open = CHANNELS_CALL_BEFORE CHANNELS_CALL,
+                       .middle = CHANNELS_CALL_MIDDLE,
+                       .lead = sizeof CHANNELS_CALL_BEFORE - 1,
+                       .single = true},
 };
 
 const call_form *call_form_of(call_style style) {
     return &forms[style];
 }
 
-/* The length of the mark at the beginning of a text: a tag or something in brackets, or all of it.
+/* The length of the mark at the beginning of words: a tag or something in brackets, or all of them.
  */
-static size_t mark_size(const char *text, size_t size) {
-    const char shut = text[0] == '<' ? '>' : text[0] == '[' ? ']' : '\0';
-    const char *end = shut != '\0' ? memchr(text, shut, size) : NULL;
-    return end != NULL ? (size_t)(end - text) + 1 : size;
+static size_t mark_size(const char *words, size_t size) {
+    const char shut = words[0] == '<' ? '>' : words[0] == '[' ? ']' : '\0';
+    const char *end = shut != '\0' ? memchr(words, shut, size) : NULL;
+    return end != NULL ? (size_t)(end - words) + 1 : size;
 }
 
 size_t call_form_trigger(const call_form *f, char out[CALL_TRIGGER_BYTES + 1]) {
-    const char *from = f->section_open[0] != '\0' ? f->section_open : f->open;
+    const char *from = f->section_open[0] != '\0' ? f->section_open : f->open + f->lead;
     const char *hole = strchr(from, CALL_HOLE);
     size_t size = hole != NULL ? (size_t)(hole - from) : strlen(from);
     size = mark_size(from, size);

@@ -41,6 +41,7 @@ typedef struct call_form {
     call_word section_open, section_close; /* around all calls; "": each stands for itself, and text
                                               may follow it */
     call_word open, middle, close, separator;
+    size_t lead;    /* bytes at the beginning of `open` that other texts may have, too */
     bool single;    /* an answer has one call at most */
     bool at_start;  /* calls are the whole answer: its first bytes tell */
     bool untold;    /* the template tells of no tools: the model is told in the server's words */
@@ -62,11 +63,12 @@ typedef struct call_form {
 
 /* Forms with a name of their own. */
 typedef enum call_style {
-    CALL_TAGGED, /* <tool_call>{"name": ..., "arguments": {...}}</tool_call>: ChatML and Hermes */
-    CALL_BARE,   /* {"name": ..., "parameters": {...}}: Llama 3.1 */
-    CALL_LISTED, /* [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...]: Mistral */
-    CALL_NAMED,  /* [TOOL_CALLS]NAME[ARGS]{...}: later ones of Mistral */
-    CALL_PYTHON, /* [NAME(key=value, ...), ...] as the whole answer: Llama 4 */
+    CALL_TAGGED,   /* <tool_call>{"name": ..., "arguments": {...}}</tool_call>: ChatML and Hermes */
+    CALL_BARE,     /* {"name": ..., "parameters": {...}}: Llama 3.1 */
+    CALL_LISTED,   /* [TOOL_CALLS][{"name": ..., "arguments": {...}}, ...]: Mistral */
+    CALL_NAMED,    /* [TOOL_CALLS]NAME[ARGS]{...}: later ones of Mistral */
+    CALL_PYTHON,   /* [NAME(key=value, ...), ...] as the whole answer: Llama 4 */
+    CALL_CHANNELS, /* a message to functions.NAME, as channels.h tells it: gpt-oss */
     CALL_STYLES
 } call_style;
 

@@ -242,12 +242,19 @@ static bool writes_json(const call_form *f) {
     return f->writing == CALL_JSON || (f->writing == CALL_LITERALS && f->quoted);
 }
 
-static bool fill_tag(const tool *t, const call_form *f, tag_texts *own, tern_grammar_tag *tag,
+/* The words before a name in an answer that has text, too, where the leading ones are part of it.
+ */
+static const char *open_words(const toolset *set) {
+    return set->form->open + (set->required ? 0 : set->form->lead);
+}
+
+static bool fill_tag(const tool *t, const toolset *set, tag_texts *own, tern_grammar_tag *tag,
                      refusal *r) {
+    const call_form *f = set->form;
     const bool json = writes_json(f), literals = f->writing == CALL_LITERALS && !json;
     if (!check_type(t, r))
         return false;
-    text_print(&own->begin, "%s%s%s%s", f->section_open, f->open, t->name, f->middle);
+    text_print(&own->begin, "%s%s%s%s", f->section_open, open_words(set), t->name, f->middle);
     if (literals)
         text_add(&own->begin, &f->bracket, 1);
     text_print(&own->end, "%s%s", !literals ? "" : f->bracket == '(' ? ")" : "}", f->close);
@@ -345,7 +352,7 @@ static bool compile(const toolset *set, const call_beside *beside, grammars *g,
     const size_t n = call_form_trigger(f, trigger);
     const tern_grammar_tags all = {.tags = tags,
                                    .n_tags = set->n,
-                                   .trigger = trigger,
+                                   .trigger = f->lead > 0 && set->required ? f->open : trigger,
                                    .separator = f->separator[0] != '\0' ? f->separator : NULL,
                                    .open = section ? f->section_open + n : NULL,
                                    .close = section ? f->section_close : NULL,
@@ -374,7 +381,7 @@ bool call_grammar(const toolset *set, const call_beside *beside, grammars *g, te
     bool sound =
         (own != NULL && tags != NULL) || refuse(r, 503, "tools", "no memory for the tools");
     for (size_t i = 0; i < set->n && sound; i++)
-        sound = fill_tag(&set->list[i], set->form, &own[i], &tags[i], r);
+        sound = fill_tag(&set->list[i], set, &own[i], &tags[i], r);
     sound = sound && compile(set, beside, g, tags, out, record, failed, r);
     for (size_t i = 0; i < set->n && own != NULL; i++)
         free_texts(&own[i]);

@@ -7,6 +7,7 @@
 #include "base/json_tree/read.h"
 #include "serve/interfaces/call_derive.h"
 #include "serve/interfaces/call_text.h"
+#include "serve/interfaces/thinking.h"
 
 #define TOLD "tells whether tools are told"
 #define TOOL(name)                                                                                 \
@@ -159,6 +160,43 @@ static bool find_named(const probe *p, call_form *out) {
     return found;
 }
 
+/* The reader that gets the text of messages. */
+typedef struct next_reader {
+    call_reader *reader;
+    const call_sink *sink;
+} next_reader;
+
+static void read_next(void *user, const char *bytes, size_t size) {
+    const next_reader *to = user;
+    call_reader_take(to->reader, to->sink, bytes, size);
+}
+
+/* A message to a function, whatever order its header has. */
+static bool find_channels(const probe *p, call_form *out) {
+    if (!channels_are_spoken(p->tokenizer))
+        return false;
+    seen all = {.n = 0};
+    call_reader reader = {.form = call_form_of(CALL_CHANNELS)};
+    channels_reader channels = {.state = 0};
+    const call_sink calls = {&all, skip_text, note_name, note_arguments, note_end};
+    next_reader to = {&reader, &calls};
+    const thinking_sink sink = {&to, skip_text, read_next};
+    char *written = render_calls(p, 1, plain_arguments, false);
+    const char *asked = written != NULL ? strstr(written, CALL_PROBE_ASKED) : NULL;
+    if (asked != NULL) {
+        channels_take(&channels, &sink, asked, strlen(asked));
+        channels_finish(&channels, &sink);
+    }
+    const bool found = all.n == 1 && strcmp(all.names[0], CALL_PROBE_FIRST) == 0 &&
+                       same_json(&all.arguments[0], plain_arguments);
+    *out = *call_form_of(CALL_CHANNELS);
+    call_reader_free(&reader);
+    channels_free(&channels);
+    text_free(&all.arguments[0]);
+    free(written);
+    return found;
+}
+
 /* A list of calls as in Python, however the template writes their values. */
 static bool find_python(const probe *p, call_form *out) {
     char *written = render_calls(p, 1, plain_arguments, false);
@@ -239,7 +277,7 @@ bool call_probe(const tern_tokenizer *t, call_form *out) {
         const probe p = {t, {tries[i].ids[0], tries[i].ids[1]}};
         if (i == 0)
             untold = !tells_tools(&p);
-        if (find_named(&p, out) || derive(&p, out)) {
+        if (find_channels(&p, out) || find_named(&p, out) || derive(&p, out)) {
             out->ids = out->ids == CALL_IDS_ANY ? tries[i].kind : out->ids;
             out->untold = untold;
             return true;

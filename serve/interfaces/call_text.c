@@ -84,7 +84,7 @@ static void take_text(call_reader *r, const call_sink *s, const char *trigger, c
     if (n > 0 && !(r->form->at_start && n < r->held.size)) {
         release(r, s, count_certain(r, n));
         const bool section = r->form->section_open[0] != '\0';
-        expect(r, OPEN, (section ? r->form->section_open : r->form->open) + n);
+        expect(r, OPEN, (section ? r->form->section_open : r->form->open + r->form->lead) + n);
         r->in_section = !section;
     }
 }

@@ -6,12 +6,16 @@
 #include "base/stops.h"
 
 static const thinking_marks known[] = {
-    {"<think>", "</think>"},       {"<seed:think>", "</seed:think>"},
-    {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"},
-    {"[THINK]", "[/THINK]"},       {"<|START_THINKING|>", "<|END_THINKING|>"},
+    {"<think>", "</think>", false},       {"<seed:think>", "</seed:think>", false},
+    {"<thinking>", "</thinking>", false}, {"<thought>", "</thought>", false},
+    {"[THINK]", "[/THINK]", false},       {"<|START_THINKING|>", "<|END_THINKING|>", false},
 };
 
+static const thinking_marks in_channels = {CHANNELS_THOUGHT, CHANNELS_END, true};
+
 const thinking_marks *thinking_find(const tern_tokenizer *t) {
+    if (channels_are_spoken(t))
+        return &in_channels;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (tern_chat_mentions(t, known[i].close))
             return &known[i];
@@ -114,13 +118,31 @@ static void take_held(thinking_reader *r, const thinking_sink *s) {
         give(r, s, r->held.size);
 }
 
+/* Lets the reader of channels read, and takes over what others look at. */
+static void take_channels(thinking_reader *r, const thinking_sink *s, const char *bytes,
+                          size_t size) {
+    r->channels.inside = r->inside;
+    if (bytes != NULL)
+        channels_take(&r->channels, s, bytes, size);
+    else
+        channels_finish(&r->channels, s);
+    r->inside = r->channels.inside;
+    r->held.failed = r->channels.held.failed;
+}
+
 void thinking_take(thinking_reader *r, const thinking_sink *s, const char *bytes, size_t size) {
+    if (r->marks->channels) {
+        take_channels(r, s, bytes, size);
+        return;
+    }
     text_add(&r->held, bytes, size);
     if (!r->held.failed)
         take_held(r, s);
 }
 
 void thinking_finish(thinking_reader *r, const thinking_sink *s) {
+    if (r->marks != NULL && r->marks->channels)
+        take_channels(r, s, NULL, 0);
     while (r->inside && r->held.size > 0 && is_blank(r->held.bytes[r->held.size - 1]))
         r->held.size--;
     if (!r->held.failed)
@@ -129,4 +151,5 @@ void thinking_finish(thinking_reader *r, const thinking_sink *s) {
 
 void thinking_free(thinking_reader *r) {
     text_free(&r->held);
+    channels_free(&r->channels);
 }

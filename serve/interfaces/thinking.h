@@ -8,11 +8,13 @@
  */
 
 #include "base/json_tree/text.h"
+#include "serve/interfaces/channels.h"
 #include "tern/tokenizer.h"
 
 /* The texts around a model's thinking. */
 typedef struct thinking_marks {
     const char *open, *close;
+    bool channels; /* thinking is a message in a channel of its own, and so is the rest */
 } thinking_marks;
 
 /* The marks that the tokenizer's chat template writes or looks for; NULL: none that are known. */
@@ -38,6 +40,7 @@ typedef struct thinking_reader {
     bool over;   /* what follows is text */
     bool blank;  /* white space at the beginning of the thinking, or after it, is left out */
     text held;   /* bytes whose meaning is not known yet */
+    channels_reader channels; /* reads in place of all this where the marks say so */
 } thinking_reader;
 
 /* Reads more of the text and calls the sink. The marks, and white space beside them, belong to

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import common
 import gguf_edit
+import tool_model
 from common import suite, tern, tern_json, tern_text
 from terminal import Terminal
 
@@ -348,6 +349,25 @@ class Pipe(Chat):
             self.assertEqual((said.returncode, said.stdout), (0, b"4\n"), said.stderr)
             self.assertIn("message 0, of the role system", said.stderr.decode())
             self.assertEqual(said.stderr.count(b"\n"), 1)
+
+    def test_messages_in_channels(self):
+        """Only the text of messages is shown and kept; the marks and the thinking of an answer are neither."""
+        model = Path(self.folder.name) / "channels.gguf"
+        template = (common.ROOT / "tests/templates/channels.jinja").read_text()
+        opened = template.replace("{{- '<|start|>assistant' if", "{{- '<|start|>assistant<|channel|>analysis<|message|>' if")
+        marks = [f"<|{name}|>" for name in ("start", "channel", "message", "end", "call", "return")]
+        tool_model.write(model, opened, *((mark, 3) for mark in marks))
+        tokens = gguf_edit.read(model).texts("tokenizer.ggml.tokens")
+        biases = [f"--logit-bias={tokens.index(mark)}={10.5 if mark == '<|end|>' else -100}" for mark in marks]
+        how = ("-m", model, "--temp", 1.2, "--top-p", 1, "--seed", 3, "-n", 40, "--ignore-eos", *biases)
+        raw = tern_text("run", "--chat", *how, "-p", "What is 2+2?").removesuffix("\n")
+        thought, *texts = raw.split("<|end|>")
+        self.assertTrue(thought and "".join(texts), raw)
+        said = "\n\n".join(text for text in texts if text)
+        result = talk("What is 2+2?", f"/save {self.saved}", "And 3+3?", options=how)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertEqual(json.loads(self.saved.read_text())["messages"][1]["content"], said)
+        self.assertTrue(result.stdout.decode().startswith(said + "\n"))
 
     def test_names_of_templates(self):
         """Every name that the option takes is a format, and takes the place of the model's own."""

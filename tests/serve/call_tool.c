@@ -14,6 +14,7 @@
 #include "base/json_tree/write.h"
 #include "serve/interfaces/call_grammar.h"
 #include "serve/interfaces/call_probe.h"
+#include "serve/interfaces/thinking.h"
 #include "tern/tern.h"
 
 static void add_text(void *user, const char *bytes, size_t size) {
@@ -51,19 +52,45 @@ static void end_call(void *user) {
     (void)json_object_set_new(latest(user), "ended", json_boolean(true));
 }
 
-static void read_calls(const toolset *set, const call_form *f, const char *written, size_t split,
-                       json_t *found) {
-    const call_sink sink = {found, add_text, add_call, add_arguments, end_call};
-    call_reader r = {.form = f, .types = {set, tools_value}};
+/* A reader of calls, and what hears of them. */
+typedef struct listener {
+    call_reader r;
+    call_sink sink;
+} listener;
+
+static void skip(void *user, const char *bytes, size_t size) {
+    (void)user;
+    (void)bytes;
+    (void)size;
+}
+
+static void hear(void *user, const char *bytes, size_t size) {
+    listener *l = user;
+    call_reader_take(&l->r, &l->sink, bytes, size);
+}
+
+/* Reads a text in parts, of messages in channels where the marks are those. */
+static void read_calls(const toolset *set, const thinking_marks *marks, const char *written,
+                       size_t split, json_t *found) {
+    listener l = {{.form = set->form, .types = {set, tools_value}},
+                  {found, add_text, add_call, add_arguments, end_call}};
+    const bool channels = marks != NULL && marks->channels;
+    const thinking_sink sink = {&l, skip, hear};
+    thinking_reader messages = {.marks = channels ? marks : NULL};
     const size_t size = strlen(written);
     for (size_t at = 0, n; at < size; at += n) {
         n = split < size - at ? split : size - at;
         while (at + n < size && ((unsigned char)written[at + n] & 0xc0) == 0x80)
             n++;
-        call_reader_take(&r, &sink, written + at, n);
+        if (channels)
+            thinking_take(&messages, &sink, written + at, n);
+        else
+            hear(&l, written + at, n);
     }
-    call_reader_finish(&r, &sink);
-    call_reader_free(&r);
+    thinking_finish(&messages, &sink);
+    thinking_free(&messages);
+    call_reader_finish(&l.r, &l.sink);
+    call_reader_free(&l.r);
 }
 
 /* The text that the template writes of a message with these calls, after the question. */
@@ -143,7 +170,8 @@ static void run(tern_tokenizer *t, grammars *g, const json_t *job) {
         if (written != NULL) {
             (void)json_object_set_new(found, "written", json_string(written));
             const char *from = form.at_start && given == NULL ? strchr(written, '[') : written;
-            read_calls(&set, &form, from != NULL ? from : written, split > 0 ? split : 1, found);
+            read_calls(&set, thinking_find(t), from != NULL ? from : written, split > 0 ? split : 1,
+                       found);
             check_grammar(&set, g, written, found);
         }
         free(written);

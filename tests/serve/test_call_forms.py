@@ -104,6 +104,7 @@ class CallForms(unittest.TestCase):
             head = HEAD.replace("Helpers: {{ tools | tojson }}", "") if name in ("tools are not told", "no tools") else HEAD
             cls.paths[name] = Path(folder.name) / f"{i}.jinja"
             cls.paths[name].write_text(head + calls + TAIL)
+        cls.paths["channels"] = ROOT / "tests/templates/channels.jinja"
 
     def ask(self, name, **job):
         line = {"template": str(self.paths[name]), "tools": TOOLS, **job}
@@ -183,6 +184,25 @@ class CallForms(unittest.TestCase):
                     self.assertEqual([json.loads(c["arguments"]) for c in got["calls"]], wanted)
                     if "[1," not in text:
                         self.assertTrue(got["whole"], got)
+
+    def test_messages_in_channels(self):
+        """A call is a message to a function: in the template's order, in the models' own, and after other messages."""
+        form = self.ask("channels")["form"]
+        self.assertEqual([form[k] for k in ("single", "untold", "unwritten", "writing")], [True, False, False, 0])
+        r = random.Random(9)
+        for _ in range(12):
+            name, given = r.choice(TOOLS)["function"]["name"], arguments(r)
+            got = self.write("channels", [(name, given)], split=r.randint(1, 9))
+            self.assertEqual([(c["name"], json.loads(c["arguments"]), c["ended"]) for c in got["calls"]], [(name, given, True)], got)
+        thought, call = "<|channel|>analysis<|message|>to=functions.<|end|><|start|>assistant", '{"city": "Oslo"}<|call|>'
+        for head in ("<|channel|>commentary to=functions.get.it <|constrain|>json<|message|>", " to=functions.get.it<|channel|>commentary json<|message|>"):
+            for split in (1, 5, 200):
+                got = self.ask("channels", text=thought + head + call, split=split)
+                self.assertEqual([(c["name"], c["arguments"], c["ended"]) for c in got["calls"]], [("get.it", '{"city": "Oslo"}', True)], got)
+                self.assertEqual(got["text"], "")
+        for text, allowed in (('to=functions.get.it <|constrain|>json<|message|>{"city": "Oslo"}', True), ("to=functions.other", False),
+                              ('to=functions.get.it <|constrain|>json<|message|>{"n": 1}', False)):
+            self.assertEqual(self.ask("channels", text=text)["whole"], allowed, text)
 
     def test_texts_stay_texts(self):
         """What a schema calls a text is one, even if it looks like a number; what may be null may be null."""

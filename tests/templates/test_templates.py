@@ -110,6 +110,8 @@ type {{ f.name }} = (_: {{ kind(f.parameters) }}) => any;
 {% endfor %}{{ ns.n }}/{{ ns.last }}{% if add_generation_prompt %}<|Assistant|>{% endif %}""",
 }
 
+TEMPLATES["channels"] = (Path(__file__).parent / "channels.jinja").read_text()
+
 HOSTILE = {
     "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{{ b }}{% endfor %}{% endfor %}",
     "text": "{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",

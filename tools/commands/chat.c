@@ -167,6 +167,8 @@ int cmd_chat(const options *o) {
     answer_options_free(&c.options);
     dialogue_free(&c.dialogue);
     free(c.ids);
+    thinking_free(&c.messages);
+    text_free(&c.said);
     free(c.message);
     json_decref(c.fields);
     remote_close(&c.server);

@@ -9,6 +9,7 @@
  */
 
 #include "base/out_file.h"
+#include "serve/interfaces/thinking.h"
 #include "tools/answer/answerer.h"
 #include "tools/answer/request.h"
 #include "tools/remote/remote.h"
@@ -34,6 +35,8 @@ typedef struct chat {
     uint64_t attempts; /* how often the last question was asked again */
     int32_t *ids;      /* [n_ids] tokens of the dialogue up to the beginning of the answer */
     size_t n_ids;
+    thinking_reader messages; /* of answers in channels: their text alone is shown and kept */
+    text said;                /* that text */
     char *message; /* [message_size] as read, perhaps several lines; terminated */
     size_t message_size, message_capacity;
 } chat;

@@ -39,6 +39,15 @@ bool chat_show(chat *c, const char *bytes, size_t size) {
     return wrap_write(&c->wrap, bytes, size) && out_flush();
 }
 
+/* Prepares to read an answer after a prompt. Marks that are not those of channels stay in texts. */
+static void begin_messages(chat *c, const tern_rendering *asked) {
+    const thinking_marks *marks = thinking_find(c->l.tokenizer);
+    thinking_free(&c->messages);
+    text_clear(&c->said);
+    c->messages = (thinking_reader){.marks = marks != NULL && marks->channels ? marks : NULL,
+                                    .inside = thinking_begins(marks, asked->text, asked->size)};
+}
+
 bool chat_tokenize(chat *c) {
     const tern_conversation talk = {.messages = c->dialogue.messages, .n = c->dialogue.n};
     tern_rendering seen;
@@ -47,6 +56,7 @@ bool chat_tokenize(chat *c) {
         (void)prompt_complain(c->l.tokenizer, &err);
         return false;
     }
+    begin_messages(c, &seen);
     free(c->ids);
     c->ids = seen.ids;
     c->n_ids = seen.n;
@@ -96,10 +106,36 @@ static bool fits(const chat *c) {
     return false;
 }
 
+static void skip_thought(void *user, const char *bytes, size_t size) {
+    (void)user;
+    (void)bytes;
+    (void)size;
+}
+
+static void show_message(void *user, const char *bytes, size_t size) {
+    chat *c = user;
+    text_add(&c->said, bytes, size);
+    c->gone = !chat_show(c, bytes, size);
+}
+
 static void show(void *user, size_t number, const char *bytes, size_t size) {
     chat *c = user;
+    const thinking_sink sink = {c, skip_thought, show_message};
     (void)number;
-    c->gone = !chat_show(c, bytes, size);
+    if (c->messages.marks != NULL)
+        thinking_take(&c->messages, &sink, bytes, size);
+    else
+        c->gone = !chat_show(c, bytes, size);
+}
+
+/* Keeps the answer that is complete; false: no memory. */
+static bool keep_answer(chat *c) {
+    const one_answer *a = &c->answerer.latest;
+    if (c->messages.marks == NULL)
+        return dialogue_add(&c->dialogue, "assistant", a->text, a->text_size);
+    return !c->messages.held.failed && !c->said.failed &&
+           dialogue_add(&c->dialogue, "assistant", c->said.size > 0 ? c->said.bytes : "",
+                        c->said.size);
 }
 
 static bool go_on(void *user) {
@@ -142,6 +178,8 @@ static bool answer(chat *c) {
     const one_answer *a = &c->answerer.latest;
     tern_error err = {0};
     const tern_status status = ask(c, &err);
+    if (c->messages.marks != NULL)
+        thinking_finish(&c->messages, &(thinking_sink){c, skip_thought, show_message});
     out_print("\n");
     out_flush();
     if (status != TERN_OK) {
@@ -154,7 +192,7 @@ static bool answer(chat *c) {
         (void)dialogue_drop(&c->dialogue, "user");
         return true;
     }
-    if (!dialogue_add(&c->dialogue, "assistant", a->text, a->text_size)) {
+    if (!keep_answer(c)) {
         complain("no memory for the conversation");
         return false;
     }

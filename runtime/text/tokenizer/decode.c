@@ -9,16 +9,18 @@ static bool contains(tern_span piece, const char *word) {
     return memmem(piece.data, piece.size, word, strlen(word)) != NULL;
 }
 
-/* True for the marks with which a model writes calls of tools, and those around its thinking:
- * control tokens that stand for their texts. Their names tell, in all vocabularies that have some;
- * those around results and around lists of tools, which only prompts have, do not count. */
+/* True for the marks with which a model writes calls of tools, those around its thinking, and those
+ * of messages in channels: control tokens that stand for their texts. Their names tell, in all
+ * vocabularies that have some; those around results and around lists of tools, which only prompts
+ * have, do not count. */
 static bool is_spoken(tern_span piece) {
     static const char *const words[] = {
         "TOOL_CALL",    "tool_call",    "tool▁call", "function_call", "TOOLCALL",
         "tools_prefix", "tools_suffix", "_ACTION|",  "action_start",  "action_end",
         "<|plugin|>",   "tool▁sep",     "[ARGS]",    "[CALL_ID]",     "DSML",
         "<|\"|>",       "<escape>",     "[THINK]",   "[/THINK]",      "_THINKING|>",
-        "think>"};
+        "think>",       "<|start|>",    "<|end|>",   "<|channel|>",   "<|constrain|>",
+        "<|message|>"};
     bool spoken = false;
     for (size_t i = 0; i < sizeof words / sizeof *words && !spoken; i++)
         spoken = contains(piece, words[i]);

@@ -112,7 +112,6 @@ static void set_byte_tokens(tern_tokenizer *t) {
 static const char *const end_texts[] = {
     "<|eot_id|>",
     "<|im_end|>",
-    "<|end|>",
     "<end_of_turn>",
     "<EOT>",
     "<|endoftext|>",
@@ -132,9 +131,20 @@ static void mark_end(tern_tokenizer *t, int32_t id) {
     t->types[id] = TERN_TOKEN_CONTROL; /* some files call them normal: they must never be text */
 }
 
+/* In a vocabulary for messages in channels (gpt-oss) <|end|> ends one of them, and two other tokens
+ * end the answer. In all others it ends texts. */
+static void mark_message_ends(tern_tokenizer *t) {
+    const int32_t last = tern_token_find_text(t, "<|return|>");
+    const int32_t call = tern_token_find_text(t, "<|call|>");
+    const bool channels = last >= 0 && call >= 0;
+    mark_end(t, channels ? last : tern_token_find_text(t, "<|end|>"));
+    mark_end(t, channels ? call : TERN_TOKEN_NONE);
+}
+
 static void set_ends(tern_tokenizer *t, const tern_vocabulary *v) {
     for (size_t i = 0; i < v->n_ends; i++)
         mark_end(t, v->ends[i]);
+    mark_message_ends(t);
     for (size_t i = 0; i < sizeof end_texts / sizeof end_texts[0]; i++)
         mark_end(t, tern_token_find_text(t, end_texts[i]));
     if (t->eos >= 0) /* the file decides its type: the default may be a normal token */
