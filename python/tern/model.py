@@ -42,7 +42,8 @@ class Model:
         """source: a path, OWNER/NAME of the Hugging Face Hub, or a short name. context, parallel, memory, threads, kv:
         of the engine (Engine). cache: a folder, None for none. tune: use the kernels that measure best. Others are those
         of tern_model_params: isa, disable, layout, i2s_map, tl_tiles, pre_tokenizer, tokenizer, chat_format, device,
-        activations, strict, exact_head, long_context, no_sidecar, replicate."""
+        activations, strict, exact_head, long_context, no_sidecar, replicate. lora: adapters for all answers, each a path
+        or a pair of a path and a scale."""
         find_cache_format(kv)
         self._engine_options: dict[str, Any] = {"context": context, "parallel": parallel, "memory": memory, "threads": threads, "kv": kv}
         keep: list[Any] = []
@@ -218,10 +219,21 @@ def _params(options: Mapping[str, Any], keep: list[Any]) -> Any:
             setattr(params, name, bool(value))
         elif name == "threads":
             params.threads = integer(value, name, 0, 2**32 - 1)
+        elif name == "lora":
+            _set_adapters(params, value, keep)
         else:
             raise TypeError(f"there is no argument {name!r}; there are {', '.join((*_TEXTS, *_SWITCHES))}")
     params.tune_later = params.tune
     return params
+
+
+def _set_adapters(params: Any, adapters: Any, keep: list[Any]) -> None:
+    """Adapters are paths, or pairs of a path and a scale."""
+    pairs = [(x, 1.0) if isinstance(x, (str, os.PathLike)) else x for x in adapters]
+    paths = [ffi.new("char[]", name_bytes(path, "lora")) for path, _ in pairs]
+    files = ffi.new("tern_adapter_file[]", [{"path": path, "scale": float(scale)} for path, (_, scale) in zip(paths, pairs, strict=True)])
+    keep += [*paths, files]
+    params.adapters, params.n_adapters = files, len(pairs)
 
 
 class Session:

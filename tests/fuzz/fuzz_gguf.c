@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes go into the GGUF reader. An accepted file must be readable to the last byte, its
- * ternary tensors in every order, meaning and cut of their codes.
+ * ternary tensors in every order, meaning and cut of their codes. It may be an adapter of a small
+ * model, too.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "kernels/pack.h"
 #include "runtime/files/gguf/gguf.h"
 #include "runtime/files/gguf/reading.h"
+#include "runtime/model/adapters/adapters.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -95,6 +97,28 @@ static void touch_typed(const tern_gguf *file) {
     }
 }
 
+/* Reads the file as an adapter of a model of one layer. */
+static void read_adapter(const tern_gguf *file) {
+    const tern_config config = {.arch = tern_arch_find((tern_span){"llama", 5}),
+                                .n_layer = 1,
+                                .n_embd = 8,
+                                .n_ff = 4,
+                                .n_head = 2,
+                                .n_head_kv = 1,
+                                .head_dim = 4};
+    const tern_adapter_base base = {.config = &config, .name = "base"};
+    tern_adapter adapter = {.pairs = NULL};
+    tern_adapter_info info = {.path = NULL};
+    tern_error err = {0};
+    if (tern_adapter_read(&base, file, &adapter, &info, &err) == TERN_OK)
+        sink += info.rank + (uint8_t)info.digest[0];
+    else if (err.message[0] == '\0')
+        abort();
+    tern_arena_free(&adapter.arena);
+    free(adapter.pairs);
+    free(adapter.name);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tern_gguf *file = NULL;
     tern_error err = {0};
@@ -112,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             touch_ternary(tensor);
     }
     touch_typed(file);
+    read_adapter(file);
     tern_gguf_close(&file);
     return 0;
 }

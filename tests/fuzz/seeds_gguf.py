@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """First inputs of fuzz_gguf: tests/fuzz/seeds_gguf.py FOLDER
 
-Files of one ternary tensor each, in the types and sizes that are told apart by their bytes.
+Files of one ternary tensor each, in the types and sizes that are told apart by their bytes; and adapters.
 """
 
 import sys
@@ -34,6 +34,14 @@ def main(folder):
         tensor = gguf_edit.Tensor("t", [COLS, ROWS], kind, data)
         keys = [["general.architecture", *gguf_edit.string("bitnet")]]
         (folder / f"seed-{name}.gguf").write_bytes(gguf_edit.Gguf(keys, [tensor]).to_bytes())
+
+    for kind, size in ((0, 4), (1, 2), (30, 2)):
+        keys = [["general.architecture", *gguf_edit.string("llama")], ["general.type", *gguf_edit.string("adapter")],
+                ["adapter.type", *gguf_edit.string("lora")], ["adapter.lora.alpha", *gguf_edit.f32(4.0)]]  # fmt: skip
+        halves = [("blk.0.attn_q.weight", 8, 8), ("blk.0.attn_k.weight", 8, 4), ("blk.0.ffn_down.weight", 4, 8)]
+        pairs = [gguf_edit.Tensor(f"{name}.lora_{half}", ne, kind, bytes(ne[0] * ne[1] * size))
+                 for name, cols, rows in halves for half, ne in (("a", [cols, 2]), ("b", [2, rows]))]  # fmt: skip
+        (folder / f"seed-adapter-{kind}.gguf").write_bytes(gguf_edit.Gguf(keys, pairs).to_bytes())
 
 
 if __name__ == "__main__":

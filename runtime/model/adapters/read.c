@@ -330,19 +330,16 @@ static void add_matrix(tern_sha256 *h, const tern_matrix *m) {
     tern_sha256_add(h, m->data, bytes_of(m));
 }
 
-/* Checks the numbers of all pairs and makes the digest: of each matrix its place, factor, shapes
- * and bytes. */
-static tern_status check_and_hash(const reading *r, size_t n) {
+/* Makes the digest: of each matrix its place, factor, shapes and bytes, as the file has them. */
+static void make_digest(const reading *r, size_t n) {
     tern_sha256 h;
-    tern_status status = TERN_OK;
     tern_sha256_start(&h);
-    for (size_t i = 0; status == TERN_OK && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const tern_adapter_pair *pair = &r->to->pairs[i];
         const char *name = tern_block_matrix(i % TERN_LAYER_LINEARS)->name;
         const uint32_t layer = (uint32_t)(i / TERN_LAYER_LINEARS);
         if (pair->a.data == NULL)
             continue;
-        status = check_numbers(r, i, pair);
         tern_sha256_add(&h, &layer, sizeof layer);
         tern_sha256_add(&h, name, strlen(name) + 1);
         tern_sha256_add(&h, &pair->factor, sizeof pair->factor);
@@ -350,6 +347,14 @@ static tern_status check_and_hash(const reading *r, size_t n) {
         add_matrix(&h, &pair->b);
     }
     tern_sha256_finish(&h, r->info->digest);
+}
+
+/* Checks the copies, which are aligned. */
+static tern_status check_all(const reading *r, size_t n) {
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < n; i++)
+        if (r->to->pairs[i].a.data != NULL)
+            status = check_numbers(r, i, &r->to->pairs[i]);
     return status;
 }
 
@@ -365,10 +370,12 @@ tern_status tern_adapter_read(const tern_adapter_base *base, const tern_gguf *fi
             : tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for an adapter", tern_gguf_name(file));
     if (status == TERN_OK)
         status = read_pairs(&r);
-    if (status == TERN_OK)
-        status = check_and_hash(&r, n);
-    if (status == TERN_OK)
+    if (status == TERN_OK) {
+        make_digest(&r, n);
         status = copy(&r, n);
+    }
+    if (status == TERN_OK)
+        status = check_all(&r, n);
     free(r.used);
     return status;
 }
