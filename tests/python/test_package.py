@@ -6,6 +6,7 @@ import gc
 import hashlib
 import json
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import suite
 
 tern = package.begin()
 
+import adapter_file  # noqa: E402
 import numpy as np  # noqa: E402  (after package.begin, which says where it is missing)
 
 QUESTION = "Q: What is 17+25? A:"
@@ -49,6 +51,20 @@ class Texts(WithModel):
                                (["-m", package.SMALL, "-p", STORY["prompt"], "-n", "24", "--temp", "0.8", "--seed", "7"], STORY)):  # fmt: skip
             said, answer = program("run", *flags), self.model.generate(**options)
             self.assertEqual((answer.text, answer.tokens, answer.digest), (said["text"], said["tokens"], said["digest"]))
+
+    def test_adapters(self):
+        """Adapters by lora=, with the answers of the program."""
+        file = adapter_file.Adapter(package.SMALL, size=0.2).write(Path(tempfile.gettempdir()) / f"tern-lora-{os.getpid()}.gguf")
+        self.addCleanup(file.unlink)
+        digests = {self.model.generate(QUESTION, max_tokens=8).digest}
+        for lora, said in (([file], str(file)), ([(file, 0.5)], f"{file}=0.5")):
+            with package.open_small(tern, lora=lora) as model:
+                answer = model.generate(QUESTION, max_tokens=8)
+            expected = program("run", "-m", package.SMALL, "-p", QUESTION, "-n", "8", "--lora", said)
+            self.assertEqual((answer.tokens, answer.digest), (expected["tokens"], expected["digest"]))
+            digests.add(answer.digest)
+        self.assertEqual(len(digests), 3)
+        self.assertRaises(tern.TernError, package.open_small, tern, lora=["/nowhere"])
 
     def test_logits_have_the_digest_of_the_program(self):
         tokens = self.model.tokenizer.encode(QUESTION)
