@@ -34,7 +34,7 @@ TESTS = (
     "block features formats gguf guard kernels_activation kernels_halves kernels_matmul kernels_rows"
     " no_staging pack reference_forward select synth weight_check"
 ).split()
-EVERY = {"TERN_TEST_EVERY": "4"}  # of the shapes of matrix products
+EVERY = {"TERN_TEST_EVERY": "12"}  # of the shapes of matrix products
 MORE = """
 [[kernel]]
 op = "gemv"
