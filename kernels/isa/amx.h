@@ -16,6 +16,8 @@
  * what another caller left in them. Functions that are called in between must not use tiles.
  */
 
+#include <stdbool.h>
+
 #include "kernels/isa/avx512vbmi.h"
 #include "kernels/tile_tokens.h"
 
