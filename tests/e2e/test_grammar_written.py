@@ -54,6 +54,8 @@ PLAIN = {
     "some members": {"type": "object", "maxProperties": 3, "minProperties": 1, "properties": {c: WHOLE for c in "abcde"}},
     "name with lengths": {"type": "string", "pattern": "^[a-z][a-z0-9_-]*$", "maxLength": 20},
     # zod 4
+    "zod date": {"type": "string", "format": "date", "pattern": "^\\d{4}-(0[1-9]|1[0-2])-\\d{2}$"},
+    "zod texts": {"type": "string", "minLength": 4, "maxLength": 9, "allOf": [{"pattern": "^[a-zA-Z0-9_ ]+$"}, {"pattern": "[A-Z]"}, {"pattern": "\\d"}, {"pattern": "^\\S*$"}]},
     "zod int": {"type": "integer", "minimum": -LARGEST, "maximum": LARGEST},
     "zod record": {"type": "object", "propertyNames": TEXT, "additionalProperties": {"type": "number"}},
     "zod any": {"$schema": "https://json-schema.org/draft/2020-12/schema"},
@@ -98,7 +100,6 @@ NOTED = {
     "set": ({"type": "array", "uniqueItems": True, "items": WHOLE}, "uniqueItems"),
     "regex": ({"type": "string", "format": "regex"}, "format"),
     "zod email": ({"type": "string", "format": "email", "pattern": "^(?!\\.)[a-z]+@x$"}, "pattern"),
-    "zod date": ({"type": "string", "format": "date", "pattern": "^\\d{4}-(0[1-9]|1[0-2])-\\d{2}$"}, "format"),
     "elsewhere": ({"$ref": "https://example.com/x.json"}, "$ref"),
     "overlap": ({"oneOf": [WHOLE, {"type": "number"}]}, "oneOf"),
 }

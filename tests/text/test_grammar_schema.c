@@ -336,6 +336,35 @@ static void test_refused_schemas(void **state) {
     expect_schema_refused("3", "neither an object, true nor false");
 }
 
+/* Several patterns, a format and lengths hold together. */
+static void test_patterns_together(void **state) {
+    char large[9003] = "\"";
+    (void)state;
+    memset(large + 1, 'c', 9000);
+    large[9001] = '"';
+    expect_schema(
+        "{\"type\": \"string\", \"allOf\": [{\"pattern\": \"^a\"}, {\"pattern\": \"b$\"}]}",
+        LIST("\"ab\"", "\"a-b\"", "\"a\\\"b\"", "\"abb\""),
+        LIST("\"b\"", "\"a\"", "\"ba\"", "\"ac\""));
+    expect_schema("{\"type\": \"string\", \"minLength\": 3, \"maxLength\": 4, \"allOf\": "
+                  "[{\"pattern\": \"^[a-m]*$\"}, {\"pattern\": \"^(x|[g-z]+)+$\"}]}",
+                  LIST("\"ggg\"", "\"mghi\""), LIST("\"gg\"", "\"ggggg\"", "\"ggn\"", "\"gga\""));
+    expect_schema("{\"type\": \"string\", \"allOf\": [{\"pattern\": \"a\"}, {\"pattern\": "
+                  "\"b\"}, {\"pattern\": \"c\"}]}",
+                  LIST("\"abc\"", "\"cxbya\""), LIST("\"ab\"", "\"cac\"", "\"\""));
+    expect_schema("{\"type\": \"string\", \"format\": \"ipv4\", \"pattern\": \"^1\"}",
+                  LIST("\"1.2.3.4\"", "\"127.0.0.1\""), LIST("\"2.2.3.4\"", "\"1x\"", "\"1\""));
+    expect_schema_refused("{\"type\": \"string\", \"allOf\": [{\"pattern\": \"^a\"}, "
+                          "{\"pattern\": \"^b\"}]}",
+                          "no text can satisfy it");
+    expect_noted("{\"type\": \"string\", \"allOf\": [{\"pattern\": \"^a\"}, {\"pattern\": "
+                 "\"(?=a)\"}]}",
+                 "pattern: groups that begin with (?", "\"ab\"");
+    expect_noted("{\"type\": \"string\", \"allOf\": [{\"pattern\": \"^.{9000}$\"}, {\"pattern\": "
+                 "\"b.{8000}$\"}]}",
+                 "pattern: together with another", large);
+}
+
 /* Texts are held to all but what a note tells. */
 static void test_notes(void **state) {
     (void)state;
@@ -348,13 +377,8 @@ static void test_notes(void **state) {
     expect_noted("{\"type\": \"string\", \"pattern\": \"(?=a)\"}",
                  "pattern: groups that begin with (?", "\"b\"");
     expect_noted("{\"type\": \"string\", \"pattern\": \"a\\\\b\"}", "pattern: an escape", "\"b\"");
-    expect_noted("{\"type\": \"string\", \"format\": \"ipv4\", \"pattern\": \"^1\"}",
-                 "format: beside a pattern the pattern", "\"1x\"");
     expect_noted("{\"type\": \"string\", \"format\": \"regex\"}", "format: this one", "\"(\"");
     expect_noted("{\"$ref\": \"http://x/y\"}", "$ref: a schema that is not in this document", "1");
-    expect_noted(
-        "{\"type\": \"string\", \"allOf\": [{\"pattern\": \"^a\"}, {\"pattern\": \"b$\"}]}",
-        "pattern: together with another", "\"ab\"");
     expect_noted("{\"type\": \"integer\", \"not\": {\"multipleOf\": 2}}",
                  "at \"/not\": not: a schema that must not hold", "2");
     expect_noted("{\"type\": \"number\", \"not\": {\"const\": 3}}",
@@ -405,6 +429,7 @@ int main(void) {
         cmocka_unit_test(test_different_items),
         cmocka_unit_test(test_white_space),
         cmocka_unit_test(test_refused_schemas),
+        cmocka_unit_test(test_patterns_together),
         cmocka_unit_test(test_notes),
     };
     return cmocka_run_group_tests(tests, grammar_case_begin, grammar_case_end);

@@ -73,6 +73,7 @@ typedef struct tern_exprs {
     tern_expr_rule *rules;
     size_t n, n_members, n_ranges, n_texts, n_rules;
     size_t capacity, members_capacity, ranges_capacity, texts_capacity, rules_capacity;
+    size_t pairs;     /* that products of patterns have compared (pattern_both.c) */
     const char *name; /* its name in messages */
     tern_status status;
     tern_error *err; /* where the first failure is reported */

@@ -98,6 +98,8 @@ typedef struct tern_schema_bound {
     tern_decimal at;
 } tern_schema_bound;
 
+enum { TERN_SCHEMA_MORE_PATTERNS = 7 }; /* beside the first */
+
 /* The facts that a set states. For objects and arrays, members are looked up in the set itself. */
 typedef struct tern_schema_facts {
     unsigned types;
@@ -106,11 +108,13 @@ typedef struct tern_schema_facts {
     bool fraction_unsure; /* integers must not be; some numbers with a fraction are integers, too
                              (1.0) */
     bool no_true, no_false;
-    size_t n_other_than;                     /* strings that must not be */
-    bool unique;                             /* items of an array */
-    const tern_json_value *pattern, *format; /* strings, or NULL */
-    const tern_json_value *pattern_of;       /* the schema that has it */
-    int64_t least_length, most_length;       /* most: -1 none */
+    size_t n_other_than;                                             /* strings that must not be */
+    bool unique;                                                     /* items of an array */
+    const tern_json_value *pattern, *format;                         /* strings, or NULL */
+    const tern_json_value *pattern_of;                               /* the schema that has it */
+    const tern_json_value *more_patterns[TERN_SCHEMA_MORE_PATTERNS]; /* [n_more_patterns] */
+    size_t n_more_patterns;
+    int64_t least_length, most_length; /* most: -1 none */
     int64_t least_items, most_items;
     int64_t least_properties, most_properties; /* most: -1 none */
     tern_schema_bound low, high;               /* of numbers */
@@ -252,5 +256,10 @@ uint32_t tern_pattern_whole(tern_exprs *x, const char *bytes, size_t size);
 /* Texts of a pattern's expression with at least `least` and at most `most` characters (-1: any
  * number); not all of them where several parts may grow. NEVER: there are none. */
 uint32_t tern_pattern_with_length(tern_exprs *x, uint32_t expr, int64_t least, int64_t most);
+
+/* Texts that all of n expressions of patterns match, and that have at least `least` and at most
+ * `most` characters (-1: any number). NEVER: there are none. False: that would be too large. */
+bool tern_pattern_both(tern_exprs *x, const uint32_t *exprs, size_t n, int64_t least, int64_t most,
+                       uint32_t *out);
 
 #endif

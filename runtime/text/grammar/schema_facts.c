@@ -191,8 +191,10 @@ static void read_pattern(tern_schema_reader *r, const tern_json_value *schema, c
                          const tern_json_value *value, tern_schema_facts *f) {
     if (value->type != TERN_JSON_STRING)
         tern_schema_refuse(r, schema, word->name, "not a string");
+    else if (f->pattern != NULL && f->n_more_patterns == TERN_SCHEMA_MORE_PATTERNS)
+        tern_schema_note(r, schema, word->name, "together with so many others");
     else if (f->pattern != NULL && !tern_json_same(f->pattern, value))
-        tern_schema_note(r, schema, word->name, "together with another pattern");
+        f->more_patterns[f->n_more_patterns++] = value;
     else {
         f->pattern = value;
         f->pattern_of = schema;

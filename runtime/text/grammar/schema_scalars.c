@@ -259,6 +259,33 @@ static bool is_readable(tern_schema_reader *r, const tern_json_value *pattern) {
     return tern_pattern_read(r->x, pattern->text.data, pattern->text.size, &p, &why);
 }
 
+/* Adds a pattern to exprs[*n] if it can be read; else that is noted. */
+static void add_pattern(tern_schema_reader *r, const tern_schema_facts *f, const char *keyword,
+                        tern_span pattern, uint32_t *exprs, size_t *n) {
+    tern_pattern p = {0};
+    const char *why = NULL;
+    if (tern_pattern_read(r->x, pattern.data, pattern.size, &p, &why))
+        exprs[(*n)++] = p.expr;
+    else
+        tern_schema_note(r, f->pattern_of, keyword, why);
+}
+
+/* The texts that all patterns match, and the format. False: that is too large, or the part of the
+ * format that is made has no such text. */
+static bool with_all(tern_schema_reader *r, const tern_schema_facts *f,
+                     const tern_schema_format *format, uint32_t *out) {
+    uint32_t exprs[TERN_SCHEMA_MORE_PATTERNS + 2];
+    size_t n = 0;
+    add_pattern(r, f, "pattern", f->pattern->text, exprs, &n);
+    for (size_t i = 0; i < f->n_more_patterns; i++)
+        add_pattern(r, f, "pattern", f->more_patterns[i]->text, exprs, &n);
+    if (format != NULL)
+        add_pattern(r, f, "format", (tern_span){format->pattern, strlen(format->pattern)}, exprs,
+                    &n);
+    return n > 0 && tern_pattern_both(r->x, exprs, n, f->least_length, f->most_length, out) &&
+           (*out != TERN_EXPR_NEVER || format == NULL || format->exact);
+}
+
 uint32_t tern_schema_text(tern_schema_reader *r, const tern_schema_facts *f) {
     static const char alone[] = "beside a pattern the pattern alone is enforced";
     static const char *const unknown[] = {"regex", "uri-template"};
@@ -267,6 +294,12 @@ uint32_t tern_schema_text(tern_schema_reader *r, const tern_schema_facts *f) {
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         if (tern_json_is_string(f->format, unknown[i]))
             tern_schema_note(r, f->pattern_of, "format", "this one is not enforced");
+    uint32_t all = TERN_EXPR_NEVER;
+    const bool several = f->n_more_patterns > 0 || (f->pattern != NULL && format != NULL);
+    if (several && is_readable(r, f->pattern) && with_all(r, f, format, &all))
+        return all;
+    if (f->n_more_patterns > 0)
+        tern_schema_note(r, f->pattern_of, "pattern", "together with another pattern");
     if (f->pattern != NULL && (format == NULL || is_readable(r, f->pattern))) {
         if (format != NULL)
             tern_schema_note(r, f->pattern_of, "format", alone);
