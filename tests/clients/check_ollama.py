@@ -2,11 +2,15 @@
 """The ollama package: what its quick start shows, answers in a form, tools, vectors, descriptions."""
 
 import asyncio
+import os
+import tempfile
+from pathlib import Path
 
 import pydantic
 from ollama import AsyncClient, Client, ResponseError
 
-from check import equal, options
+from check import equal, options  # which finds the next one
+from hub_server import Hub
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
 
@@ -95,6 +99,28 @@ def with_tools(client):
     assert reply.done and all(c.function.name == "add" and set(c.function.arguments) == {"a", "b"} for c in reply.message.tool_calls or [])
 
 
+def pulls(given):
+    """A model is fetched from a Hub of this machine, with progress, used and removed."""
+    hub = Hub({"someone/tiny": {"tiny-q8_0.gguf": Path(given.model).read_bytes()}})
+    with tempfile.TemporaryDirectory() as home:
+        os.environ |= {"HF_ENDPOINT": hub.url, "HOME": home, "HF_HUB_OFFLINE": "", "no_proxy": "*"}
+        with given.server_with_tools("--pull-path", f"{home}/pulled") as address:
+            client = Client(address)
+            parts = list(client.pull("someone/tiny", stream=True))
+            equal((parts[0].status, parts[-1].status), ("pulling manifest", "success"), "steps of a pull")
+            equal([part.completed for part in parts if part.total][-1], Path(given.model).stat().st_size, "what has come")
+            equal(client.chat("someone/tiny", messages=QUESTION, options={"temperature": 0}).message.content, "4", "its answer")
+            equal(client.delete("someone/tiny").status, "success", "a model is removed")
+            equal([model.model for model in client.list().models], ["tools:latest"], "what is left")
+            try:
+                client.pull("someone/other")
+            except ResponseError as error:
+                equal(error.status_code, 400, "a model that is not there")
+            else:
+                raise AssertionError("a model that is not there has come")
+    hub.stop()
+
+
 def main():
     given = options()
     host = given.address.removesuffix("/v1")
@@ -104,6 +130,7 @@ def main():
     asyncio.run(at_once(host))
     with given.server_with_tools() as address:
         with_tools(Client(address))
+    pulls(given)
 
 
 main()
