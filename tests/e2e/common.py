@@ -46,13 +46,21 @@ def command(*args):
 
 def tern(*args, env=None, stdin=b"", cwd=None):
     """Runs the program; stdout and stderr of the result are bytes."""
-    return subprocess.run(
+    result = subprocess.run(
         command(*args),
         cwd=cwd,
         env=clean_environment(**(env or {})),
         input=stdin,
         capture_output=True,
     )
+    check_says_why(result.stderr.decode(errors="replace"))
+    return result
+
+
+def check_says_why(said):
+    """An error whose message was lost on its way is told as `no error`."""
+    if "tern: no error" in said or '"no error"' in said:
+        raise AssertionError(f"a message was lost: {said}")
 
 
 def tern_text(*args, **kwargs):

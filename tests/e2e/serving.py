@@ -36,6 +36,8 @@ class Reply:
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.getheaders()}
         self.body = response.read()
+        if self.status >= 400:
+            common.check_says_why(self.body.decode(errors="replace"))
 
     def json(self):
         return json.loads(self.body)
@@ -106,6 +108,7 @@ class Server:
             self.signal()
         status = self.process.wait()
         self.process.stdout.close()
+        common.check_says_why(self.log())
         return status
 
     def connect(self):
