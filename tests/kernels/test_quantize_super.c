@@ -94,8 +94,30 @@ static void test_bytes_of_grids(void **state) {
     assert_int_equal(hash_of_grid(TERN_FORMAT_IQ3_S), UINT64_C(0x82c8d084f055250a));
 }
 
+/* Weights whose scale a half cannot hold. */
+static void test_too_large(void **state) {
+    static const tern_format formats[] = {
+        TERN_FORMAT_IQ1_S, TERN_FORMAT_IQ1_M,   TERN_FORMAT_IQ2_XXS, TERN_FORMAT_IQ2_XS,
+        TERN_FORMAT_IQ2_S, TERN_FORMAT_IQ3_XXS, TERN_FORMAT_IQ3_S};
+    tern_grid_search *search = malloc(sizeof *search);
+    (void)state;
+    assert_non_null(search);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        float x[COUNT], w[COUNT];
+        uint8_t block[BLOCK_BYTES] = {0};
+        tern_grid_search_init(search, formats[f]);
+        for (int j = 0; j < COUNT; j++) {
+            x[j] = j % 2 ? 1e20f : -1e20f;
+            w[j] = 1.0f;
+        }
+        assert_false(tern_encode_grid(search, x, w, block));
+    }
+    free(search);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),
-                                       cmocka_unit_test(test_bytes_of_grids)};
+                                       cmocka_unit_test(test_bytes_of_grids),
+                                       cmocka_unit_test(test_too_large)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,6 +204,18 @@ class CallForms(unittest.TestCase):
                               ('to=functions.get.it <|constrain|>json<|message|>{"n": 1}', False)):
             self.assertEqual(self.ask("channels", text=text)["whole"], allowed, text)
 
+    def test_escapes_of_python(self):
+        """They mean what they mean in Python; a text whose digits are none is told as far as it came."""
+        for written, text in ((r"\x41\x7e\xe9", "A~é"), (r"\u00e9\u65e5", "é日"), (r"\U0001F642\U0010FFFF\U00010000", "🙂\U0010ffff\U00010000"),
+                              (r"\n\r\t\b\f\a\v\0", "\n\r\t\b\f\a\v\0"), (r"\'\"\\\/", "'\"\\/"), (r"\q\é", r"\q\é"), ("a\\\nb", "ab")):  # fmt: skip
+            for quote in "'\"":
+                got = self.ask("as in Python", text=f"<|do|>[get.it(city={quote}{written}{quote})]<|/do|>", split=3)
+                with self.subTest(written=written, quote=quote):
+                    self.assertEqual([json.loads(c["arguments"]) for c in got["calls"]], [{"city": text}])
+        for written in (r"\xg1", r"\x4", r"\u00e", r"\U0001F64"):
+            got = self.ask("as in Python", text=f'<|do|>[get.it(city="{written}")]<|/do|>', split=3)
+            self.assertEqual([c["arguments"] for c in got["calls"]], ['{"city": "'], written)
+
     def test_texts_stay_texts(self):
         """What a schema calls a text is one, even if it looks like a number; what may be null may be null."""
         for name in RAW - {"names without quotes"}:
