@@ -5,6 +5,7 @@ import itertools
 import json
 import sys
 import tempfile
+import types
 import unittest
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import operators  # noqa: E402
 import suite  # noqa: E402
 import tokens  # noqa: E402
 import tree  # noqa: E402
+import trial  # noqa: E402
 
 ROOT = HERE.parents[1]
 SAMPLE = """
@@ -170,6 +172,23 @@ class Map(unittest.TestCase):
                                                       ("red", 1, 0, [4, 4]), ("other", 0, 0, [5, 8]))}  # fmt: skip
         self.assertEqual(coverage.tests_of(known, "a.c", 3, 4), ["fast", "slow"])
         self.assertEqual(coverage.tests_of(known, "b.c", 3, 4), [])
+
+
+class Objects(unittest.TestCase):
+    def test_new_ones_do_not_stay(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = Path(folder)
+            work = types.SimpleNamespace(build=build)
+            (build / "CMakeFiles").mkdir()
+            old, new = build / "CMakeFiles" / "old.o", build / "CMakeFiles" / "new.o"
+            old.write_bytes(b"1")
+            trials = trial.Trials(work, {}, folder)
+            trials.objects = trials._hashes()
+            new.write_bytes(b"2")
+            self.assertEqual(trials.changed(), [new])
+            trials.remove_new()
+            self.assertEqual(trials.changed(), [])
+            self.assertTrue(old.exists())
 
 
 class Report(unittest.TestCase):

@@ -80,6 +80,12 @@ class Trials:
             return self.run(mutant, changed)
         finally:
             self.work.write(mutant.file, text)
+            self.remove_new()
+
+    def remove_new(self):
+        """Removes objects that only a mutant of the generator has: they would differ under every later mutant."""
+        for path in self._hashes().keys() - self.objects.keys():
+            path.unlink()
 
     def choose(self, mutant, changed):
         """[(test, filter)], the quickest first; and whether a test is known to reach the place."""
