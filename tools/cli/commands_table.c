@@ -107,6 +107,17 @@ static const command_spec commands[COMMAND_COUNT] = {
                       "  tern tune\n"
                       "  tern tune model.gguf --threads 4\n",
                       .n_places = 1, .places = {OPT_MODEL}},
+    [COMMAND_PLAN] =
+        {"plan", "[MODEL]", 0, 1, "predict how fast a model decodes on other machines, or several",
+         "Divides what a token reads by the speed of the memory, which it measures here unless\n"
+         "--bus gives another machine's, and adds what threads and ranks wait for each other.\n"
+         "Shows each step, for one process, ranks on sockets and machines, and replicas, and the\n"
+         "memory that each needs. --preset plans for a geometry without a file (--list).\n"
+         "--ctx says after how many tokens. docs/scaling.md explains the figures.\n",
+         "  tern plan model.gguf\n"
+         "  tern plan -m model.gguf --nodes 4 --bus 200 --network 8,12.5 --threads 32\n"
+         "  tern plan --preset 70b --nodes 8 --sockets 2 --bus 200 --threads 32 --users 64\n",
+         .n_places = 1, .places = {OPT_MODEL}},
     [COMMAND_INSPECT] =
         {"inspect", "[MODEL]", 0, 1, "show what is in a model file and whether it runs here",
          "Shows metadata, tensors, the memory that the model would take, and the kernels chosen.\n",

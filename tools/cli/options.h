@@ -26,6 +26,7 @@
     X(SCORE, score)                                                                                \
     X(BENCH, bench)                                                                                \
     X(TUNE, tune)                                                                                  \
+    X(PLAN, plan)                                                                                  \
     X(INSPECT, inspect)                                                                            \
     X(KERNELS, kernels)                                                                            \
     X(COMPLETION, completion)                                                                      \
@@ -175,6 +176,14 @@ typedef enum option_id {
     OPT_VERIFY_TOUCH,
     OPT_PRESET,
     OPT_LIST,
+    OPT_NODES,
+    OPT_SOCKETS,
+    OPT_BUS,
+    OPT_REACH,
+    OPT_NETWORK,
+    OPT_TOPS,
+    OPT_USERS,
+    OPT_NODE_MEMORY,
     OPT_MARKDOWN,
     OPT_TYPE,
     OPT_EMBEDDING_TYPE,

@@ -15,6 +15,7 @@ enum {
     SCORE = 1 << COMMAND_SCORE,
     BENCH = 1 << COMMAND_BENCH,
     TUNE = 1 << COMMAND_TUNE,
+    PLAN = 1 << COMMAND_PLAN,
     INSPECT = 1 << COMMAND_INSPECT,
     KERNELS = 1 << COMMAND_KERNELS,
     SYNTH = 1 << COMMAND_SYNTH,
@@ -40,7 +41,7 @@ enum {
     EVALUATES = SAMPLES | EMBED | LOGITS | SCORE | BENCH | PERPLEXITY | CROSSVAL |
                 IMATRIX, /* commands that run a model */
     FALLS_BACK =
-        EVALUATES | VERIFY | TUNE | TOKENIZE | TEMPLATE, /* use the small model without -m */
+        EVALUATES | VERIFY | TUNE | PLAN | TOKENIZE | TEMPLATE, /* use the small model without -m */
     EVERY = (1 << COMMAND_COUNT) - 1
 };
 

@@ -8,7 +8,7 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_MODEL] = {"model", 'm', NULL, "FILE", OPTION_TEXT, GROUP_MODEL, .file = FILE_READ,
                    .variables = "BITNET_GGUF",
                    .commands = (EVALUATES & ~SERVE) | VERIFY | RECEIPTS | TOKENIZE | TEMPLATE |
-                               TUNE | INSPECT | KERNELS,
+                               TUNE | PLAN | INSPECT | KERNELS,
                    .often = EVERY,
                    .help = "GGUF model; without it, run uses the small model that comes with tern"},
     [OPT_SERVED] = {"model", 'm', NULL, "FILE", OPTION_TEXT, GROUP_MODEL, .file = FILE_READ,
@@ -28,7 +28,7 @@ static const option_spec table[OPT_PRECISION] = {
                                    "given up for another. 0: what the machine has"},
     [OPT_MODEL_DIR] =
         {"model-dir", 0, NULL, "FOLDER", OPTION_TEXT, GROUP_MODEL,
-         .commands = EVALUATES | RECEIPTS | TUNE | INSPECT | KERNELS,
+         .commands = EVALUATES | RECEIPTS | TUNE | PLAN | INSPECT | KERNELS,
          .help = "folder in which -m NAME is looked up; without -m, its only model is used"},
     [OPT_PROMPT] = {"prompt", 'p', NULL, "TEXT", OPTION_TEXT, GROUP_PROMPT, .one_call = true,
                     .commands = RUN | LOGITS | SCORE | TOKENIZE | CROSSVAL, .often = EVERY,
@@ -282,7 +282,7 @@ static const option_spec table[OPT_PRECISION] = {
                              .help = "only read the session file, do not write it"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, GROUP_MEMORY, .max = 1024,
                      .variables = "RAYON_NUM_THREADS", .fallback = "0",
-                     .commands = EVALUATES | RECODES | RECEIPTS | TUNE | KERNELS, .often = EVERY,
+                     .commands = EVALUATES | RECODES | RECEIPTS | TUNE | PLAN | KERNELS, .often = EVERY,
                      .help = "number of threads; 0: one per core. Changes no bit of the output"},
     [OPT_AFFINITY] =
         {"affinity", 0, NULL, "WHERE", OPTION_CHOICE, GROUP_MEMORY,
@@ -407,10 +407,10 @@ static const option_spec table[OPT_PRECISION] = {
                           .help = "packed weights to keep for the next start: large keeps those of "
                                   "64 MiB and more (woh, wxh: as all)"},
     [OPT_CONTEXT] = {"ctx", 'c', "ctx-size context", "N", OPTION_INTEGER, GROUP_CONTEXT,
-                     .max = UINT32_MAX, .fallback = "0", .commands = EVALUATES | INSPECT,
+                     .max = UINT32_MAX, .fallback = "0", .commands = EVALUATES | INSPECT | PLAN,
                      .often = EVERY,
                      .help = "number of positions in the context; 0: as trained, at most 4096 "
-                             "(perplexity, imatrix: 512)"},
+                             "(perplexity, imatrix: 512; plan: none)"},
     [OPT_BATCH] = {"batch", 'b', NULL, "N", OPTION_INTEGER, GROUP_SPEED, .max = 4096,
                    .fallback = "0", .commands = EVALUATES | RECEIPTS,
                    .help = "prompt tokens per pass; 0: 128, on a device 512. Changes no bit"},
@@ -422,7 +422,7 @@ static const option_spec table[OPT_PRECISION] = {
                                       "type that activations are rounded to before products; auto: "
                                       "what the weights' formats read; ternary weights keep int8"},
     [OPT_KV] = {"kv", 0, NULL, "TYPE", OPTION_CHOICE, GROUP_CONTEXT, .choices = "f16 f32 q8_0 int8",
-                .fallback = "f16", .commands = EVALUATES | INSPECT | VERIFY | KERNELS,
+                .fallback = "f16", .commands = EVALUATES | INSPECT | VERIFY | KERNELS | PLAN,
                 .help =
                     "type of the numbers in the key/value cache; int8 is another name for q8_0"},
     [OPT_PRE] = {"pre", 0, NULL, "NAME", OPTION_TEXT, GROUP_FILES,
@@ -471,7 +471,7 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_JSON] = {"json", 0, NULL, NULL, OPTION_SWITCH, GROUP_OUTPUT,
                   .commands = RECODES | RUN | BENCH | INSPECT | KERNELS | RECEIPTS | PERPLEXITY |
                               IMATRIX | CROSSVAL | TOKENIZE | TEMPLATE | TUNE | LIST | DEDUP |
-                              SCORE | PULL,
+                              SCORE | PULL | PLAN,
                   .often = EVERY,
                   .help = "print one line of JSON and nothing else; pull prints one "
                           "for each step"},
