@@ -209,3 +209,16 @@ def convert_table() -> str:
 
 
 NAMES["convert_table"] = convert_table
+
+
+def scaling_table(name: str) -> str:
+    """Tokens a second of a geometry by number of machines, as lab/scaling had tern plan say it."""
+    found = json.loads((REPORTS.parent / "scaling.json").read_text(encoding="utf-8"))
+    rows = [[str(row["nodes"]), *(f"{row[key]:.1f}" for key in ("ranks_slow", "ranks_fast")),
+             f"{row['rank_gb']:.2f}", f"{row['replicas']:.0f}", f"{row['replicas_64']:.0f}"]
+            for row in found["tables"][name]]
+    return table(["machines", "ranks, 10 Gbit/s", "ranks, 100 Gbit/s", "GB of a rank", "replicas, one user each",
+                              "replicas, 64 users each"], rows)
+
+
+NAMES["scaling_table"] = scaling_table

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tern plan: its arithmetic beside examples worked by hand, files beside what tern inspect says of them."""
 
+import importlib.machinery
+import importlib.util
+import json
 import unittest
 
 import common
@@ -101,6 +104,15 @@ class Files(common.FolderTest):
             self.assertGreaterEqual(found["model"]["weight_bytes"], facts["bytes_per_token"], name)
         found, _ = plan("-m", model, "--ctx", 400)  # three of four layers have windows
         self.assertLess(found["model"]["reads"]["cache"], 400 * found["model"]["cache_bytes_per_position"])
+
+    def test_tables(self):
+        """Rows of the page's tables are what the program says today (lab/scaling writes them)."""
+        loader = importlib.machinery.SourceFileLoader("scaling", str(common.ROOT / "lab" / "scaling"))
+        scaling = importlib.util.module_from_spec(importlib.util.spec_from_loader("scaling", loader))
+        loader.exec_module(scaling)
+        stored = json.loads((common.ROOT / "docs" / "scaling.json").read_text(encoding="utf-8"))["tables"]
+        for name, nodes in (("8b", 4), ("100b", 1)):
+            self.assertIn(scaling.row(common.command()[0], name, nodes), stored[name])
 
     def test_refused(self):
         for args, words in ((["--network", "fast"], "--network: 'fast' is not microseconds and GB/s"),

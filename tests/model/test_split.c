@@ -88,6 +88,7 @@ static void test_whole(void **state) {
     const tern_split of_experts = tern_split_of(ranks, &experts->config);
     assert_false(of_experts.divided[TERN_SPLIT_FF]);
     assert_true(of_experts.divided[TERN_SPLIT_EMBD]);
+    check_kind(&of_experts, TERN_SPLIT_EXPERTS, 5, 2); /* two of 40 rows make whole groups */
     tern_ranks_free(&ranks);
     tern_model_free(&norms);
     tern_model_free(&experts);
@@ -141,6 +142,7 @@ static void test_memory(void **state) {
     (void)state;
     check_memory("bonsai-tiny-q2_0");
     check_memory("bitnet-3b-tiny");
+    check_memory("maple-tiny");
 }
 
 /* ---- other numbers --------------------------------------------------------------------------- */

@@ -181,7 +181,7 @@ static void test_unknown_flags_get_a_hint(void **state) {
     bad(COMMAND_RUN, "-threads=2", "unknown option '-threads', did you mean --threads?");
     bad(COMMAND_CHAT, "-p hello", "unknown option '-p', which `tern run` has");
     bad(COMMAND_CHAT, "--prompt=hello", "unknown option '--prompt', which `tern run` has");
-    bad(COMMAND_RUN, "--preset x", "'--preset', which `tern synth` has; see `tern run --help`");
+    bad(COMMAND_RUN, "--preset x", "'--preset', which `tern plan` has; see `tern run --help`");
     bad(COMMAND_RUN, "--temprature 1",
         "unknown option '--temprature', did you mean --temperature?");
     bad(COMMAND_RUN, "--topk=3", "unknown option '--topk', did you mean --top-k?");

@@ -53,8 +53,12 @@ static uint64_t groups_of(uint64_t rows) {
     return (rows + TERN_ROW_GROUP - 1) / TERN_ROW_GROUP;
 }
 
+/* True for matrices of experts, and with them the router, which is small. */
+static bool is_routed(const plan_model *m, plan_part part) {
+    return m->n_expert > 0 && (part == PLAN_GATE_UP || part == PLAN_DOWN);
+}
+
 static double share_of(const plan_model *m, plan_part part, uint32_t ranks) {
-    const bool routed = m->n_expert > 0 && (part == PLAN_GATE_UP || part == PLAN_DOWN);
     const uint64_t rows[] = {
         [PLAN_OUT] = m->n_embd,
         [PLAN_GATE_UP] = m->n_ff,
@@ -63,14 +67,29 @@ static double share_of(const plan_model *m, plan_part part, uint32_t ranks) {
     };
     if (part == PLAN_QKV)
         return largest_share(m->n_head_kv, ranks);
-    return routed ? 1.0 : largest_share(groups_of(rows[part]), ranks);
+    return largest_share(is_routed(m, part) ? m->n_expert : groups_of(rows[part]), ranks);
 }
 
-/* The largest part that a rank has of bytes by part. */
-static uint64_t of_rank(const plan_model *m, const uint64_t bytes[PLAN_PARTS], uint32_t ranks) {
+/* Bytes in memory of the rank that has the most. */
+static uint64_t kept_by_rank(const plan_model *m, uint32_t ranks) {
     double sum = 0.0;
     for (plan_part part = 0; part < PLAN_PARTS; part++)
-        sum += (double)bytes[part] * share_of(m, part, ranks);
+        sum += (double)m->kept[part] * share_of(m, part, ranks);
+    return (uint64_t)llround(sum) + m->whole;
+}
+
+/* The share of the experts of a token that the busiest rank has, if chance has spread them evenly.
+ * It has one at least. */
+static double share_of_used(const plan_model *m, uint32_t ranks) {
+    return largest_share(m->n_used, ranks);
+}
+
+/* Bytes that the slowest rank reads for a token. */
+static uint64_t read_by_rank(const plan_model *m, uint32_t ranks) {
+    double sum = 0.0;
+    for (plan_part part = 0; part < PLAN_PARTS; part++)
+        sum += (double)m->read[part] *
+               (is_routed(m, part) ? share_of_used(m, ranks) : share_of(m, part, ranks));
     return (uint64_t)llround(sum);
 }
 
@@ -93,11 +112,11 @@ uint32_t plan_messages(uint32_t ranks) {
     return messages;
 }
 
-/* Floats that a layer's gathers have for a token: results of attention, of two projections, and of
- * the activation, which stays with experts. */
+/* Floats that a layer's gathers have for a token: results of attention, of its projection, and of
+ * the activation and its projection, or of the experts that the token takes. */
 static uint64_t layer_floats(const plan_model *m) {
-    const uint64_t attended = (uint64_t)m->n_head * m->head_dim;
-    return m->n_expert > 0 ? attended + m->n_embd : attended + 2 * (uint64_t)m->n_embd + m->n_ff;
+    const uint64_t attended = (uint64_t)m->n_head * m->head_dim + m->n_embd;
+    return attended + (m->n_expert > 0 ? (uint64_t)m->n_used * m->n_embd : m->n_ff + m->n_embd);
 }
 
 /* Counts the gathers of a pass and their bytes: those of layers, and an order, two bounds of
@@ -107,7 +126,7 @@ static void count_gathers(const plan_model *m, plan_figures *f) {
     const uint64_t floats = f->sequences * (m->n_layer * layer_floats(m) + bounds);
     if (f->ranks == 1)
         return;
-    f->gathers = (m->n_expert > 0 ? 2 : 4) * (uint64_t)m->n_layer + 4;
+    f->gathers = (m->n_expert > 0 ? 3 : 4) * (uint64_t)m->n_layer + 4;
     f->gather_bytes = floats * sizeof(float) * (f->ranks - 1) / f->ranks;
 }
 
@@ -125,7 +144,7 @@ static void time_gathers(const plan_machine *machine, plan_way way, plan_figures
 static void weigh(const plan_model *m, const plan_machine *machine, plan_way way, uint64_t position,
                   plan_figures *f) {
     const uint64_t here = ranks_here(machine, way);
-    const uint64_t weights = of_rank(m, m->kept, f->ranks) + m->whole;
+    const uint64_t weights = kept_by_rank(m, f->ranks);
     const uint64_t one = cache_of_rank(m, 1, f->ranks) * here * f->sequences;
     const uint64_t room = machine->memory > here * weights ? machine->memory - here * weights : 0;
     f->memory = weights + f->sequences * cache_of_rank(m, position, f->ranks);
@@ -160,7 +179,7 @@ plan_figures plan_predict(const plan_model *m, const plan_machine *machine, plan
         .copies = way == PLAN_WAY_REPLICAS ? machine->nodes : 1,
     };
     f.sequences = (users + f.copies - 1) / f.copies;
-    f.weights = of_rank(m, m->read, f.ranks);
+    f.weights = read_by_rank(m, f.ranks);
     f.cache = f.sequences * cache_of_rank(m, position, f.ranks);
     count_gathers(m, &f);
     time_pass(m, machine, way, &f);

@@ -2,7 +2,7 @@
 #ifndef TERN_TOOLS_PLAN_REPORT_H
 #define TERN_TOOLS_PLAN_REPORT_H
 
-/* What a plan says: for people with every step of the arithmetic, for programs as JSON. */
+/* The report of a plan: for people with every step of the arithmetic, for programs as JSON. */
 
 #include "base/json_tree/value.h"
 #include "tools/plan/predict.h"

@@ -99,6 +99,17 @@ static bool copies_rows(const pass *p) {
     return count_of(p->rows) > 1;
 }
 
+/* The experts that this rank has, and their choices, which are known once these are in order. */
+static tern_part own_experts(const pass *p) {
+    return tern_split_part(&p->model->split, TERN_SPLIT_EXPERTS, p->config->n_expert);
+}
+
+static tern_part own_choices(const pass *p) {
+    const uint32_t *begins = inputs_of(p)->routes.begins;
+    const tern_part own = own_experts(p);
+    return (tern_part){begins[own.begin], begins[own.end]};
+}
+
 /* ---- the choice ---------------------------------------------------------------------------- */
 
 /* Finds the k largest of p[n], in descending order, the first of equal ones. A NaN is never
@@ -265,8 +276,9 @@ static void copy_rows(pass *p, unsigned forms) {
     n += use_choices(p, true, uses + n);
     uses[n++] = use_order(p, false);
     tern_lane_enter(&p->lane, uses, n);
-    const tern_part part = tern_lane_part(&p->lane, choices_of(p));
-    for (size_t i = part.begin; i < part.end; i++)
+    const tern_part own = own_choices(p);
+    const tern_part part = tern_lane_part(&p->lane, count_of(own));
+    for (size_t i = own.begin + part.begin; i < own.begin + part.end; i++)
         copy_row(p, forms, p->rows.begin + r->rows[i], i);
 }
 
@@ -295,6 +307,7 @@ typedef struct routed {
     float *y;           /* [choices][rows of an expert] */
     float least, most;  /* limits of y; infinite: none */
     const tern_routes *routes;
+    tern_part used;      /* of routes->used: experts that this rank has */
     size_t rows, groups; /* of an expert's matrix */
 } routed;
 
@@ -333,18 +346,31 @@ static void multiply_groups(const routed *r, tern_part piece) {
     for (size_t g = piece.begin, end; g < piece.end; g = end) {
         const size_t i = g / r->groups, begin = i * r->groups;
         end = begin + r->groups < piece.end ? begin + r->groups : piece.end;
-        multiply_expert(r, r->routes->used[i], g - begin, end - begin);
+        multiply_expert(r, r->routes->used[r->used.begin + i], g - begin, end - begin);
     }
 }
 
 /* Counts the kernel of each used expert, which depends on its number of choices. */
 static void count_experts(const pass *p, const routed *product) {
     const tern_routes *r = product->routes;
-    for (size_t i = 0; p->lane.worker.index == 0 && i < *r->n; i++) {
+    const tern_part used = product->used;
+    for (size_t i = used.begin; p->lane.worker.index == 0 && i < used.end; i++) {
         const uint32_t *begin = &r->begins[r->used[i]];
         tern_tally_count(p->runner->tally,
                          tern_linear_kernel(product->linear, begin[1] - begin[0]));
     }
+}
+
+/* The part of the used experts, which stand in ascending order, that this rank has. */
+static tern_part own_used(const pass *p) {
+    const tern_routes *r = &inputs_of(p)->routes;
+    const tern_part own = own_experts(p);
+    tern_part used = {0, 0};
+    for (size_t i = 0; i < *r->n; i++) {
+        used.begin += r->used[i] < own.begin;
+        used.end += r->used[i] < own.end;
+    }
+    return used;
 }
 
 enum { MOST_ROUTED = 2 };
@@ -362,14 +388,15 @@ static void multiply_routed(pass *p, routed *products, size_t count, const tern_
     for (size_t i = 0; i < count; i++) {
         routed *product = &products[i];
         product->routes = r;
-        product->rows = product->linear->matrix.rows / product->linear->experts;
+        product->rows = tern_linear_expert_rows(product->linear);
         product->groups = (product->rows + TERN_ROW_GROUP - 1) / TERN_ROW_GROUP;
         uses[n++] =
             tern_lane_use_all(product->y, choices_of(p) * product->rows * sizeof *product->y, true);
     }
     tern_lane_enter(&p->lane, uses, n);
     for (size_t i = 0; i < count; i++) {
-        groups[i] = *r->n * products[i].groups;
+        products[i].used = own_used(p);
+        groups[i] = count_of(products[i].used) * products[i].groups;
         count_experts(p, &products[i]);
     }
     tern_lane_pieces pieces =
@@ -415,18 +442,41 @@ static void multiply_gate_up(pass *p, const tern_layer *l) {
     multiply_routed(p, products, 2, reads, n);
 }
 
-/* Rows with one row for each choice; own: in a worker's inputs. */
+/* Rows with one row for each choice that this rank computes; own: in a worker's inputs. */
 static tern_device_rows choice_rows(const pass *p, float *x, size_t stride, bool own) {
-    return (tern_device_rows){.data = x,
+    const tern_part choices = own_choices(p);
+    return (tern_device_rows){.data = x + choices.begin * stride,
                               .stride = stride,
                               .n = p->config->n_ff,
-                              .rows = choices_of(p),
+                              .rows = count_of(choices),
                               .own = own && is_own(p)};
 }
 
 static void watch_choices(pass *p, const tern_device_rows *x, tern_overflow_place place) {
-    const tern_device_place *at = inputs_of(p)->routes.at;
+    const tern_device_place *at = inputs_of(p)->routes.at + own_choices(p).begin;
     watch(p, (tern_device_watch){.x = *x, .group = 1, .limit = INFINITY, .at = at}, place);
+}
+
+/* The forms of choices, from the first that this rank computes on. */
+static tern_device_quantized token_form(const tern_expert_inputs *e, const tern_expert_sizes *z,
+                                        size_t first) {
+    if (e->q == NULL)
+        return (tern_device_quantized){.q = NULL};
+    return (tern_device_quantized){.q = e->q + first * z->q_stride,
+                                   .q_stride = z->q_stride,
+                                   .s = e->s + first,
+                                   .sum = e->sum + first};
+}
+
+static tern_device_quantized block_form(const tern_expert_inputs *e, const tern_expert_sizes *z,
+                                        size_t first) {
+    if (e->b == NULL)
+        return (tern_device_quantized){.q = NULL};
+    return (tern_device_quantized){.q = e->b + first * z->q_stride,
+                                   .q_stride = z->q_stride,
+                                   .d = e->d + first * z->blocks,
+                                   .block_sum = e->block_sum + first * z->blocks,
+                                   .d_stride = z->blocks};
 }
 
 /* x[choices][n_ff] = act(gate) * up, and the forms of it that down reads. */
@@ -437,13 +487,11 @@ static void activate_choices(pass *p, unsigned forms) {
     const tern_device_rows g = choice_rows(p, p->s->experts.gate, width, false);
     const tern_device_rows u = choice_rows(p, p->s->experts.up, width, false);
     const tern_device_rows y = choice_rows(p, e->x, z->stride, true);
-    const tern_device_quantized token = {
-        .q = e->q, .q_stride = z->q_stride, .s = e->s, .sum = e->sum};
-    const tern_device_quantized block = {.q = e->b,
-                                         .q_stride = z->q_stride,
-                                         .d = e->d,
-                                         .block_sum = e->block_sum,
-                                         .d_stride = z->blocks};
+    const size_t first = own_choices(p).begin;
+    const tern_device_quantized token = token_form(e, z, first);
+    const tern_device_quantized block = block_form(e, z, first);
+    if (y.rows == 0)
+        return;
     if (p->config->gate == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
         watch_choices(p, &g, TERN_OVERFLOW_GATE);
     keep(p, p->ops->gate(p->d, p->stream, p->config->gate, &g, &u, &y, error_of(p)));
@@ -461,6 +509,23 @@ static void multiply_down(pass *p, const tern_linear *down) {
     const tern_product_routes routes = routes_of(p, NULL);
     show(p, &shown, &down, 1, &routes);
     multiply_routed(p, &product, 1, reads, use_choices(p, false, reads));
+}
+
+/* Brings the results of all choices together: those of a rank's experts follow each other. */
+static void join_choices(pass *p) {
+    const tern_split *split = &p->model->split;
+    const size_t width = p->config->n_embd;
+    float *down = p->s->experts.down;
+    const tern_lane_use uses[] = {
+        tern_lane_use_all(down, choices_of(p) * width * sizeof *down, true),
+        use_order(p, false),
+    };
+    if (!tern_split_is(split))
+        return;
+    tern_lane_enter(&p->lane, uses, 2);
+    if (p->lane.worker.index == 0)
+        keep(p, tern_runner_join_choices(p->runner, down, inputs_of(p)->routes.begins, width,
+                                         error_of(p)));
 }
 
 /* y[n] = the weighted sum of the results of a row's k choices, in the order of the experts. */
@@ -502,6 +567,7 @@ void tern_experts_run(pass *p) {
     activate_choices(p, l->expert_down.form);
     stage(p, TERN_STAGE_DOWN);
     multiply_down(p, &l->expert_down);
+    join_choices(p);
     stage(p, TERN_STAGE_NORM);
     mix(p);
 }

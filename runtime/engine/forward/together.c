@@ -113,6 +113,8 @@ void tern_together_begin_scan(tern_runner *r, size_t n) {
 
 /* ---- exchanges ----------------------------------------------------------------------------- */
 
+enum { MOST_GATHERED = 1 << 20 }; /* bytes of choices at a time: ranks hold a row of them */
+
 static tern_status join(const tern_runner *r, float *y, size_t rows, size_t width,
                         tern_split_kind kind, int to, tern_error *err) {
     const tern_split *s = &r->model->split;
@@ -127,6 +129,29 @@ static tern_status join(const tern_runner *r, float *y, size_t rows, size_t widt
 tern_status tern_runner_join(const tern_runner *r, float *y, size_t rows, size_t width,
                              tern_split_kind kind, tern_error *err) {
     return join(r, y, rows, width, kind, TERN_RANKS_TO_ALL, err);
+}
+
+/* The part of choices [begin, end) that comes before choice `at`. */
+static size_t before(size_t at, size_t begin, size_t end) {
+    return at <= begin ? 0 : (at < end ? at : end) - begin;
+}
+
+tern_status tern_runner_join_choices(const tern_runner *r, float *y, const uint32_t *begins,
+                                     size_t width, tern_error *err) {
+    const tern_split *s = &r->model->split;
+    const size_t row = width * sizeof *y, n = begins[s->bounds[TERN_SPLIT_EXPERTS][s->size]];
+    const size_t most = MOST_GATHERED / row > 0 ? MOST_GATHERED / row : 1;
+    size_t bounds[TERN_RANKS_MOST + 1];
+    tern_status status = TERN_OK;
+    for (size_t at = 0, end; status == TERN_OK && at < n; at = end) {
+        end = at + most < n ? at + most : n;
+        for (uint32_t i = 0; i <= s->size; i++)
+            bounds[i] = before(begins[s->bounds[TERN_SPLIT_EXPERTS][i]], at, end) * row;
+        const tern_ranks_rows some = {
+            .data = y + at * width, .rows = 1, .stride = bounds[s->size], .bounds = bounds};
+        status = tern_ranks_gather(s->ranks, &some, TERN_RANKS_TO_ALL, err);
+    }
+    return status;
 }
 
 tern_status tern_runner_join_head(const tern_runner *r, float *y, size_t rows, tern_error *err) {

@@ -46,6 +46,12 @@ void tern_together_begin_scan(tern_runner *r, size_t n);
 TERN_MUST_CHECK tern_status tern_runner_join(const tern_runner *r, float *y, size_t rows,
                                              size_t width, tern_split_kind kind, tern_error *err);
 
+/* The same for y[choices][width], of which a rank has those of its experts: begins[n_expert + 1]
+ * says where each expert's choices begin. */
+TERN_MUST_CHECK tern_status tern_runner_join_choices(const tern_runner *r, float *y,
+                                                     const uint32_t *begins, size_t width,
+                                                     tern_error *err);
+
 /* The same for y[rows][n_vocab], at rank 0. */
 TERN_MUST_CHECK tern_status tern_runner_join_head(const tern_runner *r, float *y, size_t rows,
                                                   tern_error *err);

@@ -71,13 +71,13 @@ static void choose_kernels(const tern_load_choice *c, tern_linear *linear) {
 static tern_status divide_experts(const tern_load_list *l, const tern_load_entry *e,
                                   tern_error *err) {
     tern_linear *linear = e->to.linear;
-    const size_t rows = e->rows / linear->experts;
+    const size_t rows = tern_linear_expert_rows(linear), own = linear->matrix.rows / rows;
     if (linear->matrix.layout != TERN_LAYOUT_ROWS && rows % TERN_ROW_GROUP != 0)
         return tern_fail(err, TERN_ERR_TENSOR_SHAPE,
                          "%s: tensor %.*s has experts of %zu rows, must be a multiple of %d",
                          tern_gguf_name(l->file), TERN_SPAN_SHOWN(e->tensor->name), rows,
                          (int)TERN_ROW_GROUP);
-    linear->expert_bytes = (size_t)(tern_linear_bytes(linear) / linear->experts);
+    linear->expert_bytes = own > 0 ? (size_t)(tern_linear_bytes(linear) / own) : 0;
     return TERN_OK;
 }
 

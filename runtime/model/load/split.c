@@ -2,10 +2,11 @@
 
 #include "runtime/model/load/split.h"
 
-/* The number of heads that begin with a whole group of rows together. */
-static size_t heads_unit(size_t head_dim) {
+/* The number of heads, or experts, of so many rows that begin with a whole group of rows together.
+ */
+static size_t unit_of(size_t rows) {
     size_t unit = 1;
-    while (unit * head_dim % TERN_ROW_GROUP != 0)
+    while (unit * rows % TERN_ROW_GROUP != 0)
         unit *= 2; /* a group has a power of two of rows */
     return unit;
 }
@@ -27,6 +28,12 @@ static void divide_with(tern_split *s, tern_split_kind kind, tern_split_kind as,
         s->bounds[kind][r] = s->bounds[as][r] * each;
 }
 
+/* Divides experts, whose matrices have n_ff or n_embd rows. */
+static void divide_experts(tern_split *s, const tern_config *c) {
+    const size_t of_ff = unit_of(c->n_ff), of_embd = unit_of(c->n_embd);
+    divide(s, TERN_SPLIT_EXPERTS, c->n_expert, of_ff > of_embd ? of_ff : of_embd);
+}
+
 tern_split tern_split_of(tern_ranks *ranks, const tern_config *c) {
     tern_split s = {.ranks = ranks, .size = 1};
     if (ranks == NULL)
@@ -37,9 +44,11 @@ tern_split tern_split_of(tern_ranks *ranks, const tern_config *c) {
     divide(&s, TERN_SPLIT_VOCAB, c->n_vocab, TERN_ROW_GROUP);
     if (c->n_expert == 0)
         divide(&s, TERN_SPLIT_FF, c->n_ff, TERN_ROW_GROUP);
+    else
+        divide_experts(&s, c);
     if (c->arch->has & TERN_HAS_WIDE_QK_NORMS)
         return s;
-    divide(&s, TERN_SPLIT_HEADS, c->n_head_kv, heads_unit(c->head_dim));
+    divide(&s, TERN_SPLIT_HEADS, c->n_head_kv, unit_of(c->head_dim));
     divide_with(&s, TERN_SPLIT_KV, TERN_SPLIT_HEADS, c->head_dim);
     divide_with(&s, TERN_SPLIT_Q, TERN_SPLIT_HEADS, (size_t)c->n_head / c->n_head_kv * c->head_dim);
     return s;
@@ -62,7 +71,7 @@ uint32_t tern_split_owner(const tern_split *s, tern_split_kind kind, size_t at) 
 
 tern_split_kind tern_split_kind_of(const tern_block_tensor *t) {
     if (t->routed)
-        return TERN_SPLIT_KINDS;
+        return TERN_SPLIT_EXPERTS;
     switch (t->rows) {
     case TERN_SIZE_Q:
         return TERN_SPLIT_Q;

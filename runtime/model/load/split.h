@@ -18,12 +18,13 @@
 
 /* The results that are divided. */
 typedef enum tern_split_kind {
-    TERN_SPLIT_HEADS, /* key/value heads */
-    TERN_SPLIT_Q,     /* rows of q, and what attention makes of them */
-    TERN_SPLIT_KV,    /* rows of k and v */
-    TERN_SPLIT_EMBD,  /* rows of what is added to the residual stream */
-    TERN_SPLIT_FF,    /* rows of gate and up */
-    TERN_SPLIT_VOCAB, /* rows of the head */
+    TERN_SPLIT_HEADS,   /* key/value heads */
+    TERN_SPLIT_Q,       /* rows of q, and what attention makes of them */
+    TERN_SPLIT_KV,      /* rows of k and v */
+    TERN_SPLIT_EMBD,    /* rows of what is added to the residual stream */
+    TERN_SPLIT_FF,      /* rows of gate and up */
+    TERN_SPLIT_VOCAB,   /* rows of the head */
+    TERN_SPLIT_EXPERTS, /* experts, each whole: with gate, up and down */
     TERN_SPLIT_KINDS
 } tern_split_kind;
 
@@ -36,7 +37,7 @@ typedef struct tern_split {
 
 /*
  * Divides a model of that configuration. Heads are not divided where q or k are normed as a whole;
- * nothing of the feed-forward part is where a block has experts.
+ * where a block has experts, these are divided in place of the rows of gate and up.
  */
 tern_split tern_split_of(tern_ranks *ranks, const tern_config *c);
 

@@ -195,10 +195,14 @@ typedef struct share {
 
 /* Sparse blocks and int4 of IEBIN folders are not divided: their rows are not bytes of their own.
  */
-static tern_part part_of(const share *own, const tern_load_entry *e) {
-    return e->tensor->type == TERN_GGUF_SPARSE_TYPE || e->format == TERN_FORMAT_INT4
-               ? (tern_part){0, e->rows}
-               : tern_split_part(own->split, own->kind, e->rows);
+static tern_part part_of(const share *own, const tern_load_entry *e, uint32_t experts) {
+    if (e->tensor->type == TERN_GGUF_SPARSE_TYPE || e->format == TERN_FORMAT_INT4)
+        return (tern_part){0, e->rows};
+    if (experts == 0)
+        return tern_split_part(own->split, own->kind, e->rows);
+    const tern_part part = tern_split_part(own->split, own->kind, experts);
+    const size_t rows = e->rows / experts;
+    return (tern_part){part.begin * rows, part.end * rows};
 }
 
 /* Lists a matrix of rows x cols, or if experts > 0 that many as one matrix of all their rows. */
@@ -216,7 +220,7 @@ static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, c
         return wrong_type(l->file, t, "has no kernels", err);
     tern_load_entry *e = add(l, TERN_LOAD_MATRIX, t, n * rows, cols);
     e->to.linear = to;
-    e->part = part_of(own, e);
+    e->part = part_of(own, e, experts);
     *to = (tern_linear){
         .tensor = t, .experts = experts, .all_rows = e->rows, .first_row = e->part.begin};
     to->matrix =

@@ -24,29 +24,38 @@ struct tern_linear {
     size_t all_rows;                /* of the model's matrix; `matrix` has those of this rank */
     size_t first_row;               /* of `matrix` in it */
     bool in_file;                   /* `matrix` lies in the file: so do all rows of it */
-    uint32_t experts;    /* 0: one matrix; else so many, one after the other, of equal size */
+    uint32_t experts;    /* 0: one matrix; else all_rows are so many, one after the other, of equal
+                            size, and `matrix` has some of them whole */
     size_t expert_bytes; /* from one expert to the next */
 };
 
-/* The matrix of one expert. */
+/* Rows of the matrix of each expert. */
+static inline size_t tern_linear_expert_rows(const tern_linear *linear) {
+    return linear->all_rows / linear->experts;
+}
+
+/* The matrix of one expert that this rank has. */
 static inline tern_matrix tern_linear_expert(const tern_linear *linear, size_t expert) {
     tern_matrix m = linear->matrix;
-    m.rows /= linear->experts;
-    m.data = (const uint8_t *)m.data + expert * linear->expert_bytes;
+    m.rows = tern_linear_expert_rows(linear);
+    const size_t own = expert - linear->first_row / m.rows;
+    m.data = (const uint8_t *)m.data + own * linear->expert_bytes;
     if (m.row_scale != NULL)
-        m.row_scale += expert * m.rows;
+        m.row_scale += own * m.rows;
     return m;
 }
 
 /* Its bias, or NULL. */
 static inline const float *tern_linear_expert_bias(const tern_linear *linear, size_t expert) {
-    return linear->bias != NULL ? linear->bias + expert * (linear->matrix.rows / linear->experts)
-                                : NULL;
+    return linear->bias != NULL ? linear->bias + expert * tern_linear_expert_rows(linear) : NULL;
 }
 
 /* The matrix that one product multiplies by, for measurements: its data does not count. */
 static inline tern_matrix tern_linear_one(const tern_linear *linear) {
-    return linear->experts > 0 ? tern_linear_expert(linear, 0) : linear->matrix;
+    tern_matrix m = linear->matrix;
+    if (linear->experts > 0)
+        m.rows = tern_linear_expert_rows(linear);
+    return m;
 }
 
 /* True if the matrix is read as the file has it, in place or copied. INT4 becomes blocks first, and
