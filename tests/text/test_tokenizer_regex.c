@@ -86,6 +86,9 @@ static void syntax(void **state) {
     expect("(a)(b)?", "ab a", "<ab> <a>");
     expect("a{,2}b", "aaab b", "a<aab> <b>");
     expect("a{2}", "aaaaa", "<aa><aa>a");
+    expect("a{00000000002}", "aaaaa", "<aa><aa>a");
+    expect("a{00001,00002}", "aaa", "<aa><a>");
+    expect("a{2,}b{,1}", "aaabb", "<aaab>b");
     expect("{x}", "{x}", "<{x}>");
     expect("a++", "aaab", "<aaa>b");
     expect("^a$", "a\na\nb", "<a>\n<a>\nb");
@@ -124,6 +127,7 @@ static void refused(void **state) {
         {"(?#x)", "group"},
         {"(?C1)", "group"},
         {"a{1,2}+", "repetition"},
+        {"a{000000000002}", "a repetition as long as this"},
         {"a{1,2}?", "repetition"},
         {"\\pL", "property"},
         {"\\p{L", "property"},
