@@ -162,5 +162,25 @@ class Balanced(common.FolderTest):
             self.assertEqual(seen + rest["tokens"], whole["tokens"])
 
 
+class Kubernetes(unittest.TestCase):
+    def test_manifests(self):
+        """The manifests of the page are what their schemas ask for; a pod has longer to end than the server takes."""
+        try:
+            import kubernetes_validate
+            import yaml
+        except ImportError:
+            self.skipTest("kubernetes-validate is not installed")
+        deployment, service = yaml.safe_load_all(block("kind: Deployment"))
+        for manifest in (deployment, service):
+            kubernetes_validate.validate(manifest, kubernetes_validate.latest_version(), strict=True)
+        pod = deployment["spec"]["template"]["spec"]
+        args = pod["containers"][0]["args"]
+        self.assertGreater(pod["terminationGracePeriodSeconds"], int(args[args.index("--drain") + 1]))
+        probes = [pod["containers"][0][probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")]
+        self.assertEqual(probes, ["/health", "/ready"])
+        with Server("-m", common.small_model(), *args[2:]) as server:
+            self.assertEqual([server.get(path).status for path in probes], [200, 200])
+
+
 if __name__ == "__main__":
     common.main()
