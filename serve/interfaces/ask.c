@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/json_tree/read.h"
+#include "base/random_bytes.h"
 #include "serve/interfaces/fields.h"
 
 enum {
@@ -109,8 +109,7 @@ static bool read_fields(ask *a, const ask_rules *rules, refusal *r) {
 /* Draws a seed of at most 52 bits, which every reader of JSON keeps exactly. */
 static uint64_t draw_seed(void) {
     uint64_t seed = 0;
-    while (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
-    }
+    tern_random_bytes(&seed, sizeof seed);
     return seed >> 12;
 }
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
+#include "base/random_bytes.h"
 #include "serve/work/dialect.h"
 #include "serve/work/job_text.h"
 
@@ -42,8 +42,8 @@ static const dialect *form_of(const ask *a) {
 
 static void name_it(job *j) {
     uint64_t random[2] = {0};
-    (void)getrandom(random, sizeof random, 0);
-    (void)getrandom(j->private_name, sizeof j->private_name, 0);
+    tern_random_bytes(random, sizeof random);
+    tern_random_bytes(j->private_name, sizeof j->private_name);
     (void)snprintf(j->id, sizeof j->id, "%s%016" PRIx64 "%08" PRIx32, j->dialect->id, random[0],
                    (uint32_t)random[1]);
     j->created = time(NULL);

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "authoring/synth.h"
 #include "base/json_tree/read.h"
+#include "base/random_bytes.h"
 #include "serve/server_internal.h"
 #include "tests/fuzz/change_json.h"
 
@@ -45,12 +45,10 @@ static double read_clock(void *user) {
 }
 
 /* Replaces the system's random bytes, for ids and name spaces. */
-ssize_t getrandom(void *bytes, size_t size, unsigned flags) {
+void tern_random_bytes(void *bytes, size_t size) {
     uint8_t *to = bytes;
-    (void)flags;
     for (size_t i = 0; i < size; i++)
         to[i] = drawn++;
-    return (ssize_t)size;
 }
 
 /* ---- an exchange, whose client reads everything at once -------------------------------------- */

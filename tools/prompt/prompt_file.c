@@ -2,9 +2,11 @@
 #include "tools/prompt/prompt_file.h"
 #include "tools/prompt/prompt.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/json_tree/read.h"
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
@@ -13,15 +15,10 @@ static const size_t file_limit = (size_t)1 << 28; /* bytes; a larger file is a m
 
 /* Appends an empty prompt; NULL after a complaint. */
 static prompt *next_item(prompts *p) {
-    if (p->n == p->capacity) {
-        const size_t capacity = 2 * p->capacity + 64;
-        prompt *grown = reallocarray(p->items, capacity, sizeof *grown);
-        if (grown == NULL) {
-            complain("no memory for %zu prompts", capacity);
-            return NULL;
-        }
-        p->items = grown;
-        p->capacity = capacity;
+    if (!tern_grow((void **)&p->items, &p->capacity, p->n, sizeof *p->items,
+                   SIZE_MAX / (4 * sizeof *p->items))) {
+        complain("no memory for more than %zu prompts", p->n);
+        return NULL;
     }
     p->items[p->n] = (prompt){0};
     return &p->items[p->n++];

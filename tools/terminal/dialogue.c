@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/terminal/dialogue.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/utf8.h"
 
 static const char *const roles[] = {"system", "user", "assistant"};
@@ -28,15 +30,8 @@ static const char *own_role(const char *role) {
 
 /* Makes room for one more message. */
 static bool grow(dialogue *d) {
-    if (d->n < d->capacity)
-        return true;
-    const size_t capacity = 2 * d->capacity + 16;
-    tern_chat_message *grown = reallocarray(d->messages, capacity, sizeof *grown);
-    if (grown == NULL)
-        return false;
-    d->messages = grown;
-    d->capacity = capacity;
-    return true;
+    return tern_grow((void **)&d->messages, &d->capacity, d->n, sizeof *d->messages,
+                     SIZE_MAX / (4 * sizeof *d->messages));
 }
 
 /* A copy of the content, to be freed; NULL without memory. */

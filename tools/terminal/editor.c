@@ -160,7 +160,7 @@ static wchar_t *read_pasted(EditLine *line) {
         before = key;
         if (n + 1 < capacity)
             continue;
-        wchar_t *grown = reallocarray(text, capacity, 2 * sizeof *text);
+        wchar_t *grown = realloc(text, 2 * capacity * sizeof *text);
         if (grown == NULL)
             break;
         text = grown;
