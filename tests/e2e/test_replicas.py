@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import unittest
 
 import common
@@ -44,7 +45,7 @@ def program(name):
 
 def ask(port, prompt, **fields):
     """The reply of the balancer; one that breaks is asked again, which cannot give another text."""
-    for _ in range(50):
+    for _ in range(2000):  # a minute of a loaded machine, where checks may call every replica dead for a while
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.request("POST", "/v1/completions", json.dumps({"prompt": prompt, "temperature": 0} | fields),
@@ -57,6 +58,7 @@ def ask(port, prompt, **fields):
             pass
         finally:
             connection.close()
+        time.sleep(0.03)
     raise AssertionError(f"{prompt}: no replica answered")
 
 
