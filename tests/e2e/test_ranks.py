@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -100,6 +101,23 @@ class Ranks(common.FolderTest):
                 _, line = job.communicate(timeout=60)
             self.assertEqual(job.returncode, 1)
             self.assertRegex(line.decode(), f"^tern: ([^ ]*text: )?{words}\n$")  # or while it begins
+
+    def test_lost_at_random(self):
+        """Ranks killed or stopped at any moment, of any number but 0: the job ends with the line of that rank alone."""
+        numbers = random.Random(7)
+        line = "tern: ([^ ]*text: )?rank [12] (was ended by signal 9|does not answer; seconds waited: 1)\n"
+        for _ in range(10):
+            job = subprocess.Popen(
+                common.command("perplexity", "-m", common.small_model(), "-f", self.text(), "--ranks", "3",
+                               "--threads", "1", "--ranks-limit", "1"), env=common.clean_environment(),
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.last_child(job.pid)
+            time.sleep(numbers.uniform(0, 0.4))
+            children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text(encoding="ascii").split()
+            os.kill(int(numbers.choice(children)), numbers.choice((signal.SIGKILL, signal.SIGSTOP)))
+            answer, said = job.communicate(timeout=120)
+            self.assertEqual((job.returncode, answer), (1, b""))
+            self.assertRegex(said.decode(), f"^{line}$")
 
     def text(self):
         file = self.dir / "text"
