@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tern/kernels.h"
 
@@ -33,6 +34,14 @@ tern_status tern_arena_new(size_t size, bool huge_pages, tern_arena *out, tern_e
 
 tern_arena tern_arena_over(const void *memory, size_t size) {
     return (tern_arena){.base = (unsigned char *)(uintptr_t)memory, .size = size, .borrowed = true};
+}
+
+void tern_arena_give_back(const tern_arena *arena, size_t begin, size_t end) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), base = (uintptr_t)arena->base;
+    const uintptr_t first = (base + begin + page - 1) / page * page;
+    const uintptr_t last = (base + end) / page * page;
+    if (first < last)
+        (void)madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
 void tern_arena_free(tern_arena *arena) {

@@ -31,6 +31,9 @@ TERN_MUST_CHECK tern_status tern_arena_new(size_t size, bool huge_pages, tern_ar
 /* An arena over memory that holds already what its pieces will be taken for. The owner keeps it. */
 tern_arena tern_arena_over(const void *memory, size_t size);
 
+/* Gives the whole pages of bytes [begin, end) of its memory back, which nobody reads again. */
+void tern_arena_give_back(const tern_arena *arena, size_t begin, size_t end);
+
 /* Unmaps its memory unless it is borrowed, and zeroes *arena. */
 void tern_arena_free(tern_arena *arena);
 

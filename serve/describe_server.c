@@ -131,6 +131,9 @@ static void write_model(const server *s, model_entry *e, text *t) {
                    ",\"n_embd\":%" PRIu32 ",\"n_params\":%" PRIu64 ",",
                    f.n_ctx, f.info.n_ctx_train, f.info.n_vocab, f.info.n_embd, f.info.parameters);
     }
+    if (f.memory_bytes > 0)
+        text_print(t, "\"memory\":%" PRIu64 ",\"shared_memory\":%" PRIu64 ",", f.memory_bytes,
+                   f.shared_bytes);
     text_print(t, "\"size\":%" PRIu64 "},\"status\":{", f.known ? f.info.file_bytes : f.file_bytes);
     text_string(t, "value", model_state_name(f.state));
     if (f.problem[0] != '\0')

@@ -121,7 +121,10 @@ static model_entry *find_free(models *all, bool stale) {
     return found;
 }
 
+/* The number of loaded models, and the memory that they take together. */
 static size_t count_loaded(const models *all, uint64_t *bytes) {
+    const model_source *source = &all->config.server->source;
+    const uint64_t saved = source->saved(source->user);
     size_t n = 0;
     *bytes = 0;
     for (size_t i = 0; i < all->n; i++) {
@@ -130,18 +133,24 @@ static size_t count_loaded(const models *all, uint64_t *bytes) {
             n++;
         }
     }
+    *bytes -= saved < *bytes ? saved : *bytes;
     return n;
 }
 
-/* True if a model has room beside those that are loaded. Where nobody set a limit, memory that
- * other programs took meanwhile counts, too. */
-static bool fits(const models *all, const model_entry *e) {
-    const server_config *c = all->config.server;
+static bool is_crowded(const models *all) {
+    const unsigned most = all->config.server->most_models;
     uint64_t bytes;
-    const size_t n = count_loaded(all, &bytes);
+    return most > 0 && count_loaded(all, &bytes) >= most;
+}
+
+/* True if so many bytes have room beside the models that are loaded. Where nobody set a limit,
+ * memory that other programs took meanwhile counts, too. */
+static bool fits(const models *all, uint64_t bytes) {
+    const server_config *c = all->config.server;
+    uint64_t taken;
+    (void)count_loaded(all, &taken);
     const uint64_t left = c->models_bytes == 0 ? tern_memory_available() : 0;
-    return (c->most_models == 0 || n < c->most_models) &&
-           (all->limit == 0 || bytes + e->bytes <= all->limit) && (left == 0 || e->bytes <= left);
+    return (all->limit == 0 || taken + bytes <= all->limit) && (left == 0 || bytes <= left);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -172,13 +181,32 @@ static void give_up(models *all, model_entry *e) {
     (void)pthread_mutex_lock(&all->lock);
 }
 
-/* Gives models up until there is room for one; waits for models that are in use. */
+/* The memory that a model would take beside those that are loaded now. Lets go of the lock
+ * meanwhile. */
+static uint64_t measure_beside(models *all, const model_entry *e) {
+    const model_source *source = &all->config.server->source;
+    uint64_t bytes = 0;
+    tern_error err;
+    (void)pthread_mutex_unlock(&all->lock);
+    const tern_status status = source->measure(source->user, e->index, true, &bytes, &err);
+    (void)pthread_mutex_lock(&all->lock);
+    return status == TERN_OK ? bytes : e->bytes;
+}
+
+/* Gives models up until there is room for one; waits for models that are in use. What it would
+ * share is looked for only where it has no room as it is. */
 static void make_room(models *all, const model_entry *e) {
-    uint64_t bytes;
-    while (!all->stops && !fits(all, e) && count_loaded(all, &bytes) > 0) {
+    uint64_t bytes, beside = 0;
+    while (!all->stops && (is_crowded(all) || !fits(all, e->bytes)) &&
+           count_loaded(all, &bytes) > 0) {
+        if (!is_crowded(all) && beside == 0)
+            beside = measure_beside(all, e);
+        if (!is_crowded(all) && fits(all, beside))
+            break;
         model_entry *least = find_free(all, false);
         if (least != NULL) {
             give_up(all, least);
+            beside = 0;
         } else {
             all->room_for = e;
             (void)pthread_cond_wait(&all->changed, &all->lock);
@@ -235,7 +263,7 @@ static tern_status load(models *all, model_entry *e, tern_error *err) {
     uint64_t bytes = 0;
     e->state = MODEL_LOADING;
     (void)pthread_mutex_unlock(&all->lock);
-    tern_status status = source->measure(source->user, e->index, &bytes, err);
+    tern_status status = source->measure(source->user, e->index, false, &bytes, err);
     (void)pthread_mutex_lock(&all->lock);
     e->bytes = bytes;
     if (status == TERN_OK)
@@ -406,6 +434,16 @@ model_entry *models_find(models *all, const char *name) {
 
 /* ---- what can be told ------------------------------------------------------------------------ */
 
+static void tell_sharing(models *all, model_entry *e, model_facts *out) {
+    const served *m = models_borrow(all, e);
+    if (m == NULL)
+        return;
+    tern_sharing now;
+    tern_model_sharing(m->with.model, &now);
+    out->shared_bytes = now.shared_bytes;
+    models_give_back(m);
+}
+
 void models_tell(models *all, model_entry *e, model_facts *out) {
     struct stat info = {0};
     (void)pthread_mutex_lock(&all->lock);
@@ -417,6 +455,7 @@ void models_tell(models *all, model_entry *e, model_facts *out) {
     if (e->state == MODEL_FAILED)
         memcpy(out->problem, e->problem.message, sizeof out->problem);
     (void)pthread_mutex_unlock(&all->lock);
+    tell_sharing(all, e, out);
     if (stat(e->path, &info) == 0) {
         out->file_bytes = (uint64_t)info.st_size;
         out->file_time = info.st_mtim;

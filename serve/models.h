@@ -50,6 +50,7 @@ typedef struct model_facts {
     model_state state;
     uint64_t file_bytes;                    /* 0: there is no such file */
     uint64_t memory_bytes;                  /* that it takes, or would take; 0: not known yet */
+    uint64_t shared_bytes; /* of these, now, what another loaded model reads, too */
     struct timespec file_time;              /* when the file was changed */
     char problem[TERN_ERROR_MESSAGE_BYTES]; /* of MODEL_FAILED: the reason; else "" */
 

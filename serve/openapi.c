@@ -82,7 +82,8 @@ static const struct {
                "usage:{prompt_tokens:i,total_tokens:i}," VECTORS_TERN "}"},
     {"ranked_text", "{index:i,score:n,text?:s}"},
     {"model", "{id:s,object:\"model\",created:i,owned_by:s,root:s,max_model_len?:i,meta:{n_ctx?:i,"
-              "n_ctx_train?:i,n_vocab?:i,n_embd?:i,n_params?:i,size:i},status:{value:s,error?:s}}"},
+              "n_ctx_train?:i,n_vocab?:i,n_embd?:i,n_params?:i,memory?:i,shared_memory?:i,size:i},"
+              "status:{value:s,error?:s}}"},
     {"slot", "{id:i,n_ctx:i,speculative:b,is_processing:b,id_task?:i,n_prompt_tokens?:i,"
              "params?:@settings,next_token?:{has_next_token:b,has_new_line:b,n_remain:i,"
              "n_decoded:i},model?:s}"},

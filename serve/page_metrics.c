@@ -185,6 +185,9 @@ static void write_models(const server *s, sheet *t) {
         gauge(t, "tern_model_loaded", "1: the model is loaded.", facts.state == MODEL_LOADED);
         gauge(t, "tern_model_bytes", "Memory that the model takes when it is loaded.",
               (double)facts.memory_bytes);
+        gauge(t, "tern_model_shared_bytes",
+              "Of these, matrices that another loaded model reads, too.",
+              (double)facts.shared_bytes);
     }
     t->label = "";
     text_free(&label);

@@ -41,8 +41,11 @@ typedef struct model_listed {
 /* Opens the models of the list. Called by one thread at a time. */
 typedef struct model_source {
     void *user;
-    /* Sets *bytes to the memory that model i would take. Loads nothing. */
-    tern_status (*measure)(void *user, size_t i, uint64_t *bytes, tern_error *err);
+    /* Sets *bytes to the memory that model i would take: alone, or beside those that are open,
+     * whose equal matrices it reads; to find these takes time. Loads nothing. */
+    tern_status (*measure)(void *user, size_t i, bool beside, uint64_t *bytes, tern_error *err);
+    /* The memory that the open models take less together than each would alone. */
+    uint64_t (*saved)(void *user);
     tern_status (*open)(void *user, size_t i, model_setup *out, tern_error *err);
     /* Closes model i, which was opened. */
     void (*close)(void *user, size_t i);

@@ -2,7 +2,6 @@
 
 #include "runtime/model/model.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/metrics.h"
 #include "dispatch/cpu.h"
 #include "dispatch/select.h"
+#include "runtime/model/commons.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/model_image.h"
 #include "runtime/model/model_load.h"
@@ -257,7 +257,7 @@ static tern_status open_new(const char *path, const tern_model_params *params, t
     *out = NULL;
     if (m == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory for a model", path);
-    atomic_init(&m->users, 1);
+    m->users = 1;
     const double begin = tern_clock_seconds();
     opening o = {.m = m, .path = path, .params = params};
     const tern_status status = open_model(&o, err);
@@ -384,10 +384,10 @@ const tern_topology *tern_model_topology(const tern_model *m) {
 tern_status tern_model_unchanged(const tern_model *model, tern_error *err) {
     if (tern_split_is(&model->split) && tern_ranks_check(model->split.ranks, err) != TERN_OK)
         return TERN_ERR_RANKS;
-    const tern_status status = tern_gguf_unchanged(model->file, err);
-    return status == TERN_OK && model->packed_image != NULL
-               ? tern_file_map_unchanged(model->packed_image, err)
-               : status;
+    tern_status status = tern_gguf_unchanged(model->file, err);
+    if (status == TERN_OK && model->packed_image != NULL)
+        status = tern_file_map_unchanged(model->packed_image, err);
+    return status == TERN_OK ? tern_commons_unchanged(model, err) : status;
 }
 
 size_t tern_model_adapters(const tern_model *model, const tern_adapter_info **adapters) {
@@ -399,11 +399,17 @@ tern_dedup_info tern_model_dedup(const tern_model *model) {
     return tern_gguf_dedup(model->file);
 }
 
-static void free_model(tern_model *m) {
+/* Frees what readers of its matrices do not need. */
+static void leave_alone(tern_model *m) {
     tern_tokenizer_free(&m->tokenizer);
     tern_mirror_close(&m->mirror);
-    tern_model_release_weights(m);
+    tern_model_end_image(m);
     tern_model_free_replicas(m);
+}
+
+void tern_model_dispose(tern_model *m) {
+    leave_alone(m);
+    tern_model_release_weights(m);
     tern_load_list_free(&m->list);
     tern_topology_free(&m->topology);
     tern_tuning_free(&m->tuning);
@@ -414,6 +420,7 @@ static void free_model(tern_model *m) {
     tern_gguf_close(&m->file);
     for (size_t i = 0; i < TERN_LAYER_KINDS; i++)
         free(m->frequency[i]);
+    free(m->sources);
     free(m->layers);
     free(m->name);
     free(m);
@@ -425,9 +432,6 @@ void tern_model_free(tern_model **model) {
         return;
     *model = NULL;
     tern_model_part(m);
-    while (m != NULL && atomic_fetch_sub(&m->users, 1) == 1) {
-        tern_model *shared = m->shared;
-        free_model(m);
-        m = shared;
-    }
+    leave_alone(m);
+    tern_commons_leave(m, tern_model_dispose);
 }

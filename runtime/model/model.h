@@ -2,8 +2,8 @@
 #ifndef TERN_RUNTIME_MODEL_MODEL_H
 #define TERN_RUNTIME_MODEL_MODEL_H
 
-/* The members of a tern_model. It is immutable after tern_model_open, except `users` and
- * `identity`. */
+/* The members of a tern_model. It is immutable after tern_model_open, except `identity` and what
+ * the commons count. */
 
 #include "base/arena.h"
 #include "base/file_map.h"
@@ -55,6 +55,7 @@ typedef enum tern_choice {
 } tern_choice;
 
 typedef struct tern_image_work tern_image_work;
+typedef struct tern_commons tern_commons;
 
 struct tern_model {
     tern_gguf *file;
@@ -78,9 +79,13 @@ struct tern_model {
     tern_file_map *packed_image; /* NULL: weights were packed */
     tern_image_work *image_work; /* NULL: no image is being written; model_image.c */
     tern_model_loading loading;
-    tern_model *shared;     /* the model whose equal matrices this one reads; NULL: none */
     _Atomic uint32_t runners; /* numbers given to runners that ranks share */
-    _Atomic uint32_t users; /* the owner, and models that share its matrices */
+    tern_commons *commons;    /* models that share matrices; NULL: it is not loaded */
+    tern_model **sources;     /* [n_sources] models that hold matrices of this one */
+    size_t n_sources;
+    uint32_t users;         /* the owner, readers, and looks; with the lock of the commons */
+    bool left;              /* its owner has freed it; likewise */
+    tern_model *next_done;  /* of those that nobody uses any more */
     tern_layer *layers;     /* [n_layer] those of `own` */
     tern_split split;       /* the parts that ranks have */
     tern_load_list list;    /* what is loaded, and how; kept as long as the model */
@@ -107,6 +112,9 @@ struct tern_model {
     char doubt[TERN_DOUBT_BYTES];                  /* about the meaning of codes; empty: none */
     _Atomic uint64_t identity;                     /* 0: not computed yet; identity.c */
 };
+
+/* Frees a model that nobody uses: neither its owner nor readers of its matrices. */
+void tern_model_dispose(tern_model *m);
 
 /* The weights that a worker at that place reads: those of its node's replica, if there is one. */
 static inline const tern_weight_set *tern_model_weights(const tern_model *m, tern_place place) {

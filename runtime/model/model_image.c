@@ -153,7 +153,7 @@ void tern_model_keep_image(tern_model *m) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void tern_model_release_weights(tern_model *m) {
+void tern_model_end_image(tern_model *m) {
     if (m->image_work != NULL && m->image_work->writing) {
         /* A caller waits for it now: other programs must not starve it. */
         atomic_store(&m->image_work->awaited, true);
@@ -161,6 +161,9 @@ void tern_model_release_weights(tern_model *m) {
         pthread_join(m->image_work->thread, NULL);
     }
     give_up(m);
+}
+
+void tern_model_release_weights(tern_model *m) {
     tern_arena_free(&m->weights);
     tern_file_map_close(&m->packed_image);
 }

@@ -21,7 +21,10 @@ void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_
  * wanted and none was found. The thread runs when the processors have nothing else to do. */
 void tern_model_keep_image(tern_model *m);
 
-/* Waits for an image that is being written, then frees the weights and closes the image. */
+/* Waits for an image that is being written, and ends all work on images. */
+void tern_model_end_image(tern_model *m);
+
+/* Then frees the weights and closes the image. */
 void tern_model_release_weights(tern_model *m);
 
 #endif

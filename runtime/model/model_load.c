@@ -2,10 +2,10 @@
 
 #include "runtime/model/model_load.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/metrics.h"
+#include "runtime/model/commons.h"
 #include "runtime/model/model_image.h"
 #include "runtime/model/model_replicas.h"
 #include "runtime/model/strict.h"
@@ -20,6 +20,7 @@ typedef struct loading {
     tern_precision wanted; /* of activations */
     uint32_t threads;
     tern_load_choice choice;
+    tern_commons_look look;
     tern_equal equal;
     tern_team *team; /* NULL: no weights are loaded */
 } loading;
@@ -221,19 +222,18 @@ static tern_status load(loading *l, tern_error *err) {
     return status;
 }
 
-/* Finds tensors that are equal in the file, and in the model that is shared with. That model is of
- * no use if it reads ternary tensors in another way. */
+/* Finds tensors that are equal in the file, and in models that it is opened beside. */
 static tern_status find_equal(loading *l, tern_error *err) {
-    const tern_model *other = l->params->share;
-    const tern_equal_model of = {
-        .file = other != NULL ? other->file : NULL,
-        .n_layer = other != NULL ? other->config.n_layer : 0,
-        .weights = other != NULL ? &other->own : NULL,
-        .image = other != NULL ? &other->image : NULL,
-    };
-    const bool alike = other != NULL && other->runnable &&
-                       tern_reading_hash(&l->m->reading) == tern_reading_hash(&other->reading);
-    return tern_equal_find(l->m->file, alike ? &of : NULL, &l->equal, err);
+    const tern_status status =
+        tern_commons_look_at(l->params->share, &l->m->reading, &l->look, err);
+    return status == TERN_OK
+               ? tern_equal_find(l->m->file, l->look.holders, l->look.n_holders, &l->equal, err)
+               : status;
+}
+
+static tern_status enter(loading *l, tern_error *err) {
+    l->m->loading.compared_bytes = l->equal.read;
+    return l->params->no_weights ? TERN_OK : tern_commons_enter(l->m, &l->look, err);
 }
 
 tern_status tern_model_load(tern_model *m, const tern_model_params *params,
@@ -247,12 +247,10 @@ tern_status tern_model_load(tern_model *m, const tern_model_params *params,
     tern_status status = check_ranks(m, params, err);
     if (status == TERN_OK)
         status = find_equal(&l, err);
-    if (status == TERN_OK && params->share != NULL) {
-        m->shared = params->share;
-        (void)atomic_fetch_add(&m->shared->users, 1);
-    }
     if (status == TERN_OK)
         status = load(&l, err);
+    if (status == TERN_OK)
+        status = enter(&l, err);
     tern_team_free(&l.team);
     m->runnable = status == TERN_OK && !params->no_weights;
     if (m->runnable)
@@ -260,5 +258,6 @@ tern_status tern_model_load(tern_model *m, const tern_model_params *params,
     if (status == TERN_OK)
         tern_equal_drop_pages(&l.equal);
     tern_equal_free(&l.equal);
+    tern_commons_look_end(&l.look, tern_model_dispose);
     return status;
 }

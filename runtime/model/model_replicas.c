@@ -139,4 +139,5 @@ void tern_model_free_replicas(tern_model *m) {
     free(r->sets);
     tern_replicas_free(&r->copies);
     tern_hot_free(&r->hot);
+    *r = (tern_model_replicas){.n = 0};
 }

@@ -104,6 +104,55 @@ class SeveralModels(common.FolderTest):
             self.assertRegex(reply.json()["error"]["message"], rf"large.gguf: it takes \d+ MiB, and .* may take {limit}$")
             self.assertEqual(states(server), {"a": "loaded", "large": "failed"})
 
+    def memory(self, server):
+        """Returns what each model takes, and how much of that another one has, too."""
+        found = parse(server.get("/metrics").body.decode())
+        taken, shared = ({labels: value for (_, labels), value in found[f"tern_model_{name}"][1].items()}
+                         for name in ("bytes", "shared_bytes"))
+        for model, (labels, value) in zip(server.get("/v1/models").json()["data"], shared.items(), strict=True):
+            self.assertEqual(model["meta"].get("shared_memory", 0), value)
+            self.assertEqual(model["meta"].get("memory", 0), taken[labels])
+        return list(taken.values()), list(shared.values())
+
+    def test_equal_matrices_are_there_once(self):
+        """Two models of equal bytes have room where two others have none, and tell so."""
+        twin = self.files_in.parent / "twin.gguf"
+        shutil.copy(common.small_model(), twin)
+        both = ("-m", common.small_model(), "-m", twin, *QUICK, "--kv-memory", 1)
+        with Server(*both) as server:
+            alone = answer_of(self.ask(server, "tern-small"))
+            self.assertEqual(self.memory(server)[1], [0, 0])
+            self.assertEqual(answer_of(self.ask(server, "twin"))[:3], alone[:3])
+            taken, shared = self.memory(server)
+        self.assertGreater(shared[0], 1 << 20)
+        self.assertEqual(shared[0], shared[1])
+        room = int((sum(taken) - shared[0]) / 2**20) + 1
+        self.assertLess(room * 2**20, sum(taken))
+        for limit, state in ((room, "loaded"), (room - 1, "unloaded")):
+            with Server(*both, "--models-memory", limit) as server:
+                self.assertEqual(answer_of(self.ask(server, "twin"))[:3], alone[:3])
+                self.assertEqual(states(server), {"tern-small": state, "twin": "loaded"})
+
+    def test_what_another_reads_stays(self):
+        """A model is given up while one answers that reads its matrices."""
+        twin = self.files_in.parent / "twin.gguf"
+        shutil.copy(common.small_model(), twin)
+        asked = {"prompt": "Once upon a time", **LONG, "stream": False, "temperature": 0}
+        options = ("-m", common.small_model(), "-m", twin, *self.files("b"), *SLOW, *QUICK[:2])
+        with Server(*options, "--models-max", 2) as server:
+            alone = answer_of(server.post("/v1/completions", **asked))
+            self.ask(server, "twin")
+            found = []
+            thread = threading.Thread(target=lambda: found.append(server.post("/v1/completions", **asked, model="twin")))
+            thread.start()
+            running = ("tern_answers_running", '{model="twin"}')
+            suite.until(lambda: parse(server.get("/metrics").body.decode())[running[0]][1][running] == 1)
+            self.check(server, "b")
+            self.assertEqual(states(server), {"tern-small": "unloaded", "twin": "loaded", "b": "loaded"})
+            self.assertEqual(self.memory(server)[1], [0, 0, 0])
+            thread.join()
+            self.assertEqual(answer_of(found[0])[:3], alone[:3])
+
     def test_a_model_that_answers_stays(self):
         """With room for one, another waits until its answer has ended, and nothing is refused."""
         with Server("-m", common.small_model(), *self.files("b"), *SLOW, *QUICK[:2], "--models-max", 1) as server:

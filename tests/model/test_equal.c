@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices with equal bytes share one place in memory, and no bit of an answer changes. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,143 @@ static void test_two_models(void **state) {
     check_two_models("llama-tiny-f16", true);
 }
 
+/* ---- several models -------------------------------------------------------------------------- */
+
+static tern_sharing sharing(const tern_model *model) {
+    tern_sharing s;
+    tern_model_sharing(model, &s);
+    return s;
+}
+
+/*
+ * Three models, the last two beside their predecessor: what the first holds is read by all, also
+ * when it is gone, and goes with the last reader. Each figure follows from the bytes of the
+ * matrices.
+ */
+static void test_three_models(void **state) {
+    char base_path[TINY_PATH_BYTES], tuned_path[TINY_PATH_BYTES];
+    (void)state;
+    tiny_path(base_path);
+    tiny_path(tuned_path);
+    tiny_file file = tiny_read("llama-tiny-q4_0");
+    tiny_write(&file, base_path);
+    change_a_matrix(&file);
+    tiny_write(&file, tuned_path);
+    tiny_file_free(&file);
+    tern_model *base = open_file(base_path, NULL, false);
+    assert_int_equal(sharing(base).shared_bytes, 0);
+    tern_model *tuned = open_file(tuned_path, base, false);
+    const uint64_t common = sharing(base).saved_bytes;
+    assert_true(common > 0);
+    assert_int_equal(sharing(base).shared_bytes, common);
+    assert_int_equal(sharing(tuned).shared_bytes, common);
+    tern_model *again = open_file(tuned_path, tuned, false);
+    const uint64_t changed = tern_linear_bytes(linear_of(tuned, 0, 3));
+    assert_ptr_equal(matrix_of(again, 0, 0)->data, matrix_of(base, 0, 0)->data);
+    assert_ptr_equal(matrix_of(again, 0, 3)->data, matrix_of(tuned, 0, 3)->data);
+    assert_int_equal(sharing(again).shared_bytes, common + changed);
+    assert_int_equal(sharing(base).saved_bytes, 2 * common + changed);
+    float *expected = logits_of(tuned);
+    tern_model_free(&base);
+    assert_int_equal(sharing(again).saved_bytes, common + changed);
+    tern_model_free(&tuned);
+    assert_int_equal(sharing(again).saved_bytes, 0);
+    assert_int_equal(sharing(again).shared_bytes, 0);
+    float *got = logits_of(again);
+    check_floats("logits", expected, got, again->config.n_vocab);
+    tuned = open_file(tuned_path, again, false); /* what those that are gone hold is found */
+    assert_int_equal(sharing(again).saved_bytes, common + changed);
+    tern_model_free(&again);
+    tern_model_free(&tuned);
+    free(expected);
+    free(got);
+    unlink(base_path);
+    unlink(tuned_path);
+}
+
+/* A model that shares nothing keeps no other in memory, and its bytes are not compared. */
+static void test_strangers(void **state) {
+    char one_path[TINY_PATH_BYTES], other_path[TINY_PATH_BYTES];
+    tern_model_loading loading;
+    (void)state;
+    tiny_path(one_path);
+    tiny_path(other_path);
+    tiny_file one = tiny_read("llama-tiny-q4_0"), other = tiny_read("bitnet-tiny");
+    tiny_write(&one, one_path);
+    tiny_write(&other, other_path);
+    tern_model *first = open_file(one_path, NULL, false);
+    tern_model *second = open_file(other_path, first, false);
+    tern_model_describe_loading(second, &loading);
+    assert_int_equal(loading.compared_bytes, 0);
+    assert_int_equal(second->n_sources, 0);
+    assert_int_equal(first->users, 1);
+    assert_int_equal(sharing(first).saved_bytes, 0);
+    tern_model_free(&first);
+    tern_model_free(&second);
+    tiny_file_free(&one);
+    tiny_file_free(&other);
+    unlink(one_path);
+    unlink(other_path);
+}
+
+/* Models come and go in several threads, beside one that stays, and compute meanwhile. */
+enum { THREADS = 3, ROUNDS = 3 };
+
+typedef struct visitor {
+    char path[TINY_PATH_BYTES];
+    tern_model *base;
+    const float *expected;
+    bool differs;
+} visitor;
+
+static void *visit(void *user) {
+    visitor *v = user;
+    for (int i = 0; i < ROUNDS; i++) {
+        tern_model *first = open_file(v->path, v->base, false);
+        tern_model *second = open_file(v->path, first, false);
+        tern_model_free(&first);
+        float *got = logits_of(second);
+        const size_t size = second->config.n_vocab * sizeof *got;
+        v->differs |= memcmp(got, v->expected, size) != 0;
+        tern_model_free(&second);
+        free(got);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state) {
+    char base_path[TINY_PATH_BYTES];
+    pthread_t threads[THREADS];
+    visitor v = {.differs = false}, all[THREADS];
+    (void)state;
+    tiny_path(base_path);
+    tiny_path(v.path);
+    tiny_file file = tiny_read("llama-tiny-q4_0");
+    tiny_write(&file, base_path);
+    change_a_matrix(&file);
+    tiny_write(&file, v.path);
+    tiny_file_free(&file);
+    tern_model *alone = open_file(v.path, NULL, false);
+    float *expected = logits_of(alone);
+    tern_model_free(&alone);
+    v.base = open_file(base_path, NULL, false);
+    v.expected = expected;
+    for (size_t i = 0; i < THREADS; i++) {
+        all[i] = v;
+        assert_int_equal(pthread_create(&threads[i], NULL, visit, &all[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_false(all[i].differs);
+    }
+    assert_int_equal(v.base->users, 1);
+    assert_int_equal(sharing(v.base).saved_bytes, 0);
+    tern_model_free(&v.base);
+    free(expected);
+    unlink(base_path);
+    unlink(v.path);
+}
+
 /* The same bytes with another order of codes are other weights. */
 static void test_other_reading(void **state) {
     char path[TINY_PATH_BYTES];
@@ -283,7 +421,19 @@ static void test_memory(void **state) {
     assert_int_equal(alone.equal_bytes, 0);
     assert_true(beside.equal_bytes > alone.packed_bytes / 4 * 3);
     assert_true(whole - shared >= (int64_t)beside.equal_bytes - 6 * MIB); /* pages of 2 MiB */
+
+    /* The base goes first, and keeps only what the other one reads; that goes with it. */
+    const int64_t with_base = resident();
+    tern_model *tuned = open_file(tuned_path, base, false);
+    const int64_t both = resident();
     tern_model_free(&base);
+    const int64_t left = both - resident();
+    tern_model_free(&tuned);
+    const int64_t all = with_base - resident();
+    print_message("the base gives %lld MiB back at once, %lld MiB in the end\n",
+                  (long long)left / MIB, (long long)all / MIB);
+    assert_true(left >= (int64_t)(alone.packed_bytes - beside.equal_bytes) - 6 * MIB);
+    assert_true(all >= (int64_t)alone.packed_bytes - 6 * MIB);
     unlink(base_path);
     unlink(tuned_path);
 }
@@ -293,6 +443,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_within_a_model), cmocka_unit_test(test_head),
         cmocka_unit_test(test_two_models),     cmocka_unit_test(test_other_reading),
+        cmocka_unit_test(test_three_models),   cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_threads),
 #ifndef SANITIZED
         cmocka_unit_test(test_memory),
 #endif

@@ -6,11 +6,16 @@
 
 #include "serve/server.h"
 
-static inline tern_status one_model_measure(void *user, size_t i, uint64_t *bytes,
+static inline tern_status one_model_measure(void *user, size_t i, bool beside, uint64_t *bytes,
                                             tern_error *err) {
-    (void)user, (void)i, (void)err;
+    (void)user, (void)i, (void)beside, (void)err;
     *bytes = 0;
     return TERN_OK;
+}
+
+static inline uint64_t one_model_saved(void *user) {
+    (void)user;
+    return 0;
 }
 
 static inline tern_status one_model_open(void *user, size_t i, model_setup *out, tern_error *err) {
@@ -24,7 +29,8 @@ static inline void one_model_close(void *user, size_t i) {
 }
 
 static inline model_source one_model(model_setup *with) {
-    return (model_source){with, one_model_measure, one_model_open, one_model_close, NULL};
+    return (model_source){with, one_model_measure, one_model_saved, one_model_open,
+                          one_model_close, NULL};
 }
 
 #endif

@@ -180,12 +180,22 @@ int loader_open_model(const options *o, bool may_use_shipped, loaded *l) {
     return path != NULL ? loader_open_file(o, path, l) : EXIT_USAGE;
 }
 
+tern_model *loader_share(const tern_model_params *params, tern_model *share) {
+    const bool here = params->device == NULL || strcmp(params->device, "cpu") == 0;
+    return here && params->ranks == NULL ? share : NULL;
+}
+
 int loader_open_file(const options *o, const char *path, loaded *l) {
+    return loader_open_beside(o, path, NULL, l);
+}
+
+int loader_open_beside(const options *o, const char *path, tern_model *share, loaded *l) {
     loader_report_isas();
     char cache[PATH_MAX];
     tern_model_params params;
     if (take_params(o, cache, &params) != EXIT_DONE)
         return EXIT_USAGE;
+    params.share = loader_share(&params, share);
     if (tern_model_open(path, &params, &l->model, &l->problem) != TERN_OK) {
         if (placement_lack_node(&params, &l->problem)) {
             (void)complain_error(&l->problem);

@@ -38,6 +38,13 @@ const char *loader_shipped_model(void);
  */
 int loader_open_model(const options *o, bool may_use_shipped, loaded *l);
 int loader_open_file(const options *o, const char *path, loaded *l); /* the model of this file */
+
+/* Does the same beside an open model (NULL: there is none), whose equal matrices it reads, unless
+ * it runs on another device or as ranks. */
+int loader_open_beside(const options *o, const char *path, tern_model *share, loaded *l);
+
+/* The model that one with these parameters can be opened beside: `share`, or NULL. */
+tern_model *loader_share(const tern_model_params *params, tern_model *share);
 int loader_open_session(const options *o, loaded *l);
 int loader_open_session_of(const options *o, uint32_t n_ctx, loaded *l);   /* replaces --ctx */
 int loader_open_session_on(const options *o, uint32_t threads, loaded *l); /* replaces --threads */

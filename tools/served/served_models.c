@@ -203,9 +203,17 @@ static int check(const loaded *l) {
     return EXIT_FAILED;
 }
 
+/* An open model, beside which others are opened; NULL: there is none. */
+static tern_model *any_open(const served_models *all) {
+    for (size_t i = 0; i < all->n; i++)
+        if (all->models[i].l.model != NULL)
+            return all->models[i].l.model;
+    return NULL;
+}
+
 /* Opens the files of a model, and once more for audits. Returns the exit status. */
 static int open_files(const served_models *all, served_model *m) {
-    int status = loader_open_file(all->o, m->path, &m->l);
+    int status = loader_open_beside(all->o, m->path, any_open(all), &m->l);
     m->is_open = true;
     if (status == EXIT_DONE)
         status = check(&m->l);
@@ -275,7 +283,7 @@ static tern_status add_up(const options *o, const loaded *l, uint64_t *bytes, te
     return status;
 }
 
-static tern_status measure(void *user, size_t i, uint64_t *bytes, tern_error *err) {
+static tern_status measure(void *user, size_t i, bool beside, uint64_t *bytes, tern_error *err) {
     const served_models *all = user;
     const served_model *m = &all->models[i];
     char cache[PATH_MAX];
@@ -285,6 +293,7 @@ static tern_status measure(void *user, size_t i, uint64_t *bytes, tern_error *er
         return add_up(all->o, &m->l, bytes, err);
     tern_status status = params_read(all->o, cache, &params, err);
     params.no_weights = true;
+    params.share = status == TERN_OK && beside ? loader_share(&params, any_open(all)) : NULL;
     if (status == TERN_OK)
         status = tern_model_open(m->path, &params, &planned.model, err);
     if (status == TERN_OK)
@@ -307,8 +316,17 @@ static tern_status add_model(void *user, size_t i, const char *name, const char 
     return TERN_OK;
 }
 
+/* The second models of audits are in no plan, so what they share is not in this number. */
+static uint64_t saved(void *user) {
+    const served_models *all = user;
+    tern_sharing now = {.saved_bytes = 0};
+    if (any_open(all) != NULL && !options_switch(all->o, OPT_SELF_AUDIT))
+        tern_model_sharing(any_open(all), &now);
+    return now.saved_bytes;
+}
+
 model_source served_models_source(served_models *all) {
-    return (model_source){all, measure, open_model, close_model, add_model};
+    return (model_source){all, measure, saved, open_model, close_model, add_model};
 }
 
 void served_models_free(served_models *all) {

@@ -96,8 +96,7 @@ static tern_status reserve(tern_load_list *l, tern_load_entry *e, tern_error *er
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* The matrix that products or lookups of an entry read. */
-static tern_matrix form_of(const tern_load_entry *e) {
+tern_matrix tern_load_form(const tern_load_entry *e) {
     return e->kind == TERN_LOAD_MATRIX ? e->to.linear->matrix
                                        : (tern_matrix){.format = e->format,
                                                        .layout = TERN_LAYOUT_ROWS,
@@ -106,7 +105,7 @@ static tern_matrix form_of(const tern_load_entry *e) {
 }
 
 static bool is_sparse(const tern_load_entry *e) {
-    return tern_layout_sparse_format(form_of(e).layout) != TERN_FORMAT_NONE;
+    return tern_layout_sparse_format(tern_load_form(e).layout) != TERN_FORMAT_NONE;
 }
 
 /* True if the entry can be read in place. Floats must be aligned to their size; blocks are read
@@ -136,16 +135,13 @@ typedef struct firsts {
  * Places a matrix or embedding: with its equal if both are read in the same form, else by itself.
  */
 static void place_rows(const firsts *f, tern_load_entry *e) {
-    const tern_matrix form = form_of(e);
+    const tern_matrix form = tern_load_form(e);
     const tern_load_entry **first =
         f->entries != NULL ? &f->entries[tern_equal_first(f->equal, e->tensor)] : NULL;
-    e->other = tern_equal_in_other(f->equal, e->tensor, &form);
-    if (e->other != NULL) {
-        e->place = TERN_LOAD_OTHER;
-        return;
-    }
+    if (f->equal != NULL)
+        e->sample = tern_equal_sample(f->equal, e->tensor);
     if (first != NULL && *first != NULL) {
-        const tern_matrix before = form_of(*first);
+        const tern_matrix before = tern_load_form(*first);
         if (tern_equal_is_alike(&before, &form)) {
             e->place = TERN_LOAD_EARLIER;
             e->earlier = *first;
@@ -154,13 +150,18 @@ static void place_rows(const firsts *f, tern_load_entry *e) {
     } else if (first != NULL) {
         *first = e;
     }
+    e->holder = tern_equal_in_other(f->equal, e->tensor, &form);
+    if (e->holder != NULL) {
+        e->place = TERN_LOAD_OTHER;
+        return;
+    }
     e->place = own_place(e);
 }
 
-/* True if the bytes are checked already: in the other model, or as an earlier matrix. An earlier
+/* True if the bytes are checked already, as a matrix of another model or an earlier one. An
  * embedding does not count, because it is not checked if the head has the same bytes. */
 static bool is_checked(const tern_load_entry *e) {
-    return e->place == TERN_LOAD_OTHER ||
+    return (e->place == TERN_LOAD_OTHER && e->holder->kind == TERN_LOAD_MATRIX) ||
            (e->place == TERN_LOAD_EARLIER && e->earlier->kind == TERN_LOAD_MATRIX);
 }
 
@@ -182,8 +183,15 @@ static tern_load_check check_of(const tern_load_entry *e) {
 static void place_matrix(tern_load_list *l, const firsts *f, tern_load_entry *e) {
     place_rows(f, e);
     e->check = check_of(e);
-    if (is_checked(e) || (e->place == TERN_LOAD_EARLIER && !is_at_home(e)))
+    if (is_checked(e) || e->place == TERN_LOAD_OTHER ||
+        (e->place == TERN_LOAD_EARLIER && !is_at_home(e)))
         l->saved += tern_linear_bytes(e->to.linear);
+}
+
+/* The rows of a head that another model holds; NULL: none does. */
+static const void *rows_elsewhere(const tern_load_entry *head) {
+    const tern_load_entry *e = head->place == TERN_LOAD_EARLIER ? head->earlier : head;
+    return e->place == TERN_LOAD_OTHER ? tern_load_rows_of(e->holder) : NULL;
 }
 
 /* Places the image. Making it checks the head, the entry before it. */
@@ -192,8 +200,8 @@ static void place_image(const firsts *f, tern_load_entry *head, tern_load_entry 
     if (!tern_head_is_imaged(e->to.image))
         return;
     head->check = TERN_CHECK_NONE;
-    e->other = tern_equal_image(f->equal, head->other, &e->to.image->scan.matrix);
-    e->place = e->other != NULL ? TERN_LOAD_OTHER : TERN_LOAD_MADE;
+    e->holder = tern_equal_image(f->equal, rows_elsewhere(head), &e->to.image->scan.matrix);
+    e->place = e->holder != NULL ? TERN_LOAD_OTHER : TERN_LOAD_MADE;
 }
 
 static void place(tern_load_list *l, const firsts *f, tern_load_entry *e) {

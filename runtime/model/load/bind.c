@@ -20,6 +20,10 @@ static const uint8_t *in_arena(const tern_load_entry *e, const uint8_t *base) {
     return tern_load_piece_at(e, base, tern_load_pieces(e, pieces) - 1);
 }
 
+const void *tern_load_rows_of(const tern_load_entry *e) {
+    return e->kind == TERN_LOAD_MATRIX ? e->to.linear->matrix.data : e->to.embedding->data;
+}
+
 /* The rows of a matrix or an embedding. */
 static const void *rows_of(const tern_load_entry *e, const uint8_t *base) {
     switch (e->place) {
@@ -28,7 +32,7 @@ static const void *rows_of(const tern_load_entry *e, const uint8_t *base) {
     case TERN_LOAD_EARLIER:
         return rows_of(e->earlier, base);
     case TERN_LOAD_OTHER:
-        return e->other;
+        return tern_load_rows_of(e->holder);
     default:
         return in_arena(e, base);
     }
@@ -46,7 +50,7 @@ static void bind_image(const tern_load_entry *e, const uint8_t *base) {
     tern_head_image *image = e->to.image;
     const float *norms[TERN_LOAD_PIECES];
     if (e->place == TERN_LOAD_OTHER) {
-        const tern_head_image *other = e->other;
+        const tern_head_image *other = e->holder->to.image;
         image->scan.matrix.data = other->scan.matrix.data;
         image->scan.matrix.row_scale = other->scan.matrix.row_scale;
         image->error = other->error;

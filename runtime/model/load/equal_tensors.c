@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "runtime/model/image/file_content.h"
+#include "runtime/model/load/list.h"
 
 /* ---- what could be equal --------------------------------------------------------------------- */
 
-/* A matrix of the other model, or of the file, in this order: of equal ones the first counts. */
+/* A tensor that another model holds, or of the file, in this order: of equal ones the first counts.
+ */
 typedef struct candidate {
     const tern_gguf_tensor *tensor;
-    const tern_matrix *other; /* as the other model's products read it; NULL: they do not */
-    bool is_own;              /* of the file */
+    const tern_equal_holder *holder; /* NULL: it is of the file */
     size_t order;
     uint64_t sample, hash; /* hashes of a few bytes, and of all */
 } candidate;
@@ -21,33 +22,41 @@ typedef struct candidate {
 typedef struct candidates {
     candidate *all;
     size_t n;
+    uint64_t read; /* bytes */
 } candidates;
 
-static void add(candidates *c, const tern_gguf_tensor *t, const tern_matrix *other, bool is_own) {
+static uint64_t sample_of(const tern_gguf_tensor *t) {
     tern_hash64 h;
-    if (t == NULL || t->bytes == 0 || t->ne[1] < 2)
-        return; /* vectors are copied as floats */
     tern_hash64_start(&h);
     tern_hash64_add(&h, &t->type, sizeof t->type);
     tern_hash64_add(&h, t->ne, sizeof t->ne);
     tern_content_sample(&h, t);
-    c->all[c->n] = (candidate){.tensor = t,
-                               .other = other,
-                               .is_own = is_own,
-                               .order = c->n,
-                               .sample = tern_hash64_value(&h)};
+    return tern_hash64_value(&h);
+}
+
+static void add(candidates *c, const tern_gguf_tensor *t, const tern_equal_holder *holder,
+                uint64_t sample) {
+    c->all[c->n] = (candidate){.tensor = t, .holder = holder, .order = c->n, .sample = sample};
     c->n++;
 }
 
-static void add_other(candidates *c, const tern_equal_model *m) {
-    for (uint32_t n = 0; n < m->n_layer; n++)
-        for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
-            const tern_linear *linear = tern_layer_linear(&m->weights->layers[n], i);
-            if (linear->tensor != NULL)
-                add(c, linear->tensor, &linear->matrix, false);
-        }
-    add(c, m->weights->head.tensor, &m->weights->head.matrix, false);
-    add(c, tern_gguf_find_tensor(m->file, "token_embd.weight"), NULL, false);
+/*
+ * Adds everything that could be equal, other models first: in this order the first one counts.
+ * Vectors are copied as floats.
+ */
+static void add_all(candidates *c, tern_equal *e) {
+    for (size_t i = 0; i < e->n_holders; i++) {
+        const tern_load_entry *held = e->holders[i].entry;
+        if (held->kind != TERN_LOAD_IMAGE && held->sample != 0)
+            add(c, held->tensor, &e->holders[i], held->sample);
+    }
+    for (size_t i = 0; i < tern_gguf_tensor_count(e->file); i++) {
+        const tern_gguf_tensor *t = tern_gguf_tensor_at(e->file, i);
+        if (t->bytes == 0 || t->ne[1] < 2)
+            continue;
+        e->tensors[i].sample = sample_of(t);
+        add(c, t, NULL, e->tensors[i].sample);
+    }
 }
 
 static int by_sample(const void *a, const void *b) {
@@ -68,17 +77,32 @@ static size_t run_end(const candidates *c, size_t at) {
     return end;
 }
 
-/* Hashes all bytes of candidates that share their sample with another. */
+/* Hashes all bytes of a run of candidates that share their sample. */
+static void hash_run(candidates *c, size_t at, size_t end) {
+    for (size_t i = at; i < end; i++) {
+        const tern_gguf_tensor *t = c->all[i].tensor;
+        tern_hash64 h;
+        tern_hash64_start(&h);
+        tern_hash64_add(&h, t->data, (size_t)t->bytes);
+        c->all[i].hash = tern_hash64_value(&h);
+        c->read += t->bytes;
+    }
+}
+
+/* True if one of them is a tensor of the file: others are equal for nobody. */
+static bool is_wanted(const candidates *c, size_t at, size_t end) {
+    for (size_t i = at; i < end; i++)
+        if (c->all[i].holder == NULL)
+            return end - at > 1;
+    return false;
+}
+
 static void hash_runs(candidates *c) {
     qsort(c->all, c->n, sizeof *c->all, by_sample);
     for (size_t at = 0, end; at < c->n; at = end) {
         end = run_end(c, at);
-        for (size_t i = at; end - at > 1 && i < end; i++) {
-            tern_hash64 h;
-            tern_hash64_start(&h);
-            tern_hash64_add(&h, c->all[i].tensor->data, (size_t)c->all[i].tensor->bytes);
-            c->all[i].hash = tern_hash64_value(&h);
-        }
+        if (is_wanted(c, at, end))
+            hash_run(c, at, end);
     }
     qsort(c->all, c->n, sizeof *c->all, by_sample);
 }
@@ -99,55 +123,54 @@ static size_t number_of(const tern_equal *e, const tern_gguf_tensor *t) {
 
 /* Gives back the pages that were read for the comparison. A tensor of the file without an equal
  * keeps its few bytes, which loading reads again. */
-static void drop_run(const tern_equal *e, const tern_gguf *other, const candidate *run, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (!run[i].is_own || n > 1)
-            tern_gguf_drop_pages(run[i].is_own ? e->file : other, run[i].tensor);
+static void drop_run(const tern_equal *e, const candidate *run, size_t n) {
+    for (size_t i = 0; n > 1 && i < n; i++)
+        tern_gguf_drop_pages(run[i].holder != NULL ? run[i].holder->file : e->file, run[i].tensor);
 }
 
 /* Joins candidates of one hash: the first one stands for all that equal it. */
-static void join_run(tern_equal *e, const candidate *run, size_t n) {
-    tern_equal_tensor all = {.first = SIZE_MAX};
+static void join_run(tern_equal *e, size_t *n_found, candidates *c, const candidate *run,
+                     size_t n) {
+    tern_equal_tensor all = {.first = SIZE_MAX, .begin = *n_found};
     for (size_t i = 0; i < n; i++) {
         const tern_gguf_tensor *t = run[i].tensor;
+        if (i > 0 && run[0].tensor->data != t->data)
+            c->read += 2 * t->bytes;
         if (i > 0 && !is_same(run[0].tensor, t))
             continue;
-        if (!run[i].is_own) {
-            all.is_embedding |= run[i].other == NULL;
-            all.other = all.other == NULL ? run[i].other : all.other;
+        if (run[i].holder != NULL) {
+            e->found[(*n_found)++] = run[i].holder->entry;
             continue;
         }
         if (all.first == SIZE_MAX)
             all.first = number_of(e, t);
+        all.end = *n_found;
+        all.sample = run[i].sample;
         e->tensors[number_of(e, t)] = all;
     }
 }
 
-/*
- * Adds everything that could be equal, the other model first: in this order the first one counts.
- */
-static void add_all(candidates *c, const tern_gguf *file, const tern_equal_model *other) {
-    if (other != NULL)
-        add_other(c, other);
-    for (size_t i = 0; i < tern_gguf_tensor_count(file); i++)
-        add(c, tern_gguf_tensor_at(file, i), NULL, true);
+static void join_runs(tern_equal *e, candidates *c) {
+    size_t n_found = 0;
+    for (size_t at = 0, end; at < c->n; at = end) {
+        end = run_end(c, at);
+        if (!is_wanted(c, at, end))
+            continue;
+        join_run(e, &n_found, c, &c->all[at], end - at);
+        drop_run(e, &c->all[at], end - at);
+    }
 }
 
-static void note_other(tern_equal *e, const tern_equal_model *other) {
-    const tern_embedding *rows = &other->weights->embedding;
-    e->embedding = (tern_matrix){
-        .format = rows->kernel->format, .layout = TERN_LAYOUT_ROWS, .data = rows->data};
-    e->head = other->weights->head.matrix.data;
-    e->image = other->image;
-}
-
-tern_status tern_equal_find(const tern_gguf *file, const tern_equal_model *other, tern_equal *out,
-                            tern_error *err) {
+tern_status tern_equal_find(const tern_gguf *file, const tern_equal_holder *holders,
+                            size_t n_holders, tern_equal *out, tern_error *err) {
     const size_t n = tern_gguf_tensor_count(file);
-    const size_t others = other != NULL ? (size_t)other->n_layer * TERN_LAYER_LINEARS + 2 : 0;
-    candidates c = {.all = calloc(n + others + 1, sizeof *c.all)}; /* + 1: never of size 0 */
-    *out = (tern_equal){.file = file, .tensors = calloc(n + 1, sizeof *out->tensors)};
-    if (c.all == NULL || out->tensors == NULL) {
+    candidates c = {.all = calloc(n + n_holders + 1, sizeof *c.all)}; /* + 1: never of size 0 */
+    *out = (tern_equal){.file = file,
+                        .tensors = calloc(n + 1, sizeof *out->tensors),
+                        .found = calloc(n_holders + 1, sizeof *out->found),
+                        .holders = holders,
+                        .n_holders = n_holders};
+    if (c.all == NULL || out->tensors == NULL || out->found == NULL) {
         free(c.all);
         tern_equal_free(out);
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to compare %zu tensors",
@@ -155,21 +178,17 @@ tern_status tern_equal_find(const tern_gguf *file, const tern_equal_model *other
     }
     for (size_t i = 0; i < n; i++)
         out->tensors[i].first = i;
-    if (other != NULL)
-        note_other(out, other);
-    add_all(&c, file, other);
+    add_all(&c, out);
     hash_runs(&c);
-    for (size_t at = 0, end; at < c.n; at = end) {
-        end = run_end(&c, at);
-        join_run(out, &c.all[at], end - at);
-        drop_run(out, other != NULL ? other->file : NULL, &c.all[at], end - at);
-    }
+    join_runs(out, &c);
+    out->read = c.read;
     free(c.all);
     return TERN_OK;
 }
 
 void tern_equal_free(tern_equal *e) {
     free(e->tensors);
+    free(e->found);
     *e = (tern_equal){.file = NULL};
 }
 
@@ -184,31 +203,37 @@ bool tern_equal_is_alike(const tern_matrix *a, const tern_matrix *b) {
            a->cols == b->cols;
 }
 
-const void *tern_equal_in_other(const tern_equal *e, const tern_gguf_tensor *tensor,
-                                const tern_matrix *matrix) {
+uint64_t tern_equal_sample(const tern_equal *e, const tern_gguf_tensor *t) {
+    return e->tensors[number_of(e, t)].sample;
+}
+
+tern_load_entry *tern_equal_in_other(const tern_equal *e, const tern_gguf_tensor *tensor,
+                                     const tern_matrix *matrix) {
     if (e == NULL)
         return NULL;
     const tern_equal_tensor *t = &e->tensors[number_of(e, tensor)];
-    if (t->other != NULL && tern_equal_is_alike(t->other, matrix))
-        return t->other->data;
-    return t->is_embedding && matrix->layout == TERN_LAYOUT_ROWS &&
-                   matrix->format == e->embedding.format
-               ? e->embedding.data
-               : NULL;
+    for (size_t i = t->begin; i < t->end; i++) {
+        const tern_matrix held = tern_load_form(e->found[i]);
+        if (tern_equal_is_alike(&held, matrix))
+            return e->found[i];
+    }
+    return NULL;
 }
 
-const tern_head_image *tern_equal_image(const tern_equal *e, const void *head,
-                                        const tern_matrix *scan) {
-    return e != NULL && head != NULL && head == e->head && tern_head_is_imaged(e->image) &&
-                   e->image->scan.matrix.layout == scan->layout
-               ? e->image
-               : NULL;
+tern_load_entry *tern_equal_image(const tern_equal *e, const void *head, const tern_matrix *scan) {
+    for (size_t i = 0; e != NULL && head != NULL && i < e->n_holders; i++) {
+        tern_load_entry *held = e->holders[i].entry;
+        if (held->kind == TERN_LOAD_IMAGE && tern_load_rows_of(held - 1) == head &&
+            held->to.image->scan.matrix.layout == scan->layout)
+            return held;
+    }
+    return NULL;
 }
 
 void tern_equal_drop_pages(const tern_equal *e) {
     for (size_t i = 0; i < tern_gguf_tensor_count(e->file); i++) {
         const tern_equal_tensor *t = &e->tensors[i];
-        if (t->first != i || t->other != NULL || t->is_embedding)
+        if (t->first != i || t->begin < t->end)
             tern_gguf_drop_pages(e->file, tern_gguf_tensor_at(e->file, i));
     }
 }

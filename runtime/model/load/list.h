@@ -52,7 +52,7 @@ typedef enum tern_load_place {
     TERN_LOAD_COPY,    /* in the arena, as a copy: it is not aligned in the file */
     TERN_LOAD_MADE,    /* in the arena: widened, packed, or made dense */
     TERN_LOAD_EARLIER, /* where an earlier entry has the same bytes */
-    TERN_LOAD_OTHER    /* in the model that this one shares with */
+    TERN_LOAD_OTHER    /* where another model holds the same bytes (runtime/model/commons.h) */
 } tern_load_place;
 
 /* The check of the weights of a tensor. */
@@ -86,8 +86,11 @@ typedef struct tern_load_entry {
     tern_load_place place;
     tern_load_check check;
     const struct tern_load_entry *earlier; /* TERN_LOAD_EARLIER */
-    const void *other;                     /* TERN_LOAD_OTHER */
+    struct tern_load_entry *holder;        /* TERN_LOAD_OTHER: what has the bytes */
+    uint64_t sample;                       /* of the bytes (equal_tensors.h) */
     size_t offset, bytes;                  /* of the arena, for all pieces; 0 bytes: none */
+    /* protected by the lock of the commons */
+    uint32_t readers; /* other models that read it here */
 } tern_load_entry;
 
 /* True if the matrix's scale, or those of its rows, are not part of its packed bytes. */
@@ -109,6 +112,13 @@ static inline bool tern_load_is_whole(const tern_load_entry *e) {
 static inline const uint8_t *tern_load_own_rows(const tern_load_entry *e) {
     return tern_load_is_whole(e) ? e->tensor->data
                                  : e->tensor->data + e->part.begin * tern_load_row_bytes(e);
+}
+
+/* True if the model that lists the entry has its bytes: others may read them there. */
+static inline bool tern_load_holds(const tern_load_entry *e) {
+    const bool here =
+        e->place == TERN_LOAD_FILE || e->place == TERN_LOAD_COPY || e->place == TERN_LOAD_MADE;
+    return here && e->kind != TERN_LOAD_VECTOR;
 }
 
 /* A part of an entry in the arena. Parts lie one after the other, each aligned. */
@@ -175,6 +185,12 @@ TERN_MUST_CHECK tern_status tern_load_list_choose(tern_load_list *list,
  */
 TERN_MUST_CHECK tern_status tern_load_list_arrange(tern_load_list *list, const tern_equal *equal,
                                                    tern_error *err);
+
+/* The matrix that products or lookups of an entry read. */
+tern_matrix tern_load_form(const tern_load_entry *entry);
+
+/* The rows of a loaded matrix or embedding. */
+const void *tern_load_rows_of(const tern_load_entry *entry);
 
 /* Sets the model's pointers, into an arena of list->bytes from `base` on. */
 void tern_load_list_bind(tern_load_list *list, const uint8_t *base);
