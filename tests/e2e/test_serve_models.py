@@ -115,23 +115,26 @@ class SeveralModels(common.FolderTest):
         return list(taken.values()), list(shared.values())
 
     def test_equal_matrices_are_there_once(self):
-        """Two models of equal bytes have room where two others have none, and tell so."""
-        twin = self.files_in.parent / "twin.gguf"
-        shutil.copy(common.small_model(), twin)
-        both = ("-m", common.small_model(), "-m", twin, *QUICK, "--kv-memory", 1)
-        with Server(*both) as server:
+        """Three models of equal bytes have room where three others have none, and tell so."""
+        options = ["-m", common.small_model(), *QUICK, "--kv-memory", 1]
+        for name in ("twin", "third"):
+            shutil.copy(common.small_model(), self.dir / f"{name}.gguf")
+            options += ["-m", self.dir / f"{name}.gguf"]
+        with Server(*options) as server:
             alone = answer_of(self.ask(server, "tern-small"))
-            self.assertEqual(self.memory(server)[1], [0, 0])
-            self.assertEqual(answer_of(self.ask(server, "twin"))[:3], alone[:3])
+            self.assertEqual(self.memory(server)[1], [0, 0, 0])
+            for name in ("twin", "third"):
+                self.assertEqual(answer_of(self.ask(server, name))[:3], alone[:3])
             taken, shared = self.memory(server)
         self.assertGreater(shared[0], 1 << 20)
-        self.assertEqual(shared[0], shared[1])
-        room = int((sum(taken) - shared[0]) / 2**20) + 1
-        self.assertLess(room * 2**20, sum(taken))
+        self.assertEqual(shared, shared[:1] * 3)
+        room = int((sum(taken) - 2 * shared[0]) / 2**20) + 1
+        self.assertLess(room * 2**20, sum(taken) - shared[0])
         for limit, state in ((room, "loaded"), (room - 1, "unloaded")):
-            with Server(*both, "--models-memory", limit) as server:
-                self.assertEqual(answer_of(self.ask(server, "twin"))[:3], alone[:3])
-                self.assertEqual(states(server), {"tern-small": state, "twin": "loaded"})
+            with Server(*options, "--models-memory", limit) as server:
+                for name in ("twin", "third"):
+                    self.assertEqual(answer_of(self.ask(server, name))[:3], alone[:3])
+                self.assertEqual(states(server), {"tern-small": state, "twin": "loaded", "third": "loaded"})
 
     def test_what_another_reads_stays(self):
         """A model is given up while one answers that reads its matrices."""
