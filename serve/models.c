@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "base/word_list.h"
+#include "tern/inspect.h"
 
 enum { RETRY_SECONDS = 30 }; /* before a model is tried again whose file is the same */
 

@@ -224,6 +224,14 @@ typedef void tern_product_observer(void *user, const tern_linear *linear, const 
  * head are not shown. */
 void tern_session_observe(tern_session *session, tern_product_observer *observer, void *user);
 
+/* Matrices that several open models read at one place, in bytes of memory. */
+typedef struct tern_sharing {
+    uint64_t shared_bytes; /* of the model's matrices, those that another model reads, too */
+    uint64_t saved_bytes;  /* that all models which share take less than each would take alone */
+} tern_sharing;
+
+void tern_model_sharing(const tern_model *model, tern_sharing *out);
+
 TERN_API_END
 
 #endif

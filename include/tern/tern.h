@@ -87,9 +87,8 @@ typedef struct tern_model_params {
                            TERN_ERR_CONTEXT where it has none */
     const char *device; /* where passes run: "cpu" or NULL, "cuda", "auto" (docs/cuda.md). Changes
                            no bit; on a device nothing is tuned, and sessions have one thread */
-    tern_model *share; /* an open model: matrices with the same bytes are read where it has them, or
-                          any other model that shares with it. They may be freed first; matrices
-                          that others read are then kept for those. NULL: none. Changes no bit */
+    tern_model *share;  /* an open model: equal matrices are read where it, or any that shares with
+                           it, has them; each may be freed first. NULL: none. Changes no bit */
     struct tern_ranks *ranks; /* processes that compute the model together (tern/ranks.h); NULL:
                                  this one alone. They must outlive the model. Changes no bit */
     const tern_adapter_file *adapters; /* [n_adapters] of which answers may use some; copied. Passes
@@ -112,18 +111,9 @@ const tern_topology *tern_model_topology(const tern_model *model);
 
 /*
  * Frees *model and sets it to NULL. Sessions of it must have been freed. NULL is fine. Matrices
- * that other models read (tern_model_params.share) stay in memory until the last one of these is
- * freed.
+ * that other models read (tern_model_params.share) stay in memory as long as one of those.
  */
 void tern_model_free(tern_model **model);
-
-/* Matrices that several open models read at one place, in bytes of memory. */
-typedef struct tern_sharing {
-    uint64_t shared_bytes; /* of the model's matrices, those that another model reads, too */
-    uint64_t saved_bytes;  /* that all models which share take less than each would take alone */
-} tern_sharing;
-
-void tern_model_sharing(const tern_model *model, tern_sharing *out);
 
 /* The tensors that are made of shared bytes; the problem is owned by the model. */
 tern_dedup_info tern_model_dedup(const tern_model *model);

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "tern/inspect.h"
+
 struct tern_commons {
     pthread_mutex_t lock;
     tern_model **members; /* [n] loaded, or left and read by others */
@@ -93,7 +95,7 @@ static bool is_alike(const tern_model *m, const tern_reading *reading) {
            tern_gguf_unchanged(m->file, NULL) == TERN_OK;
 }
 
-/* Of a model that left only that is there still which others read. */
+/* A model that left has only that which others read. */
 static bool offers(const tern_model *m, const tern_load_entry *e) {
     return tern_load_holds(e) && (!m->left || e->readers > 0);
 }

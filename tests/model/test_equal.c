@@ -11,6 +11,7 @@
 
 #include "authoring/synth.h"
 #include "runtime/model/model.h"
+#include "tern/inspect.h"
 #include "tests/support/check.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/tiny_model.h"

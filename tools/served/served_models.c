@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/word_list.h"
+#include "tern/inspect.h"
 #include "tools/answer/sampling.h"
 #include "tools/cli/output.h"
 #include "tools/embed/pooling.h"

@@ -23,7 +23,7 @@ typedef struct tern_equal_holder {
     struct tern_load_entry *entry;
 } tern_equal_holder;
 
-/* What has the bytes of one tensor of the file. */
+/* Those that have the bytes of one tensor of the file. */
 typedef struct tern_equal_tensor {
     size_t first;      /* number of the file's first tensor with them */
     size_t begin, end; /* of tern_equal.found: entries of other models with them */

@@ -30,7 +30,8 @@ static bool is_spoken(tern_span piece) {
 /* True for tokens that stand for nothing in a text: control and unknown tokens, and unused ids. */
 static bool is_silent(const tern_tokenizer *t, int32_t id) {
     const tern_token_type type = t->types[id];
-    if (type == TERN_TOKEN_CONTROL && is_spoken(t->pieces[id]) && !t->ends[id])
+    /* ends first: with ignore_eos a whole answer may consist of them */
+    if (type == TERN_TOKEN_CONTROL && !t->ends[id] && is_spoken(t->pieces[id]))
         return false;
     return type == TERN_TOKEN_CONTROL || type == TERN_TOKEN_UNKNOWN || type == TERN_TOKEN_UNUSED;
 }
