@@ -91,8 +91,8 @@ typedef struct tern_model_params {
                            it, has them; each may be freed first. NULL: none. Changes no bit */
     struct tern_ranks *ranks; /* processes that compute the model together (tern/ranks.h); NULL:
                                  this one alone. They must outlive the model. Changes no bit */
-    const tern_adapter_file *adapters; /* [n_adapters] of which answers may use some; copied. Passes
-                                          run on the processor then, whatever `device` says */
+    const tern_adapter_file *adapters; /* [n_adapters] of which answers may use some; copied. The
+                                          device must be the processor, or "auto" */
     size_t n_adapters;
 } tern_model_params;
 

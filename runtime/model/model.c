@@ -286,17 +286,18 @@ static tern_model_params on_device(const tern_model_params *params, const char *
     return p;
 }
 
-/* Opens a model with adapters for the processor, the only one that adds them; notes the device that
- * was asked for in vain. */
+/* Opens a model with adapters for the processor, the only one that adds them. Another device may be
+ * wished for (`any`), which is noted, but not asked for. */
 static tern_status open_adapted(const char *path, const tern_model_params *here, bool wished,
-                                tern_model **out, tern_error *err) {
+                                bool any, tern_model **out, tern_error *err) {
+    static const char why[] = "adapters are computed on the processor only";
     if (wished && here->strict)
-        return tern_fail(err, TERN_ERR_STRICT,
-                         "%s: strict: adapters are computed on the processor only", path);
+        return tern_fail(err, TERN_ERR_STRICT, "%s: strict: %s", path, why);
+    if (wished && !any)
+        return tern_fail(err, TERN_ERR_UNIMPLEMENTED, "%s: %s", path, why);
     const tern_status status = open_new(path, here, out, err);
     if (status == TERN_OK && wished)
-        (void)snprintf((*out)->device_note, sizeof(*out)->device_note,
-                       "adapters are computed on the processor only");
+        (void)snprintf((*out)->device_note, sizeof(*out)->device_note, "%s", why);
     return status;
 }
 
@@ -306,11 +307,11 @@ static tern_status open_asked(const char *path, const tern_model_params *params,
     tern_error reason = {0};
     here.device = NULL;
     const bool wished = params->device != NULL && strcmp(params->device, "cpu") != 0;
+    const bool any = wished && strcmp(params->device, "auto") == 0;
     if (params->n_adapters > 0)
-        return open_adapted(path, &here, wished, out, err);
+        return open_adapted(path, &here, wished, any, out, err);
     if (!wished || params->no_weights)
         return open_new(path, &here, out, err);
-    const bool any = strcmp(params->device, "auto") == 0;
     const tern_model_params there = on_device(params, any ? "cuda" : params->device);
     tern_status status = open_new(path, &there, out, any ? &reason : err);
     if (!any || !is_of_device(status)) {

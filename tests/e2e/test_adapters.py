@@ -69,6 +69,17 @@ class Adapters(common.FolderTest):
             self.assertEqual(sha("--lora", f"{first}=0", "--lora", f"{second}=0.5"), sha("--lora", f"{second}=0.5"))
             self.assertNotIn(sha(), answers)
 
+    def test_elsewhere(self):
+        """Only the processor of one process adds adapters: another device is a wish at most, and ranks have none."""
+        model, _, first = self.make("llama-tiny-f32")
+        run = ("run", "-m", model, "--tokens", "1,2,3", "-n", 4, "--lora", first)
+        self.assertEqual(tern_text(*run, "--device", "auto"), tern_text(*run))
+        noted = tern(*run, "--device", "auto", "--verbose").stderr.decode()
+        self.assertIn("device: the processor; adapters are computed on the processor only", noted)
+        self.assert_one_line_error(tern(*run, "--device", "cuda"), 1, [model.name, "on the processor only"])
+        self.assert_one_line_error(tern(*run, "--device", "auto", "--strict"), 1, ["strict", "on the processor only"])
+        self.assert_one_line_error(tern(*run, "--ranks", 2), 1, ["ranks cannot use adapters"])
+
     def test_order(self):
         """Ids are places on the command line; their order decides how sums are rounded."""
         model, _, first = self.make("llama-tiny-f32")

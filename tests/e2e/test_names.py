@@ -25,6 +25,7 @@ FALLS_BACK = {
     "crossval": ["--reference", common.ROOT / "tests" / "golden" / "tern-small-transformers.json"],
     "tokenize": ["-p", "abc"],
     "chat-template": ["--messages", "MESSAGES"],
+    "plan": ["--bus", 10],
     "tune": [],
     "verify-determinism": [],
 }
