@@ -63,6 +63,7 @@ ELSEWHERE = {
     "tern run -m microsoft/": "e2e_pull: needs what `tern pull` fetches",
     "tern rm": "e2e_pull: needs what `tern pull` fetches",
     "tern serve": "e2e_serve: it serves until it is ended",
+    "tern run -m model.gguf --lora": "e2e_adapters: it makes adapters",
     "tern replay": "e2e_replay: it needs what a server recorded",
     "tern run --server": "e2e_remote: it needs a server",
     "mpirun": "e2e_ranks: Open MPI refuses to start as root, and one line needs several machines",
