@@ -216,6 +216,23 @@ const served *models_borrow(models *all, model_entry *e) {
 void models_give_back(const served *m) {
     (void)m;
 }
+/* Clients fetch nothing here. */
+bool model_is_there(const model_entry *e) {
+    (void)e;
+    return true;
+}
+bool model_is_fetched(const model_entry *e) {
+    (void)e;
+    return false;
+}
+bool models_remove(models *all, model_entry *e) {
+    (void)all, (void)e;
+    return false;
+}
+tern_status models_add(models *all, const char *name, const char *path, tern_error *err) {
+    (void)all, (void)path;
+    return tern_fail(err, TERN_ERR_NAME, "%s: clients fetch nothing here", name);
+}
 static void keep_lease(const void *of) {
     (void)of;
 }
@@ -347,6 +364,9 @@ static void open_server(void) {
                             .pooling = TERN_POOLING_MEAN};
     require(tern_model_tokenizer(model, &m->tokenizer, NULL) == TERN_OK);
     require(tern_engine_new(model, &m->with.engine, &m->engine, NULL) == TERN_OK);
+    m->scales = malloc(sizeof *m->scales);
+    require(m->scales != NULL);
+    adapter_scales_open(m->scales, model);
     tern_model_describe(model, &m->info);
     the_worker.engine = m->engine;
     m->worker = &the_worker;
@@ -357,6 +377,7 @@ static void open_server(void) {
                            .n_vocab = m->info.n_vocab,
                            .n_ctx = CONTEXT,
                            .most_choices = m->with.engine.n_queue,
+                           .adapters = m->scales,
                            .vectors = model,
                            .n_embd = m->info.n_embd};
     m->place = (job_place){.tokenizer = m->tokenizer,
