@@ -65,7 +65,7 @@ class Agreement(common.TernTest):
         self.check_presets(common.FLOATS, "--cosine", "0.99999999", "--noise", "4")
 
     def test_quantized(self):
-        self.check_presets(suite.of_the_day(common.quantized()), "--noise", "4")
+        self.check_presets(suite.of_the_day(common.quantized(), 3), "--noise", "4")
 
     def test_activation_precisions(self):
         """Activations in floats, which are not rounded, agree as floats do; all others agree within the effect of
