@@ -14,7 +14,7 @@ import weights
 from common import comma, prompt, tern_text
 
 LENGTHS = [1, 2, 5, 17, 63, 64, 65, 130]
-THOROUGH = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"}  # half of the others each day: every third length; TERN_TEST_PRESETS=some: none
+THOROUGH = {"bitnet-tiny", "llama-tiny-q4_0", "llama-tiny-f16"}  # a third of the others each day: every third length; TERN_TEST_PRESETS=some: none
 THREADS = [1, 2, 3]
 SPLITS = [0, 1, 3, 64]  # 0: the whole prompt at once
 BATCHES = [1, 7, 64, 128]
