@@ -147,7 +147,7 @@ JSON = (
 def constants(source):
     """Values of the constants of a module, without running it: it needs Jinja2."""
     for statement in ast.parse(source).body:
-        if isinstance(statement, ast.Assign):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             try:
                 yield statement.targets[0].id, ast.literal_eval(statement.value)
             except ValueError:
