@@ -276,7 +276,8 @@ tern_status cuda_embed(tern_device *d, tern_device_stream *stream, const tern_ma
     if (status != TERN_OK)
         return status;
     const tern_grid *grid = tern_grid_of(w->format);
-    const tern_cuda_embed embed = {*w, ids, factor, *y, grid != NULL ? *grid : (tern_grid){NULL}};
+    const tern_cuda_embed embed = {*w, ids, factor, *y,
+                                   grid != NULL ? *grid : (tern_grid){.entries = NULL}};
     return cuda_run(d, stream, TERN_OP_EMBED, w->format, y->rows, 1,
                     &(tern_cuda_job){.embed = embed}, err);
 }

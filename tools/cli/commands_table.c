@@ -139,7 +139,8 @@ static const command_spec commands[COMMAND_COUNT] = {
     [COMMAND_COMPLETION] = {"completion", "SHELL", 1, 1, "print completion for bash, zsh or fish",
                             "An installed tern has it already, where shells look for it.\n",
                             "  tern completion bash > tern.bash && . ./tern.bash\n"
-                            "  tern completion fish > tern.fish\n"},
+                            "  tern completion fish > tern.fish\n",
+                            .alias = NULL},
     [COMMAND_SYNTH] = {"synth", "[OUT]", 0, 1,
                        "write a model of a real model's geometry with random weights",
                        "The same preset and seed give the same bytes on every machine.\n",
@@ -277,16 +278,18 @@ static const command_spec commands[COMMAND_COUNT] = {
          "  tern pull microsoft/bitnet-b1.58-2B-4T-gguf\n"
          "  tern pull Qwen/Qwen3-0.6B-GGUF:q8_0\n"
          "  tern pull qwen3-0.6b\n"
-         "  tern run -m microsoft/bitnet-b1.58-2B-4T-gguf --chat -p 'What is 2+2?'\n"},
+         "  tern run -m microsoft/bitnet-b1.58-2B-4T-gguf --chat -p 'What is 2+2?'\n",
+         .alias = NULL},
     [COMMAND_LIST] = {"list", "", 0, 0, "list models of the Hub that are on this machine",
                       "Size, commit, and the name that -m takes.\n",
                       "  tern list\n"
                       "  tern list --names\n"
-                      "  tern list --json\n"},
+                      "  tern list --json\n",
+                      .alias = NULL},
     [COMMAND_RM] = {"rm", "OWNER/NAME[:FILE]", 1, 1, "remove models of the Hub from this machine",
                     "With FILE that file and its contents, where no other file has the same;\n"
                     "without it all that is here of the repository.\n",
-                    "  tern rm Qwen/Qwen3-0.6B-GGUF\n"},
+                    "  tern rm Qwen/Qwen3-0.6B-GGUF\n", .alias = NULL},
     [COMMAND_DEDUP] =
         {"dedup", "MODEL [OUT]", 1, 2, "write a model without the bytes that it holds twice",
          "Finds tensors, and blocks of 64 KiB, that are equal to others of the model or of --base, "
