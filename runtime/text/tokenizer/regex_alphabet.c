@@ -76,47 +76,56 @@ static uint8_t letter_of(tern_regex_alphabet *a, const kind *k) {
     return (uint8_t)(ASCII + i);
 }
 
-/* Gives a row of letters its place: that of an equal one, or one of its own. */
-static bool place_row(tern_regex_alphabet *a, size_t row, const uint8_t cells[ROW]) {
-    size_t i =
-        row > 0 && memcmp(a->cells[a->rows[row - 1]], cells, ROW) == 0 ? a->rows[row - 1] : 0;
-    while (i < a->n_cells && memcmp(a->cells[i], cells, ROW) != 0)
-        i++;
-    if (i == a->capacity) {
+/* The letter of the characters from a cut on; 0: there are too many. */
+static uint8_t letter_from(tern_regex_alphabet *a, const tern_code_set *sets, size_t n,
+                           uint32_t cut) {
+    kind k = {{0}};
+    for (size_t s = 0; s < n; s++)
+        if (tern_code_set_has(&sets[s], cut))
+            k.sets[s / 64] |= UINT64_C(1) << s % 64;
+    return letter_of(a, &k);
+}
+
+/* Gives a row cells of its own; NULL: no memory. */
+static uint8_t *add_cells(tern_regex_alphabet *a, size_t row) {
+    if (a->n_cells == a->capacity) {
         const size_t more = 2 * a->capacity + 32;
         uint8_t(*longer)[ROW] = realloc(a->cells, more * sizeof *longer);
         if (longer == NULL)
-            return false;
+            return NULL;
         a->cells = longer;
         a->capacity = more;
     }
-    if (i == a->n_cells)
-        memcpy(a->cells[a->n_cells++], cells, ROW);
-    a->rows[row] = (uint16_t)i; /* at most ROWS */
-    return true;
+    a->rows[row] = (uint16_t)a->n_cells; /* below ROWS */
+    return a->cells[a->n_cells++];
 }
 
 /* Fills in the letters between cuts: all characters from one cut to the next are in the same sets.
- */
+ * Most rows have no cut in them, and share the cells of the first one of their letter. */
 static tern_status fill(tern_regex_alphabet *a, const tern_code_set *sets, size_t n,
                         const uint32_t *cuts) {
-    uint8_t cells[ROW], letter = 0;
-    for (uint32_t code = 0, next = 0; code < TERN_CODE_END; code++) {
-        if (code < ASCII) {
-            letter = (uint8_t)code;
-        } else if (code == cuts[next]) {
-            kind k = {{0}};
-            for (size_t s = 0; s < n; s++)
-                if (tern_code_set_has(&sets[s], code))
-                    k.sets[s / 64] |= UINT64_C(1) << s % 64;
-            letter = letter_of(a, &k);
-            next++;
-            if (letter == 0)
-                return TERN_ERR_TOKENIZER_PRE;
+    uint16_t same[TERN_REGEX_LETTERS] = {0}; /* by letter: the cells of such rows, from 1 */
+    uint8_t letter = 0;
+    for (uint32_t row = 0, next = 0; row < ROWS; row++) {
+        const bool whole = row > 0 && cuts[next] >= (row + 1) * ROW;
+        if (whole && same[letter] > 0) {
+            a->rows[row] = same[letter] - 1;
+            continue;
         }
-        cells[code % ROW] = letter;
-        if (code % ROW == ROW - 1 && !place_row(a, code / ROW, cells))
+        uint8_t *cells = add_cells(a, row);
+        if (cells == NULL)
             return TERN_ERR_NOMEM;
+        for (uint32_t i = 0, code = row * ROW; i < ROW; i++, code++) {
+            if (code == cuts[next]) {
+                letter = letter_from(a, sets, n, code);
+                next++;
+            }
+            if (code >= ASCII && letter == 0)
+                return TERN_ERR_TOKENIZER_PRE;
+            cells[i] = code < ASCII ? (uint8_t)code : letter;
+        }
+        if (whole)
+            same[letter] = a->rows[row] + 1;
     }
     return TERN_OK;
 }
