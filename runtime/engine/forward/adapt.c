@@ -48,6 +48,36 @@ static const tern_adapter_pair *pair_of(const pass *p, const adapted *m, uint32_
     return tern_adapter_pair_of(&p->model->adapters.list[id], p->layer, m->index);
 }
 
+/* The part of an adapter for rows of a map. */
+typedef struct part {
+    run rows;
+    size_t next; /* use of their set */
+    const tern_adapter_use *use;
+    const tern_adapter_pair *pair;
+} part;
+
+static part before_parts(const adapted *m) {
+    return (part){.rows = {{0, m->of->rows.begin}, NULL}};
+}
+
+/* Goes on to the next part of a map: by rows, then by ids. False: there are no more. */
+static bool next_part(const pass *p, const adapted *m, part *at) {
+    const size_t end = m->of->rows.end;
+    at->pair = NULL;
+    while (at->pair == NULL) {
+        if (at->rows.set != NULL && at->next < at->rows.set->n) {
+            at->use = &at->rows.set->uses[at->next++];
+            at->pair = pair_of(p, m, at->use->id);
+        } else if (at->rows.rows.end < end) {
+            at->rows = run_from(p, at->rows.rows.end, end);
+            at->next = 0;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The place of A x of a row. */
 static float *inner_at(const pass *p, const adapted *m, uint32_t id, size_t row) {
     return m->inner + row * p->s->adapt.stride + p->model->adapters.first[id];
@@ -95,23 +125,14 @@ static void share_inner(pass *p, const inner_work *works, size_t n) {
 static void make_inner(pass *p, const adapted *maps, size_t n_maps) {
     inner_work works[WORKS];
     size_t n = 0;
-    for (size_t i = 0; i < n_maps; i++) {
-        const tern_part rows = maps[i].of->rows;
-        for (run r = {{0, rows.begin}, NULL}; r.rows.end < rows.end;) {
-            r = run_from(p, r.rows.end, rows.end);
-            for (size_t k = 0; k < r.set->n; k++) {
-                const uint32_t id = r.set->uses[k].id;
-                const tern_adapter_pair *pair = pair_of(p, &maps[i], id);
-                if (pair == NULL)
-                    continue;
-                works[n++] = (inner_work){&maps[i], pair, r.rows, id};
-                if (n == WORKS) {
-                    share_inner(p, works, n);
-                    n = 0;
-                }
+    for (size_t i = 0; i < n_maps; i++)
+        for (part at = before_parts(&maps[i]); next_part(p, &maps[i], &at);) {
+            works[n++] = (inner_work){&maps[i], at.pair, at.rows.rows, at.use->id};
+            if (n == WORKS) {
+                share_inner(p, works, n);
+                n = 0;
             }
         }
-    }
     if (n > 0)
         share_inner(p, works, n);
 }
@@ -169,14 +190,14 @@ static void add_columns(float *y, const columns *c, const float *factors) {
 }
 
 /* The rows of a group of B, for all tokens of a run. */
-static void add_group(const pass *p, const adapted *m, const run *r, const tern_adapter_use *use,
-                      const tern_adapter_pair *pair, size_t row) {
+static void add_group(const pass *p, const adapted *m, const part *of, size_t row) {
     _Alignas(TERN_ALIGN) float room[RANKS * TERN_ADAPTER_ROWS];
-    const float factor = use->scale * pair->factor;
-    for (size_t first = 0; first < pair->b.cols; first += RANKS) {
-        const columns c = columns_of(p, pair, row, first, room);
-        for (size_t t = r->rows.begin; t < r->rows.end; t++) {
-            const float *inner = inner_at(p, m, use->id, t) + first;
+    const float factor = of->use->scale * of->pair->factor;
+    const tern_part tokens = of->rows.rows;
+    for (size_t first = 0; first < of->pair->b.cols; first += RANKS) {
+        const columns c = columns_of(p, of->pair, row, first, room);
+        for (size_t t = tokens.begin; t < tokens.end; t++) {
+            const float *inner = inner_at(p, m, of->use->id, t) + first;
             float factors[RANKS];
             for (size_t k = 0; k < c.n; k++)
                 factors[k] = factor * inner[k];
@@ -187,15 +208,8 @@ static void add_group(const pass *p, const adapted *m, const run *r, const tern_
 
 /* The sums of a group of rows of a map's results: all tokens, one adapter after the other. */
 static void add_outer(const pass *p, const adapted *m, size_t row) {
-    const size_t end = m->of->rows.end;
-    for (run r = {{0, m->of->rows.begin}, NULL}; r.rows.end < end;) {
-        r = run_from(p, r.rows.end, end);
-        for (size_t k = 0; k < r.set->n; k++) {
-            const tern_adapter_pair *pair = pair_of(p, m, r.set->uses[k].id);
-            if (pair != NULL)
-                add_group(p, m, &r, &r.set->uses[k], pair, row);
-        }
-    }
+    for (part at = before_parts(m); next_part(p, m, &at);)
+        add_group(p, m, &at, row);
 }
 
 static void share_outer(pass *p, const adapted *maps, size_t n) {
@@ -230,14 +244,8 @@ static tern_lane_use use_results(const map *m) {
 
 /* True if a row of the map has an adapter with a part of its matrix. */
 static bool is_adapted(const pass *p, const adapted *m) {
-    const size_t end = m->of->rows.end;
-    for (run r = {{0, m->of->rows.begin}, NULL}; r.rows.end < end;) {
-        r = run_from(p, r.rows.end, end);
-        for (size_t k = 0; k < r.set->n; k++)
-            if (pair_of(p, m, r.set->uses[k].id) != NULL)
-                return true;
-    }
-    return false;
+    part at = before_parts(m);
+    return next_part(p, m, &at);
 }
 
 /* The maps to which adapters add. */
