@@ -195,11 +195,14 @@ static void write_models(const server *s, sheet *t) {
 
 static void write_process(const server *s, sheet *t) {
     model_facts facts;
+    /* The system counts pages of each processor apart and adds them up late, so its own largest
+     * figure may lack a few that are held now. */
+    const double resident = (double)tern_resident_bytes();
+    const double peak = tern_peak_rss_mib() * 1048576.0;
     models_tell(s->models, models_at(s->models, 0), &facts);
-    gauge(t, "process_resident_memory_bytes", "Memory that the process holds.",
-          (double)tern_resident_bytes());
+    gauge(t, "process_resident_memory_bytes", "Memory that the process holds.", resident);
     gauge(t, "tern_peak_resident_bytes", "The most that it has held.",
-          tern_peak_rss_mib() * 1048576.0);
+          peak < resident ? resident : peak);
     counter(t, "process_cpu_seconds_total", "Time of processors that was used.",
             tern_processor_seconds());
     gauge(t, "process_start_time_seconds", "When it began, since 1970.", (double)s->started);
