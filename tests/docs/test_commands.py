@@ -274,10 +274,11 @@ def add(title, text):
 
 
 def add_pages():
-    for path in documents.paths():
-        text = script_of(path, path.read_text())
-        if text is not None and "emulate" not in path.parts:
-            add(documents.name(path), text)
+    """Half of the pages each day; the first that people read every day."""
+    scripts = {documents.name(p): script_of(p, p.read_text()) for p in documents.paths() if "emulate" not in p.parts}
+    pages = [name for name, text in scripts.items() if text is not None]
+    for name in pages if _options.all else dict.fromkeys(["README.md", *suite.of_the_day(pages)]):
+        add(name, scripts[name])
     for command in commands_of_tern():
         add(f"help {command}", script_of_help(command))
 
@@ -286,6 +287,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tern", required=True, type=lambda value: str(Path(value).resolve()))
     parser.add_argument("--build", required=True, type=lambda value: Path(value).resolve())
+    parser.add_argument("--all", action="store_true", help="every page, not only those of today")
     _, rest = parser.parse_known_args(namespace=_options)
     add_pages()
     suite.main([sys.argv[0], *rest])
