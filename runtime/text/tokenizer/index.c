@@ -56,9 +56,8 @@ static bool equals_parts(tern_span entry, tern_span head, tern_span tail) {
            memcmp(entry.data + head.size, tail.data, tail.size) == 0;
 }
 
-static int32_t find_hashed(const tern_span_index *index, const tern_span *entries, uint64_t hash,
-                           tern_span head, tern_span tail) {
-    size_t slot = first_slot(index, hash);
+static int32_t find_from(const tern_span_index *index, const tern_span *entries, size_t slot,
+                         tern_span head, tern_span tail) {
     for (; index->slots[slot] != 0; slot = (slot + 1) & index->mask) {
         const uint32_t there = index->slots[slot] - 1;
         if (equals_parts(entries[there], head, tail))
@@ -71,7 +70,40 @@ int32_t tern_span_index_find(const tern_span_index *index, const tern_span *entr
                              tern_span tail) {
     if (index->slots == NULL)
         return -1;
-    return find_hashed(index, entries, hash_bytes(hash_bytes(hash_start, head), tail), head, tail);
+    const uint64_t hash = hash_bytes(hash_bytes(hash_start, head), tail);
+    return find_from(index, entries, first_slot(index, hash), head, tail);
+}
+
+/*
+ * A search waits three times for memory, each time for what it found before: the slot, the entry,
+ * the entry's bytes. A batch takes each of these steps for all of its texts before the next step.
+ */
+enum { BATCH = 32 };
+
+static void find_batch(const tern_span_index *index, const tern_span *entries,
+                       const tern_span *texts, size_t n, int32_t *found) {
+    size_t slots[BATCH];
+    const tern_span *first[BATCH];
+    for (size_t i = 0; i < n; i++) {
+        slots[i] = first_slot(index, hash_bytes(hash_start, texts[i]));
+        __builtin_prefetch(&index->slots[slots[i]]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t there = index->slots[slots[i]];
+        first[i] = there != 0 ? &entries[there - 1] : NULL;
+        __builtin_prefetch(first[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (first[i] != NULL)
+            __builtin_prefetch(first[i]->data);
+    for (size_t i = 0; i < n; i++)
+        found[i] = find_from(index, entries, slots[i], texts[i], (tern_span){"", 0});
+}
+
+void tern_span_index_find_all(const tern_span_index *index, const tern_span *entries,
+                              const tern_span *texts, size_t n, int32_t *found) {
+    for (size_t at = 0; at < n; at += BATCH)
+        find_batch(index, entries, texts + at, n - at < BATCH ? n - at : BATCH, found + at);
 }
 
 /* ---- prefixes -------------------------------------------------------------------------------- */
@@ -102,8 +134,8 @@ int32_t tern_prefix_set_find(const tern_prefix_set *set, tern_span text) {
     uint64_t hash = hash_start;
     for (size_t n = 1; n <= limit; n++) {
         hash = hash_byte(hash, text.data[n - 1]);
-        const int32_t entry = find_hashed(&set->index, set->entries, hash,
-                                          (tern_span){text.data, n}, (tern_span){"", 0});
+        const int32_t entry = find_from(&set->index, set->entries, first_slot(&set->index, hash),
+                                        (tern_span){text.data, n}, (tern_span){"", 0});
         found = entry >= 0 ? entry : found;
     }
     return found;

@@ -47,17 +47,18 @@ static bool is_token(const tern_tokenizer *t, size_t id, tern_span head, tern_sp
            memcmp(t->tokens[id].data + head.size, tail.data, tail.size) == 0;
 }
 
-/*
- * Finds the id of head and tail together. *id is a guess: merges mostly come in the order of the
- * tokens that they make, and one look at memory is cheaper than a search.
- */
-static tern_status find_id(tern_tokenizer *t, const tern_vocabulary *v, size_t rank, tern_span head,
+/* Finds the token that a merge makes. Merges mostly come in the order of these tokens, and a look
+ * at the one after the last is cheaper than a search. */
+static int32_t find_made(const tern_tokenizer *t, const tern_merge *m, int32_t last) {
+    const size_t next = (size_t)last + 1;
+    return is_token(t, next, m->left, m->right)
+               ? (int32_t)next
+               : tern_span_index_find(&t->by_text, t->tokens, m->left, m->right);
+}
+
+/* The id of head and tail together: *id if that is a token, else one of an extra text. */
+static tern_status take_id(tern_tokenizer *t, const tern_vocabulary *v, size_t rank, tern_span head,
                            tern_span tail, int32_t *id, tern_error *err) {
-    const size_t guess = (size_t)*id;
-    *id = is_token(t, guess, head, tail) ? (int32_t)guess
-          : is_token(t, guess + 1, head, tail)
-              ? (int32_t)guess + 1
-              : tern_span_index_find(&t->by_text, t->tokens, head, tail);
     const bool outside = *id >= 0 && t->outside != NULL && t->outside[*id];
     if (*id >= 0 && !outside)
         return TERN_OK;
@@ -73,22 +74,47 @@ static tern_status find_id(tern_tokenizer *t, const tern_vocabulary *v, size_t r
     return extra >= 0 ? TERN_OK : no_memory(t, err);
 }
 
-tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *v,
-                                      tern_error *err) {
+/* Merges whose parts are searched together. */
+enum { TOGETHER = 16 };
+
+/* Makes the rules of n merges from that rank on, n <= TOGETHER; *last is the token made before. */
+static tern_status set_some(tern_tokenizer *t, const tern_vocabulary *v, size_t rank, size_t n,
+                            int32_t *last, tern_error *err) {
     static const tern_span nothing = {"", 0};
-    if (!tern_merge_table_init(&t->merges, v->n_merges))
-        return no_memory(t, err);
-    tern_merge_rule rule = {0, 0, 0};
-    for (size_t rank = 0; rank < v->n_merges; rank++) {
-        const tern_merge *m = &v->merges[rank];
-        tern_status status = find_id(t, v, rank, m->left, nothing, &rule.left, err);
+    tern_span parts[2 * TOGETHER];
+    int32_t ids[2 * TOGETHER];
+    for (size_t i = 0; i < n; i++) {
+        parts[2 * i] = v->merges[rank + i].left;
+        parts[2 * i + 1] = v->merges[rank + i].right;
+    }
+    tern_span_index_find_all(&t->by_text, t->tokens, parts, 2 * n, ids);
+    for (size_t i = 0; i < n; i++) {
+        const tern_merge *m = &v->merges[rank + i];
+        tern_merge_rule rule = {ids[2 * i], ids[2 * i + 1], find_made(t, m, *last)};
+        tern_status status = take_id(t, v, rank + i, m->left, nothing, &rule.left, err);
         if (status == TERN_OK)
-            status = find_id(t, v, rank, m->right, nothing, &rule.right, err);
+            status = take_id(t, v, rank + i, m->right, nothing, &rule.right, err);
         if (status == TERN_OK)
-            status = find_id(t, v, rank, m->left, m->right, &rule.made, err);
+            status = take_id(t, v, rank + i, m->left, m->right, &rule.made, err);
         if (status != TERN_OK)
             return status;
-        t->merges.rules[rank] = rule;
+        t->merges.rules[rank + i] = rule;
+        *last = rule.made;
+    }
+    return TERN_OK;
+}
+
+tern_status tern_tokenizer_set_merges(tern_tokenizer *t, const tern_vocabulary *v,
+                                      tern_error *err) {
+    if (!tern_merge_table_init(&t->merges, v->n_merges))
+        return no_memory(t, err);
+    int32_t last = 0;
+    for (size_t rank = 0; rank < v->n_merges; rank += TOGETHER) {
+        const size_t left = v->n_merges - rank;
+        const tern_status status =
+            set_some(t, v, rank, left < TOGETHER ? left : TOGETHER, &last, err);
+        if (status != TERN_OK)
+            return status;
     }
     tern_merge_table_index(&t->merges, v->n_merges, v->last_merge_counts);
     return TERN_OK;
