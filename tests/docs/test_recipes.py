@@ -34,7 +34,8 @@ TESTS = (
     "block features formats gguf guard kernels_activation kernels_halves kernels_matmul kernels_rows"
     " no_staging pack reference_forward select synth weight_check"
 ).split()
-UNTOUCHED = ("amx", "avx512vbmi", "avx512vnni", "avxvnni")  # sets that no recipe builds on: their kernels are left out
+# With less optimisation the compiler knows fewer values, and these two warnings are wrong more often.
+FAST = "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG -Wno-maybe-uninitialized -Wno-format-truncation"
 EVERY = {"TERN_TEST_EVERY": "12"}  # of the shapes of matrix products
 MORE = """
 [[kernel]]
@@ -90,8 +91,7 @@ class Recipes(unittest.TestCase):
                 apply(recipe, cls.tree)
         cls.run_in_tree(
             ["cmake", "-S", ".", "-B", "build", "-G", "Ninja", f"-DTERN_PYTHON={python}"]
-            + ["-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DTERN_WERROR=ON", "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG"]
-            + [f"-DTERN_COMPILER_KNOWS_{isa}=OFF" for isa in UNTOUCHED]
+            + ["-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DTERN_WERROR=ON", FAST]
         )
         cls.targets = ["tern_program", *(f"test_{name}" for name in TESTS)]
         if "bench_kernels" in cls.run_in_tree(["ninja", "-C", "build", "-t", "targets", "all"]):
