@@ -258,7 +258,8 @@ export class Talk {
         const more = begun === "" ? {} : {continue_final_message: true, add_generation_prompt: false};
         if (begun !== "")
             messages.push({role: "assistant", content: begun});
-        return {model: this.server.model, messages, ...c.sampling, ...more, stream: true, stream_options: {include_usage: true}};
+        return {model: this.server.model, messages, ...c.sampling, ...more, stream: true,
+            stream_options: {include_usage: true}, timings_per_token: true};
     }
 
     /* `begun`: the answer's beginning, which is there. */
@@ -308,6 +309,7 @@ export class Talk {
         run.model = event.model ?? run.model;
         run.usage = event.usage ?? run.usage;
         run.tern = event.tern ?? run.tern;
+        run.pace = event.timings?.predicted_per_second ?? run.pace;
         run.end = choice?.finish_reason ?? run.end;
         if (typeof piece !== "string" || piece === "")
             return;
@@ -351,6 +353,7 @@ export class Talk {
         this.scroll();
     }
 
+    /* The rate is the server's: pieces that waited in a busy browser seem to come at once. */
     infoOf(run, end, why) {
         const usage = run.usage, tern = run.tern;
         const decoding = (run.last - run.first) / 1000;
@@ -361,7 +364,7 @@ export class Talk {
             prompt: usage?.prompt_tokens, cached: usage?.prompt_tokens_details?.cached_tokens,
             context: usage ? this.server.context : undefined,
             first: run.first === undefined ? undefined : (run.first - run.asked) / 1000,
-            whole: (performance.now() - run.asked) / 1000, rate: n > 1 && decoding > 0 ? (n - 1) / decoding : undefined,
+            whole: (performance.now() - run.asked) / 1000, rate: run.pace ?? (n > 1 && decoding > 0 ? (n - 1) / decoding : undefined),
             effective: tern?.effective, digest: tern?.digest?.[0], fingerprint: tern?.system_fingerprint,
         }));
     }

@@ -8,7 +8,8 @@ import threading
 
 from other_server import delta, event
 
-LAST = {"usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12, "prompt_tokens_details": {"cached_tokens": 4}},
+LAST = {"timings": {"predicted_per_second": 43.21},
+        "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12, "prompt_tokens_details": {"cached_tokens": 4}},
         "tern": {"digest": ["ab" * 32], "system_fingerprint": "b0123456789abcdef", "ignored": [],
                  "effective": {"seed": 18446744073709551615, "temperature": 0.5, "max_tokens": 3}}}
 

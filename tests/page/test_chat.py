@@ -42,6 +42,8 @@ class Chat(BrowserTest):
         self.assertEqual(other.asked[0][0]["messages"], [{"role": "user", "content": "Count"}])
         page.click("summary")
         self.assertIn("18446744073709551615", page.inner_text(".facts dl"))  # not rounded
+        self.assertTrue(other.asked[0][0]["timings_per_token"])
+        self.assertIn("43.2 tokens/s", page.inner_text(".facts"))  # what the server measured
 
     def test_a_thought_is_folded(self):
         hold = threading.Event()
