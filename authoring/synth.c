@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "authoring/synth_internal.h"
+#include "runtime/model/config/factors.h"
 #include "runtime/model/config/joined_matrices.h"
 
 typedef tern_synth_model model;
@@ -273,19 +274,34 @@ static float vector_sd(const tern_block_tensor *t) {
     return t->kind == TERN_BLOCK_BIAS ? BIAS_SD : t->kind == TERN_BLOCK_SINKS ? SINK_SD : 0.0f;
 }
 
+/* The factors of a matrix and of what it reads: `count` each, 0: one; near 1, as norms are. */
+static tern_status visit_factors(walk *c, const char *matrix, uint32_t count) {
+    char name[TERN_FACTOR_NAME_BYTES];
+    const uint64_t n = count > 0 ? count : 1;
+    if (!c->m->factors)
+        return TERN_OK;
+    tern_factor_name(matrix, "scale", name);
+    const tern_status status = visit_vector(c, name, n, 0.0f);
+    tern_factor_name(matrix, "input_scale", name);
+    return status == TERN_OK ? visit_vector(c, name, n, 0.0f) : status;
+}
+
 /* A matrix of a block. Joined matrices are visited with the first of them. */
 static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_sizes *sizes,
                                       const tern_block_tensor *t) {
     const tern_joined *joined = tern_joined_of(c->arch, t);
+    const uint32_t experts = t->routed ? c->m->n_expert : 0;
     char name[NAME_BYTES];
     if (joined != NULL && !tern_joined_begins(joined, t))
         return TERN_OK;
     snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer,
              joined != NULL ? joined->name : t->name);
-    return visit_matrices(c, name, matrix_format(c->m, t), tern_block_length(sizes, t->columns),
-                          joined != NULL ? tern_joined_rows(joined, sizes)
-                                         : tern_block_length(sizes, t->rows),
-                          t->routed ? c->m->n_expert : 0, matrix_gain(c->m, t));
+    const tern_status status = visit_matrices(
+        c, name, matrix_format(c->m, t), tern_block_length(sizes, t->columns),
+        joined != NULL ? tern_joined_rows(joined, sizes) : tern_block_length(sizes, t->rows),
+        experts, matrix_gain(c->m, t));
+    return status == TERN_OK && t->rows != TERN_SIZE_EXPERTS ? visit_factors(c, name, experts)
+                                                             : status;
 }
 
 static tern_status visit_block(walk *c, uint32_t layer) {
@@ -338,6 +354,8 @@ static tern_status visit_all(walk *c) {
     if (status == TERN_OK && m->output_head)
         status = visit_matrix(c, "output.weight", m->wide_head ? m->embedding : m->body, m->n_embd,
                               m->n_vocab, LOGIT_GAIN);
+    if (status == TERN_OK && m->output_head)
+        status = visit_factors(c, "output.weight", 0);
     return status;
 }
 

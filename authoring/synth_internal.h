@@ -48,10 +48,11 @@ typedef struct tern_synth_model {
     float score_gain; /* deviation of queries and keys; attention scores have its square */
     tern_format body, embedding;
     tern_format experts; /* if not that of the body; F32: it is */
-    bool normed;      /* has norms before each matrix */
-    bool biases;      /* has the biases that are optional in the architecture */
-    bool output_head; /* has a separate head in the body's format, instead of tied embeddings */
-    bool wide_head;   /* that head is in the embeddings' format */
+    bool factors;        /* matrices have factors, but for the embedding and routers */
+    bool normed;         /* has norms before each matrix */
+    bool biases;         /* has the biases that are optional in the architecture */
+    bool output_head;    /* has a separate head in the body's format, instead of tied embeddings */
+    bool wide_head;      /* that head is in the embeddings' format */
     tern_synth_tokens tokens;
     const char *pre;
     uint32_t window, period;   /* of windowed layers; period 0: all layers have windows */

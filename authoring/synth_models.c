@@ -64,10 +64,11 @@
     .output_head = true, .wide_head = true
 
 /* gpt-oss: experts in MXFP4 with biases, sinks, a window in every other layer. */
-#define GPT_OSS                                                                                    \
+#define GPT_OSS GPT_OSS_GRAPH, .body = TERN_FORMAT_Q8_0, .experts = TERN_FORMAT_MXFP4
+#define GPT_OSS_GRAPH                                                                              \
     .architecture = "gpt-oss", .tokens = TERN_SYNTH_CHATML, .pre = "gpt-4o",                       \
-    .rope_base = 150000.0f, .yarn = 32.0f, .body = TERN_FORMAT_Q8_0, .experts = TERN_FORMAT_MXFP4, \
-    .embedding = TERN_FORMAT_Q8_0, .biases = true, .output_head = true
+    .rope_base = 150000.0f, .yarn = 32.0f, .embedding = TERN_FORMAT_Q8_0, .biases = true,          \
+    .output_head = true
 
 /* Every width is a multiple of 128. */
 #define BONSAI_TINY                                                                                \
@@ -353,6 +354,25 @@ static const tern_synth_model models[] = {
      .score_gain = SHARP,
      .window = 6,
      .n_expert = 5,
+     .n_used = 2},
+    {{"gpt-oss-tiny-nvfp4", "gpt-oss with 2 layers of 128, NVFP4 with factors: 2 of 3 experts"},
+     GPT_OSS_GRAPH,
+     .body = TERN_FORMAT_NVFP4,
+     .experts = TERN_FORMAT_NVFP4,
+     .factors = true,
+     .n_layer = 2,
+     .n_embd = 128,
+     .n_ff = 64,
+     .n_head = 4,
+     .n_head_kv = 2,
+     .head_dim = 32,
+     .n_vocab = 307,
+     .n_special = 3,
+     .n_ctx = 512,
+     .n_ctx_yarn = 64,
+     .score_gain = SHARP,
+     .window = 6,
+     .n_expert = 3,
      .n_used = 2},
     {{"gpt-oss-20b-cut", "gpt-oss 20B with 2 of its 24 layers and 65,536 tokens (1.3 GB)"},
      GPT_OSS,

@@ -125,6 +125,7 @@ static tern_status mirror_multiply(tern_device *d, tern_device_stream *stream,
         there[i].w = &matrices[i];
         there[i].x = activations_at(&c, &products[i].x);
         there[i].y = at(&c, products[i].y);
+        there[i].factor = at(&c, products[i].factor);
         there[i].bias = at(&c, products[i].bias);
     }
     note_products(&c, products, count);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "runtime/model/config/factors.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/model.h"
 
@@ -170,6 +171,12 @@ static tern_status merge_tensor(merging *g, convert_tensor *t) {
 tern_status convert_merge_adapters(convert_merge *m, const tern_model *model, convert_job *job,
                                    tern_error *err) {
     merging g = {.model = model, .job = job, .to = m, .err = err};
+    const tern_gguf_tensor *factor = tern_factor_first(model->file);
+    if (factor != NULL)
+        return tern_fail(err, TERN_ERR_UNIMPLEMENTED,
+                         "%s: tensor %.*s is a factor of a whole matrix: adapters are not merged "
+                         "into such models, take them with --lora",
+                         tern_gguf_name(model->file), TERN_SPAN_SHOWN(factor->name));
     m->merged = calloc(job->n + 1, sizeof(convert_merged *));
     tern_status status = m->merged != NULL
                              ? TERN_OK

@@ -57,16 +57,17 @@ typedef struct tern_device_rows {
 } tern_device_rows;
 
 /*
- * One of several products over activations that are there: y[t][r] = w x[t] (+ bias[r]) for all
- * rows r of w and `tokens` tokens.
+ * One of several products over activations that are there: y[t][r] = w x[t] (* factor) (+ bias[r])
+ * for all rows r of w and `tokens` tokens, each step rounded.
  */
 typedef struct tern_device_product {
     const tern_matrix *w;
     tern_activations x;
     size_t tokens;
     float *y;
-    size_t y_stride;   /* >= w->rows */
-    const float *bias; /* [w->rows]; NULL: none */
+    size_t y_stride;     /* >= w->rows */
+    const float *factor; /* one number; NULL: none. Not on CUDA */
+    const float *bias;   /* [w->rows]; NULL: none */
     /* Rows of the kernel table that the processor takes for one token, and for more; NULL: the
      * first that fits. Other devices take their own. */
     const tern_kernel_row *gemv, *gemm;

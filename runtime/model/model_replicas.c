@@ -37,8 +37,10 @@ static void move_vector(const finder *f, const float **vector) {
     *vector = find(f, *vector);
 }
 
-static void move_matrix(const finder *f, tern_matrix *matrix) {
-    matrix->data = find(f, matrix->data);
+static void move_linear(const finder *f, tern_linear *linear) {
+    linear->matrix.data = find(f, linear->matrix.data);
+    if (linear->factor != NULL)
+        move_vector(f, &linear->factor);
 }
 
 static void move_layer(const finder *f, tern_layer *l) {
@@ -46,7 +48,7 @@ static void move_layer(const finder *f, tern_layer *l) {
     const tern_block_tensor *tensors = tern_block_tensors(&count);
     for (size_t i = 0; i < count; i++)
         if (tensors[i].kind == TERN_BLOCK_MATRIX)
-            move_matrix(f, &tern_layer_matrix(l, &tensors[i])->matrix);
+            move_linear(f, tern_layer_matrix(l, &tensors[i]));
         else
             move_vector(f, tern_layer_vector(l, &tensors[i]));
 }
@@ -72,7 +74,7 @@ static tern_status make_set(const tern_model *m, uint32_t node, tern_weight_set 
     out->types.data = find(&f, out->types.data);
     move_vector(&f, &out->embd_norm);
     move_vector(&f, &out->embd_norm_bias);
-    move_matrix(&f, &out->head.matrix);
+    move_linear(&f, &out->head);
     return TERN_OK;
 }
 

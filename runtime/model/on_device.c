@@ -6,6 +6,7 @@
 
 #include "device/internal.h"
 #include "device/mirror.h"
+#include "runtime/model/config/factors.h"
 #include "tern/inspect.h"
 
 static const tern_kernel_row *find_kernel(const tern_model *m, tern_op op, tern_format format,
@@ -47,6 +48,8 @@ static const char *step_missing(const tern_model *m) {
         return "an encoder's blocks";
     if (m->hadamards.block > 0 || m->hadamards.head.block > 0 || m->hadamards.embedding.block > 0)
         return "Hadamard transforms";
+    if (tern_factor_first(m->file) != NULL)
+        return "factors of whole matrices";
     return NULL;
 }
 

@@ -107,6 +107,18 @@ class Adapters(common.FolderTest):
                 kinds = [[(t.name, t.kind) for t in gguf_edit.read(path).tensors] for path in (model, merged)]
                 self.assertEqual(kinds[0] == kinds[1], not more)
 
+    def test_factors_are_not_merged(self):
+        """Weights beside a factor are not those that an adapter is added to."""
+        model, _, file = self.make("llama-tiny-q8_0")
+        scaled = gguf_edit.read(model)
+        scaled.tensors.append(gguf_edit.Tensor("blk.1.ffn_up.scale", [1], 0, np.float32([2.0]).tobytes()))
+        path = self.dir / "scaled.gguf"
+        path.write_bytes(scaled.to_bytes())
+        result = tern("convert", path, self.dir / "merged.gguf", "--merge-lora", file)
+        self.assert_one_line_error(result, contains=["blk.1.ffn_up.scale", "factor", "--lora"])
+        ids = prompt(10, gguf_edit.vocabulary(model))
+        self.assertFalse((self.logits(path, ids, "--lora", file) == self.logits(path, ids)).all())
+
     def test_merging_refused(self):
         model, _, file = self.make("bitnet-tiny")
         out = self.dir / "refused.gguf"

@@ -67,6 +67,12 @@ class Agreement(common.TernTest):
     def test_quantized(self):
         self.check_presets(suite.of_the_day(common.quantized(), 3), "--noise", "4")
 
+    def test_factors(self):
+        """Of whole matrices, of each expert, of the head, before biases; decoded weights have them as well."""
+        model = common.synth("gpt-oss-tiny-nvfp4", self.folder.name)
+        self.check(model, 20, "--noise", "4")
+        self.check(model, 20, "--cosine", "0.99999999", "--noise", "4", kv="f32", activations="fp32")
+
     def test_activation_precisions(self):
         """Activations in floats, which are not rounded, agree as floats do; all others agree within the effect of
         rounding."""

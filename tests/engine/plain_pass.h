@@ -36,10 +36,10 @@ typedef struct plain {
     float logit_divisor;
     plain_experts experts;
     double rope_gain;
-    size_t half;                   /* half the dimensions of a head that rotate */
-    bool late_norm; /* the norm before the feed-forward part is named after attention */
-    uint32_t window[2];            /* window of layers of each kind; 0: none */
-    uint32_t period;               /* every period-th layer is of the first kind; 1: all */
+    size_t half;        /* half the dimensions of a head that rotate */
+    bool late_norm;     /* the norm before the feed-forward part is named after attention */
+    uint32_t window[2]; /* window of layers of each kind; 0: none */
+    uint32_t period;    /* every period-th layer is of the first kind; 1: all */
     double frequency[2][MAX_HALF]; /* by kind of layer */
     tern_format kv;
     size_t row_bytes;
@@ -217,8 +217,24 @@ static const tiny_tensor *tensor(plain *p, uint32_t layer, const char *name) {
     return t;
 }
 
+/* y[rows] *= factor `expert` of a matrix, if the file has one. */
+static void scale(const plain *p, const tiny_tensor *w, size_t expert, float *y) {
+    const int stem = (int)(strlen(w->name) - strlen("weight"));
+    char name[72];
+    float factor;
+    (void)snprintf(name, sizeof name, "%.*sscale", stem, w->name);
+    for (size_t i = 0; i < p->file.n; i++) {
+        if (strcmp(p->file.tensors[i].name, name) != 0)
+            continue;
+        assert_true((expert + 1) * sizeof factor <= p->file.tensors[i].bytes);
+        memcpy(&factor, p->file.tensors[i].data + expert * sizeof factor, sizeof factor);
+        for (size_t r = 0; r < w->ne[1]; r++)
+            y[r] *= factor;
+    }
+}
+
 /* y[rows] = W x, from the file's own bytes. x is quantized as the format requires. */
-static void multiply(const plain *p, const tiny_tensor *w, const float *given, float *y) {
+static void multiply_plain(const plain *p, const tiny_tensor *w, const float *given, float *y) {
     static int8_t q[MAX_WIDTH];
     static float s, d[MAX_BLOCKS];
     static int32_t sum, block_sum[MAX_BLOCKS];
@@ -251,6 +267,11 @@ static void multiply(const plain *p, const tiny_tensor *w, const float *given, f
         tern_ref_quantize_block(x, cols, q, d, block_sum);
     }
     tern_ref_matmul(&matrix, &in, &all, y, rows);
+}
+
+static void multiply(const plain *p, const tiny_tensor *w, const float *x, float *y) {
+    multiply_plain(p, w, x, y);
+    scale(p, w, 0, y);
 }
 
 /* y[n] = the norm of x[n], or x where the block has no norm there. Every tensor of a file is
@@ -332,14 +353,15 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
         normalize(p, gains, y + at, width, y + at);
 }
 
-/* The matrix of one expert. */
-static const tiny_tensor *expert_of(plain *p, uint32_t n, const char *name, uint32_t e) {
-    const tiny_tensor *all = tensor(p, n, name);
-    static tiny_tensor one;
-    one = *all;
-    one.bytes = all->bytes / all->ne[2];
+/* y = the product of one expert's matrix, with its factor and its bias. */
+static void multiply_expert(plain *p, uint32_t n, const char *name, uint32_t e, const float *x,
+                            float *y) {
+    tiny_tensor one = *tensor(p, n, name);
+    one.bytes /= one.ne[2];
     one.data += e * one.bytes;
-    return &one;
+    multiply_plain(p, &one, x, y);
+    scale(p, &one, e, y);
+    add_bias(p, n, name, e, one.ne[1], y);
 }
 
 /* True if expert e is among the k with the largest chances. Among equal ones the first count. */
@@ -354,17 +376,14 @@ static bool is_taken(const float *chances, uint32_t n_expert, uint32_t k, uint32
 static void run_expert(plain *p, uint32_t n, uint32_t e, const float *x, float *out) {
     static float gate[MAX_WIDTH], up[MAX_WIDTH];
     const float most = p->experts.clamp;
-    multiply(p, expert_of(p, n, "ffn_gate_exps", e), x, gate);
-    multiply(p, expert_of(p, n, "ffn_up_exps", e), x, up);
-    add_bias(p, n, "ffn_gate_exps", e, p->info.n_ff, gate);
-    add_bias(p, n, "ffn_up_exps", e, p->info.n_ff, up);
+    multiply_expert(p, n, "ffn_gate_exps", e, x, gate);
+    multiply_expert(p, n, "ffn_up_exps", e, x, up);
     for (uint32_t i = 0; most > 0.0f && i < p->info.n_ff; i++) {
         gate[i] = fminf(gate[i], most);
         up[i] = fmaxf(fminf(up[i], most), -most);
     }
     tern_ref_gate(p->gating, gate, up, p->info.n_ff, gate);
-    multiply(p, expert_of(p, n, "ffn_down_exps", e), gate, out);
-    add_bias(p, n, "ffn_down_exps", e, p->info.n_embd, out);
+    multiply_expert(p, n, "ffn_down_exps", e, gate, out);
 }
 
 /* out = the weighted sum of the results of this token's experts. */

@@ -4,10 +4,12 @@
  * rotation factors, loose alignment, weights that overflow; and opening a model at all.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/half.h"
 #include "runtime/engine/forward/overflow.h"
 #include "runtime/model/model.h"
 #include "tests/support/check.h"
@@ -134,6 +136,116 @@ static void test_biases(void **state) {
         tiny_file_free(&biased);
     }
     tiny_file_free(&plain);
+}
+
+/* ---- factors of whole matrices ---- */
+
+/* Multiplies n floats by a power of two, in place: exactly. */
+static void scale_floats(uint8_t *data, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++) {
+        float value;
+        memcpy(&value, data + i * sizeof value, sizeof value);
+        value *= factor;
+        memcpy(data + i * sizeof value, &value, sizeof value);
+    }
+}
+
+/* The same for n halves, `step` bytes apart, with a power of two: 0 stays. */
+static void scale_halves(uint8_t *data, size_t n, size_t step, int power) {
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+        memcpy(&half, data + i * step, sizeof half);
+        half = (uint16_t)(tern_f32_to_f16(ldexpf(tern_f16_to_f32(half), power)));
+        memcpy(data + i * step, &half, sizeof half);
+    }
+}
+
+static void add_factor(tiny_file *file, const char *name, float value) {
+    put_floats(tiny_add(file, name, TERN_FORMAT_F32, 1, 0), value);
+}
+
+/* A factor beside a matrix does what it does inside, and one of inputs does nothing: powers of two
+ * are exact in both places. */
+static void test_factor_of_matrix(void **state) {
+    static const char *const names[] = {"blk.0.attn_q", "blk.1.attn_output", "blk.1.ffn_down",
+                                        "blk.0.ffn_gate", "output"};
+    char name[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tiny_file inside = tiny_read("llama-tiny-f32");
+        tiny_file beside = tiny_read("llama-tiny-f32");
+        tiny_file plain = tiny_read("llama-tiny-f32");
+        check_case("a factor of %s", names[i]);
+        (void)snprintf(name, sizeof name, "%s.weight", names[i]);
+        tiny_tensor *t = tiny_find(&inside, name);
+        scale_floats(t->data, t->bytes / sizeof(float), 4.0f);
+        (void)snprintf(name, sizeof name, "%s.input_scale", names[i]);
+        add_factor(&plain, name, 3.0f);
+        add_factor(&beside, name, 3.0f);
+        (void)snprintf(name, sizeof name, "%s.scale", names[i]);
+        add_factor(&beside, name, 4.0f);
+        check_logits(&inside, &beside, true);
+        check_logits(&plain, &beside, false);
+        tiny_file_free(&inside);
+        tiny_file_free(&beside);
+        tiny_file_free(&plain);
+    }
+}
+
+/* The factor of a matrix that is joined is that of all its pieces. */
+static void test_factor_of_joined(void **state) {
+    static const char *const names[] = {"blk.0.attn_qkv", "blk.1.ffn_up"};
+    char name[64];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        tiny_file inside = tiny_read("phi3-tiny");
+        tiny_file beside = tiny_read("phi3-tiny");
+        check_case("a factor of %s", names[i]);
+        (void)snprintf(name, sizeof name, "%s.weight", names[i]);
+        tiny_tensor *t = tiny_find(&inside, name);
+        scale_halves(t->data, t->bytes / 18, 18, -1); /* q4_0 */
+        (void)snprintf(name, sizeof name, "%s.scale", names[i]);
+        add_factor(&beside, name, 0.5f);
+        (void)snprintf(name, sizeof name, "%s.input_scale", names[i]);
+        add_factor(&beside, name, 3.0f);
+        check_logits(&inside, &beside, true);
+        tiny_file_free(&inside);
+        tiny_file_free(&beside);
+    }
+}
+
+/* Each expert has a factor of its own. */
+static void test_factors_of_experts(void **state) {
+    static const int powers[] = {1, -1, 0, 2, -2};
+    tiny_file inside = tiny_read("olmoe-tiny");
+    tiny_file beside = tiny_read("olmoe-tiny");
+    (void)state;
+    check_case("factors of experts");
+    tiny_tensor *t = tiny_find(&inside, "blk.1.ffn_up_exps.weight");
+    tiny_tensor *factors = tiny_add(&beside, "blk.1.ffn_up_exps.scale", TERN_FORMAT_F32, 5, 0);
+    for (size_t e = 0; e < 5; e++) {
+        const float factor = ldexpf(1.0f, powers[e]);
+        memcpy(factors->data + e * sizeof factor, &factor, sizeof factor);
+        scale_halves(t->data + t->bytes / 5 * e, t->bytes / 5 / 2, 2, powers[e]);
+    }
+    check_logits(&inside, &beside, true);
+    tiny_file_free(&inside);
+    tiny_file_free(&beside);
+}
+
+/* A float head with a factor gets no image, whose bounds would not be those of its logits. */
+static void test_head_with_factor(void **state) {
+    (void)state;
+    for (int scaled = 0; scaled < 2; scaled++) {
+        tiny_file file = tiny_read("llama-tiny-f32");
+        check_case("%s factor of the head", scaled ? "a" : "no");
+        if (scaled)
+            add_factor(&file, "output.scale", 4.0f);
+        tern_model *model = open_file(&file);
+        assert_int_equal(tern_head_is_imaged(&model->image), !scaled);
+        tern_model_free(&model);
+        tiny_file_free(&file);
+    }
 }
 
 static void test_rotation_factors(void **state) {
@@ -341,6 +453,10 @@ int main(void) {
         cmocka_unit_test(test_llama_head),
         cmocka_unit_test(test_llama_head_of_another_format),
         cmocka_unit_test(test_biases),
+        cmocka_unit_test(test_factor_of_matrix),
+        cmocka_unit_test(test_factor_of_joined),
+        cmocka_unit_test(test_factors_of_experts),
+        cmocka_unit_test(test_head_with_factor),
         cmocka_unit_test(test_rotation_factors),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_norm_formats),

@@ -236,14 +236,26 @@ static void up_bias(tiny_file *f) {
 static void output_bias(tiny_file *f) {
     tiny_add(f, "blk.1.attn_output.bias", TERN_FORMAT_F32, 96, 0);
 }
-static void scale_tensor(tiny_file *f) {
-    tiny_add(f, "blk.0.attn_q.scale", TERN_FORMAT_F32, 1, 0);
+static void scale_of_embedding(tiny_file *f) {
+    tiny_add(f, "token_embd.scale", TERN_FORMAT_F32, 1, 0);
 }
-static void scale_of_head(tiny_file *f) {
+static void scale_of_no_head(tiny_file *f) {
     tiny_add(f, "output.scale", TERN_FORMAT_F32, 1, 0);
 }
-static void scale_of_inputs(tiny_file *f) {
-    tiny_add(f, "blk.1.ffn_down.input_scale", TERN_FORMAT_F32, 1, 0);
+static void scale_of_norm(tiny_file *f) {
+    tiny_add(f, "blk.1.ffn_norm.scale", TERN_FORMAT_F32, 1, 0);
+}
+static void two_scales(tiny_file *f) {
+    tiny_add(f, "blk.0.attn_q.scale", TERN_FORMAT_F32, 2, 0);
+}
+static void scale_of_some_experts(tiny_file *f) {
+    tiny_add(f, "blk.0.ffn_up_exps.scale", TERN_FORMAT_F32, 4, 0);
+}
+static void two_joined_scales(tiny_file *f) {
+    tiny_add(f, "blk.1.attn_qkv.scale", TERN_FORMAT_F32, 1, 2);
+}
+static void infinite_factor(tiny_file *f) {
+    put_float(tiny_add(f, "blk.1.ffn_down.scale", TERN_FORMAT_F32, 1, 0), 0, INFINITY);
 }
 static void key_norm(tiny_file *f) {
     tiny_add(f, "blk.0.attn_k_norm.weight", TERN_FORMAT_F32, 24, 0);
@@ -258,18 +270,24 @@ static void zero_factor(tiny_file *f) {
     tiny_add(f, "rope_freqs.weight", TERN_FORMAT_F32, 11, 0);
 }
 
-/* Files in NVFP4 have them. */
+/* Factors belong to matrices that products read, and are numbers. */
 static void test_factors_of_matrices(void **state) {
-    static const char advice[] = "NVFP4 have it, which is not supported: take the model in another";
-
     (void)state;
-    check_refused("llama-tiny-nvfp4", scale_tensor, TERN_ERR_ARCH,
-                  "tensor blk.0.attn_q.scale is a factor of a whole matrix");
-    check_refused("llama-tiny-nvfp4", scale_of_head, TERN_ERR_ARCH,
-                  "tensor output.scale is a factor");
-    check_refused("llama-tiny-q8_0", scale_of_inputs, TERN_ERR_ARCH,
-                  "tensor blk.1.ffn_down.input_scale is a factor");
-    check_refused("llama-tiny-q8_0", scale_of_inputs, TERN_ERR_ARCH, advice);
+    check_refused("llama-tiny-nvfp4", scale_of_embedding, TERN_ERR_ARCH,
+                  "tensor token_embd.scale is a factor, as files in NVFP4 have it, but the model "
+                  "multiplies by no matrix token_embd.weight");
+    check_refused("llama-tiny-nvfp4", scale_of_no_head, TERN_ERR_ARCH,
+                  "multiplies by no matrix output.weight");
+    check_refused("llama-tiny-q8_0", scale_of_norm, TERN_ERR_ARCH,
+                  "multiplies by no matrix blk.1.ffn_norm.weight");
+    check_refused("llama-tiny-q8_0", two_scales, TERN_ERR_TENSOR_SHAPE,
+                  "blk.0.attn_q.scale is 2 x 1, must be 1 x 1");
+    check_refused("olmoe-tiny", scale_of_some_experts, TERN_ERR_TENSOR_SHAPE,
+                  "blk.0.ffn_up_exps.scale is 4 x 1, must be 5 x 1");
+    check_refused("phi3-tiny", two_joined_scales, TERN_ERR_TENSOR_SHAPE,
+                  "blk.1.attn_q.scale is 1 x 2, must be 1 x 1");
+    check_refused("llama-tiny-q8_0", infinite_factor, TERN_ERR_TENSOR_DATA,
+                  "blk.1.ffn_down.scale: element 0 is not finite");
 }
 
 /* Tensors that would change the result are used or refused, but never ignored. */

@@ -433,8 +433,7 @@ class Model:
 
     def logits(self, tokens, kv="f16"):
         """float64[position, vocabulary] of a sequence that begins at position 0."""
-        head = self._head()
-        y = matmul(head, self._turned(head.name, self.hidden(tokens, kv)), self.activations)
+        y = self._product(self._head().name, self.hidden(tokens, kv))
         if self.file.unread:
             raise ValueError(f"unknown tensors: {sorted(self.file.unread)[:5]}")
         return y
@@ -530,7 +529,8 @@ class Model:
         def product(name, x):
             name = f"blk.{layer}.ffn_{name}_exps"
             bias = self.file.tensor(f"{name}.bias").values()[e] if self.file.has(f"{name}.bias") else 0.0
-            return matmul(self.file.tensor(f"{name}.weight").matrix(e), x, self.activations) + bias
+            y = matmul(self.file.tensor(f"{name}.weight").matrix(e), x, self.activations)
+            return y * self._factor_of(f"{name}.weight", e) + bias
 
         g, u = product("gate", f), product("up", f)
         bound = self._get("swiglu_clamp_exp", self.arch.clamp)
@@ -556,8 +556,16 @@ class Model:
         own = f"blk.{layer}.{name}_norm_in"  # of this matrix alone
         if self.arch.input_norms and self.file.has(own + ".weight"):
             x = self._norm(own, x)
-        name = f"blk.{layer}.{name}.weight"
-        return matmul(self.file.tensor(name), self._turned(name, x), self.activations)
+        return self._product(f"blk.{layer}.{name}.weight", x)
+
+    def _product(self, name, x):
+        return matmul(self.file.tensor(name), self._turned(name, x), self.activations) * self._factor_of(name)
+
+    def _factor_of(self, matrix, expert=0):
+        """What products of a whole matrix are multiplied by; the factor of its inputs counts for nothing."""
+        stem = matrix.removesuffix("weight")
+        self.file.unread.discard(stem + "input_scale")
+        return self.file.vector(stem + "scale")[expert] if self.file.has(stem + "scale") else 1.0
 
     def _bias(self, layer, name):
         name = f"blk.{layer}.{name}.bias"

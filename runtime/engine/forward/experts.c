@@ -311,6 +311,13 @@ typedef struct routed {
     size_t rows, groups; /* of an expert's matrix */
 } routed;
 
+/* Multiplies by the factor, which may be NULL. */
+static void scale(const routed *r, const float *factor, float *y, const tern_tile *tile) {
+    for (size_t t = tile->t0; factor != NULL && t < tile->t1; t++)
+        for (size_t i = tile->r0; i < tile->r1; i++)
+            y[t * r->rows + i] *= *factor;
+}
+
 /* Adds the bias, which may be NULL. */
 static void add_bias(const routed *r, const float *bias, float *y, const tern_tile *tile) {
     for (size_t t = tile->t0; bias != NULL && t < tile->t1; t++)
@@ -337,6 +344,7 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
     const tern_matrix m = tern_linear_expert(r->linear, expert);
     float *y = r->one ? r->y + first * r->rows : r->y;
     tern_linear_kernel(r->linear, last - first)->fn.matmul(&m, &r->x, &tile, y, r->rows);
+    scale(r, tern_linear_expert_factor(r->linear, expert), y, &tile);
     add_bias(r, tern_linear_expert_bias(r->linear, expert), y, &tile);
     cut(r, y, &tile);
 }

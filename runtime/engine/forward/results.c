@@ -57,6 +57,7 @@ tern_device_product tern_product_of(const tern_linear *linear, const tern_activa
                                  .tokens = n,
                                  .y = y,
                                  .y_stride = y_stride,
+                                 .factor = linear->factor,
                                  .bias =
                                      linear->bias != NULL ? linear->bias + linear->first_row : NULL,
                                  .gemv = linear->gemv,

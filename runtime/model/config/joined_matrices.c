@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 48 }; /* "blk.1023.ffn_gate.weight" */
+#include "runtime/model/config/factors.h"
+
+enum { NAME_BYTES = 48 }; /* "blk.1023.ffn_gate.input_scale" */
 
 static const tern_joined matrices[] = {
     {"attn_qkv.weight",
@@ -89,6 +91,22 @@ static void add_pieces(division *d, const tern_joined *j, const tern_gguf_tensor
     }
 }
 
+/* Adds the factor of a joined matrix, as that of each of its pieces; none if the file has none. */
+static void add_factors(division *d, const tern_joined *j, const char *ending, uint32_t layer) {
+    char matrix[NAME_BYTES], factor[TERN_FACTOR_NAME_BYTES];
+    snprintf(matrix, sizeof matrix, "blk.%u.%s", layer, j->name);
+    tern_factor_name(matrix, ending, factor);
+    const tern_gguf_tensor *t = tern_gguf_find_tensor(d->file, factor);
+    for (size_t i = 0; t != NULL && i < j->n; i++) {
+        char *name = d->names + d->n * NAME_BYTES;
+        snprintf(matrix, sizeof matrix, "blk.%u.%s", layer, j->pieces[i].name);
+        tern_factor_name(matrix, ending, factor);
+        const int size = snprintf(name, NAME_BYTES, "%s", factor);
+        d->pieces[d->n++] =
+            (tern_gguf_rows){.of = t, .name = {name, (size_t)size}, .first = 0, .n = t->ne[1]};
+    }
+}
+
 /* The joined matrix of a block, or NULL. An ffn_up beside an ffn_gate is not joined. */
 static const tern_gguf_tensor *find(const tern_gguf *file, uint32_t layer, const tern_joined *j) {
     char name[NAME_BYTES], first[NAME_BYTES];
@@ -114,14 +132,17 @@ static tern_status find_all(division *d, uint32_t n_layer, tern_error *err) {
             const tern_status status = t != NULL ? check(d, &matrices[i], t, err) : TERN_OK;
             if (status != TERN_OK)
                 return status;
-            if (t != NULL)
-                add_pieces(d, &matrices[i], t, layer);
+            if (t == NULL)
+                continue;
+            add_pieces(d, &matrices[i], t, layer);
+            add_factors(d, &matrices[i], "scale", layer);
+            add_factors(d, &matrices[i], "input_scale", layer);
         }
     return TERN_OK;
 }
 
 tern_status tern_joined_divide(tern_gguf *file, const tern_config *c, tern_error *err) {
-    const size_t most = (size_t)c->n_layer * N_MATRICES * TERN_JOINED_PIECES;
+    const size_t most = (size_t)c->n_layer * N_MATRICES * TERN_JOINED_PIECES * 3; /* + factors */
     division d = {.file = file, .sizes = tern_config_block(c)};
     if (!c->arch->joined)
         return TERN_OK;

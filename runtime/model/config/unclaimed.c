@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/word_list.h"
+#include "runtime/model/config/factors.h"
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
@@ -294,17 +295,36 @@ static bool read_block(tern_span name, uint32_t *block, tern_span *suffix) {
     return true;
 }
 
-/* True for tensors of the block's table, and for rotation tables, which repeat the metadata. */
+/* True for a factor of that matrix, or of what it reads. */
+static bool is_factor_of(tern_span name, const char *matrix) {
+    tern_span stem;
+    return tern_factor_of_name(name, &stem) != TERN_FACTOR_NONE &&
+           strncmp(matrix, stem.data, stem.size) == 0 && strcmp(matrix + stem.size, "weight") == 0;
+}
+
+/* True for tensors of the block's table, for factors of its matrices, and for rotation tables,
+ * which repeat the metadata. */
 static bool is_block_tensor(tern_span suffix, const tern_arch *arch) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
-    for (size_t i = 0; i < n; i++)
-        if (equals(suffix, tensors[i].name) && tern_block_has(arch, &tensors[i]))
+    for (size_t i = 0; i < n; i++) {
+        const tern_block_tensor *t = &tensors[i];
+        if ((equals(suffix, t->name) ||
+             (t->kind == TERN_BLOCK_MATRIX && is_factor_of(suffix, t->name))) &&
+            tern_block_has(arch, t))
             return true;
+    }
     return tern_span_begins_with(suffix, "attn_rot_embd");
 }
 
-static bool is_used(tern_span name, const tern_config *c) {
+/* True for the head, and for factors of the one that the file has. */
+static bool is_of_head(const tern_gguf *file, tern_span name) {
+    static const char head[] = "output.weight";
+    return equals(name, head) ||
+           (is_factor_of(name, head) && tern_gguf_find_tensor(file, head) != NULL);
+}
+
+static bool is_used(const tern_gguf *file, tern_span name, const tern_config *c) {
     static const char *const outside[] = {"token_embd.weight",        "output_norm.weight",
                                           "rope_freqs.weight",        "rope_factors_short.weight",
                                           "rope_factors_long.weight", NULL};
@@ -317,7 +337,7 @@ static bool is_used(tern_span name, const tern_config *c) {
         return (is_listed(name, outside) &&
                 !(c->arch->encodes && !equals(name, "token_embd.weight"))) ||
                (c->arch->encodes && is_listed(name, of_encoders)) ||
-               (!c->arch->embedding_head && equals(name, "output.weight"));
+               (!c->arch->embedding_head && is_of_head(file, name));
     return read_block(name, &block, &suffix) && block < c->n_layer &&
            is_block_tensor(suffix, c->arch);
 }
@@ -357,22 +377,11 @@ static const char *owner_of(tern_span name) {
     return NULL;
 }
 
-/* True for the numbers beside a matrix that its products, or their inputs, are multiplied by. */
-static bool is_factor(tern_span name) {
-    static const char *const endings[] = {".scale", ".input_scale"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t n = strlen(endings[i]);
-        if (name.size > n && memcmp(name.data + name.size - n, endings[i], n) == 0)
-            return true;
-    }
-    return false;
-}
-
 static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span name,
                           tern_error *err) {
     const int size = (int)(name.size < 64 ? name.size : 64);
     uint32_t block;
-    tern_span suffix;
+    tern_span suffix, stem;
     if (tern_span_begins_with(name, "blk.") && read_block(name, &block, &suffix) &&
         block >= c->n_layer)
         return tern_fail(err, TERN_ERR_ARCH,
@@ -382,12 +391,12 @@ static tern_status refuse(const tern_gguf *file, const tern_config *c, tern_span
         return tern_fail(err, TERN_ERR_ARCH,
                          "%s: tensor %.*s belongs to %s, which is not supported",
                          tern_gguf_name(file), size, name.data, owner_of(name));
-    if (is_factor(name))
+    if (tern_factor_of_name(name, &stem) != TERN_FACTOR_NONE)
         return tern_fail(err, TERN_ERR_ARCH,
-                         "%s: tensor %.*s is a factor of a whole matrix or of its inputs, as files "
-                         "in NVFP4 have it, which is not supported: take the model in another "
-                         "quantization",
-                         tern_gguf_name(file), size, name.data);
+                         "%s: tensor %.*s is a factor, as files in NVFP4 have it, but the model "
+                         "multiplies by no matrix %.*sweight",
+                         tern_gguf_name(file), size, name.data,
+                         (int)(stem.size < 64 ? stem.size : 64), stem.data);
     return tern_fail(err, TERN_ERR_ARCH, "%s: architecture %s does not use tensor %.*s",
                      tern_gguf_name(file), c->arch->name, size, name.data);
 }
@@ -407,7 +416,7 @@ static tern_status check_tensors(const tern_gguf *file, const tern_config *c, te
          * Programs that made these files wrote a head and never read it: the embedding is the head.
          */
         const bool spare = c->arch->embedding_head && equals(t->name, "output.weight");
-        if (is_used(t->name, c) || (spare && is_embedding_again(file, t)))
+        if (is_used(file, t->name, c) || (spare && is_embedding_again(file, t)))
             continue;
         const tern_status status = (is_of_graph(t->name) || owner_of(t->name) != NULL) && !spare
                                        ? refuse(file, c, t->name, err)

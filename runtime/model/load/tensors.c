@@ -8,9 +8,10 @@
 
 #include "kernels/iebs.h"
 #include "kernels/ternary.h"
+#include "runtime/model/config/factors.h"
 #include "runtime/model/load/list.h"
 
-enum { AROUND_BLOCKS = 8 }; /* entries, at most */
+enum { AROUND_BLOCKS = 9 }; /* entries, at most */
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
@@ -228,6 +229,16 @@ static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, c
     return read_facts(l->file, reading, e, err);
 }
 
+/* Lists the factors of a matrix that is listed: one for each expert, or one. */
+static tern_status list_factor(tern_load_list *l, const char *name, uint32_t experts,
+                               tern_linear *to, tern_error *err) {
+    char factor[TERN_FACTOR_NAME_BYTES];
+    tern_factor_name(name, "scale", factor);
+    if (tern_gguf_find_tensor(l->file, factor) == NULL)
+        return TERN_OK;
+    return list_vector(l, factor, experts > 0 ? experts : 1, 1.0f, &to->factor, err);
+}
+
 /* ---- the model ----------------------------------------------------------------------------- */
 
 /* The inputs that the list is made from. */
@@ -254,10 +265,12 @@ static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
         snprintf(name, sizeof name, "blk.%u.%s", n, t->name);
         if (!tern_block_has(c->arch, t))
             continue;
-        if (t->kind == TERN_BLOCK_MATRIX)
-            status = list_matrix(l->list, l->reading, name, experts, rows, cols, &own,
-                                 tern_layer_matrix(layer, t), err);
-        else if (t->kind != TERN_BLOCK_BIAS || tern_gguf_find_tensor(l->list->file, name) != NULL)
+        if (t->kind == TERN_BLOCK_MATRIX) {
+            tern_linear *to = tern_layer_matrix(layer, t);
+            status = list_matrix(l->list, l->reading, name, experts, rows, cols, &own, to, err);
+            if (status == TERN_OK)
+                status = list_factor(l->list, name, experts, to, err);
+        } else if (t->kind != TERN_BLOCK_BIAS || tern_gguf_find_tensor(l->list->file, name) != NULL)
             status = list_vectors(l->list, name, cols, t->routed ? experts : 1, 1.0f,
                                   tern_layer_vector(layer, t), err);
     }
@@ -281,14 +294,18 @@ static tern_status list_encoder(const lister *l, tern_error *err) {
                              : status;
 }
 
-/* Lists the head, and after it the place of its image. */
+/* Lists the head, and after it the place of its image; a head with a factor has none, since
+ * bounds of its products are not those of its logits. */
 static tern_status list_head(const lister *l, const char *name, tern_error *err) {
     const tern_config *c = l->to->config;
     const share own = {l->to->split, TERN_SPLIT_VOCAB};
     tern_linear *head = &l->to->own->head;
-    const tern_status status =
+    tern_status status =
         list_matrix(l->list, l->reading, name, 0, c->n_vocab, c->n_embd, &own, head, err);
-    if (status == TERN_OK && l->to->image != NULL)
+    const size_t before = l->list->n;
+    if (status == TERN_OK)
+        status = list_factor(l->list, name, 0, head, err);
+    if (status == TERN_OK && l->to->image != NULL && l->list->n == before)
         add(l->list, TERN_LOAD_IMAGE, head->tensor, c->n_vocab, c->n_embd)->to.image = l->to->image;
     return status;
 }
@@ -319,7 +336,7 @@ tern_status tern_load_list_make(tern_load_list *list, const tern_gguf *file,
     const uint32_t n_layer = target->config->n_layer;
     size_t capacity;
     (void)tern_block_tensors(&capacity);
-    capacity = capacity * n_layer + AROUND_BLOCKS;
+    capacity = (capacity + TERN_LAYER_LINEARS) * n_layer + AROUND_BLOCKS; /* with factors */
     *list = (tern_load_list){.file = file, .entries = malloc(capacity * sizeof *list->entries)};
     if (list->entries == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "%s: no memory to list %zu tensors",

@@ -11,14 +11,17 @@
 #include "tern/inspect.h"
 #include "tern/kernels.h"
 
-/* One linear map: the matrix, the kernels that multiply by it, an optional bias[rows]. Where ranks
- * share a model (runtime/model/load/split.h) the matrix has the rows of this one, perhaps none;
- * the bias is that of all rows. */
+/* One linear map: the matrix, the kernels that multiply by it, an optional factor of the products
+ * (runtime/model/config/factors.h) and an optional bias[rows]. Where ranks share a model
+ * (runtime/model/load/split.h) the matrix has the rows of this one, perhaps none; the bias is that
+ * of all rows. */
 struct tern_linear {
     tern_matrix matrix;
     const tern_kernel_row *gemv;
     const tern_kernel_row *gemm;
     tern_input_form form;
+    const float *factor;            /* of the products, before the bias: one number, or one for each
+                                       expert; NULL: none */
     const float *bias;              /* [all_rows]; NULL: none */
     const tern_gguf_tensor *tensor; /* where it came from */
     size_t all_rows;                /* of the model's matrix; `matrix` has those of this rank */
@@ -43,6 +46,11 @@ static inline tern_matrix tern_linear_expert(const tern_linear *linear, size_t e
     if (m.row_scale != NULL)
         m.row_scale += own * m.rows;
     return m;
+}
+
+/* The factor of its products, or NULL. */
+static inline const float *tern_linear_expert_factor(const tern_linear *linear, size_t expert) {
+    return linear->factor != NULL ? linear->factor + expert : NULL;
 }
 
 /* Its bias, or NULL. */
