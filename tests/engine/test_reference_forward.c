@@ -107,6 +107,7 @@ static void test_experts(void **state) {
     check_experts("olmoe-tiny", 2, true, 0.0f);
     check_experts("qwen3moe-tiny", 5, false, 1.0f);
     check_experts("gpt-oss-tiny", 3, true, 0.5f);
+    check_experts("gpt-oss-tiny-nvfp4", 3, true, 0.5f);
 }
 
 /* ---- layers of two kinds ----------------------------------------------------------------------

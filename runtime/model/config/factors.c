@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/word_list.h"
+
 static const char weight[] = "weight";
 
 static bool ends_with(tern_span name, const char *ending) {

@@ -19,7 +19,7 @@ typedef enum tern_factor_kind {
 
 enum { TERN_FACTOR_NAME_BYTES = 64 };
 
-/* What the tensor of that name would be; *stem is then the name of its matrix without "weight". */
+/* The kind of a tensor of that name; *stem becomes the name of its matrix without "weight". */
 tern_factor_kind tern_factor_of_name(tern_span name, tern_span *stem);
 
 /* Writes the name of a matrix's factor, which ends in `ending`: "scale" or "input_scale". */
