@@ -21,9 +21,9 @@ static void put_float(tiny_tensor *t, size_t index, float value) {
 
 typedef void change(tiny_file *file);
 
-static void check_refused(const char *preset, change *apply, tern_status expected,
-                          const char *text) {
-    const tern_model_params params = {.threads = 3};
+static void check_refused_on(const char *device, const char *preset, change *apply,
+                             tern_status expected, const char *text) {
+    const tern_model_params params = {.threads = 3, .device = device};
     char path[TINY_PATH_BYTES];
     tern_error err = {0};
     tern_model *model = NULL;
@@ -39,6 +39,11 @@ static void check_refused(const char *preset, change *apply, tern_status expecte
         check_fail("status %d, must be %d: %s", (int)status, (int)expected, err.message);
     assert_non_null(strstr(err.message, path));
     assert_null(model);
+}
+
+static void check_refused(const char *preset, change *apply, tern_status expected,
+                          const char *text) {
+    check_refused_on(NULL, preset, apply, expected, text);
 }
 
 static void nan_in_norm(tiny_file *f) {
@@ -254,6 +259,9 @@ static void scale_of_some_experts(tiny_file *f) {
 static void two_joined_scales(tiny_file *f) {
     tiny_add(f, "blk.1.attn_qkv.scale", TERN_FORMAT_F32, 1, 2);
 }
+static void one_scale(tiny_file *f) {
+    tiny_add(f, "blk.1.attn_v.scale", TERN_FORMAT_F32, 1, 0);
+}
 static void infinite_factor(tiny_file *f) {
     put_float(tiny_add(f, "blk.1.ffn_down.scale", TERN_FORMAT_F32, 1, 0), 0, INFINITY);
 }
@@ -288,6 +296,8 @@ static void test_factors_of_matrices(void **state) {
                   "blk.1.attn_q.scale is 1 x 2, must be 1 x 1");
     check_refused("llama-tiny-q8_0", infinite_factor, TERN_ERR_TENSOR_DATA,
                   "blk.1.ffn_down.scale: element 0 is not finite");
+    check_refused_on("cuda", "llama-tiny-q8_0", one_scale, TERN_ERR_UNIMPLEMENTED,
+                     "cuda does not run models with factors of whole matrices");
 }
 
 /* Tensors that would change the result are used or refused, but never ignored. */
