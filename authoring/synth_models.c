@@ -46,8 +46,9 @@
     .embedding = TERN_FORMAT_Q8_0
 
 /* Shared by small models with blocks of 32 columns, whatever their architecture. */
-#define FAMILY_TINY                                                                                \
-    .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = 2, .n_embd = 96, .n_ff = 160,          \
+#define FAMILY_TINY FAMILY_TINY_BUT(2)
+#define FAMILY_TINY_BUT(layers)                                                                    \
+    .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = (layers), .n_embd = 96, .n_ff = 160,   \
     .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
     .rope_base = 10000.0f, .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
 
@@ -407,6 +408,16 @@ static const tern_synth_model models[] = {
      .score_gain = SHARP,
      .body = TERN_FORMAT_Q8_0,
      .embedding = TERN_FORMAT_Q8_0,
+     .window = 6,
+     .period = 2},
+    {{"smollm3-tiny", "the smollm3 graph with 4 layers of 96, Q8_0: the fourth turns nothing"},
+     FAMILY_TINY_BUT(4),
+     .architecture = "smollm3",
+     .body = TERN_FORMAT_Q8_0},
+    {{"exaone4-tiny", "the exaone4 graph with 2 layers of 96, Q4_0: the first has a window and turns"},
+     FAMILY_TINY,
+     .architecture = "exaone4",
+     .body = TERN_FORMAT_Q4_0,
      .window = 6,
      .period = 2},
     {{"bitnet-embedding-tiny", "qwen3 with 2 layers of 256, I2_S: a norm before each matrix"},

@@ -63,6 +63,10 @@ GEMMA = {
     "query_pre_attn_scalar": 40,
     "attn_implementation": "eager",
 }
+LAYERS_OF_FOUR = {"num_hidden_layers": 5, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+WINDOWS_OF_FOUR = {"num_hidden_layers": 5, "sliding_window": 5, "attn_implementation": "eager"}
+EXAONE = {"layer_types": ["full_attention"] * 3, "attn_implementation": "eager"}
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 128}
 LINEAR_OF_KIND = {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
 CONFIGS = {"Gemma3": "Gemma3Text"}  # whose names are not those of their models
 # name: (class, configuration, quantization_config, the effect of weight_scale)
@@ -86,6 +90,12 @@ CASES = {
     "granite": ("Granite", GRANITE, None, None),
     "gemma3": ("Gemma3", GEMMA, None, None),
     "gemma3, linear rope": ("Gemma3", GEMMA | LINEAR_OF_KIND, None, None),
+    "smollm3": ("SmolLM3", LAYERS_OF_FOUR, None, None),
+    "smollm3, yarn": ("SmolLM3", LAYERS_OF_FOUR | {"rope_parameters": YARN}, None, None),
+    "seed_oss": ("SeedOss", {"head_dim": 48}, None, None),
+    "ernie4_5": ("Ernie4_5", {"head_dim": 48}, None, None),
+    "exaone4, windows": ("Exaone4", WINDOWS_OF_FOUR, None, None),
+    "exaone4, no windows": ("Exaone4", EXAONE | {"sliding_window": None, "rope_parameters": LLAMA3}, None, None),
     "bitnet, masters": (
         "BitNet",
         {"tie_word_embeddings": True},

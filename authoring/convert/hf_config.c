@@ -265,14 +265,15 @@ static const tern_json_value *find_scaling(const reading *r, bool kinds,
 
 /* True if layers of the second kind turn by a base of their own. */
 static bool has_own_bases(const tern_arch *arch) {
-    return arch->second != NULL && !arch->second->alike;
+    return arch->second != NULL && !arch->second->alike && !arch->second->alone_turned;
 }
 
 static void read_rope(reading *r, hf_config *c) {
     const bool kinds = has_own_bases(c->arch);
     const tern_json_value *base;
     const tern_json_value *scaling = find_scaling(r, kinds, &base);
-    c->rope_base = (float)read_real(r, base, "rope_theta", kinds ? (double)NAN : 10000.0);
+    const bool said = c->arch->second != NULL || c->arch->neighbour_folders; /* they must say it */
+    c->rope_base = (float)read_real(r, base, "rope_theta", said ? (double)NAN : 10000.0);
     c->rope_linear = 1.0f;
     if (read_real(r, r->root, "partial_rotary_factor", 1.0) != 1.0 ||
         read_real(r, scaling, "partial_rotary_factor", 1.0) != 1.0)
@@ -364,21 +365,67 @@ static uint32_t listed_period(reading *r, const tern_json_value *list, uint32_t 
     return period != 0 ? period : usual > n ? usual : n + 1;
 }
 
-/* The period of layers that see everything; a list takes precedence over a number. */
+/* The period that a text such as LLLG says, of layers with a window and one without. */
+static uint32_t written_period(reading *r, const char *key, const tern_json_value *text) {
+    const size_t n = text->text.size;
+    bool regular = n > 0 && text->text.data[n - 1] == 'G';
+    for (size_t i = 0; regular && i + 1 < n; i++)
+        regular = text->text.data[i] == 'L';
+    if (!regular)
+        refuse_value(r, TERN_ERR_CONFIG, key, text, "not one G after some L");
+    return (uint32_t)n;
+}
+
+/* The period of layers that see everything; a list takes precedence over a number or a text. */
 static uint32_t read_period(reading *r, const hf_config *c) {
     static const char newer[] = "_sliding_window_pattern";
     const tern_json_value *list = tern_json_get(r->root, "layer_types");
-    const uint32_t period =
-        read_count(r, has_key(r, newer) ? newer : newer + 1, c->arch->second->period);
+    const char *key = has_key(r, newer) ? newer : newer + 1;
+    const tern_json_value *v = tern_json_get(r->root, key);
+    const uint32_t period = v != NULL && v->type == TERN_JSON_STRING
+                                ? written_period(r, key, v)
+                                : read_count(r, key, c->arch->second->period);
     return list != NULL ? listed_period(r, list, c->n_layer, period) : period;
+}
+
+/* Checks which layers turn q and k: all but every so many, as in the architecture. Files have no
+ * key for that. */
+static void check_turned(reading *r, const hf_config *c) {
+    static const char key[] = "no_rope_layers", step[] = "no_rope_layer_interval";
+    const tern_json_value *list = tern_json_get(r->root, key);
+    const uint32_t period = c->arch->second->period;
+    uint32_t n = 0;
+    bool fits = list != NULL && list->type == TERN_JSON_ARRAY;
+    if (list == NULL || list->type == TERN_JSON_NULL) {
+        if (read_count(r, step, period) != period)
+            fail_key(r, TERN_ERR_CONFIG, step, "is not 4, as in this architecture");
+        return;
+    }
+    for (size_t i = 1; fits && i < list->size; i += list[i].size) {
+        int64_t turned = 0;
+        fits = tern_json_integer(list + i, &turned) && turned == (++n % period != 0);
+    }
+    if (!fits || n != c->n_layer)
+        fail_key(r, TERN_ERR_CONFIG, key, "is not 0 for every fourth layer and 1 for the others");
+}
+
+/* True if the folder says that no layer has a window, which makes all layers alike in some
+ * architectures. */
+static bool lacks_windows(const reading *r, const hf_config *c) {
+    const tern_json_value *v = tern_json_get(r->root, "sliding_window");
+    return c->arch->may_lack_second && (v == NULL || v->type == TERN_JSON_NULL);
 }
 
 /* Layers of two kinds: which ones have a window, its width, and the base of their rope. */
 static void read_kinds(reading *r, hf_config *c) {
     const tern_json_value *rope = rope_of_kind(r, "sliding_attention");
     const tern_json_value *type = rope != NULL ? tern_json_get(rope, "rope_type") : NULL;
-    if (c->arch->second == NULL)
+    if (c->arch->second == NULL || lacks_windows(r, c))
         return;
+    if (!c->arch->second->windowed) {
+        check_turned(r, c);
+        return;
+    }
     c->period = read_period(r, c);
     c->window = read_count(r, "sliding_window", 0);
     if (!has_own_bases(c->arch))

@@ -51,6 +51,8 @@ static const struct rule {
     {"attention_bias", ANYTHING},
     {"mlp_bias", ANYTHING},
     {"qkv_bias", ANYTHING},
+    {"use_bias", ANYTHING},
+    {"attention_out_bias", ANYTHING},
     /* keys about training, sampling and the program that wrote the file */
     {"model_type", ANYTHING},
     {"torch_dtype", ANYTHING},
@@ -68,6 +70,7 @@ static const struct rule {
     {"initializer_range", ANYTHING},
     {"attention_dropout", ANYTHING},
     {"hidden_dropout", ANYTHING},
+    {"residual_dropout", ANYTHING},
     {"hidden_dropout_prob", ANYTHING},
     {"attention_probs_dropout_prob", ANYTHING},
     {"classifier_dropout", ANYTHING},
@@ -144,6 +147,7 @@ static const struct rule {
     {"query_pre_attn_scalar", NULL_ONLY},
     {"rope_local_base_freq", NULL_ONLY},
     {"no_rope_layers", NULL_ONLY},
+    {"no_rope_layer_interval", NULL_ONLY},
     {"hadamard_config", NULL_ONLY}, /* rotated weights */
 };
 
@@ -230,6 +234,8 @@ static bool is_read(const hf_config *c, const char *name) {
         "scale_emb",      "scale_depth",          "dim_model_base"};
     static const char *const kinds[] = {"sliding_window", "layer_types", "rope_local_base_freq"};
     if (c->arch->stacked_folders && strncmp(name, "swiglu_", strlen("swiglu_")) == 0)
+        return true;
+    if (c->arch->second != NULL && !c->arch->second->windowed && strncmp(name, "no_rope_", 8) == 0)
         return true;
     if (c->windowed && strcmp(name, "sliding_window") == 0)
         return true;

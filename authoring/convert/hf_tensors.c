@@ -101,9 +101,9 @@ static convert_tensor *add_source(adding *a, const wanted *w, hf_source **source
     return t;
 }
 
-/* True if rows of q and k change their order: folders pair the halves of a head. */
+/* True if rows of q and k change their order: most folders pair the halves of a head. */
 static bool pairs_neighbours(const hf_config *c) {
-    return c->arch->rope == TERN_OP_ROPE_NORM;
+    return c->arch->rope == TERN_OP_ROPE_NORM && !c->arch->neighbour_folders;
 }
 
 /* Describes the source of a tensor of the folder, and from that the tensor that is written. */

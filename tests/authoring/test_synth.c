@@ -321,7 +321,8 @@ static void check_feed_forward(const char *preset) {
             check_moments(preset, "blk.1.ffn_gate_inp.weight", 2);
             return;
         }
-    check_moments(preset, "blk.1.ffn_down.weight", 2.5);
+    check_moments(preset, "blk.1.ffn_down.weight",
+                  strcmp(preset, "smollm3-tiny") == 0 ? 1.7678 : 2.5);
 }
 
 static void test_moments(void **state) {

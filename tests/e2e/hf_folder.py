@@ -59,6 +59,7 @@ GEMMA = {
 }
 EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True}  # of folders that have some
 MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+NEIGHBOURS = ("Ernie4_5ForCausalLM",)  # whose heads lie as they do in files
 ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
     "Qwen2ForCausalLM": "qwen2",
@@ -71,6 +72,10 @@ ARCHITECTURES = {
     "MiniCPMForCausalLM": "minicpm",
     "GraniteForCausalLM": "granite",
     "Gemma3ForCausalLM": "gemma3",
+    "SmolLM3ForCausalLM": "smollm3",
+    "SeedOssForCausalLM": "seed_oss",
+    "Ernie4_5ForCausalLM": "ernie4_5",
+    "Exaone4ForCausalLM": "exaone4",
     "BitNetForCausalLM": "bitnet-b1.58",
     "BitnetForCausalLM": "bitnet",
 }
@@ -241,7 +246,7 @@ class Folder:
             self.head_dim(),
         )
         q, kv = self.number("num_attention_heads") * dim, self.number("num_key_value_heads") * dim
-        first = "post_feedforward" if self.kind == "Olmo2ForCausalLM" else "input"
+        first = "post_feedforward" if self.kind in ("Olmo2ForCausalLM", "Exaone4ForCausalLM") else "input"
         self._norm(f"{at}{first}_layernorm.weight", width)
         if self.kind.startswith("Olmo"):
             self._norm(at + "self_attn.q_norm.weight", q)
@@ -254,11 +259,11 @@ class Folder:
         attention = [("q", q, width), ("k", kv, width), ("v", kv, width)]
         for name, rows, cols in [*([("qkv", q + 2 * kv, width)] if joined else attention), ("o", width, q)]:
             self._matrix(f"{at}self_attn.{name}_proj.weight", rows, cols)
-            biased = self.kind == "Qwen2ForCausalLM" or self.config.get("attention_bias")
+            biased = self.kind in ("Qwen2ForCausalLM", "SeedOssForCausalLM") or self.config.get("attention_bias")
             if name != "o" and biased:
                 bias = 0.5 * self.random.standard_normal(rows)
                 self.tensors[f"{at}self_attn.{name}_proj.bias"] = Stored(bias, self.dtype)
-        if self.kind.startswith("Qwen3") or self.gemma:
+        if self.kind.startswith(("Qwen3", "Exaone4")) or self.gemma:
             self._norm(at + "self_attn.q_norm.weight", dim)
             self._norm(at + "self_attn.k_norm.weight", dim)
         if self.bitnet:
@@ -313,7 +318,8 @@ class Folder:
     def logits(self, tokens, kv="f32"):
         architecture = ARCHITECTURES[self.kind]
         name = "folder"
-        forward.ARCHITECTURES[name] = forward.ARCHITECTURES[architecture]._replace(pairing="neox")
+        known = forward.ARCHITECTURES[architecture]
+        forward.ARCHITECTURES[name] = known if self.kind in NEIGHBOURS else known._replace(pairing="neox")
         try:
             return forward.Model(_Reader(self, name)).logits(tokens, kv)
         finally:
@@ -336,7 +342,9 @@ class _Reader:
             f"{name}.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
             f"{name}.rope.freq_base": self._rope("full_attention")["rope_theta"],
         }
-        if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM"):
+        if folder.kind == "Exaone4ForCausalLM":
+            self.keys[f"{name}.attention.sliding_window_pattern"] = 3
+        if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM", "Exaone4ForCausalLM"):
             self.keys[f"{name}.attention.sliding_window"] = config.get("sliding_window") or 0
         if "num_experts" in config:
             self.keys[f"{name}.expert_count"] = config["num_experts"]

@@ -65,6 +65,13 @@ class Convert(ConvertTest):
             ("Olmo2ForCausalLM", {"tie_word_embeddings": True}),
             ("Olmo2ForCausalLM", {"rope_scaling": YARN}),
             ("MiniCPMForCausalLM", {"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 16}),
+            ("SmolLM3ForCausalLM", {"num_hidden_layers": 5, "no_rope_layers": [1, 1, 1, 0, 1]}),
+            ("SmolLM3ForCausalLM", {"num_hidden_layers": 4, "rope_scaling": YARN}),
+            ("SeedOssForCausalLM", {"head_dim": 24}),
+            ("Ernie4_5ForCausalLM", {"head_dim": 24, "tie_word_embeddings": True}),
+            ("Exaone4ForCausalLM", WINDOWS | {"layer_types": [NEAR, NEAR, FAR, NEAR]}),
+            ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": "LLG"}),
+            ("Exaone4ForCausalLM", {"sliding_window": None, "sliding_window_pattern": None}),
             (
                 "GraniteForCausalLM",
                 {
@@ -89,6 +96,16 @@ class Convert(ConvertTest):
             ("LlamaForCausalLM", {"scale_emb": 12}, ["scale_emb", "is 12"]),
             ("Qwen3ForCausalLM", {"residual_multiplier": 0.5}, ["residual_multiplier", "0.5"]),
             ("MistralForCausalLM", {"sliding_window": 0}, ["sliding_window"]),
+            ("SmolLM3ForCausalLM", {"no_rope_layers": [1, 0]}, ["no_rope_layers", "fourth layer"]),
+            ("SmolLM3ForCausalLM", {"no_rope_layers": [1]}, ["no_rope_layers", "fourth layer"]),
+            ("SmolLM3ForCausalLM", {"no_rope_layers": "all"}, ["no_rope_layers", "fourth layer"]),
+            ("SmolLM3ForCausalLM", {"no_rope_layer_interval": 3}, ["no_rope_layer_interval", "is not 4"]),
+            ("LlamaForCausalLM", {"no_rope_layer_interval": 4}, ["no_rope_layer_interval"]),
+            ("Exaone4ForCausalLM", {"sliding_window": 0}, ["sliding_window", "from 1"]),
+            ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": "LGL"}, ["'LGL'", "one G after"]),
+            ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": ""}, ["one G after"]),
+            ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": 0}, ["sliding_window_pattern", "from 1"]),
+            ("Exaone4ForCausalLM", {"layer_types": [FAR, NEAR]}, ["layer_types"]),
             ("Qwen3ForCausalLM", {"hadamard_config": "hadamard.json"}, ["hadamard_config"]),
         ):
             with self.subTest(kind=kind, config=config):

@@ -176,6 +176,25 @@ class Agreement(common.TernTest):
             with self.subTest(architecture=arch, keys=list(keys)):
                 self.check(self.edited(f"experts{i}", edit, f"{arch}-tiny"), 30, "--noise", "4")
 
+    def test_alike_families(self):
+        """Graphs that another one has too, with their own name and, where they differ, their own names of tensors."""
+
+        def seed(file):
+            rename_architecture(file, "seed_oss")
+            for t in file.tensors:
+                t.name = t.name.replace("ffn_norm", "post_attention_norm")
+
+        def without_windows(file):
+            del file["exaone4.attention.sliding_window"], file["exaone4.attention.sliding_window_pattern"]
+
+        for name, edit, preset, exact in (
+            ("seed", seed, "qwen2-tiny", ()),
+            ("ernie", lambda file: rename_architecture(file, "ernie4_5"), "llama-tiny-f32", ("--cosine", "0.99999999")),
+            ("exaone", without_windows, "exaone4-tiny", ()),
+        ):
+            with self.subTest(name=name):
+                self.check(self.edited(name, edit, preset), 40, *exact, "--noise", "4", kv="f32")
+
     def test_yarn(self):
         """All pairs stretched, some, few; with a factor of attention besides; both pairings."""
         for preset, prefix, original, gain in (

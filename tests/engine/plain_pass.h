@@ -142,7 +142,7 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
         tern_rope_frequencies((double)config->kinds[1].rope_base, 1.0, NULL, config->n_rot,
                               p.frequency[1]);
     }
-    if (strcmp(p.info.architecture, "maple") == 0) /* layers without a window do not rotate */
+    if (config->n_kinds > 1 && config->arch->second->alone_turned)
         memset(p.frequency[0], 0, sizeof p.frequency[0]);
     p.rope_gain = (double)number(&p, "rope.scaling.attn_factor", 1.0f);
     p.late_norm = (config->arch->has & TERN_HAS_LATE_FFN_NORM) != 0;

@@ -293,6 +293,7 @@ class Architecture(NamedTuple):
     clamp: float = 0.0  # gates are at most this, their factors at most this in magnitude; 0: unbounded
     input_norms: bool = False  # matrices may have norms of the rows that they read
     still: bool = False  # layers that see everything turn nothing, the others by the file's base
+    may_lack: bool = False  # without a window all layers are of one kind, and turn
     alike: bool = False  # but for the window all layers are of one kind
     sinks: bool = False  # of attention
     late_norm: bool = False  # the norm before the feed-forward part has the name of one after attention
@@ -329,6 +330,17 @@ ARCHITECTURES = {
     "maple": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
         normed=True, clamp=7.0, period=4, still=True,
+    ),
+    "smollm3": Architecture(
+        "norm", silu, sub_norms=False, tied=False, biases=True, period=4, still=True
+    ),
+    "seed_oss": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=True, late_norm=True
+    ),
+    "ernie4_5": Architecture("norm", silu, sub_norms=False, tied=False, biases=True),
+    "exaone4": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, pre_norms=False,
+        post_norms=True, period=4, still=True, may_lack=True,
     ),
     "gpt-oss": Architecture(
         "neox", quick, sub_norms=False, tied=False, biases=True, experts=True, normed=True,
@@ -371,7 +383,7 @@ class Model:
         self.base = float(self._get("rope.freq_base", 10000.0))
         self.rope_scale, self.yarn = self._rope_scaling()
         self.period = self.arch.period and self._number("attention.sliding_window_pattern", self.arch.period)
-        if self.arch.input_norms and not self._get("attention.sliding_window", 0):
+        if (self.arch.input_norms or self.arch.may_lack) and not self._get("attention.sliding_window", 0):
             self.period = 0  # without a window all layers see everything
         self.rope_gain = self._get("rope.scaling.attn_factor", 1.0)
         self.rope_gain *= self.yarn.gain() if self.yarn else 1.0
@@ -441,12 +453,15 @@ class Model:
     def hidden(self, tokens, kv="f16"):
         """float64[position, width] after the output norm."""
         window = self._get("attention.sliding_window", 0) if self.arch.window else 0
-        angles = self._angles(len(tokens))
-        everywhere = angles * (not self.arch.still), self.rope_gain, window
+        angles = self._angles(len(tokens), self.base)
+        everywhere = angles, self.rope_gain, window
         of_embedding, of_blocks, of_logits = self.factors
         near = self._near(len(tokens))
-        if self.arch.alike:
-            near = *everywhere[:2], self._number("attention.sliding_window")
+        if self.arch.alike or self.arch.still:
+            angles = self._angles(len(tokens), float(self._get("rope.freq_base_swa", self.base)))
+            near = angles, self.rope_gain, self._number("attention.sliding_window", 0)
+        if self.arch.still and self.period:
+            everywhere = 0 * angles, 1.0, window
         self.cache = []  # for each layer, the cache that attention reads: keys, values[position, kv head, dim]
         h = self._embedded(tokens)
         h = h * (np.sqrt(h.shape[1]) if self.arch.scaled else of_embedding)
@@ -456,22 +471,21 @@ class Model:
             h = h + of_blocks * self._feed_forward(layer, h)
         return self._norm("output_norm", h) / of_logits
 
-    def _angles(self, n):
+    def _angles(self, n, base):
         name = "rope_freqs.weight"  # what each pair's angle is divided by; optional
         if self.file.has("rope_factors_short.weight"):
             names = ["rope_factors_short.weight", "rope_factors_long.weight"]
             name = names[self.long_context]
             self.file.unread.discard(names[not self.long_context])
         factors = self.file.vector(name) if self.file.has(name) else 1.0
-        return rope_angles(np.arange(n), self.n_rot, self.base, factors, self.rope_scale, self.yarn)
+        return rope_angles(np.arange(n), self.n_rot, base, factors, self.rope_scale, self.yarn)
 
     def _near(self, n):
         """Windowed layers have their own angles, gain and window."""
         if not self.period:
             return None
-        base = float(self._get("rope.freq_base_swa", self.base if self.arch.still else 10000.0))
-        scale = self.rope_scale if self.arch.still else 1.0
-        return rope_angles(np.arange(n), self.n_rot, base, 1.0, scale), 1.0, self._number("attention.sliding_window")
+        base = float(self._get("rope.freq_base_swa", 10000.0))
+        return rope_angles(np.arange(n), self.n_rot, base), 1.0, self._get("attention.sliding_window", 0)
 
     def _attention(self, layer, h, where, kv):
         angles, gain, window = where

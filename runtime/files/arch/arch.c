@@ -22,8 +22,11 @@ static const tern_arch_second_kind gemma3_windowed = {
     .kind = {.rope_base = 10000.0f, .rope_scale = 1.0f, .rope_gain = 1.0}};
 
 /* Three of four layers see a window and turn q and k; the fourth does neither. */
-static const tern_arch_second_kind maple_windowed = {
+static const tern_arch_second_kind fourth_sees_all = {
     .period = 4, .windowed = true, .alone_turned = true};
+
+/* Three of four layers turn q and k, the fourth does not. */
+static const tern_arch_second_kind smollm3_turned = {.period = 4, .alone_turned = true};
 
 /* Every other layer sees a window. */
 static const tern_arch_second_kind gpt_oss_windowed = {
@@ -74,6 +77,31 @@ static const tern_arch archs[] = {
      .gate = TERN_OP_GATE_SILU,
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_POST_NORMS | TERN_HAS_WIDE_QK_NORMS},
+    {.name = "smollm3",
+     .hf_class = "SmolLM3ForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NORM,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QKV_BIAS,
+     .second = &smollm3_turned},
+    {.name = "seed_oss",
+     .hf_class = "SeedOssForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_ATTN_NORM | TERN_HAS_LATE_FFN_NORM | TERN_HAS_QKV_BIAS},
+    {.name = "ernie4_5",
+     .hf_class = "Ernie4_5ForCausalLM",
+     .hf_other = "Ernie4_5_ForCausalLM",
+     .neighbour_folders = true,
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NORM,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QKV_BIAS},
+    {.name = "exaone4",
+     .hf_class = "Exaone4ForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_POST_NORMS | TERN_HAS_QK_NORMS,
+     .second = &fourth_sees_all,
+     .may_lack_second = true},
     {.name = "minicpm",
      .hf_class = "MiniCPMForCausalLM",
      .gate = TERN_OP_GATE_SILU,
@@ -108,7 +136,7 @@ static const tern_arch archs[] = {
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
      .experts = {.norm = true, .clamp = 7.0f},
-     .second = &maple_windowed},
+     .second = &fourth_sees_all},
     {.name = "gpt-oss",
      .hf_class = "GptOssForCausalLM",
      .gate = TERN_OP_GATE_QUICK,

@@ -98,6 +98,7 @@ typedef struct tern_arch {
     bool stacked_folders;  /* those folders hold the experts of a layer in one tensor, gates and the
                               values that they multiply in turns; the weights of the chosen are
                               always normed, and MXFP4 may be their type */
+    bool neighbour_folders; /* heads of those folders lie as in files that pair neighbours */
     tern_op gate;          /* gate of the feed-forward part: TERN_OP_GATE_..., unless the file says
                               another */
     tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */

@@ -82,7 +82,6 @@ static const missing table[] = {
     {"starcoder*", "LayerNorm"},
     {"command-r", "LayerNorm and parallel attention"},
     {"cohere2", "LayerNorm and parallel attention"},
-    {"smollm3", "layers without rope"},
 };
 
 static bool begins(tern_span name, const char *with, size_t size) {

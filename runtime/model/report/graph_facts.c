@@ -102,7 +102,7 @@ static void tell_norms(listing *l) {
 static void tell_scaling(listing *l) {
     const tern_arch_second_kind *second = l->m->config.arch->second;
     const tern_layer_kind *kind =
-        &l->m->config.kinds[second != NULL && second->alone_turned ? 1 : 0];
+        &l->m->config.kinds[l->m->config.n_kinds > 1 && second->alone_turned ? 1 : 0];
     const bool said = has_key(l->m, "rope.scaling.type") || has_key(l->m, "rope.scaling.factor") ||
                       has_key(l->m, "rope.scale_linear");
     if (tern_gguf_find_tensor(l->m->file, "rope_freqs.weight") != NULL)
@@ -142,7 +142,9 @@ static void tell_windows(listing *l) {
     if (second == NULL || c->n_kinds == 1)
         return;
     if (second->alone_turned)
-        TELL(l, "rope", of_arch, "in windowed layers only");
+        TELL(l, "rope", of_arch, "in all but every %u-th layer", c->period);
+    if (!second->windowed)
+        return;
     TELL(l, "windows", of_file, "%u positions, in all but every %u-th layer", c->kinds[1].window,
          c->period);
     TELL(l, "window rope base", source_of(l->m, "rope.freq_base_swa"), "%g",
