@@ -41,6 +41,10 @@ static void put_yarn(tern_gguf_writer *w, const model *m) {
     tern_gguf_put_string(w, key, "yarn");
     put_f32(w, m, "rope.scaling.factor", m->yarn);
     put_u32(w, m, "rope.scaling.original_context_length", m->n_ctx_yarn);
+    if (m->warming == 0.0f)
+        return;
+    put_f32(w, m, "rope.scaling.yarn_log_multiplier", 1.0f);
+    put_f32(w, m, "attention.temperature_scale", m->warming);
 }
 
 static void put_geometry(tern_gguf_writer *w, const model *m) {

@@ -62,6 +62,7 @@ typedef struct tern_synth_model {
     uint32_t hadamard;         /* block size of the transform before all matrices; 0: none */
     float yarn;                /* factor of the context; 0: no YaRN */
     uint32_t n_ctx_yarn;       /* the context before */
+    float warming;             /* of queries; 0: none. Then YaRN multiplies cosine and sine by 1 */
     float rope_gain;           /* longrope's factor for cosine and sine */
     float embedding_scale, block_scale, logit_divisor; /* for architectures that have them */
 } tern_synth_model;

@@ -66,6 +66,11 @@ GEMMA = {
 LAYERS_OF_FOUR = {"num_hidden_layers": 5, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 WINDOWS_OF_FOUR = {"num_hidden_layers": 5, "sliding_window": 5, "attn_implementation": "eager"}
 EXAONE = {"layer_types": ["full_attention"] * 3, "attn_implementation": "eager"}
+GLM = {"pad_token_id": 0, "eos_token_id": 2}
+QUARTER = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}
+ALPHA = {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0}
+WARM = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 4,
+        "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.3}  # fmt: skip
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 128}
 LINEAR_OF_KIND = {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
 CONFIGS = {"Gemma3": "Gemma3Text"}  # whose names are not those of their models
@@ -94,6 +99,11 @@ CASES = {
     "smollm3, yarn": ("SmolLM3", LAYERS_OF_FOUR | {"rope_parameters": YARN}, None, None),
     "seed_oss": ("SeedOss", {"head_dim": 48}, None, None),
     "ernie4_5": ("Ernie4_5", {"head_dim": 48}, None, None),
+    "glm4": ("Glm4", GLM | {"head_dim": 64}, None, None),
+    "glm4, a quarter of a head": ("Glm4", GLM | {"head_dim": 32, "rope_parameters": QUARTER}, None, None),
+    "hunyuan": ("HunYuanDenseV1", {"head_dim": 64}, None, None),
+    "hunyuan, alpha": ("HunYuanDenseV1", {"head_dim": 64, "rope_parameters": ALPHA}, None, None),
+    "ministral3": ("Ministral3", {"head_dim": 48, "rope_parameters": WARM}, None, None),
     "exaone4, windows": ("Exaone4", WINDOWS_OF_FOUR, None, None),
     "exaone4, no windows": ("Exaone4", EXAONE | {"sliding_window": None, "rope_parameters": LLAMA3}, None, None),
     "bitnet, masters": (

@@ -40,7 +40,9 @@ typedef struct hf_config {
     uint32_t window;           /* of all layers, or of the second kind; 0: none */
     uint32_t period;   /* layers period - 1, 2 * period - 1 ... see all; 0: all layers are alike */
     float window_base; /* of the rope of the second kind; 0: that of the first */
-    float rope_linear; /* factor of linear scaling; 1: none */
+    uint32_t n_rot;    /* leading dimensions of a head that turn */
+    float warming, yarn_less;         /* of tern_config */
+    float rope_linear;                /* factor of linear scaling; 1: none */
     tern_rope_llama3 llama3;          /* factor 0: none */
     tern_rope_yarn yarn;              /* factor 0: none */
     uint32_t n_types, first_position; /* of encoders: kinds of tokens, and the row of position 0 */

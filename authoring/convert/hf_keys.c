@@ -64,6 +64,7 @@ static const struct rule {
     {"cache_implementation", ANYTHING},
     {"bos_token_id", ANYTHING},
     {"eos_token_id", ANYTHING},
+    {"eod_token_id", ANYTHING},
     {"pad_token_id", ANYTHING},
     {"sep_token_id", ANYTHING},
     {"unk_token_id", ANYTHING},

@@ -30,7 +30,7 @@ static void put_encoder(keys *k, const hf_config *c) {
 }
 
 static void put_decoder(keys *k, const hf_config *c) {
-    put_u32(k, "rope.dimension_count", c->head_dim);
+    put_u32(k, "rope.dimension_count", c->n_rot);
     put_f32(k, "rope.freq_base", c->rope_base);
     if (c->rope_linear != 1.0f) {
         tern_gguf_put_string(k->w, key(k, "rope.scaling.type"), "linear");
@@ -42,6 +42,8 @@ static void put_decoder(keys *k, const hf_config *c) {
         put_u32(k, "rope.scaling.original_context_length", (uint32_t)c->yarn.original);
         put_f32(k, "rope.scaling.yarn_beta_fast", c->yarn.beta_fast);
         put_f32(k, "rope.scaling.yarn_beta_slow", c->yarn.beta_slow);
+        if (c->yarn_less > 0.0f)
+            put_f32(k, "rope.scaling.yarn_log_multiplier", c->yarn_less);
     }
     put_u32(k, "attention.head_count", c->n_head);
     put_u32(k, "attention.head_count_kv", c->n_head_kv);
@@ -50,6 +52,8 @@ static void put_decoder(keys *k, const hf_config *c) {
     put_f32(k, "attention.layer_norm_rms_epsilon", c->norm_eps);
     if (c->attention_scale > 0.0f)
         put_f32(k, "attention.scale", c->attention_scale);
+    if (c->warming > 0.0f)
+        put_f32(k, "attention.temperature_scale", c->warming);
     if (c->window > 0)
         put_u32(k, "attention.sliding_window", c->window);
     if (c->period > 0) {

@@ -50,6 +50,16 @@ OUTER = {
     "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight",
 }
+OTHER_NAMES = {
+    "Glm4ForCausalLM": {
+        "post_attention_norm.weight": "post_self_attn_layernorm.weight",
+        "post_ffw_norm.weight": "post_mlp_layernorm.weight",
+    },
+    "HunYuanDenseV1ForCausalLM": {
+        "attn_q_norm.weight": "self_attn.query_layernorm.weight",
+        "attn_k_norm.weight": "self_attn.key_layernorm.weight",
+    },
+}
 GEMMA = {
     "hidden_activation": "gelu_pytorch_tanh",
     "query_pre_attn_scalar": 16,
@@ -59,7 +69,7 @@ GEMMA = {
 }
 EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True}  # of folders that have some
 MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-NEIGHBOURS = ("Ernie4_5ForCausalLM",)  # whose heads lie as they do in files
+NEIGHBOURS = ("Ernie4_5ForCausalLM", "Glm4ForCausalLM")  # whose heads lie as they do in files
 ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
     "Qwen2ForCausalLM": "qwen2",
@@ -76,6 +86,9 @@ ARCHITECTURES = {
     "SeedOssForCausalLM": "seed_oss",
     "Ernie4_5ForCausalLM": "ernie4_5",
     "Exaone4ForCausalLM": "exaone4",
+    "Glm4ForCausalLM": "glm4",
+    "HunYuanDenseV1ForCausalLM": "hunyuan-dense",
+    "Ministral3ForCausalLM": "mistral3",
     "BitNetForCausalLM": "bitnet-b1.58",
     "BitnetForCausalLM": "bitnet",
 }
@@ -255,17 +268,23 @@ class Folder:
             self._norm(at + "pre_feedforward_layernorm.weight", width)
             self._norm(at + "post_feedforward_layernorm.weight", width)
         self._norm(at + "post_attention_layernorm.weight", width)
-        joined = self.kind == "Phi3ForCausalLM"
+        joined = self.kind in ("Phi3ForCausalLM", "Glm4ForCausalLM")
+        if self.kind == "Glm4ForCausalLM":
+            self._norm(at + "post_self_attn_layernorm.weight", width)
+            self._norm(at + "post_mlp_layernorm.weight", width)
         attention = [("q", q, width), ("k", kv, width), ("v", kv, width)]
-        for name, rows, cols in [*([("qkv", q + 2 * kv, width)] if joined else attention), ("o", width, q)]:
+        for name, rows, cols in [*([("qkv", q + 2 * kv, width)] if self.kind == "Phi3ForCausalLM" else attention), ("o", width, q)]:
             self._matrix(f"{at}self_attn.{name}_proj.weight", rows, cols)
-            biased = self.kind in ("Qwen2ForCausalLM", "SeedOssForCausalLM") or self.config.get("attention_bias")
+            biased = self.kind in ("Qwen2ForCausalLM", "SeedOssForCausalLM", "Glm4ForCausalLM") or self.config.get("attention_bias")
             if name != "o" and biased:
                 bias = 0.5 * self.random.standard_normal(rows)
                 self.tensors[f"{at}self_attn.{name}_proj.bias"] = Stored(bias, self.dtype)
         if self.kind.startswith(("Qwen3", "Exaone4")) or self.gemma:
             self._norm(at + "self_attn.q_norm.weight", dim)
             self._norm(at + "self_attn.k_norm.weight", dim)
+        if self.kind.startswith("HunYuan"):
+            self._norm(at + "self_attn.query_layernorm.weight", dim)
+            self._norm(at + "self_attn.key_layernorm.weight", dim)
         if self.bitnet:
             self._norm(at + "self_attn.attn_sub_norm.weight", q)
             self._norm(at + "mlp.ffn_sub_norm.weight", ff)
@@ -342,6 +361,9 @@ class _Reader:
             f"{name}.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
             f"{name}.rope.freq_base": self._rope("full_attention")["rope_theta"],
         }
+        if folder.kind == "Glm4ForCausalLM":
+            part = config.get("partial_rotary_factor", 0.5)
+            self.keys[f"{name}.rope.dimension_count"] = int(part * folder.head_dim())
         if folder.kind == "Exaone4ForCausalLM":
             self.keys[f"{name}.attention.sliding_window_pattern"] = 3
         if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM", "Exaone4ForCausalLM"):
@@ -376,7 +398,12 @@ class _Reader:
         self.scaling = self._rope("full_attention") if "rope_parameters" in config else config.get("rope_scaling") or {}
         if self.scaling.get("rope_type") == "linear":
             self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
+        if self.scaling.get("rope_type") == "dynamic":
+            d = folder.head_dim()
+            self.keys[f"{name}.rope.freq_base"] *= self.scaling["alpha"] ** (d / (d - 2))
         if self.scaling.get("rope_type") == "yarn":
+            self.keys[f"{name}.rope.scaling.yarn_log_multiplier"] = self.scaling.get("mscale", 0.0)
+            self.keys[f"{name}.attention.temperature_scale"] = self.scaling.get("llama_4_scaling_beta", 0.0)
             self.keys[f"{name}.rope.scaling.type"] = "yarn"
             self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
             original = self.scaling["original_max_position_embeddings"]
@@ -397,6 +424,8 @@ class _Reader:
         if name in OUTER:
             return OUTER[name]
         _, layer, rest = name.split(".", 2)
+        if self.folder.kind in OTHER_NAMES and rest in OTHER_NAMES[self.folder.kind]:
+            return f"model.layers.{layer}.{OTHER_NAMES[self.folder.kind][rest]}"
         if rest == "ffn_norm.weight" and self.folder.gemma:
             return f"model.layers.{layer}.pre_feedforward_layernorm.weight"
         joined = f"model.layers.{layer}.mlp.gate_up_proj.weight"

@@ -17,6 +17,10 @@ try:
 except ImportError:
     np = None
 
+NEAR, FAR = "sliding_attention", "full_attention"
+WINDOWS = {"num_hidden_layers": 4, "sliding_window": 5}
+ALPHA = {"rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0}
+WARM = YARN | {"original_max_position_embeddings": 4, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.3}
 PACKED = {"quant_method": "bitnet"}
 MULTIPLIES = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "offline"}
 ONLINE = PACKED | {"linear_class": "autobitlinear", "quantization_mode": "online"}
@@ -69,6 +73,11 @@ class Convert(ConvertTest):
             ("SmolLM3ForCausalLM", {"num_hidden_layers": 4, "rope_scaling": YARN}),
             ("SeedOssForCausalLM", {"head_dim": 24}),
             ("Ernie4_5ForCausalLM", {"head_dim": 24, "tie_word_embeddings": True}),
+            ("Glm4ForCausalLM", {"head_dim": 24}),
+            ("Glm4ForCausalLM", {"head_dim": 16, "partial_rotary_factor": 0.25}),
+            ("HunYuanDenseV1ForCausalLM", {"head_dim": 24}),
+            ("HunYuanDenseV1ForCausalLM", {"head_dim": 24, "rope_scaling": ALPHA}),
+            ("Ministral3ForCausalLM", {"head_dim": 24, "rope_scaling": WARM}),
             ("Exaone4ForCausalLM", WINDOWS | {"layer_types": [NEAR, NEAR, FAR, NEAR]}),
             ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": "LLG"}),
             ("Exaone4ForCausalLM", {"sliding_window": None, "sliding_window_pattern": None}),
@@ -101,6 +110,14 @@ class Convert(ConvertTest):
             ("SmolLM3ForCausalLM", {"no_rope_layers": "all"}, ["no_rope_layers", "fourth layer"]),
             ("SmolLM3ForCausalLM", {"no_rope_layer_interval": 3}, ["no_rope_layer_interval", "is not 4"]),
             ("LlamaForCausalLM", {"no_rope_layer_interval": 4}, ["no_rope_layer_interval"]),
+            ("Glm4ForCausalLM", {"partial_rotary_factor": 1.5}, ["partial_rotary_factor", "even number"]),
+            ("Glm4ForCausalLM", {"partial_rotary_factor": 0.3}, ["partial_rotary_factor", "even number"]),
+            ("Qwen3ForCausalLM", {"partial_rotary_factor": 0.5}, ["partial_rotary_factor", "other than 1"]),
+            ("HunYuanDenseV1ForCausalLM", {"rope_scaling": {"rope_type": "dynamic"}}, ["alpha", "missing"]),
+            ("HunYuanDenseV1ForCausalLM", {"rope_scaling": ALPHA | {"alpha": 0}}, ["alpha", "from 1 to"]),
+            ("LlamaForCausalLM", {"rope_scaling": ALPHA}, ["rope_type", "dynamic"]),
+            ("Ministral3ForCausalLM", {"rope_scaling": WARM | {"mscale": 0.5}}, ["mscale_all_dim", "both 1"]),
+            ("Qwen3ForCausalLM", {"rope_scaling": WARM}, ["mscale", "not supported"]),
             ("Exaone4ForCausalLM", {"sliding_window": 0}, ["sliding_window", "from 1"]),
             ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": "LGL"}, ["'LGL'", "one G after"]),
             ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": ""}, ["one G after"]),

@@ -36,7 +36,9 @@ typedef struct plain {
     float logit_divisor;
     plain_experts experts;
     double rope_gain;
-    size_t half;        /* half the dimensions of a head that rotate */
+    size_t half; /* half the dimensions of a head that rotate */
+    const tern_config *config;
+    bool turned_norms;  /* heads of q and k are normed after they are turned */
     bool late_norm;     /* the norm before the feed-forward part is named after attention */
     uint32_t window[2]; /* window of layers of each kind; 0: none */
     uint32_t period;    /* every period-th layer is of the first kind; 1: all */
@@ -145,6 +147,8 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     if (config->n_kinds > 1 && config->arch->second->alone_turned)
         memset(p.frequency[0], 0, sizeof p.frequency[0]);
     p.rope_gain = (double)number(&p, "rope.scaling.attn_factor", 1.0f);
+    p.config = config;
+    p.turned_norms = (config->arch->has & TERN_HAS_TURNED_QK_NORMS) != 0;
     p.late_norm = (config->arch->has & TERN_HAS_LATE_FFN_NORM) != 0;
     for (uint32_t i = 0; i < config->n_kinds && config->kinds[i].yarn.factor > 0.0f; i++) {
         p.rope_gain = config->kinds[i].rope_gain;
@@ -297,6 +301,14 @@ static void multiply_in(plain *p, uint32_t layer, const char *name, const float 
     multiply(p, w, normed, y);
 }
 
+/* Norms y, the heads of q or k, each or all of them together, if the block does that. */
+static void norm_heads(plain *p, uint32_t n, const char *norm, size_t n_heads, float *y) {
+    const tiny_tensor *gains = find(p, n, norm, "weight");
+    const size_t width = gains != NULL ? gains->ne[0] : 1;
+    for (size_t at = 0; gains != NULL && at < n_heads * p->info.head_dim; at += width)
+        normalize(p, gains, y + at, width, y + at);
+}
+
 /* out[n_head * head_dim] = attention at a position. Its k and v are in the cache already. */
 static void attend(plain *p, uint32_t layer, size_t position, float *q, float *k, float *v,
                    float *out) {
@@ -310,10 +322,18 @@ static void attend(plain *p, uint32_t layer, size_t position, float *q, float *k
     if (sunk != NULL)
         memcpy(sinks, sunk->data, sunk->bytes);
     tern_rope_angles(p->frequency[kind], p->rope_gain, p->half, position, c, s);
+    for (size_t h = 0; h < p->info.n_head_kv; h++)
+        tern_ref_rope(p->pairing, k + h * dim, c, s, p->half);
+    const double steps = (double)(position / (p->config->warm_step + (p->config->warm_step == 0)));
+    const double warmth = 1.0 + (double)p->config->warming * tern_log(1.0 + steps);
+    tern_rope_angles(p->frequency[kind], p->rope_gain * warmth, p->half, position, c, s);
     for (size_t h = 0; h < p->info.n_head; h++)
         tern_ref_rope(p->pairing, q + h * dim, c, s, p->half);
+    if (p->turned_norms) {
+        norm_heads(p, layer, "attn_q_norm", p->info.n_head, q);
+        norm_heads(p, layer, "attn_k_norm", p->info.n_head_kv, k);
+    }
     for (size_t h = 0; h < p->info.n_head_kv; h++) {
-        tern_ref_rope(p->pairing, k + h * dim, c, s, p->half);
         tern_ref_store(p->kv, k + h * dim, dim, cached(p, p->k, layer, h, position));
         tern_ref_store(p->kv, v + h * dim, dim, cached(p, p->v, layer, h, position));
         const tern_attend_args args = {.heads = {.positions = position + 1,
@@ -347,10 +367,8 @@ static void project(plain *p, uint32_t n, const char *name, const char *norm, co
     const size_t dim = p->info.head_dim;
     multiply_in(p, n, name, x, y);
     add_bias(p, n, name, 0, n_heads * dim, y);
-    const tiny_tensor *gains = norm != NULL ? find(p, n, norm, "weight") : NULL;
-    const size_t width = gains != NULL ? gains->ne[0] : dim; /* of one head, or of all heads */
-    for (size_t at = 0; gains != NULL && at < n_heads * dim; at += width)
-        normalize(p, gains, y + at, width, y + at);
+    if (norm != NULL && !p->turned_norms)
+        norm_heads(p, n, norm, n_heads, y);
 }
 
 /* y = the product of one expert's matrix, with its factor and its bias. */

@@ -24,6 +24,7 @@ SHAPE = {
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 10000.0}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 32, "rope_theta": 500000.0}  # fmt: skip
+WARM = YARN | {"original_max_position_embeddings": 8, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
 MOE = {"num_experts": 6, "num_experts_per_tok": 2}
 OSS = {"head_dim": 32, "intermediate_size": 96, "num_hidden_layers": 4, "sliding_window": 9, "num_local_experts": 6,
        "num_experts_per_tok": 2, "rope": YARN | {"factor": 4.0, "truncate": False, "rope_theta": 150000.0}}  # fmt: skip
@@ -62,6 +63,9 @@ FAMILIES = {
     "smollm3": ("SmolLM3", "llama3", {"num_hidden_layers": 5, "pad_token_id": 0}, {}),
     "seed_oss": ("SeedOss", "gpt2", {"head_dim": 24}, {}),
     "ernie4_5": ("Ernie4_5", "legacy", {"head_dim": 24}, {}),
+    "glm4": ("Glm4", "gpt2", {"head_dim": 24}, {}),
+    "hunyuan": ("HunYuanDenseV1", "gpt2", {"head_dim": 24}, {}),
+    "ministral3": ("Ministral3", "gpt2", {"head_dim": 24, "rope": WARM}, {}),
     "exaone4": ("Exaone4", "gpt2", {"num_hidden_layers": 5, "sliding_window": 9}, {}),
     "exaone4, no windows": ("Exaone4", "gpt2", {"sliding_window": None, "layer_types": ["full_attention"] * 2}, {}),
     "bitnet": ("BitNet", "llama3", {"bitnet": ONLINE, "tie_word_embeddings": True} | WIDE, {}),

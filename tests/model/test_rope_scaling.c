@@ -37,7 +37,7 @@ static void check_yarn(const char *name, const tern_rope_yarn *yarn, double base
     tern_rope_frequencies(base, 1.0, NULL, n_rot, frequency);
     tern_rope_yarn_stretch(yarn, base, n_rot, frequency);
     check_known(expected, frequency);
-    check_near("gain", 0.0, (long double)gain, tern_rope_yarn_gain(yarn), 1e-14L);
+    check_near("gain", 0.0, (long double)gain, tern_rope_yarn_gain(yarn, 1.0), 1e-14L);
 }
 
 /* Pairs that are kept, partly stretched, and interpolated, with the default and with other
@@ -95,7 +95,7 @@ static void test_ends(void **state) {
     for (size_t i = 0; i < MOST; i++)
         check_near("frequency", (double)i, (long double)plain[i], stretched[i],
                    (long double)plain[i] * 0x1p-52L);
-    assert_true(tern_rope_yarn_gain(&yarn) == 1.0);
+    assert_true(tern_rope_yarn_gain(&yarn, 1.0) == 1.0);
 }
 
 static void test_llama3(void **state) {

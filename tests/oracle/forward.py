@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import tensors
+from angles import Yarn, rope, rope_angles
 
 ROWS_AT_ONCE = 8192  # of a matrix decoded to float64: bounds memory for wide output heads
 NOISE = 2.0**-20  # relative: eight steps of float32, the loss of a sum of a few hundred terms
@@ -133,51 +134,6 @@ def hadamard(x, block):
     return (x.reshape(len(x), -1, block) @ matrix / np.sqrt(block)).reshape(x.shape)
 
 
-def rope_angles(positions, n_rot, base, factors=1.0, scale=1.0, yarn=None):
-    """Returns [position, n_rot / 2]: the angle by which each pair turns."""
-    i = np.arange(n_rot // 2)
-    frequency = base ** (-2.0 * i / n_rot) / factors * scale
-    return np.outer(positions, frequency if yarn is None else yarn.stretch(frequency, base))
-
-
-class Yarn(NamedTuple):
-    """YaRN as in its paper (arXiv 2309.00071, 3.2): pairs are scaled by how often they turn in the context."""
-
-    factor: float
-    original: float  # positions of the context before
-    fast: float  # turns from which on a pair is left as it is
-    slow: float  # turns up to which it is interpolated
-    between: bool  # the ends of the ramp are not moved outwards to the next pair
-
-    def stretch(self, frequency, base):
-        half = len(frequency)
-        low, high = (
-            2 * half * np.log(self.original / (turns * 2 * np.pi)) / (2 * np.log(base))
-            for turns in (self.fast, self.slow)
-        )
-        low, high = (low, high) if self.between else (np.floor(low), np.ceil(high))
-        low, high = max(low, 0), min(high, 2 * half - 1)
-        interpolated = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
-        return frequency / self.factor * interpolated + frequency * (1 - interpolated)
-
-    def gain(self):
-        return 0.1 * np.log(self.factor) + 1
-
-
-def rope(x, angles, pairing, gain=1.0):
-    """Turns the first dimensions of x[position, head, dim]; the rest passes through."""
-    half = angles.shape[1]
-    first, second = {
-        "norm": (slice(0, 2 * half, 2), slice(1, 2 * half, 2)),
-        "neox": (slice(0, half), slice(half, 2 * half)),
-    }[pairing]
-    c, s = gain * np.cos(angles)[:, None, :], gain * np.sin(angles)[:, None, :]
-    y = x.copy()
-    y[..., first] = x[..., first] * c - x[..., second] * s
-    y[..., second] = x[..., first] * s + x[..., second] * c
-    return y
-
-
 def attention(q, k, v, kv="f32", scale=0.0, window=0, sinks=None):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
@@ -280,6 +236,8 @@ class Architecture(NamedTuple):
     tied: bool  # the head is the embedding, even if the file holds another
     biases: bool  # of the query, key and value projections, where the file has them
     head_norms: bool = False  # of each head of queries and keys, before rope
+    turned_norms: bool = False  # of each head of queries and keys, after rope
+    warmed: bool = False  # queries grow with their position, where the file says it
     post_norms: bool = False  # of the rows that attention and the feed-forward part add
     pre_norms: bool = True  # in front of attention and of the feed-forward part
     scaled: bool = False  # embeddings are multiplied by the root of their width
@@ -338,6 +296,15 @@ ARCHITECTURES = {
         "neox", silu, sub_norms=False, tied=False, biases=True, late_norm=True
     ),
     "ernie4_5": Architecture("norm", silu, sub_norms=False, tied=False, biases=True),
+    "glm4": Architecture(
+        "norm", silu, sub_norms=False, tied=False, biases=True, post_norms=True, joined=True
+    ),
+    "hunyuan-dense": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, turned_norms=True
+    ),
+    "mistral3": Architecture(
+        "norm", silu, sub_norms=False, tied=False, biases=True, warmed=True
+    ),
     "exaone4": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, pre_norms=False,
         post_norms=True, period=4, still=True, may_lack=True,
@@ -386,7 +353,8 @@ class Model:
         if (self.arch.input_norms or self.arch.may_lack) and not self._get("attention.sliding_window", 0):
             self.period = 0  # without a window all layers see everything
         self.rope_gain = self._get("rope.scaling.attn_factor", 1.0)
-        self.rope_gain *= self.yarn.gain() if self.yarn else 1.0
+        less = self._get("rope.scaling.yarn_log_multiplier", 0.0)
+        self.rope_gain *= self.yarn.gain() / self.yarn.gain(less) if self.yarn else 1.0
         self.factors = [self._factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")]
         self.vocabulary = container.tensor("token_embd.weight").rows
 
@@ -498,15 +466,25 @@ class Model:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
         if self.arch.head_norms:
             q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
-        k, v = store(rope(k, angles, self.arch.pairing, gain), kv), store(v, kv)
+        q, k = (rope(x, angles, self.arch.pairing, gain) for x in (q, k))
+        if self.arch.turned_norms:
+            q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
+        if self.arch.warmed:
+            q = q * self._warmth(len(h))
+        k, v = store(k, kv), store(v, kv)
         self.cache.append((k, v))
-        q = rope(q, angles, self.arch.pairing, gain)
         sinks = self.file.vector(f"blk.{layer}.attn_sinks.weight") if self.arch.sinks else None
         o = attention(q, k, v, kv, self._get("attention.scale", 0.0), window, sinks)
         if self.arch.sub_norms:
             o = self._norm(f"blk.{layer}.attn_sub_norm", o)
         o = self._project(layer, "attn_output", o) + self._bias(layer, "attn_output")
         return self._result(layer, "post_attention_norm", o)
+
+    def _warmth(self, n):
+        """Returns [position, 1, 1]: the factor of queries."""
+        step = self._number("rope.scaling.original_context_length", self._number("context_length"))
+        steps = np.arange(n)[:, None, None] // step
+        return 1 + self._get("attention.temperature_scale", 0.0) * np.log(1 + steps)
 
     def _queries_keys_values(self, layer, a):
         """Each [position, heads * dim]."""

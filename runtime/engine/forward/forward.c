@@ -85,20 +85,21 @@ static void embed(pass *p) {
     norm_stream(p, w->embd_norm, w->embd_norm_bias, TERN_OVERFLOW_EMBEDDING);
 }
 
-/* cosine, sine[n_kinds][T][n_rot/2] of the positions, computed on the host. With them everything
+/* cosine, sine[tables][T][n_rot/2] of the positions, computed on the host. With them everything
  * that a pass begins with is there. */
 static void find_angles(pass *p) {
     const size_t half = p->config->n_rot / 2, rows = p->batch->n;
-    const size_t count = p->config->n_kinds * rows, bytes = count * half * sizeof(float);
+    const size_t count = tern_config_angle_tables(p->config) * rows,
+                 bytes = count * half * sizeof(float);
     const tern_lane_use uses[] = {tern_lane_use_all(p->s->cosine, bytes, true),
                                   tern_lane_use_all(p->s->sine, bytes, true)};
     tern_lane_enter(&p->lane, uses, 2);
     const tern_part part = tern_lane_part(&p->lane, count);
     for (size_t i = part.begin; i < part.end; i++) {
-        const size_t kind = i / rows;
-        tern_rope_angles(p->model->frequency[kind], p->config->kinds[kind].rope_gain, half,
-                         p->batch->at[i % rows].position, p->s->cosine + i * half,
-                         p->s->sine + i * half);
+        const uint32_t table = (uint32_t)(i / rows), position = p->batch->at[i % rows].position;
+        tern_rope_angles(p->model->frequency[table % p->config->n_kinds],
+                         tern_config_angle_gain(p->config, table, position), half, position,
+                         p->s->cosine + i * half, p->s->sine + i * half);
     }
 }
 
@@ -128,12 +129,9 @@ static tern_device_rows head_rows(const pass *p, const heads *h) {
                               .rows = count_of(h->rows) * h->count};
 }
 
-/* Norms the heads, each for itself or all of a row together, if the block does that, then rotates
- * them by the positions of their rows, as layers of this kind do. */
-static void rotate(pass *p, const heads *h, const float *each, const float *all) {
+/* Norms the heads, each for itself or all of a row together, if the block does that. */
+static void norm_heads(pass *p, const heads *h, const float *each, const float *all) {
     const tern_config *c = p->config;
-    const size_t half = c->n_rot / 2;
-    const size_t angles = p->weights->layers[p->layer].kind * p->batch->n + h->rows.begin;
     const size_t width = h->count * c->head_dim, group = each != NULL ? h->count : 1;
     const tern_device_rows x = each != NULL
                                    ? head_rows(p, h)
@@ -141,8 +139,20 @@ static void rotate(pass *p, const heads *h, const float *each, const float *all)
                                                         .stride = width,
                                                         .n = width,
                                                         .rows = count_of(h->rows)};
+    if (each == NULL && all == NULL)
+        return;
+    watch_squares(p, &x, group, h->rows.begin, TERN_OVERFLOW_QUERY);
+    keep(p, p->ops->rmsnorm(p->d, p->stream, &x, each != NULL ? each : all, c->norm_eps, &x,
+                            error_of(p)));
+}
+
+/* Rotates the heads by the positions of their rows, with a table of angles. */
+static void turn(pass *p, const heads *h, size_t table) {
+    const tern_config *c = p->config;
+    const size_t half = c->n_rot / 2, width = h->count * c->head_dim;
+    const size_t angles = table * p->batch->n + h->rows.begin;
     const tern_device_rope rope = {.op = c->arch->rope,
-                                   .x = x.data,
+                                   .x = h->x + h->rows.begin * width,
                                    .stride = width,
                                    .c = p->s->cosine + angles * half,
                                    .s = p->s->sine + angles * half,
@@ -150,13 +160,18 @@ static void rotate(pass *p, const heads *h, const float *each, const float *all)
                                    .heads = h->count,
                                    .tokens = count_of(h->rows),
                                    .dim = c->head_dim};
-    if (each != NULL || all != NULL) {
-        watch_squares(p, &x, group, h->rows.begin, TERN_OVERFLOW_QUERY);
-        keep(p, p->ops->rmsnorm(p->d, p->stream, &x, each != NULL ? each : all, c->norm_eps, &x,
-                                error_of(p)));
-    }
     if (!c->arch->encodes)
         keep(p, p->ops->rope(p->d, p->stream, &rope, error_of(p)));
+}
+
+/* Norms and rotates, in the architecture's order. */
+static void rotate(pass *p, const heads *h, size_t table, const float *each, const float *all) {
+    const bool late = (p->config->arch->has & TERN_HAS_TURNED_QK_NORMS) != 0;
+    if (!late)
+        norm_heads(p, h, each, all);
+    turn(p, h, table);
+    if (late)
+        norm_heads(p, h, each, all);
 }
 
 /* The key/value heads that this rank has. */
@@ -202,10 +217,10 @@ static void rotate_and_store(pass *p) {
         return;
     if (count_of(p->rows) > 0) {
         const tern_device_rows x = head_rows(p, &q);
-        rotate(p, &q, l->q_norm, l->q_wide);
+        rotate(p, &q, tern_config_query_angles(c, l->kind), l->q_norm, l->q_wide);
         watch_below(p, &x, q.count, p->rows.begin, INFINITY, TERN_OVERFLOW_QUERY);
     }
-    rotate(p, &k, l->k_norm, l->k_wide);
+    rotate(p, &k, l->kind, l->k_norm, l->k_wide);
     store(p, &k, false);
     store(p, &v, true);
 }

@@ -44,15 +44,15 @@ typedef struct tern_scratch {
     float *gate;          /* [T][n_ff] */
     float *up;            /* [T][n_ff] */
     float *out;           /* [T][n_embd] summand of the residual stream */
-    float *cosine, *sine; /* [n_kinds][T][n_rot / 2] */
+    float *cosine, *sine; /* [angle tables][T][n_rot / 2] */
     float *logits;        /* [n_vocab] */
     float *lower, *upper; /* [n_picks][n_vocab] bounds; lower may hold logits; NULL: not needed */
     tern_expert_outputs experts;
     tern_expert_sizes expert_sizes;
     tern_adapt_scratch adapt; /* of a model with adapters; else NULL */
-    size_t width;    /* widest matrix input, columns */
-    size_t q_stride; /* width rounded up to TERN_Q_PAD */
-    size_t blocks;   /* ceil(width / TERN_BLOCK) */
+    size_t width;             /* widest matrix input, columns */
+    size_t q_stride;          /* width rounded up to TERN_Q_PAD */
+    size_t blocks;            /* ceil(width / TERN_BLOCK) */
 } tern_scratch;
 
 /*

@@ -125,7 +125,7 @@ const uint32_t *tern_runner_table(tern_runner *r, const uint32_t *pages, size_t 
 
 static size_t count_angles(const tern_runner *r) {
     const tern_config *c = &r->model->config;
-    return (size_t)c->n_kinds * r->batch.n * (c->n_rot / 2);
+    return (size_t)tern_config_angle_tables(c) * r->batch.n * (c->n_rot / 2);
 }
 
 void tern_runner_place_angles(tern_runner *r) {

@@ -96,7 +96,7 @@ static size_t page_numbers(const tern_runner *r, tern_taker *t) {
  * on_device.c sends it in one copy. */
 static void lay_out_batch(tern_runner *r, tern_taker *t) {
     const tern_config *c = &r->model->config;
-    const size_t angles = (size_t)r->n_batch * c->n_kinds * (c->n_rot / 2);
+    const size_t angles = (size_t)r->n_batch * tern_config_angle_tables(c) * (c->n_rot / 2);
     tern_batch *b = &r->batch;
     b->at = tern_take(t, r->n_batch, sizeof *b->at);
     b->ids = tern_take(t, r->n_batch, sizeof *b->ids);

@@ -35,10 +35,17 @@ typedef enum tern_block_option {
     TERN_HAS_EXPERT_BIASES = 1 << 14, /* the router and the experts may have biases */
     TERN_HAS_LATE_FFN_NORM = 1 << 15, /* norm before the feed-forward part, which files name after
                                          attention */
+    TERN_HAS_TURNED_QK_NORMS = 1 << 16, /* norm of every head of q and k, after it is turned */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
 } tern_block_option;
+
+/* Matrices that files of an architecture may hold as one: bits of tern_arch.joined. */
+typedef enum tern_joins {
+    TERN_JOINS_QKV = 1 << 0,    /* q, k and v, as attn_qkv */
+    TERN_JOINS_GATE_UP = 1 << 1 /* gate and up, as ffn_up */
+} tern_joins;
 
 /* Defaults for the experts of an architecture that has them; files may say otherwise. */
 typedef struct tern_arch_experts {
@@ -89,16 +96,21 @@ typedef struct tern_arch_second_kind {
 } tern_arch_second_kind;
 
 typedef struct tern_arch {
-    const char *name;      /* general.architecture */
-    const char *hf_class;  /* "architectures" of a Hugging Face config.json; NULL: not converted */
-    const char *hf_other;  /* a second class: the same graph with windows, or encoders whose
-                              positions begin after those of padding; NULL: none */
-    bool gemma_folders;    /* those folders hold norms minus 1, no head if it is the embedding, and
-                              a number whose root divides scores */
-    bool stacked_folders;  /* those folders hold the experts of a layer in one tensor, gates and the
-                              values that they multiply in turns; the weights of the chosen are
-                              always normed, and MXFP4 may be their type */
+    const char *name;     /* general.architecture */
+    const char *hf_class; /* "architectures" of a Hugging Face config.json; NULL: not converted */
+    const char *hf_other; /* a second class: the same graph with windows, or encoders whose
+                             positions begin after those of padding; NULL: none */
+    bool gemma_folders;   /* those folders hold norms minus 1, no head if it is the embedding, and
+                             a number whose root divides scores */
+    bool stacked_folders; /* those folders hold the experts of a layer in one tensor, gates and the
+                             values that they multiply in turns; the weights of the chosen are
+                             always normed, and MXFP4 may be their type */
     bool neighbour_folders; /* heads of those folders lie as in files that pair neighbours */
+    bool folders_alpha;     /* those folders may say a factor of the base, alpha */
+    bool sandwich_folders;  /* those folders name the norm before the feed-forward part after
+                               attention, though there are norms of results, too */
+    float folders_turn;    /* the part of a head that those folders turn unless they say it; 0: all,
+                              and they may say no other */
     tern_op gate;          /* gate of the feed-forward part: TERN_OP_GATE_..., unless the file says
                               another */
     tern_op rope;          /* TERN_OP_ROPE_NORM or TERN_OP_ROPE_NEOX */
@@ -109,7 +121,9 @@ typedef struct tern_arch {
                          divisor for logits */
     bool may_window;  /* files may say a window for all layers */
     bool yarn_between; /* of tern_rope_yarn */
-    bool joined;      /* q, k and v may lie in one matrix, attn_qkv; gate and up in ffn_up */
+    bool warmed;     /* files may say that scores grow with the position of the query, and that YaRN
+                        does     not multiply cosine and sine */
+    unsigned joined; /* bits of tern_joins */
     uint32_t width_scaled; /* models with so many layers scale scores by 1 / sqrt(n_embd / n_head),
                               not by 1 / sqrt(head_dim); 0: none */
     bool ungated;          /* the feed-forward part is down(act(up(x))) */

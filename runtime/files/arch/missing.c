@@ -72,7 +72,6 @@ static const missing table[] = {
     {"falcon", "LayerNorm and parallel attention"},
     {"phi2", "LayerNorm and parallel attention"},
     {"chatglm", "matrices of q, k and v in one"},
-    {"glm4", "matrices of gate and up in one"},
     {"gptj", "LayerNorm and parallel attention"},
     {"codeshell", "LayerNorm"},
     {"nemotron", "LayerNorm"},

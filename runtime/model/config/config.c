@@ -64,6 +64,16 @@ tern_status tern_config_f32(const tern_gguf *file, const tern_arch *arch, const 
     return TERN_OK;
 }
 
+tern_status tern_config_optional_f32(const tern_gguf *file, const tern_arch *arch,
+                                     const char *suffix, float high, float *out, tern_error *err) {
+    char key[TERN_KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", arch->name, suffix);
+    *out = 0.0f;
+    return tern_gguf_find(file, key) != NULL
+               ? tern_config_f32(file, arch, suffix, 0.0f, 0.0f, high, out, err)
+               : TERN_OK;
+}
+
 tern_status tern_config_name(const tern_gguf *file, const tern_arch *arch, const char *suffix,
                              tern_span *out, tern_error *err) {
     char key[TERN_KEY_BYTES];

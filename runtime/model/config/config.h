@@ -42,6 +42,11 @@ typedef struct tern_config {
     uint32_t n_kinds;      /* of layers */
     uint32_t period;       /* layers period - 1, 2 * period - 1 ... are of the first kind */
     tern_layer_kind kinds[TERN_LAYER_KINDS];
+    double yarn_less; /* YaRN's factor of cosine and sine is divided by what it would be with
+                         this times the logarithm */
+    float warming;    /* queries at position p are multiplied by 1 + warming *
+                         ln(1 + floor(p / warm_step)); 0: by nothing */
+    uint32_t warm_step;
     uint32_t n_ctx_long;       /* positions with longrope's long factors; 0: there are none */
     bool long_factors;         /* long factors are in use, and n_ctx is theirs */
     uint32_t n_expert, n_used; /* experts, and how many a token uses; 0: none */
@@ -83,6 +88,20 @@ TERN_MUST_CHECK tern_status tern_config_factors(const tern_gguf *file, tern_conf
  * TERN_ERR_CONFIG. */
 TERN_MUST_CHECK tern_status tern_config_experts(const tern_gguf *file, tern_config *c,
                                                 tern_error *err);
+
+/* Tables of angles that a pass makes: one for each kind of layers, and with a warming another one
+ * for the queries of each kind. */
+static inline uint32_t tern_config_angle_tables(const tern_config *c) {
+    return c->warming > 0.0f ? 2 * c->n_kinds : c->n_kinds;
+}
+
+/* The table of the queries of a kind; keys have table `kind`. */
+static inline uint32_t tern_config_query_angles(const tern_config *c, uint32_t kind) {
+    return c->warming > 0.0f ? c->n_kinds + kind : kind;
+}
+
+/* The factor of cosine and sine in a table at a position. */
+double tern_config_angle_gain(const tern_config *c, uint32_t table, uint32_t position);
 
 /* The index of a layer's kind. */
 uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer);

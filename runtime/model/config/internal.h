@@ -26,6 +26,11 @@ TERN_MUST_CHECK tern_status tern_config_f32(const tern_gguf *file, const tern_ar
                                             const char *suffix, float fallback, float low,
                                             float high, float *out, tern_error *err);
 
+/* A number from 0 to high; 0 if the key is missing. TERN_ERR_KEY_TYPE, TERN_ERR_KEY_RANGE. */
+TERN_MUST_CHECK tern_status tern_config_optional_f32(const tern_gguf *file, const tern_arch *arch,
+                                                     const char *suffix, float high, float *out,
+                                                     tern_error *err);
+
 /* Reads the text ARCH.<suffix>, which points into the file; empty if the key is missing.
  * TERN_ERR_KEY_TYPE. */
 TERN_MUST_CHECK tern_status tern_config_name(const tern_gguf *file, const tern_arch *arch,

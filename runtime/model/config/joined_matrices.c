@@ -12,12 +12,14 @@ enum { NAME_BYTES = 48 }; /* "blk.1023.ffn_gate.input_scale" */
 static const tern_joined matrices[] = {
     {"attn_qkv.weight",
      "self_attn.qkv_proj.weight",
+     TERN_JOINS_QKV,
      3,
      {{"attn_q.weight", TERN_SIZE_Q},
       {"attn_k.weight", TERN_SIZE_KV},
       {"attn_v.weight", TERN_SIZE_KV}}},
     {"ffn_up.weight",
      "mlp.gate_up_proj.weight",
+     TERN_JOINS_GATE_UP,
      2,
      {{"ffn_gate.weight", TERN_SIZE_FF}, {"ffn_up.weight", TERN_SIZE_FF}}},
 };
@@ -25,8 +27,8 @@ static const tern_joined matrices[] = {
 enum { N_MATRICES = sizeof matrices / sizeof *matrices };
 
 const tern_joined *tern_joined_of(const tern_arch *arch, const tern_block_tensor *t) {
-    for (size_t i = 0; arch->joined && i < N_MATRICES; i++)
-        for (size_t k = 0; k < matrices[i].n; k++)
+    for (size_t i = 0; i < N_MATRICES; i++)
+        for (size_t k = 0; (arch->joined & matrices[i].join) != 0 && k < matrices[i].n; k++)
             if (strcmp(matrices[i].pieces[k].name, t->name) == 0)
                 return &matrices[i];
     return NULL;
@@ -46,6 +48,7 @@ bool tern_joined_begins(const tern_joined *joined, const tern_block_tensor *t) {
 /* The pieces of a file's joined matrices. */
 typedef struct division {
     const tern_gguf *file;
+    const tern_arch *arch;
     tern_block_sizes sizes;
     tern_gguf_rows *pieces;
     char *names;
@@ -128,7 +131,8 @@ static int compare_places(const void *a, const void *b) {
 static tern_status find_all(division *d, uint32_t n_layer, tern_error *err) {
     for (uint32_t layer = 0; layer < n_layer; layer++)
         for (size_t i = 0; i < N_MATRICES; i++) {
-            const tern_gguf_tensor *t = find(d->file, layer, &matrices[i]);
+            const bool may = (d->arch->joined & matrices[i].join) != 0;
+            const tern_gguf_tensor *t = may ? find(d->file, layer, &matrices[i]) : NULL;
             const tern_status status = t != NULL ? check(d, &matrices[i], t, err) : TERN_OK;
             if (status != TERN_OK)
                 return status;
@@ -143,8 +147,8 @@ static tern_status find_all(division *d, uint32_t n_layer, tern_error *err) {
 
 tern_status tern_joined_divide(tern_gguf *file, const tern_config *c, tern_error *err) {
     const size_t most = (size_t)c->n_layer * N_MATRICES * TERN_JOINED_PIECES * 3; /* + factors */
-    division d = {.file = file, .sizes = tern_config_block(c)};
-    if (!c->arch->joined)
+    division d = {.file = file, .arch = c->arch, .sizes = tern_config_block(c)};
+    if (c->arch->joined == 0)
         return TERN_OK;
     d.pieces = calloc(most, sizeof *d.pieces);
     d.names = calloc(most, NAME_BYTES);

@@ -12,6 +12,7 @@ enum { TERN_JOINED_PIECES = 3 }; /* at most */
 typedef struct tern_joined {
     const char *name;
     const char *hf; /* in Hugging Face folders */
+    unsigned join;  /* bit of tern_arch.joined */
     size_t n;
     struct {
         const char *name;

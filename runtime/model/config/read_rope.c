@@ -54,7 +54,9 @@ static tern_status read_yarn(const tern_gguf *file, tern_config *c, float factor
 static tern_status read_gain(const tern_gguf *file, tern_config *c, tern_error *err) {
     static const char *const keys[] = {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor"};
     const tern_rope_yarn *yarn = &c->kinds[0].yarn;
-    double gain = yarn->factor > 0.0f && yarn->mix > 0.0f ? tern_rope_yarn_gain(yarn) : 1.0;
+    const bool mixes = yarn->factor > 0.0f && yarn->mix > 0.0f;
+    double gain =
+        mixes ? tern_rope_yarn_gain(yarn, 1.0) / tern_rope_yarn_gain(yarn, c->yarn_less) : 1.0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         float factor;
         const tern_status status =
@@ -65,6 +67,35 @@ static tern_status read_gain(const tern_gguf *file, tern_config *c, tern_error *
     }
     c->kinds[0].rope_gain = gain;
     return TERN_OK;
+}
+
+/* Reads by how much of its usual factor YaRN multiplies cosine and sine less, and how queries grow
+ * with their position. The whole head is turned then, so its angles can hold the factor. */
+static tern_status read_warming(const tern_gguf *file, tern_config *c, tern_error *err) {
+    static const char less[] = "rope.scaling.yarn_log_multiplier";
+    static const char warming[] = "attention.temperature_scale";
+    float value = 0.0f;
+    tern_status s;
+    if (!c->arch->warmed)
+        return TERN_OK;
+    if ((s = tern_config_optional_f32(file, c->arch, less, 100.0f, &value, err)) ||
+        (s = tern_config_optional_f32(file, c->arch, warming, 100.0f, &c->warming, err)) ||
+        (s = tern_config_u32(file, c->arch, "rope.scaling.original_context_length", c->n_ctx, 1,
+                             1u << 24, &c->warm_step, err)))
+        return s;
+    c->yarn_less = (double)value;
+    if (c->warming > 0.0f && c->n_rot != c->head_dim)
+        return tern_fail(err, TERN_ERR_CONFIG,
+                         "%s: key %s.%s is %g, but only %u of %u dimensions of a head are turned",
+                         tern_gguf_name(file), c->arch->name, warming, (double)c->warming, c->n_rot,
+                         c->head_dim);
+    return TERN_OK;
+}
+
+double tern_config_angle_gain(const tern_config *c, uint32_t table, uint32_t position) {
+    const double gain = c->kinds[table % c->n_kinds].rope_gain;
+    const double steps = (double)(position / (c->warm_step > 0 ? c->warm_step : 1));
+    return table < c->n_kinds ? gain : gain * (1.0 + (double)c->warming * tern_log(1.0 + steps));
 }
 
 static bool has_tensor(const tern_gguf *file, const char *name) {
@@ -119,6 +150,8 @@ tern_status tern_config_rope_scaling(const tern_gguf *file, tern_config *c, tern
     if (status == TERN_OK)
         status = tern_config_name(file, c->arch, "rope.scaling.type", &type, err);
     if (status != TERN_OK)
+        return status;
+    if ((status = read_warming(file, c, err)) != TERN_OK)
         return status;
     c->kinds[0].rope_scale = 1.0f;
     if (factor != 1.0f && (type.size == 0 || tern_span_is(type, "linear")))

@@ -29,8 +29,8 @@ void tern_rope_yarn_stretch(const tern_rope_yarn *yarn, double base, size_t n_ro
     }
 }
 
-double tern_rope_yarn_gain(const tern_rope_yarn *yarn) {
-    return 1.0 + 0.1 * tern_log((double)yarn->factor);
+double tern_rope_yarn_gain(const tern_rope_yarn *yarn, double times) {
+    return 1.0 + 0.1 * times * tern_log((double)yarn->factor);
 }
 
 void tern_rope_llama3_factors(const tern_rope_llama3 *scaling, const double *frequency,

@@ -20,8 +20,9 @@
 void tern_rope_yarn_stretch(const tern_rope_yarn *yarn, double base, size_t n_rot,
                             double *frequency);
 
-/* YaRN's attention factor, 1 + 0.1 ln factor: what cosine and sine are multiplied by. */
-double tern_rope_yarn_gain(const tern_rope_yarn *yarn);
+/* YaRN's attention factor, 1 + 0.1 ln factor: what cosine and sine are multiplied by. `times`
+ * multiplies the logarithm. */
+double tern_rope_yarn_gain(const tern_rope_yarn *yarn, double times);
 
 /* The numbers of Llama 3's scaling. */
 typedef struct tern_rope_llama3 {

@@ -187,6 +187,9 @@ static bool is_own(const tern_config *c, const tern_key_rule *rule) {
         return c->arch->experts.clamp > 0.0f;
     if (strcmp(rule->suffix, "attention.sliding_window") == 0)
         return windowed || c->arch->may_window;
+    if (strcmp(rule->suffix, "attention.temperature_scale") == 0 ||
+        strcmp(rule->suffix, "rope.scaling.yarn_log_multiplier") == 0)
+        return c->arch->warmed;
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
         if (strcmp(rule->suffix, factors[i]) == 0)
             return c->arch->own_factors;

@@ -30,8 +30,8 @@ static const tern_block_tensor tensors[] = {
      .hf_encoder = "attention.self.query.weight"},
     {"attn_q.bias", "self_attn.q_proj.bias", BIAS(q, TERN_SIZE_Q), .turned = true,
      .hf_encoder = "attention.self.query.bias"},
-    {"attn_q_norm.weight", "self_attn.q_norm.weight", NORM(q_norm, TERN_SIZE_HEAD),
-     .when = TERN_HAS_QK_NORMS},
+    {"attn_q_norm.weight", "self_attn.q_norm.weight", "self_attn.query_layernorm.weight",
+     NORM(q_norm, TERN_SIZE_HEAD), .when = TERN_HAS_QK_NORMS | TERN_HAS_TURNED_QK_NORMS},
     {"attn_q_norm.weight", "self_attn.q_norm.weight", NORM(q_wide, TERN_SIZE_Q),
      .when = TERN_HAS_WIDE_QK_NORMS, .turned = true},
     {"attn_k_norm_in.weight", INPUT_NORM("self_attn.k_proj", k_in, TERN_SIZE_EMBD)},
@@ -40,8 +40,8 @@ static const tern_block_tensor tensors[] = {
      .hf_encoder = "attention.self.key.weight"},
     {"attn_k.bias", "self_attn.k_proj.bias", BIAS(k, TERN_SIZE_KV), .turned = true,
      .hf_encoder = "attention.self.key.bias"},
-    {"attn_k_norm.weight", "self_attn.k_norm.weight", NORM(k_norm, TERN_SIZE_HEAD),
-     .when = TERN_HAS_QK_NORMS},
+    {"attn_k_norm.weight", "self_attn.k_norm.weight", "self_attn.key_layernorm.weight",
+     NORM(k_norm, TERN_SIZE_HEAD), .when = TERN_HAS_QK_NORMS | TERN_HAS_TURNED_QK_NORMS},
     {"attn_k_norm.weight", "self_attn.k_norm.weight", NORM(k_wide, TERN_SIZE_KV),
      .when = TERN_HAS_WIDE_QK_NORMS, .turned = true},
     {"attn_v_norm_in.weight", INPUT_NORM("self_attn.v_proj", v_in, TERN_SIZE_EMBD)},
@@ -109,7 +109,7 @@ const tern_block_tensor *tern_block_tensors(size_t *n) {
 }
 
 const char *tern_block_hf_name(const tern_arch *arch, const tern_block_tensor *t) {
-    const bool taken = (arch->has & TERN_HAS_ATTN_POST_NORM) != 0;
+    const bool taken = (arch->has & TERN_HAS_ATTN_POST_NORM) != 0 && !arch->sandwich_folders;
     if (arch->encodes && t->hf_encoder != NULL)
         return t->hf_encoder;
     return taken && t->when == TERN_HAS_FFN_NORM ? "pre_feedforward_layernorm.weight" : t->hf;

@@ -77,6 +77,7 @@ static void tell_norms(listing *l) {
     } places[] = {
         {TERN_HAS_ATTN_NORM, "before attention"},
         {TERN_HAS_QK_NORMS, "of heads of q and k"},
+        {TERN_HAS_TURNED_QK_NORMS, "of turned heads of q and k"},
         {TERN_HAS_WIDE_QK_NORMS, "of q and k"},
         {TERN_HAS_ATTN_SUB_NORM, "of attended heads"},
         {TERN_HAS_ATTN_POST_NORM, "after attention"},
@@ -161,6 +162,9 @@ static void tell_scales(listing *l) {
         TELL(l, "blocks times", of_file, "%g", (double)c->block_scale);
         TELL(l, "logits divided by", of_file, "%g", (double)c->logit_divisor);
     }
+    if (c->warming > 0.0f)
+        TELL(l, "queries times", of_file, "1 + %g ln(1 + position / %u), rounded down",
+             (double)c->warming, c->warm_step);
     TELL(l, "scores times",
          has_key(l->m, "attention.scale")      ? of_file
          : c->arch->width_scaled == c->n_layer ? of_guess
