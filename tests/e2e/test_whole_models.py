@@ -170,31 +170,6 @@ class WholeModels(common.TernTest):
             with self.subTest(changes=changes):
                 self.refused(file, *words)
 
-    def test_keys_of_families(self):
-        """Keys that one family has: hostile values, and the key in other families, are refused by their name."""
-        nan, cap = f32(math.nan), f32(101.0)
-        for preset, name, value, words in (
-            ("exaone4-tiny", "attention.sliding_window", u32(0), "is 0"),
-            ("exaone4-tiny", "attention.sliding_window_pattern", u32(0), "is 0"),
-            ("glm4-tiny", "rope.dimension_count", u32(34), "34"),
-            ("mistral3-tiny", "attention.temperature_scale", nan, "is nan"),
-            ("mistral3-tiny", "attention.temperature_scale", f32(-0.1), "is -0.1"),
-            ("mistral3-tiny", "attention.temperature_scale", cap, "is 101"),
-            ("mistral3-tiny", "rope.scaling.yarn_log_multiplier", nan, "is nan"),
-            ("mistral3-tiny", "rope.scaling.original_context_length", u32(0), "is 0"),
-            ("mistral3-tiny", "attention.temperature_length", u32(9), "a temperature of attention"),
-            ("llama-tiny-q8_0", "attention.temperature_scale", f32(0.1), "a temperature of attention"),
-            ("llama-tiny-q8_0", "rope.scaling.yarn_log_multiplier", f32(1.0), "another attention factor"),
-        ):
-            file = self.fresh(preset)
-            key = f"{file.text('general.architecture')}.{name}"
-            file[key] = value
-            with self.subTest(key=key, value=value):
-                self.refused(file, key if name != "rope.dimension_count" else "rope dimension count", words)
-        file = self.fresh("mistral3-tiny")
-        file["mistral3.rope.dimension_count"] = u32(8)
-        self.refused(file, "mistral3.attention.temperature_scale", "only 8 of 32 dimensions")
-
     def test_windows_of_all_layers(self):
         """llama and phi3 may have them, other architectures are refused with one."""
         file = self.fresh("qwen3-tiny")
