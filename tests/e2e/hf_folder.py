@@ -396,11 +396,14 @@ class _Reader:
                 f"{name}.rope.freq_base_swa": near.get("rope_theta", config.get("rope_local_base_freq")),
             }
         self.scaling = self._rope("full_attention") if "rope_parameters" in config else config.get("rope_scaling") or {}
+        self._scale(name, config)
+
+    def _scale(self, name, config):
+        if self.scaling.get("rope_type") == "dynamic":
+            d = self.folder.head_dim()
+            self.keys[f"{name}.rope.freq_base"] *= self.scaling["alpha"] ** (d / (d - 2))
         if self.scaling.get("rope_type") == "linear":
             self.keys[f"{name}.rope.scaling.factor"] = self.scaling["factor"]
-        if self.scaling.get("rope_type") == "dynamic":
-            d = folder.head_dim()
-            self.keys[f"{name}.rope.freq_base"] *= self.scaling["alpha"] ** (d / (d - 2))
         if self.scaling.get("rope_type") == "yarn":
             self.keys[f"{name}.rope.scaling.yarn_log_multiplier"] = self.scaling.get("mscale", 0.0)
             self.keys[f"{name}.attention.temperature_scale"] = self.scaling.get("llama_4_scaling_beta", 0.0)
