@@ -247,8 +247,9 @@ static void read_quantization(hf_reading *r, hf_config *c) {
         hf_fail_key(r, TERN_ERR_CONFIG, q != NULL ? "quantization_config" : "quantization", why);
         return;
     }
-    c->weights = c->arch->ternary ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
-    if (q == NULL)
+    c->fp4 = hf_quantization_is_fp4(r->root);
+    c->weights = c->arch->ternary && !c->fp4 ? HF_WEIGHTS_MASTER : HF_WEIGHTS_PLAIN;
+    if (q == NULL || c->fp4)
         return;
     if (has_experts(c)) {
         hf_fail_key(r, TERN_ERR_CONFIG, "quantization_config", "of experts is not supported");

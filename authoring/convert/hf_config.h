@@ -48,6 +48,7 @@ typedef struct hf_config {
     uint32_t n_types, first_position; /* of encoders: kinds of tokens, and the row of position 0 */
     tern_pooling pooling;             /* as the folder says; NONE: it does not say */
     hf_weights weights;
+    bool fp4; /* matrices may be in NVFP4; the tensors say which */
     hf_scale scale;
     hf_kept kept;      /* matrices that are not ternary where others are */
     char unknown[400]; /* keys that tern does not know, separated by commas; "": none */

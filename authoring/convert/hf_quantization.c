@@ -39,13 +39,22 @@ static void explain(const tern_json_value *settings, tern_span method, char *why
                    (int)(method.size < 40 ? method.size : 40), method.data, form, elsewhere);
 }
 
+bool hf_quantization_is_fp4(const tern_json_value *config) {
+    const tern_json_value *q = tern_json_get(config, "quantization_config");
+    const tern_json_value *method = tern_json_get(q, "quant_method");
+    return tern_json_is_string(method, "modelopt")
+               ? tern_json_is_string(tern_json_get(q, "quant_algo"), "NVFP4")
+               : tern_json_is_string(method, "compressed-tensors") &&
+                     tern_json_is_string(tern_json_get(q, "format"), "nvfp4-pack-quantized");
+}
+
 bool hf_quantization_is_foreign(const tern_json_value *config, char why[HF_QUANTIZATION_BYTES]) {
     static const tern_span mlx = {"MLX", 3};
     const tern_json_value *settings = tern_json_get(config, "quantization_config");
     const tern_json_value *older = tern_json_get(config, "quantization"); /* MLX's own name */
     const tern_json_value *method = tern_json_get(settings, "quant_method");
     settings = settings != NULL ? settings : older;
-    if (settings == NULL || tern_json_is_string(method, "bitnet"))
+    if (settings == NULL || tern_json_is_string(method, "bitnet") || hf_quantization_is_fp4(config))
         return false;
     explain(settings, method != NULL ? method->text : mlx, why);
     return true;

@@ -12,13 +12,16 @@ enum { HF_QUANTIZATION_BYTES = 256, HF_KEPT_BYTES = 1024 };
 
 /*
  * True if the weights were quantized by a method that tern does not read; `why` then names it and
- * says what to do. False for floats, and for BitNet's method.
+ * says what to do. False for floats, for BitNet's method, and for NVFP4.
  */
 bool hf_quantization_is_foreign(const tern_json_value *config, char why[HF_QUANTIZATION_BYTES]);
 
+/* True if it was modelopt or compressed-tensors, and the weights are in NVFP4 (hf_fp4.h). */
+bool hf_quantization_is_fp4(const tern_json_value *config);
+
 /* Modules that stay as they are in a model whose other matrices are ternary. */
 typedef struct hf_kept {
-    bool listed; /* the folder has such a list; without one the head stays */
+    bool listed;               /* the folder has such a list; without one the head stays */
     char names[HF_KEPT_BYTES]; /* one after the other, each terminated; an empty one ends them */
 } hf_kept;
 

@@ -81,6 +81,27 @@ void hf_source_row(const void *source, size_t row, float *out) {
     }
 }
 
+/* The matrix that holds a row, and *at: which of its rows. */
+static const hf_fp4 *fp4_of(const hf_source *s, size_t row, size_t *at) {
+    const size_t each = (size_t)s->fp4->codes->shape[0];
+    *at = s->experts != NULL ? row % each : hf_source_origin(s, row);
+    return s->fp4 + (s->experts != NULL ? row / each : 0);
+}
+
+void hf_source_fp4_row(const void *source, size_t row, float *out) {
+    const hf_source *s = source;
+    size_t at;
+    const hf_fp4 *m = fp4_of(s, row, &at);
+    hf_fp4_row_floats(m, at, s->cols, out);
+}
+
+void hf_source_fp4_bytes(const void *source, size_t row, uint8_t *out) {
+    const hf_source *s = source;
+    size_t at;
+    const hf_fp4 *m = fp4_of(s, row, &at);
+    hf_fp4_row_bytes(m, at, s->cols, out);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 void hf_source_written(const void *source, size_t first, size_t n) {

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/hf_rest.h"
 #include "base/word_list.h"
+#include "runtime/model/config/factors.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/config/rope.h"
 #include "runtime/model/config/rope_scaling.h"
@@ -141,8 +143,67 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     return check_shape(a, from, s->first + s->rows, s->cols, s->vector);
 }
 
+/* ---- NVFP4 ----------------------------------------------------------------------------------- */
+
+/* True if the matrix is in NVFP4 here. The embedding has no factor that anything multiplies by. */
+static bool is_fp4(const adding *a, const safetensors_tensor *from, const wanted *w) {
+    return a->c->fp4 && !w->vector && strcmp(w->name, "token_embd.weight") != 0 &&
+           hf_fp4_is(a->files, from);
+}
+
+/* Takes the codes of a matrix, or of the next expert's, with what lies beside them. */
+static tern_status take_fp4(const adding *a, const safetensors_tensor *codes, size_t rows,
+                            size_t cols, convert_tensor *t, hf_source *s) {
+    if (a->out->n_fp4 == a->out->capacity)
+        return tern_fail(a->err, TERN_ERR_NOMEM, "no memory for %zu matrices", a->out->n_fp4);
+    hf_fp4 *m = &a->out->fp4[a->out->n_fp4++];
+    const tern_status status = hf_fp4_read(a->files, codes, rows, cols, m, a->err);
+    if (s->fp4 == NULL)
+        s->fp4 = m;
+    if (status == TERN_OK)
+        t->before += codes->bytes + m->scales->bytes;
+    t->source = TERN_FORMAT_NVFP4;
+    t->origin = "nvfp4";
+    t->row = hf_source_fp4_row;
+    t->raw = hf_source_fp4_bytes;
+    return status;
+}
+
+/* Adds the factors of n matrices, and then those of what they read (`inputs`), if all have one. */
+static tern_status add_factors(adding *a, const char *matrix, const hf_fp4 *m, size_t n,
+                               bool inputs) {
+    char name[TERN_FACTOR_NAME_BYTES];
+    const wanted w = {.name = name, .rows = 1, .cols = n, .vector = true};
+    float *values = a->out->factors + a->out->n_factors; /* each is a tensor: there is room */
+    hf_source *s;
+    tern_factor_name(matrix, inputs ? "input_scale" : "scale", name);
+    if (!hf_fp4_factors(m, n, inputs, values))
+        return TERN_OK;
+    convert_tensor *t = add_source(a, &w, &s);
+    if (t == NULL)
+        return TERN_ERR_NOMEM;
+    a->out->n_factors += n;
+    s->made = values;
+    t->origin = "made";
+    t->source = TERN_FORMAT_F32;
+    return inputs ? TERN_OK : add_factors(a, matrix, m, n, true);
+}
+
+static tern_status add_fp4(adding *a, const safetensors_tensor *from, const wanted *w) {
+    hf_source *s;
+    convert_tensor *t = add_source(a, w, &s);
+    if (t == NULL)
+        return TERN_ERR_NOMEM;
+    s->tensor = from;
+    s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
+    const tern_status status = take_fp4(a, from, w->rows, w->cols, t, s);
+    return status == TERN_OK ? add_factors(a, w->name, s->fp4, 1, false) : status;
+}
+
 static tern_status add_tensor(adding *a, const safetensors_tensor *from, const wanted *w) {
     hf_source *s;
+    if (is_fp4(a, from, w))
+        return add_fp4(a, from, w);
     convert_tensor *t = add_source(a, w, &s);
     if (t == NULL)
         return TERN_ERR_NOMEM;
@@ -164,11 +225,16 @@ static void name_in_layer(const adding *a, uint32_t layer, const char *name,
                    a->c->arch->encodes ? "encoder.layer" : "model.layers", layer, name);
 }
 
+/* The tensor of that name, or NULL. */
+static const safetensors_tensor *find(const adding *a, const char *name) {
+    return a->c->fp4 ? hf_fp4_find(a->files, name) : hf_files_find(a->files, name);
+}
+
 /* The tensor of that name in a layer, or NULL. */
 static const safetensors_tensor *find_in_layer(const adding *a, uint32_t layer, const char *name) {
     char text[CONVERT_NAME_BYTES];
     name_in_layer(a, layer, name, text);
-    return hf_files_find(a->files, text);
+    return find(a, text);
 }
 
 static tern_status missing_in_layer(const adding *a, uint32_t layer, const char *name) {
@@ -194,15 +260,19 @@ static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor
 
 /* Finds the matrix of one expert of a routed tensor; all experts have one shape and one type. */
 static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tensor *t,
-                               uint32_t expert, const wanted *one, hf_source *s) {
+                               uint32_t expert, const wanted *one, hf_source *s,
+                               convert_tensor *to) {
     char name[CONVERT_NAME_BYTES];
     const char *number = strstr(t->hf, "%u");
     (void)snprintf(name, sizeof name, "model.layers.%" PRIu32 ".%.*s%" PRIu32 "%s", layer,
                    (int)(number - t->hf), t->hf, expert, number + strlen("%u"));
-    const safetensors_tensor *from = hf_files_find(a->files, name);
+    const safetensors_tensor *from = find(a, name);
     if (from == NULL)
         return missing(a, name);
     s->experts[expert] = from;
+    if (is_fp4(a, from, one) && (expert == 0 || s->fp4 != NULL))
+        return take_fp4(a, from, one->rows, one->cols, to, s);
+    to->before += from->bytes;
     if (!is_float(from->type) || from->type != s->experts[0]->type)
         return tern_fail(a->err, TERN_ERR_TENSOR_TYPE,
                          "%s: tensor %s has type %s, must be floats, of one type in all experts",
@@ -231,13 +301,13 @@ static tern_status add_experts(adding *a, uint32_t layer, const tern_block_tenso
     to->ne[1] = one->rows;
     to->ne[2] = n;
     tern_status status = TERN_OK;
-    for (uint32_t i = 0; status == TERN_OK && i < n; i++) {
-        status = find_expert(a, layer, t, i, one, s);
-        to->before += status == TERN_OK ? s->experts[i]->bytes : 0;
-    }
+    for (uint32_t i = 0; status == TERN_OK && i < n; i++)
+        status = find_expert(a, layer, t, i, one, s, to);
     if (status != TERN_OK)
         return status;
     s->tensor = s->experts[0];
+    if (s->fp4 != NULL)
+        return add_factors(a, one->name, s->fp4, n, false);
     to->source = format_of(s->tensor->type);
     to->origin = tern_format_describe(to->source)->name;
     return TERN_OK;
@@ -409,7 +479,7 @@ static tern_status add_block(adding *a, uint32_t layer) {
 /* Adds a tensor outside the blocks without its first rows; rows 0: a norm or its bias. */
 static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_t first,
                               size_t rows) {
-    const safetensors_tensor *from = hf_files_find(a->files, hf);
+    const safetensors_tensor *from = find(a, hf);
     const wanted w = {.name = gguf,
                       .rows = rows > 0 ? rows : 1,
                       .cols = a->c->n_embd,
@@ -462,7 +532,7 @@ static bool same_tensor(const safetensors_tensor *a, const safetensors_tensor *b
  */
 static tern_status add_head(adding *a) {
     static const char name[] = "lm_head.weight";
-    const safetensors_tensor *head = hf_files_find(a->files, name);
+    const safetensors_tensor *head = find(a, name);
     const safetensors_tensor *embedding = hf_files_find(a->files, "model.embed_tokens.weight");
     if (a->c->tied && (head == NULL || same_tensor(head, embedding)))
         return TERN_OK;
@@ -471,36 +541,6 @@ static tern_status add_head(adding *a) {
     return tern_fail(a->err, TERN_ERR_ARCH,
                      "%s: tensor %s is not the embedding, which is the head in architecture %s",
                      head->file, head->name, a->c->arch->name);
-}
-
-/* True for position numbers, and for the pooler, which turns the first state into a vector for
- * other tasks. */
-static bool is_beside_encoder(const char *name) {
-    return strcmp(name, "embeddings.position_ids") == 0 ||
-           strcmp(name, "pooler.dense.weight") == 0 || strcmp(name, "pooler.dense.bias") == 0;
-}
-
-/* True for a bias of zeros, which changes nothing: some folders have them for every matrix. */
-static bool is_zero_bias(const safetensors_tensor *t) {
-    const uint8_t *bytes = t->data;
-    return text_ends_with(t->name, "_proj.bias") && t->bytes > 0 && bytes[0] == 0 &&
-           memcmp(bytes, bytes + 1, (size_t)t->bytes - 1) == 0;
-}
-
-/* Checks the tensors that nothing has used: tables that repeat the configuration are fine. */
-static tern_status check_rest(const adding *a, void (*skipped)(const safetensors_tensor *t)) {
-    for (size_t i = 0; i < a->files->n; i++) {
-        const safetensors_tensor *t = a->files->tensors[i];
-        if (a->files->used[i] || text_ends_with(t->name, ".rotary_emb.inv_freq") ||
-            is_zero_bias(t) || (a->c->arch->encodes && is_beside_encoder(t->name)))
-            continue;
-        if (is_float(t->type) || t->type == SAFETENSORS_F64) {
-            return tern_fail(a->err, TERN_ERR_ARCH, "%s: tensor %s has no place in architecture %s",
-                             t->file, t->name, a->c->arch->name);
-        }
-        skipped(t);
-    }
-    return TERN_OK;
 }
 
 static tern_status add_encoder(adding *a) {
@@ -538,15 +578,19 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
     out->capacity = 2 * files->n + 1; /* each tensor is used once or twice, one may be computed */
     out->sources = calloc(out->capacity, sizeof *out->sources);
     out->experts = calloc(out->capacity, sizeof *out->experts);
-    if (out->sources == NULL || out->experts == NULL)
+    out->fp4 = calloc(out->capacity, sizeof *out->fp4);
+    out->factors = calloc(out->capacity, sizeof *out->factors);
+    if (out->sources == NULL || out->experts == NULL || out->fp4 == NULL || out->factors == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for %zu tensors", out->capacity);
     tern_status status = c->arch->encodes ? add_encoder(&a) : add_decoder(&a);
-    return status == TERN_OK ? check_rest(&a, skipped) : status;
+    return status == TERN_OK ? hf_rest_check(c, files, skipped, err) : status;
 }
 
 void hf_tensors_free(hf_tensors *t) {
     free(t->sources);
     free(t->experts);
+    free(t->fp4);
+    free(t->factors);
     free(t->rope_factors);
     *t = (hf_tensors){.n = 0};
 }

@@ -10,6 +10,7 @@
 
 #include "authoring/convert/hf_config.h"
 #include "authoring/convert/hf_files.h"
+#include "authoring/convert/hf_fp4.h"
 #include "authoring/convert/job.h"
 
 /* The source of a tensor of the written file: the context of its rows. */
@@ -20,14 +21,15 @@ typedef struct hf_source {
     const safetensors_tensor **experts;     /* [rows / tensor's rows] consecutive; NULL: only one */
     size_t rows, cols;                      /* of the weights */
     size_t each; /* rows of a matrix, where one tensor holds those of all experts; 0: it does not */
-    size_t step, turn;                      /* of `step` results in turns number `turn` is taken */
-    size_t first;                           /* rows of the tensor before the first that is taken */
+    size_t step, turn; /* of `step` results in turns number `turn` is taken */
+    size_t first;      /* rows of the tensor before the first that is taken */
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: none are */
     bool vector;       /* rows is 1 */
     bool less_one;     /* a vector whose file stores values minus 1 */
     bool packed;       /* two bits a weight, four rows to a byte */
     bool ternarized;   /* rounded to ternary values: scale is 1 / the mean magnitude */
     float scale;       /* of packed and ternarized ones, set by hf_source_prepare */
+    const hf_fp4 *fp4; /* of matrices in NVFP4, one for each of `experts`; NULL: not in NVFP4 */
     const float *made; /* values of a computed tensor, which is in no file; otherwise NULL */
 } hf_source;
 
@@ -36,6 +38,10 @@ typedef struct hf_tensors {
     size_t n, capacity;
     const safetensors_tensor **experts; /* [capacity] of all sources that have some; owned */
     size_t n_experts;
+    hf_fp4 *fp4; /* [capacity] likewise; owned */
+    size_t n_fp4;
+    float *factors; /* [capacity] of matrices in NVFP4, and of what these read; owned */
+    size_t n_factors;
     float *rope_factors; /* [head_dim / 2] owned, or NULL */
     hf_scale scale;      /* the meaning of weight_scale */
 } hf_tensors;
@@ -73,6 +79,10 @@ void hf_stack_bias_row(const void *source, size_t row, float *out);
 
 /* Writes the blocks of a row as MXFP4 has them in files (convert_bytes_fn). */
 void hf_stack_bytes(const void *source, size_t row, uint8_t *out);
+
+/* Rows of matrices in NVFP4, as floats and as blocks. */
+void hf_source_fp4_row(const void *source, size_t row, float *out);
+void hf_source_fp4_bytes(const void *source, size_t row, uint8_t *out);
 
 /* Releases the memory of experts whose last row was written (convert_written_fn). */
 void hf_source_written(const void *source, size_t first, size_t n);

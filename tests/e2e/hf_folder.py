@@ -19,7 +19,7 @@ import tensors
 from container import Tensor
 
 F32, I2_S = 0, 36
-DTYPES = {"F32": np.float32, "F16": np.float16, "U8": np.uint8, "I64": np.int64}
+DTYPES = {"F32": np.float32, "F16": np.float16, "U8": np.uint8, "F8_E4M3": np.uint8, "I64": np.int64}
 
 LAYER = {
     "attn_norm.weight": "input_layernorm.weight",
@@ -439,7 +439,7 @@ class _Reader:
     def has(self, name):
         if name == "rope_freqs.weight":
             return self.scaling.get("rope_type") == "llama3"
-        if name.endswith(("_norm_in.weight", "_exps.bias")):  # no folder's names of them are known
+        if name.endswith(("_norm_in.weight", "_exps.bias", ".scale")):  # no folder's names of them are known
             return False
         return self._name(name) in self.folder.tensors
 

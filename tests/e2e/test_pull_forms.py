@@ -34,9 +34,9 @@ QUANTIZED = {
     "awq (4 bits)": {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}},
     "bitsandbytes (4 bits)": {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}},
     "compressed-tensors": {"quantization_config": {"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {}}},
-    "compressed-tensors (nvfp4-pack-quantized)": {
-        "quantization_config": {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "config_groups": {}}},
-    "modelopt (NVFP4)": {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "exclude_modules": ["lm_head"]}},
+    "compressed-tensors (pack-quantized)": {
+        "quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {}}},
+    "modelopt (NVFP4_AWQ)": {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4_AWQ", "exclude_modules": ["lm_head"]}},
     "fp8": {"quantization_config": {"quant_method": "fp8", "fmt": "e4m3"}},
     "MLX (4 bits)": {"quantization": {"group_size": 64, "bits": 4}, "quantization_config": {"group_size": 64, "bits": 4}},
     "MLX (8 bits)": {"quantization": {"group_size": 64, "bits": 8}},
