@@ -168,7 +168,7 @@ class Convert(ConvertTest):
         _, said = self.agree(model, bound=1e-2)
         self.assertEqual({said[n]["to"] for n in ("blk.0.ffn_up.weight", "blk.0.attn_k.weight")}, {"i2_s"})
         self.assertEqual({said[n]["to"] for n in ("blk.0.ffn_down.weight", "blk.1.ffn_up.weight", "blk.1.attn_q.weight")}, {"bf16"})
-        for wrong, word in (([], "lm_head"), (["model.layers.1"], "lm_head"), (["lm_head", "model.*"], "'model.*'"), (["lm_head", 3], "plain name")):
+        for wrong, word in (([], "lm_head"), (["model.layers.1"], "lm_head"), (["lm_head", "model.*"], "'model.*'"), (["lm_head", "*.down_proj"], "'*.down_proj'"), (["lm_head", 3], "plain name")):
             model.config["quantization_config"] = ONLINE | {"modules_to_not_convert": wrong}
             self.refused(model, "modules_to_not_convert", word)
 

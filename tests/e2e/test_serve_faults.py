@@ -169,6 +169,18 @@ class Slow(common.FolderTest):
                     sock.close()
             self.wait_for_an_answer(server)
 
+    def test_an_idle_connection_ends(self):
+        """After --idle-timeout alone, before its first request and after an answer, and not after the 60 seconds
+        that count without the option."""
+        with Server("--idle-timeout", 1, "--request-timeout", 3600) as server:
+            for begin in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+                with self.subTest(begin=begin):
+                    sock, began = server.socket(), time.monotonic()
+                    sock.sendall(begin)
+                    self.wait_for_the_end(sock, b"")
+                    sock.close()
+                    self.assertLess(time.monotonic() - began, 60)
+
     def read_slowly(self, server, **fields):
         """Reads a byte now and then until the server has ended it."""
         sock = server.socket()
