@@ -46,6 +46,10 @@ typedef struct tern_engine_params {
     double (*clock)(void *user); /* seconds; NULL: the machine's. For deadlines and figures, and to
                                     learn what passes cost */
     void *clock_user;
+    const tern_model *draft_model; /* a smaller model with the same tokens, which guesses tokens
+                                      where a request's draft mode allows it; it outlives the
+                                      engine. It takes a cache of its own, for as many whole
+                                      contexts as the pool has room for. NULL: none */
 } tern_engine_params;
 
 tern_engine_params tern_engine_params_default(void);
@@ -63,8 +67,8 @@ TERN_MUST_CHECK tern_status tern_engine_pool_bytes(const tern_model *model,
 
 /*
  * TERN_ERR_CONTEXT, TERN_ERR_ARG, TERN_ERR_STATE (a model without weights), TERN_ERR_NOMEM,
- * TERN_ERR_CACHE_MEMORY, TERN_ERR_SCRATCH_MEMORY, TERN_ERR_STRICT. The model must outlive the
- * engine. params may be NULL: the defaults.
+ * TERN_ERR_CACHE_MEMORY, TERN_ERR_SCRATCH_MEMORY, TERN_ERR_STRICT. TERN_ERR_ARG, naming both files,
+ * also for a draft_model with other tokens. The model must outlive the engine. params may be NULL: the defaults.
  */
 TERN_MUST_CHECK tern_status tern_engine_new(const tern_model *model,
                                             const tern_engine_params *params, tern_engine **out,
@@ -152,7 +156,8 @@ typedef struct tern_request {
     tern_mask_hook *mask;    /* NULL: all tokens may follow */
     tern_guess_hook *guess;  /* NULL: nothing is guessed */
     tern_draft_mode draft;   /* where `guess` is NULL: the engine guesses by itself, from what stood
-                                in the sequence before. Takes 12 bytes for each position */
+                                in the sequence before, or by draft_model. Takes 12 bytes for each
+                                position */
     tern_logits_hook *logits; /* of the prompt from prompt_from on and of all positions that a token
                                  is picked from, or the last one of prompt_only. NULL: of none */
     bool no_digest;           /* the end has an empty one, and the time of hashing is saved */

@@ -215,6 +215,11 @@ bool tern_branch_guesses(const tern_branch *b) {
     return b->guess != NULL || b->draft != NULL;
 }
 
+uint32_t tern_branch_most_guesses(const tern_branch *b) {
+    const uint32_t room = b->job.most - b->job.n_tokens - 1;
+    return room < TERN_MOST_GUESSES ? room : TERN_MOST_GUESSES;
+}
+
 /* Chooses how many of the branch's own n guesses are worth computing. */
 static size_t choose(const tern_branch *b, const tern_draft_costs *costs, size_t n, bool pays,
                      tern_draft_pass *pass) {
@@ -228,8 +233,7 @@ void tern_branch_guess(tern_branch *b, uint32_t n_vocab, const tern_draft_costs 
                        tern_draft_pass *pass) {
     const tern_progress progress = tern_branch_progress(b);
     int32_t *guesses = b->tokens + b->job.n_tokens;
-    const size_t room = b->job.most - b->job.n_tokens - 1; /* a token is picked after them */
-    const size_t most = room < TERN_MOST_GUESSES ? room : TERN_MOST_GUESSES;
+    const size_t most = tern_branch_most_guesses(b);
     const size_t told = b->draft != NULL ? tern_draft_guesses(b->draft, guesses, most)
                                          : b->guess(b->user, &progress, guesses, most);
     size_t n = 0;
@@ -241,6 +245,8 @@ void tern_branch_guess(tern_branch *b, uint32_t n_vocab, const tern_draft_costs 
 void tern_branch_guess_no_more(tern_branch *b) {
     b->guess = NULL;
     tern_draft_free(&b->draft);
+    if (b->place != NULL)
+        tern_drafter_give_up(b->place);
 }
 
 /* ---- a pick -------------------------------------------------------------------------------- */
@@ -301,6 +307,8 @@ bool tern_branch_take(tern_branch *b, int32_t token, tern_text_part *part) {
     tern_sampler_accept(b->sampler, token);
     if (b->draft != NULL)
         tern_draft_picked(b->draft, b->tokens, b->job.n_tokens);
+    if (b->place != NULL)
+        tern_drafter_picked(b->place, b->tokens, b->job.n_tokens);
     *part = (tern_text_part){.bytes = ""};
     if (b->text != NULL)
         part->bytes = tern_answer_text_push(b->text, token, &part->size);

@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "runtime/engine/draft/draft.h"
+#include "runtime/engine/draft/drafter.h"
 #include "runtime/engine/pooled.h"
 #include "runtime/engine/sample/end_of_text.h"
 #include "runtime/engine/sample/sampler.h"
@@ -52,6 +53,8 @@ typedef struct tern_branch {
     tern_guess_hook *guess;
     tern_draft *draft; /* NULL: the hook guesses, or nothing does */
     tern_draft_mode draft_mode;
+    tern_drafter_place *place; /* where a second model follows the sequence; NULL: none does */
+    bool was_placed;           /* it was asked for once */
     void *user;
     tern_logits_hook *logits;
     size_t logits_every;
@@ -110,6 +113,9 @@ tern_progress tern_branch_progress(const tern_branch *b);
 
 /* True if a hook or a draft guesses the tokens that follow. */
 bool tern_branch_guesses(const tern_branch *b);
+
+/* The most tokens that may be guessed for the next pass: after them one is picked. */
+uint32_t tern_branch_most_guesses(const tern_branch *b);
 
 /* Asks for guesses and puts them after the tokens until the next pass. Adds them to *pass, the plan
  * so far, which already contains the branch's last token. pays: own guesses may be wanted. */

@@ -86,7 +86,9 @@ static tern_status open_parts(tern_engine *e, tern_error *err) {
         status = tern_pool_open(e->model, p->kv, e->size, &e->own_pool, &e->refused, err);
     if (status == TERN_OK)
         status = tern_runner_new(e->model, &runner, &e->runner, err);
-    return status == TERN_OK ? tern_runner_hold(e->runner, e->pool, err) : status;
+    if (status == TERN_OK)
+        status = tern_runner_hold(e->runner, e->pool, err);
+    return status == TERN_OK ? tern_engine_open_drafter(e, p->draft_model, err) : status;
 }
 
 static void note_state(tern_engine *e);
@@ -135,6 +137,7 @@ void tern_engine_free(tern_engine **engine) {
     free_over(e);
     while (e->n_live > 0)
         tern_branch_free(&e->live[--e->n_live]);
+    tern_engine_close_drafter(e);
     if (e->session == NULL) {
         tern_runner_free(&e->runner);
         tern_pool_close(&e->own_pool);
@@ -359,6 +362,7 @@ static void check_model(const tern_engine *e, tern_branch *b) {
 /* Reports a branch that is over, and removes it from the schedule. */
 static void finish(tern_engine *e, tern_branch *b) {
     check_model(e, b);
+    tern_drafter_leave(&b->place);
     if (e->session != NULL)
         tern_slot_finish(e, b);
     tern_event *event = tern_engine_event(e, b, TERN_EVENT_END);
@@ -400,23 +404,6 @@ static void schedule_new(tern_engine *e) {
         tern_branch *b = e->now[i];
         if (!b->is_scheduled && !(b->is_scheduled = tern_schedule_add(e->schedule, &b->job)))
             return;
-    }
-}
-
-/* Asks all sequences that decode for guesses. While prompts are read, the rest of the pass is
- * theirs. */
-static void ask_for_guesses(tern_engine *e) {
-    uint32_t running = 0, decoding = 0;
-    for (size_t i = 0; i < e->n_now; i++) {
-        const tern_job *job = &e->now[i]->job;
-        running += job->is_running;
-        decoding += job->is_running && tern_job_decodes(job);
-    }
-    tern_draft_pass pass = {.rows = decoding, .tokens = decoding};
-    for (size_t i = 0; i < e->n_now; i++) {
-        tern_branch *b = e->now[i];
-        if (b->job.is_running && tern_job_decodes(&b->job) && tern_branch_guesses(b))
-            tern_branch_guess(b, e->frame.n_vocab, &e->draft_costs, decoding == running, &pass);
     }
 }
 
@@ -495,7 +482,7 @@ tern_status tern_engine_step(tern_engine *e, const tern_event **events, size_t *
     (void)pthread_mutex_unlock(&e->lock);
     finish_over(e);
     schedule_new(e);
-    ask_for_guesses(e);
+    tern_engine_guess(e);
     const size_t spans = e->session != NULL ? tern_slot_plan(e)
                                             : tern_schedule_plan(e->schedule, &e->costs,
                                                                  e->params.gap_seconds, e->plan);

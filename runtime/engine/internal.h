@@ -3,7 +3,7 @@
 #define TERN_RUNTIME_ENGINE_INTERNAL_H
 
 /* The parts of an engine: engine.c, saved.c and size.c hold the public functions, pass.c computes,
- * and slot.c replaces the schedule where the engine belongs to a session. */
+ * guess.c asks for guesses, and slot.c replaces the schedule where the engine belongs to a session. */
 
 #include <pthread.h>
 
@@ -38,6 +38,9 @@ struct tern_engine {
     tern_schedule *schedule; /* NULL: the engine of a session */
     tern_pass_costs costs;
     tern_draft_costs draft_costs; /* of passes in which all sequences decode */
+    tern_drafter *drafter;        /* NULL: there is no second model */
+    tern_drafting *drafting;      /* [n_sequences], if there is */
+    tern_branch **drafted;        /* the branches of these */
     tern_branch **now;            /* [n_now <= n_branches] the branches of this step */
     size_t n_now;
     tern_branch **over; /* [n_over <= n_branches] branches whose events are still to be read */
@@ -87,6 +90,14 @@ tern_event *tern_engine_event(tern_engine *e, const tern_branch *b, tern_event_k
 
 /* Updates the state that other threads see, after pages changed; takes the lock. */
 void tern_engine_show(tern_engine *e);
+
+/* Opens the second model that guesses; NULL: there is none. Errors of tern_drafter_new. */
+TERN_MUST_CHECK tern_status tern_engine_open_drafter(tern_engine *e, const tern_model *model,
+                                                     tern_error *err);
+void tern_engine_close_drafter(tern_engine *e);
+
+/* Asks for guesses for all sequences that decode. */
+void tern_engine_guess(tern_engine *e);
 
 /* Computes the planned pass of n spans and takes its results. Branches that end are marked as
  * over. */

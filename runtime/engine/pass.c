@@ -309,6 +309,15 @@ static void computed(tern_engine *e, const tern_plan_span *p, const tern_engine_
         tern_schedule_computed(e->schedule, p, kept_of(p, s));
 }
 
+/* Settles what guesses of a second model cost and saved. */
+static void settle(tern_engine *e, size_t n, uint32_t rows) {
+    size_t tokens = 0;
+    for (size_t i = 0; i < n; i++)
+        tokens += e->spans[i].taken;
+    if (e->drafter != NULL && all_decode(e, n))
+        tern_drafter_settle(e->drafter, &e->draft_costs, (uint32_t)n, rows, tokens);
+}
+
 void tern_engine_pass(tern_engine *e, size_t n) {
     const double start = tern_engine_clock(e);
     const uint32_t rows = line_up(e, n);
@@ -322,6 +331,7 @@ void tern_engine_pass(tern_engine *e, size_t n) {
             fail_pass(&e->spans[i], &e->plan[i]);
     report_prompts(e, n);
     pick_all(e, rows);
+    settle(e, n, rows);
     for (size_t i = 0; i < n; i++)
         if (e->spans[i].branch->end != TERN_END_ERROR)
             computed(e, &e->plan[i], &e->spans[i]);

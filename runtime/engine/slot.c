@@ -27,7 +27,8 @@ static void find_frame(tern_engine *e) {
         e->frame.piece_bytes = tern_tokenizer_longest(e->frame.tokenizer);
 }
 
-tern_status tern_slot_open(tern_session *s, tern_engine **out, tern_error *err) {
+tern_status tern_slot_open(tern_session *s, const tern_model *draft_model, tern_engine **out,
+                           tern_error *err) {
     tern_engine *e = calloc(1, sizeof *e);
     if (e == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
@@ -48,7 +49,9 @@ tern_status tern_slot_open(tern_session *s, tern_engine **out, tern_error *err) 
     (void)tern_runner_buffers(s->runner, &rows);
     e->n_picks = (uint32_t)rows;
     find_frame(e);
-    const tern_status status = tern_engine_reserve(e, err);
+    tern_status status = tern_engine_reserve(e, err);
+    if (status == TERN_OK)
+        status = tern_engine_open_drafter(e, draft_model, err);
     if (status == TERN_OK)
         tern_engine_show(e);
     return status;

@@ -128,6 +128,7 @@ enum {
 struct tern_runner {
     const tern_model *model;
     tern_team *team;
+    bool borrows; /* the team is another runner's */
     tern_processor_device processor;
     tern_recorded_pass recorded[TERN_RECORDED_PASSES];
     tern_mirror *mirror;  /* of the scratch and the pool; NULL: passes run on the processor */

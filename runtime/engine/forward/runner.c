@@ -183,9 +183,24 @@ tern_status tern_runner_bytes(const tern_model *model, const tern_runner_params 
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* Starts the team on the model's places. */
-static tern_status start_team(tern_runner *r, uint32_t threads, tern_error *err) {
+/* True if another runner's threads are as many, on the same places. */
+static bool may_borrow(const tern_runner *r, const tern_runner *beside, uint32_t threads) {
+    const tern_model *m = r->model, *other = beside->model;
+    return m->mirror == NULL && other->mirror == NULL && !tern_split_is(&m->split) &&
+           !tern_split_is(&other->split) && tern_team_size(beside->team) == threads &&
+           m->places.affinity == other->places.affinity && m->places.numa == other->places.numa &&
+           m->places.node == other->places.node;
+}
+
+/* Starts the team on the model's places, or borrows one. */
+static tern_status start_team(tern_runner *r, uint32_t threads, const tern_runner *beside,
+                              tern_error *err) {
     const tern_model *m = r->model;
+    if (beside != NULL && may_borrow(r, beside, threads)) {
+        r->team = beside->team;
+        r->borrows = true;
+        return TERN_OK;
+    }
     const tern_status status =
         tern_team_new_placed(threads, m->topology, &m->places, &r->team, err);
     if (status != TERN_OK)
@@ -222,7 +237,7 @@ static tern_status make_runner(tern_runner *r, const tern_model *model,
     choose_backend(r);
     /* The calling thread drives another device. */
     tern_status status = r->tally != NULL
-                             ? start_team(r, model->mirror != NULL ? 1 : params->threads, err)
+                             ? start_team(r, model->mirror != NULL ? 1 : params->threads, params->beside, err)
                              : tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     if (status == TERN_OK)
         status = reserve(r, params, err);
@@ -277,7 +292,8 @@ void tern_runner_free(tern_runner **runner) {
     free((*runner)->far.notes);
     free((*runner)->far.logits);
     tern_runner_close_mirror(*runner);
-    tern_team_free(&(*runner)->team);
+    if (!(*runner)->borrows)
+        tern_team_free(&(*runner)->team);
     tern_arena_free(&(*runner)->arena);
     tern_tally_free(&(*runner)->tally);
     free(*runner);

@@ -38,6 +38,8 @@ typedef struct tern_runner_params {
     uint32_t n_ctx;   /* positions of the longest sequence */
     uint32_t n_picks; /* rows whose bounds are kept at once when tokens are picked, >= 1: each takes
                          8 bytes for every token of the vocabulary */
+    const tern_runner *beside; /* whose threads are used, where they serve: it outlives this one,
+                                  and both never compute at once. NULL: threads of its own */
 } tern_runner_params;
 
 /* Consecutive positions of a sequence that a pass computes. Borrowed while the pass runs. */
