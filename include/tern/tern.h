@@ -527,6 +527,11 @@ typedef enum tern_draft_mode {
     TERN_DRAFT_ALWAYS         /* as many as there are, for tests */
 } tern_draft_mode;
 
+/* TERN_ERR_ARG, naming both files, unless `draft` has the tokens of `model`, so that it can be its
+ * draft_model; TERN_ERR_ARCH where it continues no text. */
+TERN_MUST_CHECK tern_status tern_model_may_draft(const tern_model *draft, const tern_model *model,
+                                                 tern_error *err);
+
 typedef struct tern_generate_params {
     size_t max_tokens;
     bool ignore_end;            /* go on after the model's end-of-text tokens */

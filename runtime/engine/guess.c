@@ -7,7 +7,7 @@
 
 #include "runtime/engine/internal.h"
 
-enum { LEAST_AHEAD = 64 }; /* tokens that an answer is expected to get, however short it is yet */
+enum { LEAST_AHEAD = 128 }; /* tokens that an answer is expected to get, however short it is yet */
 
 /* ---- the second model ------------------------------------------------------------------------ */
 
@@ -69,12 +69,12 @@ static bool wants_model(tern_engine *e, tern_branch *b, bool pays, const tern_dr
     if (e->drafter == NULL || b->draft_mode == TERN_DRAFT_NEVER || (!pays && !always))
         return false;
     if (!b->was_placed)
-        b->place = tern_drafter_enter(e->drafter, b->tokens, b->job.n_tokens);
+        b->place = tern_drafter_enter(e->drafter, b->tokens, b->job.n_tokens, always);
     b->was_placed = true;
     if (b->place == NULL)
         return false;
     if (b->job.n_guesses == 0 || always)
-        return b->job.n_guesses == 0;
+        return true;
     return tern_drafter_gain(e->drafter, &e->draft_costs, before) >
            gain_of(&e->draft_costs, before, text);
 }
@@ -88,8 +88,7 @@ static void guess_by_model(tern_engine *e, size_t n, tern_draft_pass *pass) {
                                          .ahead = ahead_of(b),
                                          .sampler = b->sampler,
                                          .guesses = b->tokens + b->job.n_tokens,
-                                         .most = tern_branch_most_guesses(b),
-                                         .always = b->draft_mode == TERN_DRAFT_ALWAYS};
+                                         .most = tern_branch_most_guesses(b)};
     }
     tern_drafter_guess(e->drafter, &e->draft_costs, e->drafting, n, pass);
     for (size_t i = 0; i < n; i++)

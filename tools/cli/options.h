@@ -123,6 +123,7 @@ typedef enum option_id {
     OPT_SPECIAL,
     OPT_IGNORE_EOS,
     OPT_NO_DRAFT,
+    OPT_DRAFT_MODEL,
     OPT_JSON_SCHEMA,
     OPT_GRAMMAR,
     OPT_OPEN_OBJECTS,

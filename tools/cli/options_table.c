@@ -244,6 +244,10 @@ static const option_spec table[OPT_PRECISION] = {
     [OPT_NO_DRAFT] = {"no-draft", 0, NULL, NULL, OPTION_SWITCH, GROUP_SPEED, .commands = SAMPLES,
                       .help = "do not guess tokens from earlier text; tern guesses where that "
                               "saves time, and guesses change no token"},
+    [OPT_DRAFT_MODEL] = {"draft-model", 0, "model-draft", "FILE", OPTION_TEXT, GROUP_SPEED,
+                         .file = FILE_READ, .commands = SAMPLES | BENCH,
+                         .help = "a smaller model with the same tokens, which guesses tokens where "
+                                 "that saves time; guesses change no token"},
     [OPT_JSON_SCHEMA] = {"json-schema", 0, NULL, "FILE", OPTION_TEXT, GROUP_ANSWER,
                          .file = FILE_READ, .one_call = true, .commands = RUN,
                          .help = "answer with JSON that this schema allows"},

@@ -285,6 +285,16 @@ static void close_all(bench *b) {
     bandwidth_close(&b->memory);
 }
 
+/* Figures of passes with guesses are no figures of the model alone, which documents hold. */
+static int check_draft(const options *o) {
+    if (!options_given(o, OPT_DRAFT_MODEL) ||
+        (!options_given(o, OPT_RECEIPT) && !options_given(o, OPT_RECORD) &&
+         !options_switch(o, OPT_JSON)))
+        return EXIT_DONE;
+    complain("--draft-model: not with --json, --record or --receipt, which tell of one model");
+    return EXIT_USAGE;
+}
+
 int cmd_bench(const options *o) {
     bench *b = calloc(1, sizeof *b);
     if (b == NULL) {
@@ -292,7 +302,9 @@ int cmd_bench(const options *o) {
         return EXIT_FAILED;
     }
     b->o = o;
-    int status = receipt_check_key(o);
+    int status = check_draft(o);
+    if (status == EXIT_DONE)
+        status = receipt_check_key(o);
     if (status == EXIT_DONE)
         status = open_all(b);
     if (status == EXIT_DONE)

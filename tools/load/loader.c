@@ -189,6 +189,33 @@ int loader_open_file(const options *o, const char *path, loaded *l) {
     return loader_open_beside(o, path, NULL, l);
 }
 
+/* Opens the model of --draft-model, if one is given, and checks that its tokens are the model's. It
+ * reads those of its matrices that are equal from the model, and has no adapters. */
+static int open_draft(const options *o, loaded *l) {
+    const bool wanted = option_applies(OPT_DRAFT_MODEL, o->command);
+    const char *given = wanted ? options_text(o, OPT_DRAFT_MODEL) : NULL;
+    char cache[PATH_MAX];
+    tern_model_params params;
+    if (given == NULL)
+        return EXIT_DONE;
+    const char *path = model_or_hub_name(given);
+    if (path == NULL || take_params(o, cache, &params) != EXIT_DONE)
+        return EXIT_USAGE;
+    if (params.ranks != NULL) {
+        complain("--draft-model: not where processes compute together");
+        return EXIT_USAGE;
+    }
+    params.share = loader_share(&params, l->model);
+    params.adapters = NULL;
+    params.n_adapters = 0;
+    if (tern_model_open(path, &params, &l->draft, &l->problem) != TERN_OK)
+        return complain_of_model(path, false, &l->problem);
+    if (tern_model_may_draft(l->draft, l->model, &l->problem) == TERN_OK)
+        return EXIT_DONE;
+    (void)complain_error(&l->problem);
+    return EXIT_USAGE;
+}
+
 int loader_open_beside(const options *o, const char *path, tern_model *share, loaded *l) {
     loader_report_isas();
     char cache[PATH_MAX];
@@ -224,7 +251,7 @@ int loader_open_beside(const options *o, const char *path, tern_model *share, lo
         model_facts_remark(l->model);
     if (l->tokenizer != NULL && options_switch(o, OPT_VERBOSE))
         loader_report_tokenizer(l->tokenizer, path);
-    return EXIT_DONE;
+    return open_draft(o, l);
 }
 
 void loader_report_tokenizer(const tern_tokenizer *t, const char *model) {
@@ -269,6 +296,7 @@ static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, load
     params.threads = threads;
     params.kv = loader_kv_format(o);
     params.keep_all = l->keep_all;
+    params.draft_model = l->draft;
     tern_error err = {0};
     if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK)
         return complain_error(&err);
@@ -284,6 +312,7 @@ tern_engine_params loader_engine_params(const options *o, const loaded *l) {
     p.threads = (uint32_t)options_integer(o, OPT_THREADS);
     p.n_batch = (uint32_t)options_integer(o, OPT_BATCH);
     p.kv = loader_kv_format(o);
+    p.draft_model = l->draft;
     return p;
 }
 
@@ -340,6 +369,7 @@ int loader_open(const options *o, bool may_use_shipped, loaded *l) {
 void loader_close(loaded *l) {
     tern_session_free(&l->session);
     tern_engine_free(&l->engine);
+    tern_model_free(&l->draft);
     tern_model_free(&l->model);
 }
 

@@ -22,7 +22,8 @@ typedef struct run {
 static bool check_options(const options *o) {
     static const option_id local[] = {OPT_RECEIPT,     OPT_PROMPT_CACHE, OPT_ROUNDS,
                                       OPT_LOGIT_BIAS,  OPT_STOP_TOKEN,   OPT_CHAT_TEMPLATE,
-                                      OPT_JSON_SCHEMA, OPT_GRAMMAR,      OPT_OPEN_OBJECTS};
+                                      OPT_JSON_SCHEMA, OPT_GRAMMAR,      OPT_OPEN_OBJECTS,
+                                      OPT_DRAFT_MODEL};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
         if (o->values[local[i]].source == OPTION_FLAG) {
             complain("--%s: not with --server, whose model is elsewhere",

@@ -33,7 +33,10 @@ static bool touch_with_token(int32_t token, double seconds, void *user) {
 /* Calls tern_generate with the benchmark's tokens; the end of a text does not stop it. */
 static tern_status generate(bench *b, const int32_t *tokens, size_t n_tokens, size_t n_decode,
                             tern_generation *g, tern_error *err) {
-    const tern_generate_params params = {.max_tokens = n_decode, .ignore_end = true};
+    const tern_generate_params params = {
+        .max_tokens = n_decode,
+        .ignore_end = true,
+        .draft = b->l.draft != NULL ? TERN_DRAFT_WHERE_IT_PAYS : TERN_DRAFT_NEVER};
     const bool touches = b->touch.words != NULL;
     return tern_generate(b->l.session, b->sampler, tokens, n_tokens, &params,
                          touches ? touch_with_token : NULL, &b->touch, g, err);
@@ -75,6 +78,8 @@ static tern_status decode(bench *b, bench_point *p, tern_error *err) {
     series_add(&p->decode_tps, bench_ratio((double)g.n_generated, g.decode_seconds));
     series_add(&p->head_rows, bench_ratio((double)(done.head_rows - work.head_rows),
                                           (double)(done.scans - work.scans)));
+    p->n_drafted += g.n_drafted;
+    p->n_accepted += g.n_accepted;
     series_add(&p->p50_ms, g.p50_ms);
     series_add(&p->p95_ms, g.p95_ms);
     if (joules >= 0.0)

@@ -52,6 +52,9 @@ static void print_decode(const bench *b) {
               "p95 %.2f ms\n",
               p->n_decode, p->depth, series_median(&p->decode_tps), series_spread(&p->decode_tps),
               series_median(&p->p50_ms), series_median(&p->p95_ms));
+    if (b->l.draft != NULL)
+        out_print("drafted    %" PRIu64 " tokens, %" PRIu64 " right\n", p->n_drafted,
+                  p->n_accepted);
     out_print(
         "bytes      %.1f MB a token: attention %.1f, feed-forward %.1f, head %.1f, cache %.1f; "
         "%.1f %% of the model's file\n",

@@ -32,6 +32,7 @@ typedef struct bench_point {
                          decoding, so that a disturbed one does not flatter us */
     series head_rows; /* rows of the head multiplied exactly after a scan, per token; 0: no scan */
     series joules;    /* per decoded token; empty if it cannot be read */
+    uint64_t n_drafted, n_accepted; /* guessed with --draft-model in all rounds, and right */
 } bench_point;
 
 /*

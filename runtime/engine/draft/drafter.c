@@ -21,7 +21,7 @@ struct tern_drafter_place {
     uint32_t *pages;
     uint32_t n_held;
     uint32_t n_same; /* of these, how many are known to be the sequence's */
-    bool is_taken, is_off;
+    bool is_taken, is_off, always;
     uint64_t used; /* the larger, the later it was entered */
 
     /* the latest guesses, of the tokens from `base` on */
@@ -73,9 +73,15 @@ static bool same_pieces(const tern_tokenizer *a, const tern_tokenizer *b, size_t
     return true;
 }
 
-tern_status tern_drafter_check(const tern_model *model, const tern_model *target, tern_error *err) {
-    const uint32_t n = target->config.n_vocab;
+tern_status tern_model_may_draft(const tern_model *model, const tern_model *target,
+                                 tern_error *err) {
     const tern_tokenizer *a = NULL, *b = NULL;
+    if (model == NULL || target == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_model_may_draft needs two models");
+    if (!tern_model_continues(model))
+        return tern_fail(err, TERN_ERR_ARCH, "%s cannot guess: architecture %s continues no text",
+                         tern_gguf_name(model->file), model->config.arch->name);
+    const uint32_t n = target->config.n_vocab;
     if (tern_model_tokenizer(model, &a, NULL) != TERN_OK)
         a = NULL;
     if (tern_model_tokenizer(target, &b, NULL) != TERN_OK)
@@ -97,10 +103,7 @@ tern_status tern_drafter_check(const tern_model *model, const tern_model *target
 static tern_status check(const tern_drafter_params *p, tern_error *err) {
     if (!p->model->runnable)
         return tern_fail(err, TERN_ERR_STATE, "the model that guesses was opened without weights");
-    if (!tern_model_continues(p->model))
-        return tern_fail(err, TERN_ERR_ARCH, "%s cannot guess: architecture %s continues no text",
-                         tern_gguf_name(p->model->file), p->model->config.arch->name);
-    return tern_drafter_check(p->model, p->target, err);
+    return tern_model_may_draft(p->model, p->target, err);
 }
 
 static bool reserve(tern_drafter *d) {
@@ -199,10 +202,11 @@ static uint32_t common(const tern_drafter_place *p, const int32_t *tokens, size_
     return same;
 }
 
-tern_drafter_place *tern_drafter_enter(tern_drafter *d, const int32_t *tokens, size_t n) {
+tern_drafter_place *tern_drafter_enter(tern_drafter *d, const int32_t *tokens, size_t n,
+                                       bool always) {
     tern_drafter_place *best = NULL;
     uint32_t most = 0;
-    if (!tern_worth_may_try(&d->worth))
+    if (!always && !tern_worth_may_try(&d->worth))
         return NULL;
     for (size_t i = 0; i < d->n_places; i++) {
         tern_drafter_place *p = &d->places[i];
@@ -217,6 +221,7 @@ tern_drafter_place *tern_drafter_enter(tern_drafter *d, const int32_t *tokens, s
         return NULL;
     best->is_taken = true;
     best->is_off = false;
+    best->always = always;
     best->n_guesses = 0;
     best->n_same = 0;
     best->used = ++d->entered;
@@ -329,7 +334,7 @@ static void read_on(tern_drafter *d, const tern_draft_costs *passes, tern_drafti
                                                    : tern_worth_seconds(&d->worth, passes, 1) / 3.0;
         if (rest < LONG_PASS || w->place->is_off || w->n_tokens > d->n_ctx)
             continue;
-        if (!w->always && !tern_worth_reading(gain, rest * each, w->ahead, plain))
+        if (!w->place->always && !tern_worth_reading(gain, rest * each, w->ahead, plain))
             continue;
         const uint32_t some = rest < d->n_batch - rows ? rest : d->n_batch - rows;
         d->going[i] = (going){.wish = w};
@@ -393,7 +398,7 @@ static void go_on(tern_drafter *d, const tern_draft_costs *passes, size_t ready,
             tern_drafting *w = g->wish;
             const double chance = k > 0 ? g->chances[k - 1] : 1.0;
             const double cost = row_seconds(passes, rows + (uint32_t)ready * k) + one;
-            g->goes_on &= k < w->most && (w->always || k == 0 || chance > plan->rate * cost);
+            g->goes_on &= k < w->most && (w->place->always || k == 0 || chance > plan->rate * cost);
             if (!g->goes_on)
                 continue;
             if (k == 0)
@@ -414,7 +419,7 @@ static void cut(const tern_draft_costs *passes, const going *g, double rate, ter
     tern_drafting *w = g->wish;
     uint32_t n = 0;
     while (n < w->n &&
-           (w->always || g->chances[n] > rate * row_seconds(passes, pass->rows + n)))
+           (w->place->always || g->chances[n] > rate * row_seconds(passes, pass->rows + n)))
         n++;
     w->place->n_guesses = w->n;
     w->n = n;
@@ -434,7 +439,7 @@ void tern_drafter_guess(tern_drafter *d, const tern_draft_costs *passes, tern_dr
     for (size_t i = 0; i < n; i++) {
         list[i].n = 0;
         go_back(list[i].place, &list[i]);
-        always |= list[i].always;
+        always |= list[i].place->always;
     }
     tern_worth_plan plan = tern_worth_choose(&d->worth, passes, pass, n, MOST_AHEAD);
     read_on(d, passes, list, n, pass, plan.gain);
@@ -464,7 +469,7 @@ void tern_drafter_settle(tern_drafter *d, const tern_draft_costs *passes, uint32
     tern_worth_settle(&d->worth, passes, n, rows, tokens, spent);
     const bool lost = d->guessed && tern_worth_is_lost(&d->worth, plain);
     for (size_t i = 0; lost && i < d->n_places; i++)
-        if (d->places[i].is_taken)
+        if (d->places[i].is_taken && !d->places[i].always)
             tern_drafter_give_up(&d->places[i]);
     d->guessed = false;
 }

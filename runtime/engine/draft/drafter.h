@@ -39,15 +39,16 @@ typedef struct tern_drafter_params {
     void *clock_user;
 } tern_drafter_params;
 
-/* TERN_ERR_ARG, naming both files, for a model whose tokens are others; TERN_ERR_ARCH (it continues
- * no text), TERN_ERR_STATE (it has no weights), and errors of tern_session_new. */
+/* Errors of tern_model_may_draft and tern_session_new. */
 TERN_MUST_CHECK tern_status tern_drafter_new(const tern_drafter_params *params, tern_drafter **out,
                                              tern_error *err);
 void tern_drafter_free(tern_drafter **drafter); /* NULL is fine */
 
-/* A place for a sequence: the free one that holds most of its first tokens, tokens[n]. NULL: none is
- * free, or new sequences are not followed at present. */
-tern_drafter_place *tern_drafter_enter(tern_drafter *d, const int32_t *tokens, size_t n);
+/* A place for a sequence: the free one that holds most of its first tokens, tokens[n]. always: it is
+ * followed whether its guesses pay or not, for tests. NULL: none is free, or new sequences are not
+ * followed at present. */
+tern_drafter_place *tern_drafter_enter(tern_drafter *d, const int32_t *tokens, size_t n,
+                                       bool always);
 
 /* The place is free again; *place becomes NULL. NULL is fine. */
 void tern_drafter_leave(tern_drafter_place **place);
@@ -67,7 +68,6 @@ typedef struct tern_drafting {
     tern_sampler *sampler;
     int32_t *guesses; /* [most]; n are set */
     uint32_t most, n;
-    bool always; /* guesses whether they pay or not, for tests */
 } tern_drafting;
 
 /*
@@ -86,9 +86,5 @@ void tern_drafter_guess(tern_drafter *d, const tern_draft_costs *passes, tern_dr
 /* Settles the pass of n decoding sequences that followed: it had `rows` and gave `tokens`. */
 void tern_drafter_settle(tern_drafter *d, const tern_draft_costs *passes, uint32_t n, uint32_t rows,
                          size_t tokens);
-
-/* TERN_ERR_ARG, naming both files, unless the models have the same tokens. */
-TERN_MUST_CHECK tern_status tern_drafter_check(const tern_model *model, const tern_model *target,
-                                               tern_error *err);
 
 #endif
