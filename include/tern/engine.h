@@ -54,6 +54,11 @@ typedef struct tern_engine_params {
 
 tern_engine_params tern_engine_params_default(void);
 
+/* TERN_ERR_ARG, naming both files, unless `draft` has the tokens of `model`, so that it can be its
+ * draft_model; TERN_ERR_ARCH where it continues no text. */
+TERN_MUST_CHECK tern_status tern_model_may_draft(const tern_model *draft, const tern_model *model,
+                                                 tern_error *err);
+
 /*
  * The pool_bytes that have room for so many positions of sequences, with the other members of
  * params. Layers with a window take less than others: what as many sequences see as run at once,
@@ -68,7 +73,8 @@ TERN_MUST_CHECK tern_status tern_engine_pool_bytes(const tern_model *model,
 /*
  * TERN_ERR_CONTEXT, TERN_ERR_ARG, TERN_ERR_STATE (a model without weights), TERN_ERR_NOMEM,
  * TERN_ERR_CACHE_MEMORY, TERN_ERR_SCRATCH_MEMORY, TERN_ERR_STRICT. TERN_ERR_ARG, naming both files,
- * also for a draft_model with other tokens. The model must outlive the engine. params may be NULL: the defaults.
+ * also for a draft_model with other tokens. The model must outlive the engine. params may be NULL:
+ * the defaults.
  */
 TERN_MUST_CHECK tern_status tern_engine_new(const tern_model *model,
                                             const tern_engine_params *params, tern_engine **out,
@@ -151,7 +157,7 @@ typedef struct tern_request {
                                          that the model was opened with. In the engine of a session
                                          NULL only */
     size_t n_adapters;
-    int32_t priority;     /* larger ones are admitted first */
+    int32_t priority;        /* larger ones are admitted first */
     double deadline_seconds; /* from now; what has not ended by then is ended. 0: none */
     tern_mask_hook *mask;    /* NULL: all tokens may follow */
     tern_guess_hook *guess;  /* NULL: nothing is guessed */
@@ -285,6 +291,12 @@ void tern_engine_forget(tern_engine *e);
  * it. tern_engine_save and tern_engine_load are TERN_ERR_STATE: sessions have their own.
  */
 tern_engine *tern_session_engine(tern_session *session);
+
+/* From now on this model guesses tokens in the session, as draft_model does in an engine, with a
+ * cache of its own; it outlives the session. NULL: none does. TERN_ERR_STATE while a request is
+ * answered, and errors of tern_model_may_draft and tern_session_new: then none does. */
+TERN_MUST_CHECK tern_status tern_session_draft_by(tern_session *session, const tern_model *draft,
+                                                  tern_error *err);
 
 /* ---- saved sessions ------------------------------------------------------------------------ */
 

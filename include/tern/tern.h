@@ -252,9 +252,6 @@ typedef struct tern_session_params {
     tern_format kv;   /* TERN_FORMAT_F16 (default), TERN_FORMAT_F32 or TERN_FORMAT_Q8_0 */
     bool keep_all;    /* layers with a window keep all positions, too, not only those that a token
                          may still see: tern_session_kv has them, and going back costs nothing */
-    const tern_model *draft_model; /* a smaller model with the same tokens, which guesses tokens
-                                      where tern_draft_mode allows it; it outlives the session, and
-                                      takes a cache of its own. NULL: none */
 } tern_session_params;
 
 tern_session_params tern_session_params_default(void);
@@ -516,8 +513,8 @@ typedef struct tern_generation {
 } tern_generation;
 
 /*
- * Guessing: tokens are guessed from earlier text of the sequence, or by the session's draft_model,
- * and computed in one pass with the last token. Those that would have been picked are kept. Tokens, random numbers,
+ * Guessing: tokens are guessed from earlier text of the sequence and computed in one pass with the
+ * last token. Those that would have been picked are kept. Tokens, random numbers,
  * log-probabilities and digests are the same in every mode, and so is what a session holds
  * afterwards; only times differ.
  */
@@ -526,11 +523,6 @@ typedef enum tern_draft_mode {
     TERN_DRAFT_WHERE_IT_PAYS, /* as many as measured times and earlier guesses recommend */
     TERN_DRAFT_ALWAYS         /* as many as there are, for tests */
 } tern_draft_mode;
-
-/* TERN_ERR_ARG, naming both files, unless `draft` has the tokens of `model`, so that it can be its
- * draft_model; TERN_ERR_ARCH where it continues no text. */
-TERN_MUST_CHECK tern_status tern_model_may_draft(const tern_model *draft, const tern_model *model,
-                                                 tern_error *err);
 
 typedef struct tern_generate_params {
     size_t max_tokens;

@@ -45,7 +45,7 @@ typedef struct tern_branch {
     tern_sampler *sampler;
     int32_t *stop_tokens; /* of end_of_text */
     tern_end_of_text end_of_text;
-    tern_answer_text *text; /* NULL: no tokenizer, and so no text */
+    tern_answer_text *text;          /* NULL: no tokenizer, and so no text */
     uint8_t space[TERN_SPACE_BYTES]; /* of the request and its adapters */
     tern_adapter_set adapters;
     tern_adapter_use *own_uses; /* of adapters, where the request names them; else NULL */

@@ -43,6 +43,8 @@ void tern_engine_close_drafter(tern_engine *e) {
     tern_drafter_free(&e->drafter);
     free(e->drafting);
     free((void *)e->drafted);
+    e->drafting = NULL;
+    e->drafted = NULL;
 }
 
 /* Tokens that the answer is expected to get: as many as it has, within its limit. */

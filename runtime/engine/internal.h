@@ -3,7 +3,8 @@
 #define TERN_RUNTIME_ENGINE_INTERNAL_H
 
 /* The parts of an engine: engine.c, saved.c and size.c hold the public functions, pass.c computes,
- * guess.c asks for guesses, and slot.c replaces the schedule where the engine belongs to a session. */
+ * guess.c asks for guesses, and slot.c replaces the schedule where the engine belongs to a session.
+ */
 
 #include <pthread.h>
 

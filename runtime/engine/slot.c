@@ -27,8 +27,7 @@ static void find_frame(tern_engine *e) {
         e->frame.piece_bytes = tern_tokenizer_longest(e->frame.tokenizer);
 }
 
-tern_status tern_slot_open(tern_session *s, const tern_model *draft_model, tern_engine **out,
-                           tern_error *err) {
+tern_status tern_slot_open(tern_session *s, tern_engine **out, tern_error *err) {
     tern_engine *e = calloc(1, sizeof *e);
     if (e == NULL)
         return tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
@@ -49,12 +48,20 @@ tern_status tern_slot_open(tern_session *s, const tern_model *draft_model, tern_
     (void)tern_runner_buffers(s->runner, &rows);
     e->n_picks = (uint32_t)rows;
     find_frame(e);
-    tern_status status = tern_engine_reserve(e, err);
-    if (status == TERN_OK)
-        status = tern_engine_open_drafter(e, draft_model, err);
+    const tern_status status = tern_engine_reserve(e, err);
     if (status == TERN_OK)
         tern_engine_show(e);
     return status;
+}
+
+tern_status tern_session_draft_by(tern_session *session, const tern_model *draft, tern_error *err) {
+    if (session == NULL)
+        return tern_fail(err, TERN_ERR_NULL, "tern_session_draft_by needs a session");
+    tern_engine *e = session->engine;
+    if (e->n_live > 0)
+        return tern_fail(err, TERN_ERR_STATE, "the session answers a request");
+    tern_engine_close_drafter(e);
+    return tern_engine_open_drafter(e, draft, err);
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */

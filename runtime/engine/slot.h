@@ -10,10 +10,8 @@
 
 #include "runtime/engine/internal.h"
 
-/* Makes the engine; the session must have its runner, pool and sequence. draft_model: guesses;
- * NULL: none does. TERN_ERR_NOMEM, and errors of tern_drafter_new. */
-TERN_MUST_CHECK tern_status tern_slot_open(tern_session *s, const tern_model *draft_model,
-                                           tern_engine **out, tern_error *err);
+/* Makes the engine; the session must have its runner, pool and sequence. TERN_ERR_NOMEM. */
+TERN_MUST_CHECK tern_status tern_slot_open(tern_session *s, tern_engine **out, tern_error *err);
 
 /* Checks that a request fits together with `more` further tokens. Errors as for
  * tern_schedule_fits. */

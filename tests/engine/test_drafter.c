@@ -56,7 +56,7 @@ static void test_plan(void **state) {
     assert_int_equal(many.n, 8);
     assert_true(many.gain > 4.0 && many.gain < 5.1); /* 9 tokens in 1 + 8 * 0.01 + 8 * 0.1 */
     assert_int_equal(tern_worth_choose(&w, &none, &pass, 1, 8).n, 0); /* costs are unknown */
-    assert_true(plan_of(&w, 0.01, 8).n == 3);  /* 8 sequences fill the largest pass */
+    assert_true(plan_of(&w, 0.01, 8).n == 3);   /* 8 sequences fill the largest pass */
     assert_int_equal(plan_of(&w, 1.0, 1).n, 0); /* each row costs as much as a pass */
     w.share = 1.0;                              /* as large as the model itself */
     assert_int_equal(plan_of(&w, 0.01, 1).n, 0);
@@ -85,7 +85,8 @@ static void test_half_right(void **state) {
 static void test_kinds(void **state) {
     (void)state;
     tern_worth w = tern_worth_begin(0.1);
-    static const float margins[] = {-3.0F, 0.0F, 0.3F, 0.7F, 1.2F, 1.7F, 2.5F, 3.5F, 5.0F, 7.0F, 50.0F};
+    static const float margins[] = {-3.0F, 0.0F, 0.3F, 0.7F, 1.2F, 1.7F,
+                                    2.5F,  3.5F, 5.0F, 7.0F, 50.0F};
     assert_int_equal(tern_worth_kind(-3.0F), 0);
     assert_int_equal(tern_worth_kind(50.0F), TERN_WORTH_KINDS - 1);
     for (size_t i = 0; i + 1 < sizeof margins / sizeof *margins; i++) {
@@ -187,7 +188,8 @@ static void test_refused(void **state) {
     (void)state;
     tern_error err = {0};
     tern_session *s = NULL;
-    tern_session_params params = tern_session_params_default();
+    tern_engine *e = NULL;
+    tern_engine_params params = tern_engine_params_default();
     for (size_t i = MAIN; i <= WINDOW; i++)
         assert_int_equal(tern_model_may_draft(models[i], models[MAIN], &err), TERN_OK);
     assert_int_equal(tern_model_may_draft(NULL, models[MAIN], &err), TERN_ERR_NULL);
@@ -196,9 +198,13 @@ static void test_refused(void **state) {
     assert_non_null(strstr(err.message, "main.gguf: it has 515 tokens, the other model 307"));
     assert_int_equal(tern_model_may_draft(models[RENAMED], models[MAIN], &err), TERN_ERR_ARG);
     assert_non_null(strstr(err.message, "main.gguf: its tokens are others"));
+    assert_int_equal(tern_session_new(models[MAIN], NULL, &s, &err), TERN_OK);
+    assert_int_equal(tern_session_draft_by(s, models[RENAMED], &err), TERN_ERR_ARG);
+    assert_int_equal(tern_session_draft_by(NULL, models[SAME], &err), TERN_ERR_NULL);
+    tern_session_free(&s);
     params.draft_model = models[RENAMED];
-    assert_int_equal(tern_session_new(models[MAIN], &params, &s, &err), TERN_ERR_ARG);
-    assert_null(s);
+    assert_int_equal(tern_engine_new(models[MAIN], &params, &e, &err), TERN_ERR_ARG);
+    assert_null(e);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -244,11 +250,11 @@ static void answer(uint64_t number, const tern_model *draft, tern_draft_mode mod
     *o = (outcome){.n = 0};
     tern_chacha_seed(&random, number);
     tern_model_describe(models[MAIN], &info);
-    params.draft_model = draft;
     params.threads = 1 + (number % 4 == 1);
     params.n_ctx = number % 7 == 3 ? 150 : 256;
     params.n_batch = number % 6 == 5 ? 3 : 0;
     if (tern_session_new(models[MAIN], &params, &o->session, &err) != TERN_OK ||
+        tern_session_draft_by(o->session, draft, &err) != TERN_OK ||
         tern_sampler_new(&sampling, info.n_vocab, &o->sampler, &err) != TERN_OK)
         fail_msg("%s", err.message);
     for (size_t turn = 0; turn < TURNS; turn++) {
@@ -362,7 +368,8 @@ static void answer_all(const tern_model *draft, tern_draft_mode mode, uint32_t p
     params.threads = 1;
     params.n_sequences = 4;
     assert_int_equal(tern_engine_pool_bytes(models[MAIN], &params, (uint64_t)pages * 64,
-                                            &params.pool_bytes, &err), TERN_OK);
+                                            &params.pool_bytes, &err),
+                     TERN_OK);
     if (tern_engine_new(models[MAIN], &params, &e, &err) != TERN_OK)
         fail_msg("%s", err.message);
     for (uint64_t i = 0; i < REQUESTS; i++)
@@ -403,9 +410,9 @@ static void test_many(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan),    cmocka_unit_test(test_half_right),
-        cmocka_unit_test(test_kinds),   cmocka_unit_test(test_debt),
-        cmocka_unit_test(test_reading), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_plan),     cmocka_unit_test(test_half_right),
+        cmocka_unit_test(test_kinds),    cmocka_unit_test(test_debt),
+        cmocka_unit_test(test_reading),  cmocka_unit_test(test_refused),
         cmocka_unit_test(test_sessions), cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests_name("drafter", tests, open_models, close_models);

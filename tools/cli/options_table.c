@@ -286,7 +286,8 @@ static const option_spec table[OPT_PRECISION] = {
                              .help = "only read the session file, do not write it"},
     [OPT_THREADS] = {"threads", 0, NULL, "N", OPTION_INTEGER, GROUP_MEMORY, .max = 1024,
                      .variables = "RAYON_NUM_THREADS", .fallback = "0",
-                     .commands = EVALUATES | RECODES | RECEIPTS | TUNE | PLAN | KERNELS, .often = EVERY,
+                     .commands = EVALUATES | RECODES | RECEIPTS | TUNE | PLAN | KERNELS,
+                     .often = EVERY,
                      .help = "number of threads; 0: one per core. Changes no bit of the output"},
     [OPT_AFFINITY] =
         {"affinity", 0, NULL, "WHERE", OPTION_CHOICE, GROUP_MEMORY,

@@ -296,9 +296,9 @@ static int open_session(const options *o, uint32_t n_ctx, uint32_t threads, load
     params.threads = threads;
     params.kv = loader_kv_format(o);
     params.keep_all = l->keep_all;
-    params.draft_model = l->draft;
     tern_error err = {0};
-    if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK)
+    if (tern_session_new(l->model, &params, &l->session, &err) != TERN_OK ||
+        tern_session_draft_by(l->session, l->draft, &err) != TERN_OK)
         return complain_error(&err);
     l->threads = tern_session_threads(l->session);
     report_threads(l, threads, tern_session_refused(l->session));

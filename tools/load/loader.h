@@ -12,7 +12,7 @@
 
 typedef struct loaded {
     tern_model *model;
-    tern_model *draft; /* of --draft-model; NULL: none */
+    tern_model *draft;     /* of --draft-model; NULL: none */
     tern_session *session; /* either this, or */
     tern_engine *engine;
     uint32_t threads;                /* of the session or engine that is open */

@@ -20,10 +20,9 @@ typedef struct run {
 
 /* Refuses options that need a model in this process; false after a complaint. */
 static bool check_options(const options *o) {
-    static const option_id local[] = {OPT_RECEIPT,     OPT_PROMPT_CACHE, OPT_ROUNDS,
-                                      OPT_LOGIT_BIAS,  OPT_STOP_TOKEN,   OPT_CHAT_TEMPLATE,
-                                      OPT_JSON_SCHEMA, OPT_GRAMMAR,      OPT_OPEN_OBJECTS,
-                                      OPT_DRAFT_MODEL};
+    static const option_id local[] = {
+        OPT_RECEIPT,       OPT_PROMPT_CACHE, OPT_ROUNDS,  OPT_LOGIT_BIAS,   OPT_STOP_TOKEN,
+        OPT_CHAT_TEMPLATE, OPT_JSON_SCHEMA,  OPT_GRAMMAR, OPT_OPEN_OBJECTS, OPT_DRAFT_MODEL};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
         if (o->values[local[i]].source == OPTION_FLAG) {
             complain("--%s: not with --server, whose model is elsewhere",

@@ -33,10 +33,10 @@ static bool touch_with_token(int32_t token, double seconds, void *user) {
 /* Calls tern_generate with the benchmark's tokens; the end of a text does not stop it. */
 static tern_status generate(bench *b, const int32_t *tokens, size_t n_tokens, size_t n_decode,
                             tern_generation *g, tern_error *err) {
-    const tern_generate_params params = {
-        .max_tokens = n_decode,
-        .ignore_end = true,
-        .draft = b->l.draft != NULL ? TERN_DRAFT_WHERE_IT_PAYS : TERN_DRAFT_NEVER};
+    const tern_generate_params params = {.max_tokens = n_decode,
+                                         .ignore_end = true,
+                                         .draft = b->l.draft != NULL ? TERN_DRAFT_WHERE_IT_PAYS
+                                                                     : TERN_DRAFT_NEVER};
     const bool touches = b->touch.words != NULL;
     return tern_generate(b->l.session, b->sampler, tokens, n_tokens, &params,
                          touches ? touch_with_token : NULL, &b->touch, g, err);

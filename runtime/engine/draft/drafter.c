@@ -9,10 +9,10 @@
 #include "runtime/engine/sample/sampler.h"
 
 enum {
-    MOST_AHEAD = 8,  /* guesses for one pass */
+    MOST_AHEAD = 8,   /* guesses for one pass */
     ALWAYS_AHEAD = 4, /* for tests */
-    LONG_PASS = 16,  /* rows from which on a pass of the second model is one of reading */
-    MOST_PICKS = 8   /* rows whose logits are computed together */
+    LONG_PASS = 16,   /* rows from which on a pass of the second model is one of reading */
+    MOST_PICKS = 8    /* rows whose logits are computed together */
 };
 
 struct tern_drafter_place {
@@ -34,8 +34,8 @@ struct tern_drafter_place {
 /* A sequence in the rounds of one call. */
 typedef struct going {
     tern_drafting *wish;
-    tern_chacha random;      /* the sampler's, before */
-    const uint64_t *allowed; /* the same */
+    tern_chacha random;         /* the sampler's, before */
+    const uint64_t *allowed;    /* the same */
     double chances[MOST_AHEAD]; /* that this guess and all before it are right */
     bool goes_on;
 } going;
@@ -45,9 +45,9 @@ struct tern_drafter {
     tern_pool pool;
     uint32_t n_ctx, n_batch, n_places;
     tern_drafter_place *places;
-    going *going;           /* [n_places] */
-    tern_pass_span *spans;  /* the same */
-    going **owners;         /* of the spans */
+    going *going;          /* [n_places] */
+    tern_pass_span *spans; /* the same */
+    going **owners;        /* of the spans */
     tern_worth worth;
     uint64_t entered;
     double spent; /* seconds of guessing since the last pass was settled */
@@ -87,10 +87,9 @@ tern_status tern_model_may_draft(const tern_model *model, const tern_model *targ
     if (tern_model_tokenizer(target, &b, NULL) != TERN_OK)
         b = NULL;
     if (model->config.n_vocab != n)
-        return tern_fail(err, TERN_ERR_ARG,
-                         "%s cannot guess for %s: it has %u tokens, the other model %u",
-                         tern_gguf_name(model->file), tern_gguf_name(target->file),
-                         model->config.n_vocab, n);
+        return tern_fail(
+            err, TERN_ERR_ARG, "%s cannot guess for %s: it has %u tokens, the other model %u",
+            tern_gguf_name(model->file), tern_gguf_name(target->file), model->config.n_vocab, n);
     if (a == NULL || b == NULL) /* ids are all there is */
         return TERN_OK;
     const size_t known = tern_tokenizer_size(b);
@@ -140,8 +139,8 @@ static tern_status open_parts(tern_drafter *d, const tern_drafter_params *p, ter
     const tern_runner_params runner = {.threads = tern_runner_threads(p->beside),
                                        .n_batch = d->n_batch,
                                        .n_ctx = d->n_ctx,
-                                       .n_picks = d->n_places < MOST_PICKS ? d->n_places
-                                                                           : MOST_PICKS,
+                                       .n_picks =
+                                           d->n_places < MOST_PICKS ? d->n_places : MOST_PICKS,
                                        .beside = p->beside};
     const tern_pool_size size = {.pages = tern_pages_of(d->n_ctx) * d->n_places};
     int refused = 0;
@@ -381,9 +380,9 @@ static size_t begin(tern_drafter *d, tern_drafting *list, size_t n) {
 
 /* The seconds that a further row takes in a pass of so many. */
 static double row_seconds(const tern_draft_costs *passes, uint32_t rows) {
-    return rows < TERN_DRAFT_ROWS ? tern_draft_costs_seconds(passes, rows + 1) -
-                                        tern_draft_costs_seconds(passes, rows)
-                                  : INFINITY;
+    return rows < TERN_DRAFT_ROWS
+               ? tern_draft_costs_seconds(passes, rows + 1) - tern_draft_costs_seconds(passes, rows)
+               : INFINITY;
 }
 
 /* Guesses in rounds, a token of each sequence that goes on. */
@@ -415,7 +414,8 @@ static void go_on(tern_drafter *d, const tern_draft_costs *passes, size_t ready,
 }
 
 /* Leaves out the last guesses that are not worth their rows. */
-static void cut(const tern_draft_costs *passes, const going *g, double rate, tern_draft_pass *pass) {
+static void cut(const tern_draft_costs *passes, const going *g, double rate,
+                tern_draft_pass *pass) {
     tern_drafting *w = g->wish;
     uint32_t n = 0;
     while (n < w->n &&

@@ -34,7 +34,7 @@ typedef struct tern_drafter_params {
     uint32_t n_places;        /* sequences that are followed at once, >= 1 */
     uint32_t n_batch;         /* tokens that are read at once, >= 1 */
     tern_format kv;
-    tern_runner *beside;          /* the target's: its threads are used, where they can be */
+    tern_runner *beside;         /* the target's: its threads are used, where they can be */
     double (*clock)(void *user); /* NULL: the machine's */
     void *clock_user;
 } tern_drafter_params;
@@ -44,9 +44,9 @@ TERN_MUST_CHECK tern_status tern_drafter_new(const tern_drafter_params *params, 
                                              tern_error *err);
 void tern_drafter_free(tern_drafter **drafter); /* NULL is fine */
 
-/* A place for a sequence: the free one that holds most of its first tokens, tokens[n]. always: it is
- * followed whether its guesses pay or not, for tests. NULL: none is free, or new sequences are not
- * followed at present. */
+/* A place for a sequence: the free one that holds most of its first tokens, tokens[n]. always: it
+ * is followed whether its guesses pay or not, for tests. NULL: none is free, or new sequences are
+ * not followed at present. */
 tern_drafter_place *tern_drafter_enter(tern_drafter *d, const int32_t *tokens, size_t n,
                                        bool always);
 
@@ -71,9 +71,9 @@ typedef struct tern_drafting {
 } tern_drafting;
 
 /*
- * What guesses of one further sequence are expected to gain: the factor on tokens a second; 1: they
- * do not pay. passes: costs of the target; pass: what is planned so far, the sequence's own last
- * token included.
+ * The expected gain of guesses for one further sequence, a factor on tokens a second; 1: they do
+ * not pay. passes: costs of the target; pass: what is planned so far, the sequence's own last token
+ * included.
  */
 double tern_drafter_gain(const tern_drafter *d, const tern_draft_costs *passes,
                          const tern_draft_pass *pass);

@@ -11,8 +11,9 @@ static const double first_share[TERN_WORTH_KINDS] = {0.4,  0.5,  0.55, 0.6,  0.7
                                                      0.75, 0.85, 0.9,  0.95, 0.98};
 static const double first_of_all = 0.7;
 static const double first_weight = 6.0;
-static const double memory_share = 0.98; /* factor on the weight of older guesses for each new one */
-static const double forgotten = 0.1;     /* of what was seen, before a new sequence */
+static const double memory_share =
+    0.98;                            /* factor on the weight of older guesses for each new one */
+static const double forgotten = 0.1; /* of what was seen, before a new sequence */
 static const double share_of_payment = 0.01; /* of the time of passes, by which debts shrink */
 static const double most_credit = 4.0;       /* plain passes */
 static const double most_debt = 2.0;
@@ -97,9 +98,8 @@ bool tern_worth_reading(double gain, double seconds, uint32_t ahead, double plai
 void tern_worth_settle(tern_worth *w, const tern_draft_costs *passes, uint32_t n, uint32_t rows,
                        size_t tokens, double seconds) {
     const double plain = tern_draft_costs_seconds(passes, n);
-    const double longer = tern_draft_costs_seconds(passes, rows < TERN_DRAFT_ROWS
-                                                               ? rows
-                                                               : TERN_DRAFT_ROWS) - plain;
+    const double longer =
+        tern_draft_costs_seconds(passes, rows < TERN_DRAFT_ROWS ? rows : TERN_DRAFT_ROWS) - plain;
     const double saved = ((double)tokens / n - 1.0) * plain;
     w->debt += seconds + longer - saved - share_of_payment * plain;
     w->debt = fmax(w->debt, -most_credit * plain);

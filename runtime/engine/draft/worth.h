@@ -3,8 +3,8 @@
 #define TERN_RUNTIME_ENGINE_DRAFT_WORTH_H
 
 /*
- * What the guesses of a second model are worth, from measured times and from how often they were
- * right. Everything comes in as data, so tests need neither a clock nor a model.
+ * The worth of a second model's guesses, from measured times and from how often they were right.
+ * Everything comes in as data, so tests need neither a clock nor a model.
  *
  * A plain pass takes c and gives a token. With k guesses, each of which costs d and is right with a
  * chance of a once those before it are, a pass takes c(1 + k) + k d and gives 1 + a + ... + a^k
@@ -13,8 +13,8 @@
  *
  * A guess is as good as it is sure: its margin is the logit of the guessed token less the largest
  * other one, and each range of margins has its own trust. A sequence stops guessing ahead, and
- * leaves out what is guessed already, where the chance that all guesses are right is worth less than
- * the time of the next one.
+ * leaves out what is guessed already, where the chance that all guesses are right is worth less
+ * than the time of the next one.
  *
  * The debt bounds what guesses may cost where they do not pay: it is the time that they took less
  * the time of the passes that they saved. Above a few passes of debt nothing more is guessed, until
@@ -71,8 +71,8 @@ typedef struct tern_worth_plan {
 tern_worth_plan tern_worth_choose(const tern_worth *w, const tern_draft_costs *passes,
                                   const tern_draft_pass *pass, size_t n, uint32_t most);
 
-/* True if so many seconds of reading will be won back by a factor of `gain`: the sequence is expected to get `ahead`
- * further ones, each of which takes `plain` seconds without guesses. */
+/* True if so many seconds of reading will be won back by a factor of `gain`: the sequence is
+ * expected to get `ahead` further ones, each of which takes `plain` seconds without guesses. */
 bool tern_worth_reading(double gain, double seconds, uint32_t ahead, double plain);
 
 /* Settles a pass of n sequences: with guesses it had `rows` and gave `tokens`, after `seconds` of

@@ -236,9 +236,10 @@ static tern_status make_runner(tern_runner *r, const tern_model *model,
     r->tally = tern_tally_new();
     choose_backend(r);
     /* The calling thread drives another device. */
-    tern_status status = r->tally != NULL
-                             ? start_team(r, model->mirror != NULL ? 1 : params->threads, params->beside, err)
-                             : tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
+    tern_status status =
+        r->tally != NULL
+            ? start_team(r, model->mirror != NULL ? 1 : params->threads, params->beside, err)
+            : tern_fail(err, TERN_ERR_NOMEM, "no memory for a session");
     if (status == TERN_OK)
         status = reserve(r, params, err);
     if (status != TERN_OK)

@@ -54,7 +54,7 @@ typedef struct tern_pass_span {
     const float *rows;            /* [n][n_embd] finite floats instead of the tokens' embeddings */
     size_t n;                     /* >= 1 */
     const tern_adapter_set *adapters; /* in use for these rows; NULL: none */
-    size_t wanted;                /* number of rows, the last ones, that have results: 0 .. n */
+    size_t wanted;                    /* number of rows, the last ones, that have results: 0 .. n */
 } tern_pass_span;
 
 /* Bytes of a runner's scratch; also for a model without its weights. TERN_ERR_NOMEM. */

@@ -172,7 +172,7 @@ static tern_status open_session(tern_session *s, const tern_session_params *para
         status = tern_runner_hold(s->runner, &s->pool, err);
     if (status == TERN_OK && s->refused == 0)
         s->refused = tern_runner_refused(s->runner);
-    return status == TERN_OK ? tern_slot_open(s, params->draft_model, &s->engine, err) : status;
+    return status == TERN_OK ? tern_slot_open(s, &s->engine, err) : status;
 }
 
 tern_status tern_session_new(const tern_model *model, const tern_session_params *params,
