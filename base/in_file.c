@@ -80,9 +80,16 @@ typedef struct content {
     size_t size, capacity;
 } content;
 
+/* Zeros that the compiler may not leave out. explicit_bzero is newer than some C libraries that
+ * tern runs on. */
+static void wipe(char *bytes, size_t n) {
+    memset(bytes, 0, n);
+    __asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
 static void drop(content *c) {
     if (c->bytes != NULL)
-        explicit_bzero(c->bytes, c->capacity);
+        wipe(c->bytes, c->capacity);
     free(c->bytes);
     *c = (content){0};
 }

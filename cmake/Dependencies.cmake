@@ -7,16 +7,22 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
-# Debian's development package of cpuinfo cannot be installed for two architectures at once; when
-# cross compiling, the header of this machine and the shared library of the other one do.
-pkg_check_modules(CPUINFO IMPORTED_TARGET libcpuinfo)
-if(CPUINFO_FOUND)
-  set(TERN_CPUINFO PkgConfig::CPUINFO)
-else()
-  find_path(TERN_CPUINFO_INCLUDE cpuinfo.h REQUIRED)
-  find_library(TERN_CPUINFO NAMES cpuinfo libcpuinfo.so.0 REQUIRED)
+# Without cpuinfo the processor itself is asked (dispatch/processor.c). Packages for any Linux are built so, since
+# each system has another cpuinfo, or none.
+option(TERN_CPUINFO "Ask cpuinfo what the processor can do" ON)
+if(TERN_CPUINFO)
+  # Debian's development package of cpuinfo cannot be installed for two architectures at once; when
+  # cross compiling, the header of this machine and the shared library of the other one do.
+  pkg_check_modules(CPUINFO IMPORTED_TARGET libcpuinfo)
+  if(CPUINFO_FOUND)
+    set(TERN_CPUINFO_LIBRARY PkgConfig::CPUINFO)
+  else()
+    find_path(TERN_CPUINFO_INCLUDE cpuinfo.h REQUIRED)
+    find_library(TERN_CPUINFO_LIBRARY NAMES cpuinfo libcpuinfo.so.0 REQUIRED)
+  endif()
+  set_source_files_properties(dispatch/cpu.c PROPERTIES COMPILE_DEFINITIONS TERN_HAVE_CPUINFO=1)
 endif()
-set(TERN_KERNEL_LIBRARIES ${TERN_CPUINFO} Threads::Threads m ${CMAKE_DL_LIBS})
+set(TERN_KERNEL_LIBRARIES ${TERN_CPUINFO_LIBRARY} Threads::Threads m ${CMAKE_DL_LIBS})
 set(TERN_LIBRARIES ${TERN_KERNEL_LIBRARIES} PkgConfig::PCRE2)
 
 pkg_check_modules(SODIUM IMPORTED_TARGET libsodium)

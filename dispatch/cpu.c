@@ -2,7 +2,9 @@
 
 #include "dispatch/cpu.h"
 
+#ifdef TERN_HAVE_CPUINFO
 #include <cpuinfo.h>
+#endif
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
@@ -11,8 +13,11 @@
 #endif
 
 #include "dispatch/features.h"
+#include "dispatch/own_cpu.h"
 #include "dispatch/permission.h"
 #include "dispatch/processors.h"
+
+#define CPU_FOLDER "/sys/devices/system/cpu"
 
 #if defined(__x86_64__)
 uint64_t tern_cpu_own_word(void) {
@@ -40,6 +45,7 @@ uint64_t tern_cpu_own_word(void) {
 }
 #endif
 
+#ifdef TERN_HAVE_CPUINFO
 /* An answer of cpuinfo: false, true, or that it has no such question. */
 enum { SILENT = 2 };
 
@@ -57,6 +63,12 @@ bool tern_cpu_cpuinfo_word(uint64_t *features, uint64_t *silent) {
 #undef ASK
     return true;
 }
+#else
+bool tern_cpu_cpuinfo_word(uint64_t *features, uint64_t *silent) {
+    *features = *silent = 0;
+    return false;
+}
+#endif
 
 uint64_t tern_cpu_announced(void) {
     const uint64_t own = tern_cpu_own_word();
@@ -84,19 +96,29 @@ const char *tern_cpu_feature_name(uint64_t features) {
     return NULL;
 }
 
+#ifdef TERN_HAVE_CPUINFO
 const char *tern_cpu_name(void) {
     if (!cpuinfo_initialize() || cpuinfo_get_packages_count() == 0)
-        return "unknown processor";
+        return tern_cpu_own_name();
     return cpuinfo_get_package(0)->name;
 }
 
 uint64_t tern_cpu_cache_bytes(void) {
     uint64_t third = 0, second = 0;
     if (!cpuinfo_initialize())
-        return 0;
+        return tern_cpu_own_cache_bytes(CPU_FOLDER);
     for (uint32_t i = 0; i < cpuinfo_get_l3_caches_count(); i++)
         third += cpuinfo_get_l3_cache(i)->size;
     for (uint32_t i = 0; i < cpuinfo_get_l2_caches_count(); i++)
         second += cpuinfo_get_l2_cache(i)->size;
     return third > 0 ? third : second;
 }
+#else
+const char *tern_cpu_name(void) {
+    return tern_cpu_own_name();
+}
+
+uint64_t tern_cpu_cache_bytes(void) {
+    return tern_cpu_own_cache_bytes(CPU_FOLDER);
+}
+#endif

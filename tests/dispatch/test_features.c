@@ -3,11 +3,14 @@
  * TERN_PROCESSOR. */
 #include "tests/support/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "dispatch/cpu.h"
 #include "dispatch/features.h"
+#include "dispatch/own_cpu.h"
 #include "dispatch/processors.h"
 #include "dispatch/select.h"
 
@@ -139,6 +142,71 @@ static void two_words_of_this_machine(void **state) {
     assert_true(tern_cpu_announced() == tern_cpu_own_word());
 }
 
+/* Writes the file of a cache of a forged machine, "cpu3/cache/index0/size", and the folders above
+ * it. */
+static void put(const char *root, const char *name, const char *text) {
+    char path[256];
+    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        (void)snprintf(path, sizeof path, "%s/%.*s", root, (int)(slash - name), name);
+        (void)mkdir(path, 0700);
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void put_cache(const char *root, int processor, int index, const char *level,
+                      const char *size, const char *shared) {
+    char name[64];
+    const char *const files[][2] = {{"level", level}, {"size", size}, {"shared_cpu_list", shared}};
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof name, "cpu%d/cache/index%d/%s", processor, index, files[i][0]);
+        put(root, name, files[i][1]);
+    }
+}
+
+/* Each cache counts once, by the first processor that shares it; those of the last level count. */
+static void own_caches(void **state) {
+    (void)state;
+    char root[] = "/tmp/tern-caches-XXXXXX", command[64];
+    assert_non_null(mkdtemp(root));
+    assert_true(tern_cpu_own_cache_bytes(root) == 0);
+    for (int i = 0; i < 4; i++) {
+        put_cache(root, i, 0, "1\n", "32K\n", i < 2 ? "0-1\n" : "2-3\n");
+        put_cache(root, i, 1, "2\n", "512K\n", i < 2 ? "0-1\n" : "2-3\n");
+    }
+    assert_true(tern_cpu_own_cache_bytes(root) == 1 << 20);
+    for (int i = 0; i < 4; i++)
+        put_cache(root, i, 2, "3\n", i < 2 ? "8M\n" : "16384K\n", i < 2 ? "0-1\n" : "2,3\n");
+    assert_true(tern_cpu_own_cache_bytes(root) == 24 << 20);
+    put(root, "cpu2/cache/index2/size", "");
+    assert_true(tern_cpu_own_cache_bytes(root) == 8 << 20);
+    (void)snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
+/* Linux tells the same name, with the blanks between its words made one. */
+static void own_name(void **state) {
+    (void)state;
+    const char *name = tern_cpu_own_name();
+    assert_true(name == tern_cpu_own_name());
+    assert_true(strlen(name) > 3 && strlen(name) <= 48 && name[0] != ' ');
+#ifdef __x86_64__
+    char line[256], first[64] = "";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file != NULL && first[0] == '\0' && fgets(line, sizeof line, file) != NULL)
+        (void)sscanf(line, "model name : %63s", first);
+    if (file != NULL)
+        assert_int_equal(fclose(file), 0);
+    assert_string_not_equal(name, "unknown processor");
+    assert_memory_equal(name, first, strlen(first));
+#else
+    assert_string_equal(name, "unknown processor");
+#endif
+}
+
 static void believed_processors(void **state) {
     (void)state;
     size_t count;
@@ -170,6 +238,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forged_processors),   cmocka_unit_test(every_bit_counts),
         cmocka_unit_test(arm_processors),      cmocka_unit_test(two_words_of_this_machine),
+        cmocka_unit_test(own_caches),          cmocka_unit_test(own_name),
         cmocka_unit_test(believed_processors), cmocka_unit_test(unknown_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
