@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all build build-cuda deps user-deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts pages report receipt dist clean \
-        debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-python test-adapters test-templates test-template-ids test-folders test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-python wheels test-wheels test-adapters test-templates test-template-ids test-folders test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -203,6 +203,16 @@ test-python: user-deps
 	$(BUILD)/python-venv/bin/pip install -q .
 	for test in package hostile page memory; do \
 	  tests/start $(BUILD)/python-venv/bin/python3 tests/python/test_$$test.py || exit 1; done
+
+# build/wheels: the package for any Linux, one wheel for every Python from 3.10 on (docs/python.md#wheels). PLATFORMS
+# names others than this machine's.
+PLATFORMS ?=
+wheels:
+	scripts/make-wheels --jobs $(JOBS) $(addprefix --platform ,$(PLATFORMS))
+
+# They are installed for each Python that is here, and answer as the program of this tree does.
+test-wheels: all wheels
+	tests/wheels/run.py --tern $(BUILD)/tern build/wheels/*.whl
 
 # What it has for lm-eval, LangChain and transformers, with these in their pinned versions: gigabytes, for torch.
 test-adapters: user-deps

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/make-wheels: what it refuses, and where it looks for sources. No wheel is built here (tests/wheels does it)."""
+
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "make-wheels"
+sys.dont_write_bytecode = True
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("make_wheels", str(SCRIPT))
+    spec = importlib.util.spec_from_loader("make_wheels", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+wheels = load()
+SAID = {"overall_tag": "manylinux_2_17_x86_64", "external_libs": {}}
+
+
+class Wheels(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="tern-wheels-"))
+        self.addCleanup(subprocess.run, ["rm", "-r", str(self.folder)], check=True)
+
+    def script(self, *args, **env):
+        return subprocess.run([sys.executable, SCRIPT, "--work", self.folder / "work", *args], env=os.environ | env,
+                              capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+
+    def test_unknown_platform(self):
+        done = self.script("--platform", "windows")
+        self.assertEqual(done.returncode, 2)
+        for name in wheels.PLATFORMS:
+            self.assertIn(name, done.stderr)
+        self.assertFalse((self.folder / "work").exists())
+
+    def test_other_bytes(self):
+        """A source that is not the one that is pinned stops everything, before any tool is there."""
+        fake = self.folder / "bin" / "apt-get"
+        fake.parent.mkdir()
+        names = " ".join(source.file for source in wheels.SOURCES)
+        fake.write_text(f"#!/bin/sh\nfor name in {names}; do echo other > $name; done\n")
+        fake.chmod(0o755)
+        done = self.script(PATH=f"{fake.parent}:{os.environ['PATH']}")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        source = wheels.SOURCES[0]
+        self.assertIn(f"{source.file} is not the file with SHA-256 {source.sha256}", done.stderr)
+        self.assertEqual([path.name for path in sorted((self.folder / "work").iterdir())], ["apt", "sources"])
+        self.assertFalse([source.file for source in wheels.SOURCES if Path(source.file).exists()])
+
+    def test_apt_without_sources(self):
+        """What apt-get says is told."""
+        fake = self.folder / "bin" / "apt-get"
+        fake.parent.mkdir()
+        fake.write_text("#!/bin/sh\necho no such package >&2; exit 100\n")
+        fake.chmod(0o755)
+        done = self.script(PATH=f"{fake.parent}:{os.environ['PATH']}")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^make-wheels: apt-get .* failed:\nno such package\n$")
+
+    def test_lists_of_sources(self):
+        """Both forms of apt's lists become lists of sources; the system's own stay as they are."""
+        etc = self.folder / "etc"
+        (etc / "sources.list.d").mkdir(parents=True)
+        (etc / "sources.list").write_text("# deb of old\ndeb http://a b main\ndeb-src http://c d main\n")
+        (etc / "sources.list.d" / "new.sources").write_text("Types: deb\nURIs: http://e\nSuites: f\nComponents: main\n")
+        (etc / "sources.list.d" / "off.disabled").write_text("deb http://g h main\n")
+        options = wheels.apt_options(self.folder / "work", etc)
+        parts = self.folder / "work" / "apt" / "parts"
+        self.assertIn(f"Dir::Etc::SourceParts={parts}", options)
+        self.assertEqual((parts / "all.list").read_text(), "deb-src http://a b main\n")
+        self.assertEqual((parts / "all.sources").read_text(),
+                         "Types: deb-src\nURIs: http://e\nSuites: f\nComponents: main\n")  # fmt: skip
+        self.assertIn("Types: deb\n", (etc / "sources.list.d" / "new.sources").read_text())
+
+    def test_tags(self):
+        """A wheel may need an older system than its tag says, never a newer or another one."""
+        tag = "manylinux_2_17_x86_64"
+        for found in ("manylinux_2_17_x86_64", "manylinux_2_5_x86_64"):
+            self.assertTrue(wheels.fits(found, tag))
+        for found in ("manylinux_2_28_x86_64", "manylinux_2_17_aarch64", "musllinux_1_2_x86_64", "linux_x86_64", "any"):
+            self.assertFalse(wheels.fits(found, tag), found)
+
+    def test_refused(self):
+        platform = wheels.PLATFORMS["manylinux-x86_64"]
+        wheels.judge(SAID, platform, wheels.LARGEST)
+        for said, size, why in (
+            (SAID | {"overall_tag": "manylinux_2_34_x86_64"}, 1, "finds manylinux_2_34_x86_64"),
+            (SAID | {"external_libs": {"libcpuinfo.so.0": "/usr/lib/libcpuinfo.so.0"}}, 1, "needs libcpuinfo.so.0"),
+            (SAID, wheels.LARGEST + 1, "bytes"),
+        ):
+            with self.assertRaisesRegex(wheels.Failure, why):
+                wheels.judge(said, platform, size)
+
+    def test_every_platform_has_its_tag(self):
+        for name, platform in wheels.PLATFORMS.items():
+            libc, _, processor = name.partition("-")
+            self.assertTrue(platform.tag.startswith(f"{libc}_") and platform.tag.endswith(f"_{processor}"), name)
+            self.assertTrue(platform.target.startswith(f"{processor}-linux-"), name)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
