@@ -229,14 +229,21 @@ static tern_status list_matrix(tern_load_list *l, const tern_reading *reading, c
     return read_facts(l->file, reading, e, err);
 }
 
+/* The factors of a matrix; NULL: the file has none. */
+static const tern_gguf_tensor *find_factor(const tern_gguf *file, const char *matrix) {
+    char name[TERN_FACTOR_NAME_BYTES];
+    tern_factor_name(matrix, "scale", name);
+    return tern_gguf_find_tensor(file, name);
+}
+
 /* Lists the factors of a matrix that is listed: one for each expert, or one. */
-static tern_status list_factor(tern_load_list *l, const char *name, uint32_t experts,
+static tern_status list_factor(tern_load_list *l, const char *matrix, uint32_t experts,
                                tern_linear *to, tern_error *err) {
-    char factor[TERN_FACTOR_NAME_BYTES];
-    tern_factor_name(name, "scale", factor);
-    if (tern_gguf_find_tensor(l->file, factor) == NULL)
-        return TERN_OK;
-    return list_vector(l, factor, experts > 0 ? experts : 1, 1.0f, &to->factor, err);
+    char name[TERN_FACTOR_NAME_BYTES];
+    tern_factor_name(matrix, "scale", name);
+    return find_factor(l->file, matrix) != NULL
+               ? list_vector(l, name, experts > 0 ? experts : 1, 1.0f, &to->factor, err)
+               : TERN_OK;
 }
 
 /* ---- the model ----------------------------------------------------------------------------- */
@@ -302,11 +309,11 @@ static tern_status list_head(const lister *l, const char *name, tern_error *err)
     tern_linear *head = &l->to->own->head;
     tern_status status =
         list_matrix(l->list, l->reading, name, 0, c->n_vocab, c->n_embd, &own, head, err);
-    const size_t before = l->list->n;
+    const bool scaled = find_factor(l->list->file, name) != NULL;
+    if (status == TERN_OK && l->to->image != NULL && !scaled)
+        add(l->list, TERN_LOAD_IMAGE, head->tensor, c->n_vocab, c->n_embd)->to.image = l->to->image;
     if (status == TERN_OK)
         status = list_factor(l->list, name, 0, head, err);
-    if (status == TERN_OK && l->to->image != NULL && l->list->n == before)
-        add(l->list, TERN_LOAD_IMAGE, head->tensor, c->n_vocab, c->n_embd)->to.image = l->to->image;
     return status;
 }
 
