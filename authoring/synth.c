@@ -13,6 +13,8 @@
 
 typedef tern_synth_model model;
 
+enum { TAPS = 4 /* of the convolutions of delta nets */ };
+
 /* ---- metadata ------------------------------------------------------------------------------ */
 
 static void put_u32(tern_gguf_writer *w, const model *m, const char *suffix, uint32_t value) {
@@ -31,6 +33,17 @@ static void put_experts(tern_gguf_writer *w, const model *m) {
     put_u32(w, m, "expert_count", m->n_expert);
     put_u32(w, m, "expert_used_count", m->n_used);
     put_u32(w, m, "expert_feed_forward_length", m->n_ff);
+}
+
+static void put_deltas(tern_gguf_writer *w, const model *m) {
+    if (m->n_states == 0)
+        return;
+    put_u32(w, m, "full_attention_interval", m->period);
+    put_u32(w, m, "ssm.conv_kernel", TAPS);
+    put_u32(w, m, "ssm.state_size", m->state_dim);
+    put_u32(w, m, "ssm.group_count", m->n_keys);
+    put_u32(w, m, "ssm.time_step_rank", m->n_states);
+    put_u32(w, m, "ssm.inner_size", m->n_states * m->state_dim);
 }
 
 static void put_yarn(tern_gguf_writer *w, const model *m) {
@@ -77,6 +90,7 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
         put_f32(w, m, "rope.scaling.attn_factor", m->rope_gain);
     }
     put_yarn(w, m);
+    put_deltas(w, m);
     if (m->block_scale > 0) {
         put_f32(w, m, "embedding_scale", m->embedding_scale);
         put_f32(w, m, "residual_scale", m->block_scale);
@@ -143,7 +157,8 @@ typedef struct tensor {
     uint32_t n_dims;
     uint64_t ne[3];
     uint64_t bytes;
-    float sd; /* of a matrix or a bias; 0 for norms */
+    float sd;   /* of a matrix or a bias; 0 for norms */
+    bool below; /* the numbers of a norm, below 0 */
 } tensor;
 
 /* The state of a walk over the tensors of a model, which describes or writes them. */
@@ -178,6 +193,8 @@ static tern_status write_tensor(walk *c, const tensor *t) {
     while (left > 0) {
         const size_t n = left < TERN_SYNTH_PIECE ? (size_t)left : TERN_SYNTH_PIECE;
         const size_t size = tern_synth_stream_fill(&stream, c->piece, n);
+        for (size_t i = 3; t->below && i < size; i += 4)
+            c->piece[i] |= 0x80; /* the signs of floats */
         tern_status status = write_piece(c, c->piece, size);
         if (status != TERN_OK)
             return status;
@@ -207,7 +224,9 @@ static tern_status visit(walk *c, tensor *t) {
 
 /* `count` vectors; 0: one plain one. Norms have sd 0. */
 static tern_status visit_vectors(walk *c, const char *name, uint64_t n, uint32_t count, float sd) {
+    const size_t at = strlen(name) - strlen("ssm_a");
     tensor t = {.format = TERN_FORMAT_F32,
+                .below = strcmp(name + at, "ssm_a") == 0,
                 .n_dims = count > 0 ? 2 : 1,
                 .ne = {n, count > 0 ? count : 1, 1},
                 .sd = sd};
@@ -275,7 +294,16 @@ static const float BIAS_SD = 0.5f;
 static const float SINK_SD = 1.5f;
 
 static float vector_sd(const tern_block_tensor *t) {
-    return t->kind == TERN_BLOCK_BIAS ? BIAS_SD : t->kind == TERN_BLOCK_SINKS ? SINK_SD : 0.0f;
+    switch (t->kind) {
+    case TERN_BLOCK_BIAS:
+        return BIAS_SD;
+    case TERN_BLOCK_SINKS:
+        return SINK_SD;
+    case TERN_BLOCK_TAPS:
+        return 1.0f / sqrtf((float)TAPS);
+    default:
+        return 0.0f;
+    }
 }
 
 /* The factors of a matrix and of what it reads: `count` each, 0: one; near 1, as norms are. */
@@ -308,6 +336,14 @@ static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_
                                                              : status;
 }
 
+/* How many vectors a tensor has, one after the other; 0: it is one vector. */
+static uint32_t vector_count(const model *m, const tern_block_sizes *sizes,
+                             const tern_block_tensor *t) {
+    if (t->kind == TERN_BLOCK_TAPS)
+        return (uint32_t)tern_block_length(sizes, t->rows);
+    return t->routed ? m->n_expert : 0;
+}
+
 static tern_status visit_block(walk *c, uint32_t layer) {
     const model *m = c->m;
     const tern_block_sizes sizes = {.n_embd = m->n_embd,
@@ -315,7 +351,13 @@ static tern_status visit_block(walk *c, uint32_t layer) {
                                     .n_head = m->n_head,
                                     .n_head_kv = m->n_head_kv,
                                     .head_dim = m->head_dim,
-                                    .n_expert = m->n_expert};
+                                    .n_expert = m->n_expert,
+                                    .query_gates = (c->arch->has & TERN_HAS_QUERY_GATES) != 0,
+                                    .delta = {.n_keys = m->n_keys,
+                                              .n_states = m->n_states,
+                                              .state_dim = m->state_dim,
+                                              .n_taps = TAPS}};
+    const uint32_t kind = m->n_states > 0 && (layer + 1) % m->period != 0 ? 1 : 0;
     size_t count;
     const tern_block_tensor *tensors = tern_block_tensors(&count);
     tern_status status = TERN_OK;
@@ -323,12 +365,12 @@ static tern_status visit_block(walk *c, uint32_t layer) {
         const tern_block_tensor *t = &tensors[i];
         const size_t columns = tern_block_length(&sizes, t->columns);
         char name[NAME_BYTES];
-        if (!tern_block_has(c->arch, t) || (t->kind == TERN_BLOCK_BIAS && !m->biases))
+        if (!tern_block_has_in(c->arch, kind, t) || (t->kind == TERN_BLOCK_BIAS && !m->biases))
             continue;
         snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
         status = t->kind == TERN_BLOCK_MATRIX
                      ? visit_block_matrix(c, layer, &sizes, t)
-                     : visit_vectors(c, name, columns, t->routed ? m->n_expert : 0, vector_sd(t));
+                     : visit_vectors(c, name, columns, vector_count(m, &sizes, t), vector_sd(t));
     }
     return status;
 }

@@ -55,14 +55,14 @@ static tern_status put_signs(tern_gguf_writer *w, const tern_synth_model *m, ter
 /* Writes the names of all matrices of all blocks, and of the head. */
 static tern_status put_names(tern_gguf_writer *w, const tern_synth_model *m, tern_error *err) {
     const tern_arch *arch = tern_arch_find(span_of(m->architecture));
-    const size_t each = tern_block_linears(arch), n = m->n_layer * each;
+    const size_t each = tern_block_linears(arch, 0), n = m->n_layer * each;
     tern_span *spans = malloc((n + 1) * sizeof *spans);
     char(*names)[NAME_BYTES] = malloc(n * sizeof *names);
     const tern_span embedding = span_of("token_embd.weight");
     if (spans != NULL && names != NULL) {
         for (size_t i = 0; i < n; i++) {
             snprintf(names[i], sizeof names[i], "blk.%zu.%s", i / each,
-                     tern_block_matrix(tern_block_linear_at(arch, i % each))->name);
+                     tern_block_matrix(tern_block_linear_at(arch, 0, i % each))->name);
             spans[i] = span_of(names[i]);
         }
         spans[n] = span_of("output.weight");

@@ -56,6 +56,7 @@ typedef struct tern_synth_model {
     tern_synth_tokens tokens;
     const char *pre;
     uint32_t window, period;   /* of windowed layers; period 0: all layers have windows */
+    uint32_t n_keys, n_states, state_dim; /* of delta nets; `period` says which layers attend */
     uint32_t n_rot;            /* rotated dimensions of a head; 0: all */
     uint32_t n_expert, n_used; /* with experts n_ff is the width of each expert */
     uint32_t n_ctx_original;   /* longrope's shorter context; 0: no longrope */

@@ -26,6 +26,11 @@ static tern_status check_tokens(const tern_request *r, uint32_t n_vocab, tern_er
     return TERN_OK;
 }
 
+static void guess_nothing(tern_branch *b) {
+    b->guess = NULL;
+    b->draft_mode = TERN_DRAFT_NEVER;
+}
+
 static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_request *r) {
     const size_t room = f->n_ctx - r->n_tokens;
     const bool cut = r->within_context && r->max_tokens > room;
@@ -36,10 +41,8 @@ static void set_limits(tern_branch *b, const tern_branch_frame *f, const tern_re
     b->at_limit = limited && !cut ? TERN_END_LENGTH : TERN_END_CONTEXT;
     b->job.most = limited ? b->n_prompt + most : f->n_ctx;
     b->job.ahead = limited ? most : f->n_ahead;
-    if (b->prompt_only) { /* nothing follows that could be guessed, nor has it room */
-        b->guess = NULL;
-        b->draft_mode = TERN_DRAFT_NEVER;
-    }
+    if (b->prompt_only) /* nothing follows that could be guessed, nor has it room */
+        guess_nothing(b);
 }
 
 /* The last position always has results. */
@@ -159,6 +162,8 @@ tern_status tern_branch_new(const tern_branch_frame *frame, const tern_request *
     b->figures.n_prompt = request->n_tokens;
     b->digests = !request->no_digest;
     tern_sha256_start(&b->digest);
+    if (frame->no_guesses)
+        guess_nothing(b);
     const tern_status status = fill(b, frame, request, err);
     if (status != TERN_OK)
         tern_branch_free(&b);
@@ -175,6 +180,8 @@ tern_status tern_branch_lend(const tern_branch_frame *frame, const tern_request 
                        .adapters = frame->adapters->usual,
                        .end_of_text = end_of_text(frame, request, request->stop_tokens),
                        .draft_mode = request->draft};
+    if (frame->no_guesses)
+        guess_nothing(b);
     set_limits(b, frame, request);
     b->job.tokens = b->tokens;
     b->job.space = b->space;

@@ -92,6 +92,7 @@ typedef struct tern_branch_frame {
     uint32_t n_ahead; /* positions that a sequence without a limit is promised at a time */
     uint32_t n_batch; /* rows of a pass */
     int32_t *tokens;  /* [n_ctx] those of the engine's session; NULL: branches have their own */
+    bool no_guesses;  /* wrong ones could not be taken back: the model has states */
 } tern_branch_frame;
 
 /*

@@ -35,6 +35,7 @@ static void find_frame(tern_engine *e) {
     f->adapters = &e->model->adapters;
     f->n_ahead = or_default(e->params.n_ahead, DEFAULT_AHEAD);
     f->n_batch = e->params.n_batch;
+    f->no_guesses = tern_config_delta_layers(&e->model->config) > 0;
     f->n_ctx = positions < e->params.n_ctx ? (uint32_t)positions : e->params.n_ctx;
     if (tern_model_tokenizer(e->model, &f->tokenizer, NULL) != TERN_OK)
         f->tokenizer = NULL;
@@ -78,6 +79,7 @@ static tern_status open_parts(tern_engine *e, tern_error *err) {
                                            .n_batch = p->n_batch,
                                            .window = e->size.window_pages > 0 ? window : 0,
                                            .n_window_pages = e->size.window_pages,
+                                           .apart = tern_config_delta_layers(&e->model->config) > 0,
                                            .whole = !tern_model_continues(e->model)};
     tern_status status = tern_schedule_new(&schedule, &e->schedule, err);
     if (status == TERN_OK)

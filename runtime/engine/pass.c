@@ -21,6 +21,7 @@ static uint32_t line_up(tern_engine *e, size_t n) {
         tern_branch *b = (tern_branch *)p->job;
         e->passing[i] = (tern_pass_span){.pages = b->job.pages,
                                          .window_pages = b->job.window.pages,
+                                         .state = b->job.slot,
                                          .position = p->position,
                                          .tokens = b->tokens + p->position,
                                          .adapters = &b->adapters,

@@ -127,6 +127,11 @@ tern_status tern_engine_load(tern_engine *e, const char *path, const uint8_t *sp
     *positions = 0;
     if (e->session != NULL)
         return refuse_session(err);
+    if (tern_config_delta_layers(&e->model->config) > 0)
+        return tern_fail(err, TERN_ERR_UNIMPLEMENTED,
+                         "%s: an engine of many sequences does not take sessions of a model with "
+                         "delta nets",
+                         path);
     tern_sequence_reader r = {.model = e->model,
                               .pool = e->pool,
                               .n_ctx = e->params.n_ctx,

@@ -460,7 +460,7 @@ void tern_schedule_computed(tern_schedule *s, const tern_plan_span *span, uint32
     job->computed += kept;
     job->n_guesses = 0;
     job->has_read |= job->computed >= job->n_first;
-    if (!s->params.whole)
+    if (!s->params.whole && !s->params.apart)
         make_known(s, job);
     if (s->window_pages != NULL) /* release pages that no later token of the job sees */
         tern_window_leave(s->window_pages, &job->window,

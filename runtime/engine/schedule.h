@@ -74,6 +74,7 @@ typedef struct tern_schedule_params {
     uint32_t n_batch; /* rows of a pass */
     uint32_t window;  /* positions that a token sees in layers with their own pages; 0: none */
     uint32_t n_window_pages; /* pages of those layers: at least what one job may have */
+    bool apart; /* jobs share no pages, because what follows them needs more than pages */
     bool whole; /* all tokens of a job are computed in one pass, and it shares no pages, because
                    their content depends on all tokens. n_ctx <= n_batch; without windows */
 } tern_schedule_params;

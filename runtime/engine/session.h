@@ -10,6 +10,9 @@
  * in page p % n of the pool, and replaces page p - n. There are as many as a pass of n_batch tokens
  * sees, and one more, so that after a step back by that many tokens everything needed is still
  * there. Between calls the sequence always has the positions that its next token sees.
+ *
+ * The states of delta nets stand where the last pass ended. A step back by any number of tokens
+ * computes the tokens before it again.
  */
 
 #include "runtime/engine/cache/pool.h"

@@ -61,7 +61,8 @@ static tern_pool_size size_of(const tern_config *c, const tern_engine_params *p,
     if (all)
         some = quota * ((pages + each - 1) / each);
     return (tern_pool_size){.pages = (uint32_t)pages,
-                            .window_pages = quota < each ? (uint32_t)smaller(some, pages) : 0};
+                            .window_pages = quota < each ? (uint32_t)smaller(some, pages) : 0,
+                            .states = p->n_sequences};
 }
 
 /* Bytes of this many pages; UINT64_MAX if they exceed the address space. */

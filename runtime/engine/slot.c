@@ -20,6 +20,7 @@ static void find_frame(tern_engine *e) {
                                    .adapters = &e->model->adapters,
                                    .n_ctx = s->sequence.n_ctx,
                                    .n_batch = e->params.n_batch,
+                                   .no_guesses = tern_config_delta_layers(&e->model->config) > 0,
                                    .tokens = s->sequence.tokens};
     if (tern_model_tokenizer(e->model, &e->frame.tokenizer, NULL) != TERN_OK)
         e->frame.tokenizer = NULL; /* then no token ends a text, and there is no text */
@@ -114,6 +115,8 @@ tern_status tern_slot_lend(tern_engine *e, const tern_request *prompt, tern_lent
     tern_request all = *prompt;
     tern_branch *b = &e->lent;
     tern_status status = refuse_second(e, err);
+    if (status == TERN_OK) /* a failed pass may have moved states */
+        status = tern_session_rewind(e->session, q->position, err);
     if (status != TERN_OK)
         return status;
     lent->n_held = q->position;

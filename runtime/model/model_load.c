@@ -117,11 +117,12 @@ static tern_status check_strict(loading *l, tern_error *err) {
 
 /* Refuses ways in which a rank beside others cannot read matrices. */
 static tern_status check_ranks(const tern_model *m, const tern_model_params *p, tern_error *err) {
-    const char *what = p->device != NULL && m->mirror != NULL ? "another device"
-                       : p->replicate                         ? "copies of hot weights"
-                       : p->share != NULL                     ? "matrices of another model"
-                       : p->n_adapters > 0                    ? "adapters"
-                                                              : NULL;
+    const char *what = p->device != NULL && m->mirror != NULL     ? "another device"
+                       : p->replicate                             ? "copies of hot weights"
+                       : p->share != NULL                         ? "matrices of another model"
+                       : p->n_adapters > 0                        ? "adapters"
+                       : tern_config_delta_layers(&m->config) > 0 ? "delta nets"
+                                                                  : NULL;
     return p->ranks == NULL || what == NULL
                ? TERN_OK
                : tern_fail(err, TERN_ERR_UNIMPLEMENTED, "%s: ranks cannot use %s",

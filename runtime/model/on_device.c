@@ -44,6 +44,8 @@ static const char *step_missing(const tern_model *m) {
     const tern_config *c = &m->config;
     if (c->n_expert > 0)
         return "experts";
+    if (tern_config_delta_layers(c) > 0 || (c->arch->has & TERN_HAS_QUERY_GATES) != 0)
+        return "delta nets";
     if (c->arch->encodes || c->arch->ungated)
         return "an encoder's blocks";
     if (m->hadamards.block > 0 || m->hadamards.head.block > 0 || m->hadamards.embedding.block > 0)

@@ -304,8 +304,9 @@ static void check_moments(const char *preset, const char *name, double gain) {
     tern_gguf_close(&file);
 }
 
-/* Two layers add a contribution of deviation 2.5 to the stream, four layers 2.5 / sqrt(2). Experts
- * are averaged, so the deviation of a single expert is larger by the root of their number. */
+/* Two layers add a contribution of deviation 2.5 to the stream, three 2.04, four 2.5 / sqrt(2).
+ * Experts are averaged, so the deviation of a single expert is larger by the root of their number.
+ */
 static void check_feed_forward(const char *preset) {
     static const struct {
         const char *preset;
@@ -322,7 +323,9 @@ static void check_feed_forward(const char *preset) {
             return;
         }
     check_moments(preset, "blk.1.ffn_down.weight",
-                  strcmp(preset, "smollm3-tiny") == 0 ? 1.7678 : 2.5);
+                  strcmp(preset, "smollm3-tiny") == 0  ? 1.7678
+                  : strcmp(preset, "qwen35-tiny") == 0 ? 2.0412
+                                                       : 2.5);
 }
 
 static void test_moments(void **state) {
@@ -332,6 +335,9 @@ static void test_moments(void **state) {
         check_moments(presets[i], "token_embd.weight", 2.5);
         if (strcmp(presets[i], "phi3-tiny") == 0) { /* q, k and v are one */
             check_moments(presets[i], "blk.0.attn_qkv.weight", 2);
+        } else if (strcmp(presets[i], "qwen35-tiny") == 0) { /* layer 0 is a delta net */
+            check_moments(presets[i], "blk.0.attn_qkv.weight", 1);
+            check_moments(presets[i], "blk.1.attn_q.weight", 2);
         } else {
             check_moments(presets[i], "blk.0.attn_q.weight", 2);
             check_moments(presets[i], "blk.0.attn_v.weight", 1);

@@ -14,6 +14,7 @@
 #include "runtime/model/config/rope.h"
 #include "runtime/model/config/rope_scaling.h"
 #include "runtime/model/model.h"
+#include "tests/engine/plain_delta.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
@@ -46,6 +47,8 @@ typedef struct plain {
     tern_format kv;
     size_t row_bytes;
     uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
+    const tern_config *config;
+    float *states; /* [n_layer] of delta nets, as long as plain_delta_floats says */
 } plain;
 
 /* A number under one of the architecture's keys, or the default if the key is missing. */
@@ -120,7 +123,7 @@ static const float *rope_factors(const tiny_file *file) {
 
 static plain plain_new(const char *preset, const tern_model *model, tern_format kv) {
     const tern_config *config = &model->config;
-    plain p = {.file = tiny_read(preset), .kv = kv, .period = config->period};
+    plain p = {.file = tiny_read(preset), .kv = kv, .period = config->period, .config = config};
     float base = 0.0f;
     char key[96];
     tern_model_describe(model, &p.info);
@@ -164,7 +167,8 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     p.row_bytes = tiny_cache_row_bytes(kv, p.info.head_dim);
     p.k = calloc(rows, p.row_bytes);
     p.v = calloc(rows, p.row_bytes);
-    assert_true(p.k != NULL && p.v != NULL);
+    p.states = calloc(p.info.n_layer, sizeof(float) * plain_delta_floats(&config->delta) + 1);
+    assert_true(p.k != NULL && p.v != NULL && p.states != NULL);
     assert_true(p.info.n_ff <= MAX_WIDTH && p.info.n_head * p.info.head_dim <= MAX_WIDTH);
     assert_true(p.info.head_dim / 2 <= MAX_HALF);
     return p;
@@ -173,6 +177,7 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
 static void plain_free(plain *p) {
     free(p->k);
     free(p->v);
+    free(p->states);
     tiny_file_free(&p->file);
 }
 
@@ -442,18 +447,70 @@ static void feed_forward(plain *p, uint32_t n, const float *x, float *out) {
     multiply_in(p, n, "ffn_down", gate, out);
 }
 
-static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
-    static float norm[MAX_WIDTH], q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH];
-    static float heads[MAX_WIDTH], out[MAX_WIDTH];
-    normalize(p, find(p, n, "attn_norm", "weight"), x, p->info.n_embd, norm);
-    project(p, n, "attn_q", "attn_q_norm", norm, p->info.n_head, q);
+/* The numbers of a vector of a layer, whatever ends its name. */
+static const float *vector(plain *p, uint32_t n, const char *name) {
+    char text[64];
+    snprintf(text, sizeof text, "blk.%u.%s", n, name);
+    return (const float *)(const void *)tiny_find(&p->file, text)->data;
+}
+
+/* out[n_embd] = the result of a delta net. */
+static void run_delta(plain *p, uint32_t n, const float *norm, float *out) {
+    static float mixed[MAX_WIDTH], z[MAX_WIDTH], alpha[MAX_WIDTH], beta[MAX_WIDTH], y[MAX_WIDTH];
+    const tern_delta_sizes *d = &p->config->delta;
+    const plain_delta_vectors w = {.taps = vector(p, n, "ssm_conv1d.weight"),
+                                   .rate = vector(p, n, "ssm_a"),
+                                   .rate_bias = vector(p, n, "ssm_dt.bias"),
+                                   .norm = vector(p, n, "ssm_norm.weight")};
+    const plain_delta_inputs in = {.mixed = mixed, .z = z, .alpha = alpha, .beta = beta};
+    multiply(p, find(p, n, "attn_qkv", "weight"), norm, mixed);
+    multiply(p, find(p, n, "attn_gate", "weight"), norm, z);
+    multiply(p, find(p, n, "ssm_alpha", "weight"), norm, alpha);
+    multiply(p, find(p, n, "ssm_beta", "weight"), norm, beta);
+    plain_delta(d, &w, &in, p->eps, p->states + n * plain_delta_floats(d), y);
+    multiply(p, find(p, n, "ssm_out", "weight"), y, out);
+}
+
+/* Takes q[heads][dim] from between their gates, which are returned. */
+static const float *take_gates(const plain *p, float *q) {
+    static float gates[MAX_WIDTH];
+    const size_t dim = p->info.head_dim;
+    for (size_t h = 0; h < p->info.n_head; h++) {
+        memcpy(gates + h * dim, q + (2 * h + 1) * dim, dim * sizeof *q);
+        memmove(q + h * dim, q + 2 * h * dim, dim * sizeof *q);
+    }
+    return gates;
+}
+
+/* out[n_embd] = the result of attention. */
+static void run_attention(plain *p, uint32_t n, size_t position, const float *norm, float *out) {
+    static float q[MAX_WIDTH], k[MAX_WIDTH], v[MAX_WIDTH], heads[MAX_WIDTH];
+    const size_t width = (size_t)p->info.n_head * p->info.head_dim, dim = p->info.head_dim;
+    const bool gated = (p->config->arch->has & TERN_HAS_QUERY_GATES) != 0;
+    const float *gates = NULL;
+    project(p, n, "attn_q", gated ? NULL : "attn_q_norm", norm, p->info.n_head, q);
+    if (gated) {
+        gates = take_gates(p, q);
+        for (size_t h = 0; h < p->info.n_head; h++)
+            normalize(p, find(p, n, "attn_q_norm", "weight"), q + h * dim, dim, q + h * dim);
+    }
     project(p, n, "attn_k", "attn_k_norm", norm, p->info.n_head_kv, k);
     project(p, n, "attn_v", NULL, norm, p->info.n_head_kv, v);
     attend(p, n, position, q, k, v, heads);
-    normalize(p, find(p, n, "attn_sub_norm", "weight"), heads,
-              (size_t)p->info.n_head * p->info.head_dim, heads);
+    for (size_t i = 0; gated && i < width; i++)
+        heads[i] = heads[i] * plain_logistic(gates[i]);
+    normalize(p, find(p, n, "attn_sub_norm", "weight"), heads, width, heads);
     multiply_in(p, n, "attn_output", heads, out);
     add_bias(p, n, "attn_output", 0, p->info.n_embd, out);
+}
+
+static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
+    static float norm[MAX_WIDTH], out[MAX_WIDTH];
+    normalize(p, find(p, n, "attn_norm", "weight"), x, p->info.n_embd, norm);
+    if (tern_config_is_delta(p->config, n))
+        run_delta(p, n, norm, out);
+    else
+        run_attention(p, n, position, norm, out);
     const tiny_tensor *after = find(p, n, "post_attention_norm", "weight");
     const tiny_tensor *before = p->late_norm ? after : find(p, n, "ffn_norm", "weight");
     normalize(p, p->late_norm ? NULL : after, out, p->info.n_embd, out);

@@ -76,7 +76,8 @@ static tern_pool open_pool(const tern_model *model, tern_format kv) {
     tern_pool pool;
     int refused = 0;
     tern_error err = {0};
-    must(tern_pool_open(model, kv, (tern_pool_size){.pages = PAGES}, &pool, &refused, &err), &err);
+    const tern_pool_size size = {.pages = PAGES, .states = SEQUENCES};
+    must(tern_pool_open(model, kv, size, &pool, &refused, &err), &err);
     return pool;
 }
 
@@ -107,6 +108,7 @@ static void run_alone(world *w) {
         sequence *s = &w->s[i];
         for (size_t p = 0; p < s->length; p++) {
             const tern_pass_span span = {.pages = s->pages,
+                                         .state = (uint32_t)i,
                                          .position = (uint32_t)p,
                                          .tokens = s->tokens + p,
                                          .n = 1,
@@ -186,6 +188,7 @@ static void add_span(world *w, pass *p, sequence *s) {
     if (n == 0)
         return;
     tern_pass_span span = {.pages = s->pages,
+                           .state = (uint32_t)(s - w->s),
                            .position = (uint32_t)s->at,
                            .tokens = s->tokens + s->at,
                            .n = n,
@@ -218,7 +221,7 @@ static void spoil(world *w, tern_runner *r) {
     sequence *s = &w->s[check_below(&w->rng, SEQUENCES)];
     const size_t left = s->length - s->at;
     const size_t n = left < 8 ? left : 8;
-    if (n == 0)
+    if (n == 0 || w->pool.n_states > 0) /* states cannot be taken back */
         return;
     tiny_prompt(w->model, check_random(&w->rng), wrong, n);
     const tern_pass_span span = {
@@ -312,7 +315,7 @@ static void run_together(world *w, tern_runner *r) {
 static void check_cache(const world *w, size_t i, const uint32_t *alone) {
     for (uint32_t layer = 0; layer < w->info.n_layer; layer++)
         for (uint32_t head = 0; head < w->info.n_head_kv; head++)
-            for (uint32_t p = 0; p < w->s[i].length; p++)
+            for (uint32_t p = 0; p < w->s[i].length && tern_pool_has(&w->pool, layer); p++)
                 for (int value = 0; value < 2; value++)
                     check_bytes(value ? "V" : "K",
                                 tern_pool_row(&w->alone, value, layer, head, alone, p),

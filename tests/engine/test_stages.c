@@ -239,7 +239,7 @@ static void take_time(void *user, const tern_linear *linear, const tern_activati
         p->now += 5;
     for (uint32_t n = 0; n < p->model->config.n_layer; n++) {
         uint64_t time = 1;
-        for (size_t i = 0; i < tern_block_linears(p->model->config.arch); i++, time *= 10)
+        for (size_t i = 0; i < tern_block_linears(p->model->config.arch, 0); i++, time *= 10)
             p->now +=
                 linear->tensor == tern_layer_linear(&p->model->layers[n], i)->tensor ? time : 0;
     }

@@ -85,9 +85,11 @@ static void test_matrices_keep_their_format(void **state) {
         tiny_prompt(model, 1, prompt, PROMPT);
         decode(s, prompt);
         for (uint32_t l = 0; l < model->config.n_layer; l++)
-            for (size_t k = 0; k < tern_block_linears(model->config.arch); k++)
+            for (size_t k = 0; k < tern_block_linears(model->config.arch, model->layers[l].kind);
+                 k++)
                 check_linear(tern_layer_linear(&model->layers[l],
-                                               tern_block_linear_at(model->config.arch, k)),
+                                               tern_block_linear_at(model->config.arch,
+                                                                    model->layers[l].kind, k)),
                              s);
         tern_session_free(&s);
         tern_model_free(&model);

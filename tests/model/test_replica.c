@@ -218,7 +218,7 @@ static void check_set(const tern_model *m, uint32_t node) {
         check_piece(m, node, a->ffn_post_norm, b->ffn_post_norm, 4 * c->n_embd);
         check_piece(m, node, a->q_norm, b->q_norm, 4 * c->head_dim);
         check_piece(m, node, a->k_norm, b->k_norm, 4 * c->head_dim);
-        for (size_t i = 0; i < tern_block_linears(c->arch); i++)
+        for (size_t i = 0; i < tern_block_linears(c->arch, a->kind); i++)
             check_linear(m, node, tern_layer_linear(a, i), tern_layer_linear(b, i));
     }
     check_linear(m, node, &m->own.head, &w->head);

@@ -293,7 +293,7 @@ static void check_places(const tiny_file *file) {
     unlink(path);
     for (uint32_t l = 0; l < model->config.n_layer; l++) {
         assert_int_equal((uintptr_t)model->layers[l].ffn_norm % sizeof(float), 0);
-        for (size_t i = 0; i < tern_block_linears(model->config.arch); i++) {
+        for (size_t i = 0; i < tern_block_linears(model->config.arch, model->layers[l].kind); i++) {
             const tern_matrix *m = &tern_layer_linear(&model->layers[l], i)->matrix;
             const size_t element =
                 m->layout == TERN_LAYOUT_ROWS ? tern_format_describe(m->format)->block_bytes : 64;

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import delta
 import tensors
 from angles import Yarn, rope, rope_angles
 
@@ -257,6 +258,8 @@ class Architecture(NamedTuple):
     late_norm: bool = False  # the norm before the feed-forward part has the name of one after attention
     more: float = 0.0  # what the factor of the activation is raised by
     yarn_between: bool = False  # of Yarn
+    deltas: int = 0  # all but every so many layers are gated delta nets
+    gated: bool = False  # queries of a head have as many gates beside them
 
 
 ARCHITECTURES = {
@@ -277,6 +280,10 @@ ARCHITECTURES = {
     "qwen2": Architecture("neox", silu, sub_norms=False, tied=False, biases=True),
     "qwen3": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, input_norms=True
+    ),
+    "qwen35": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, late_norm=True,
+        deltas=4, gated=True,
     ),
     "qwen3moe": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
@@ -340,22 +347,23 @@ class Model:
         if self.name not in ARCHITECTURES:
             raise ValueError(f"architecture {self.name} is not known to the oracle")
         self.arch = ARCHITECTURES[self.name]
-        self.layers = self._number("block_count")
-        self.heads = self._number("attention.head_count")
-        self.kv_heads = self._number("attention.head_count_kv", self.heads)
-        width = self._number("embedding_length")
-        self.head_dim = self._number("attention.key_length", width // self.heads)
+        self.layers = self.number("block_count")
+        self.heads = self.number("attention.head_count")
+        self.kv_heads = self.number("attention.head_count_kv", self.heads)
+        width = self.number("embedding_length")
+        self.head_dim = self.number("attention.key_length", width // self.heads)
         self.eps = float(self._get("attention.layer_norm_rms_epsilon"))
-        self.n_rot = self._number("rope.dimension_count", self.head_dim)
+        self.n_rot = self.number("rope.dimension_count", self.head_dim)
         self.base = float(self._get("rope.freq_base", 10000.0))
         self.rope_scale, self.yarn = self._rope_scaling()
-        self.period = self.arch.period and self._number("attention.sliding_window_pattern", self.arch.period)
+        self.period = self.arch.period and self.number("attention.sliding_window_pattern", self.arch.period)
         if (self.arch.input_norms or self.arch.may_lack) and not self._get("attention.sliding_window", 0):
             self.period = 0  # without a window all layers see everything
         self.rope_gain = self._get("rope.scaling.attn_factor", 1.0)
         less = self._get("rope.scaling.yarn_log_multiplier", 0.0)
         self.rope_gain *= self.yarn.gain() / self.yarn.gain(less) if self.yarn else 1.0
         self.factors = [self._factor(key) for key in ("embedding_scale", "residual_scale", "logit_scale")]
+        self.deltas = self.arch.deltas and self.number("full_attention_interval", self.arch.deltas)
         self.vocabulary = container.tensor("token_embd.weight").rows
 
     def _turned(self, name, x):
@@ -380,7 +388,7 @@ class Model:
     def _get(self, key, default=None):
         return self.file.get(f"{self.name}.{key}", default)
 
-    def _number(self, key, default=None):
+    def number(self, key, default=None):
         value = self._get(key, default)
         if not isinstance(value, int):
             raise ValueError(f"{self.name}.{key}: one integer for all layers expected")
@@ -399,7 +407,7 @@ class Model:
         if kind == "yarn":
             return 1.0, Yarn(
                 factor,
-                self._number("rope.scaling.original_context_length", self._number("context_length")),
+                self.number("rope.scaling.original_context_length", self.number("context_length")),
                 self._get("rope.scaling.yarn_beta_fast", 32.0),
                 self._get("rope.scaling.yarn_beta_slow", 1.0),
                 self.arch.yarn_between,
@@ -427,7 +435,7 @@ class Model:
         near = self._near(len(tokens))
         if self.arch.alike or self.arch.still:
             angles = self._angles(len(tokens), float(self._get("rope.freq_base_swa", self.base)))
-            near = angles, self.rope_gain, self._number("attention.sliding_window", 0)
+            near = angles, self.rope_gain, self.number("attention.sliding_window", 0)
         if self.arch.still and self.period:
             everywhere = 0 * angles, 1.0, window
         self.cache = []  # for each layer, the cache that attention reads: keys, values[position, kv head, dim]
@@ -437,7 +445,7 @@ class Model:
             windowed = self.period and (layer + 1) % self.period
             h = h + of_blocks * self._attention(layer, h, near if windowed else everywhere, kv)
             h = h + of_blocks * self._feed_forward(layer, h)
-        return self._norm("output_norm", h) / of_logits
+        return self.norm("output_norm", h) / of_logits
 
     def _angles(self, n, base):
         name = "rope_freqs.weight"  # what each pair's angle is divided by; optional
@@ -457,32 +465,38 @@ class Model:
 
     def _attention(self, layer, h, where, kv):
         angles, gain, window = where
-        a = self._norm(f"blk.{layer}.attn_norm", h) if self.arch.pre_norms else h
+        a = self.norm(f"blk.{layer}.attn_norm", h) if self.arch.pre_norms else h
+        if self.deltas and (layer + 1) % self.deltas:
+            return delta.net(self, layer, a)
         q, k, v = self._queries_keys_values(layer, a)
+        if self.arch.gated:
+            q, gates = np.split(q.reshape(len(h), self.heads, -1), 2, axis=2)
         if self.arch.wide_norms:
-            q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
+            q, k = (self.norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
         q, k, v = (x.reshape(len(h), -1, self.head_dim) for x in (q, k, v))
         if q.shape[1] != self.heads or k.shape[1] != self.kv_heads or v.shape != k.shape:
             raise ValueError(f"layer {layer}: head counts disagree with the projections")
         if self.arch.head_norms:
-            q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
+            q, k = (self.norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
         q, k = (rope(x, angles, self.arch.pairing, gain) for x in (q, k))
         if self.arch.turned_norms:
-            q, k = (self._norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
+            q, k = (self.norm(f"blk.{layer}.attn_{x}_norm", y) for x, y in (("q", q), ("k", k)))
         if self.arch.warmed:
             q = q * self._warmth(len(h))
         k, v = store(k, kv), store(v, kv)
         self.cache.append((k, v))
         sinks = self.file.vector(f"blk.{layer}.attn_sinks.weight") if self.arch.sinks else None
         o = attention(q, k, v, kv, self._get("attention.scale", 0.0), window, sinks)
+        if self.arch.gated:
+            o = o * delta.logistic(gates.reshape(len(h), -1))
         if self.arch.sub_norms:
-            o = self._norm(f"blk.{layer}.attn_sub_norm", o)
-        o = self._project(layer, "attn_output", o) + self._bias(layer, "attn_output")
+            o = self.norm(f"blk.{layer}.attn_sub_norm", o)
+        o = self.project(layer, "attn_output", o) + self._bias(layer, "attn_output")
         return self._result(layer, "post_attention_norm", o)
 
     def _warmth(self, n):
         """Returns [position, 1, 1]: the factor of queries."""
-        step = self._number("rope.scaling.original_context_length", self._number("context_length"))
+        step = self.number("rope.scaling.original_context_length", self.number("context_length"))
         steps = np.arange(n)[:, None, None] // step
         return 1 + self._get("attention.temperature_scale", 0.0) * np.log(1 + steps)
 
@@ -490,18 +504,18 @@ class Model:
         """Each [position, heads * dim]."""
         if self.arch.joined and self.file.has(f"blk.{layer}.attn_qkv.weight"):
             ends = np.cumsum([self.heads, self.kv_heads]) * self.head_dim
-            return np.split(self._project(layer, "attn_qkv", a), ends, axis=1)
-        return [self._project(layer, f"attn_{x}", a) + self._bias(layer, f"attn_{x}") for x in "qkv"]
+            return np.split(self.project(layer, "attn_qkv", a), ends, axis=1)
+        return [self.project(layer, f"attn_{x}", a) + self._bias(layer, f"attn_{x}") for x in "qkv"]
 
     def _gate_and_up(self, layer, f):
         if self.arch.joined and not self.file.has(f"blk.{layer}.ffn_gate.weight"):
-            return np.split(self._project(layer, "ffn_up", f), 2, axis=1)
-        return self._project(layer, "ffn_gate", f), self._project(layer, "ffn_up", f)
+            return np.split(self.project(layer, "ffn_up", f), 2, axis=1)
+        return self.project(layer, "ffn_gate", f), self.project(layer, "ffn_up", f)
 
     def _experts(self, layer, f):
         """The weighted sum of the experts that each position takes."""
-        n, used = self._number("expert_count"), self._number("expert_used_count")
-        scores = self._project(layer, "ffn_gate_inp", f) + self._bias(layer, "ffn_gate_inp")
+        n, used = self.number("expert_count"), self.number("expert_used_count")
+        scores = self.project(layer, "ffn_gate_inp", f) + self._bias(layer, "ffn_gate_inp")
         p = np.exp(scores - scores.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         taken = np.argsort(-p, axis=1, kind="stable")[:, :used]
@@ -532,22 +546,22 @@ class Model:
 
     def _feed_forward(self, layer, h):
         norm = "post_attention_norm" if self.arch.late_norm else "ffn_norm"
-        f = self._norm(f"blk.{layer}.{norm}", h) if self.arch.pre_norms else h
+        f = self.norm(f"blk.{layer}.{norm}", h) if self.arch.pre_norms else h
         if self.arch.experts:
             return self._experts(layer, f)
         gate, up = self._gate_and_up(layer, f)
         t = self._activation()(gate) * up
         if self.arch.sub_norms:
-            t = self._norm(f"blk.{layer}.ffn_sub_norm", t)
-        return self._result(layer, "post_ffw_norm", self._project(layer, "ffn_down", t))
+            t = self.norm(f"blk.{layer}.ffn_sub_norm", t)
+        return self._result(layer, "post_ffw_norm", self.project(layer, "ffn_down", t))
 
     def _result(self, layer, norm, x):
-        return self._norm(f"blk.{layer}.{norm}", x) if self.arch.post_norms else x
+        return self.norm(f"blk.{layer}.{norm}", x) if self.arch.post_norms else x
 
-    def _project(self, layer, name, x):
+    def project(self, layer, name, x):
         own = f"blk.{layer}.{name}_norm_in"  # of this matrix alone
         if self.arch.input_norms and self.file.has(own + ".weight"):
-            x = self._norm(own, x)
+            x = self.norm(own, x)
         return self._product(f"blk.{layer}.{name}.weight", x)
 
     def _product(self, name, x):
@@ -563,7 +577,7 @@ class Model:
         name = f"blk.{layer}.{name}.bias"
         return self.file.vector(name) if self.arch.biases and self.file.has(name) else 0.0
 
-    def _norm(self, name, x):
+    def norm(self, name, x):
         y = rmsnorm(x, self.file.vector(f"{name}.weight"), self.eps)
         return y * (1 + NOISE * self.noise.standard_normal(y.shape)) if self.noise else y
 

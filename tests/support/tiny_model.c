@@ -103,8 +103,10 @@ void tiny_same_cache(const tern_session *a, const tern_session *b, uint32_t n) {
                 for (int value = 0; value < 2; value++) {
                     const void *want = tern_session_kv(a, value, layer, head, position);
                     const void *got = tern_session_kv(b, value, layer, head, position);
+                    assert_int_equal(want == NULL, got == NULL);
+                    if (want == NULL && strcmp(info.architecture, "qwen35") == 0)
+                        continue; /* a delta net */
                     assert_non_null(want);
-                    assert_non_null(got);
                     check_bytes(value ? "V" : "K", want, got, row_bytes);
                 }
 }

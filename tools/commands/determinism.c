@@ -26,7 +26,7 @@ bool record_new(const tern_model *model, tern_format kv, uint32_t positions, rec
                   .positions = positions,
                   .n_vocab = info.n_vocab};
     r->row_bytes = (size_t)tern_model_kv_bytes(model, 1, kv) / 2 / info.n_layer / info.n_head_kv;
-    r->cache = malloc(cache_bytes(r));
+    r->cache = calloc(cache_bytes(r), 1);
     r->logits = record_logits_buffer(r);
     if (r->cache == NULL || r->logits == NULL) {
         complain("no memory for the cache and logits of %u positions", positions);
@@ -51,8 +51,9 @@ void record_cache(record *r, const tern_session *session) {
         for (int value = 0; value < 2; value++) {
             for (uint32_t head = 0; head < r->heads; head++) {
                 for (uint32_t i = 0; i < r->positions; i++) {
-                    memcpy(cache_row(r, layer, value, head, i),
-                           tern_session_kv(session, value, layer, head, i), r->row_bytes);
+                    const void *row = tern_session_kv(session, value, layer, head, i);
+                    if (row != NULL) /* a delta net has none: its row of the record stays 0 */
+                        memcpy(cache_row(r, layer, value, head, i), row, r->row_bytes);
                 }
             }
         }

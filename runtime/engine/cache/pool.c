@@ -30,9 +30,25 @@ static void describe(const tern_model *m, tern_format kv, tern_pool_size size, t
     p->parts[TERN_PART_ALL].n = size.pages;
     p->parts[TERN_PART_WINDOW].n = size.window_pages;
     for (uint32_t i = 0; i < c->n_layer; i++)
-        p->parts[tern_pool_part_of(p, i)].n_layer++;
+        p->parts[tern_pool_part_of(p, i)].n_layer += tern_pool_has(p, i);
+    p->state_stride = tern_config_delta_layers(c) * tern_pool_state_floats(&c->delta);
+    p->n_states = p->state_stride > 0 ? size.states : 0;
     for (size_t i = 0; i < TERN_POOL_PARTS; i++)
         p->parts[i].page_stride = (size_t)p->parts[i].n_layer * c->n_head_kv * p->head_stride;
+}
+
+size_t tern_pool_history_floats(const tern_delta_sizes *d) {
+    return d->n_taps > 0 ? (d->n_taps - 1) * tern_delta_channels(d) : 0;
+}
+
+size_t tern_pool_state_floats(const tern_delta_sizes *d) {
+    return tern_pool_history_floats(d) + tern_delta_inner(d) * d->state_dim;
+}
+
+float *tern_pool_state(const tern_pool *p, uint32_t sequence, uint32_t layer) {
+    const uint32_t before = layer - layer / p->config->period; /* delta nets */
+    return p->states + sequence * p->state_stride +
+           before * tern_pool_state_floats(&p->config->delta);
 }
 
 static void lay_out(tern_pool *p, tern_taker *t) {
@@ -43,6 +59,7 @@ static void lay_out(tern_pool *p, tern_taker *t) {
         part->k = tern_take(t, rows, p->row_bytes);
         part->v = tern_take(t, rows, p->row_bytes);
     }
+    p->states = tern_take(t, tern_taker_times(t, p->n_states, p->state_stride), sizeof *p->states);
 }
 
 tern_status tern_pool_bytes(const tern_model *model, tern_format kv, tern_pool_size size,

@@ -39,6 +39,7 @@ typedef enum tern_pool_part {
 typedef struct tern_pool_size {
     uint32_t pages;
     uint32_t window_pages; /* 0: layers with a window use `pages` like all others */
+    uint32_t states;       /* sequences that run at once; only delta nets need them */
 } tern_pool_size;
 
 /* Memory of one part. */
@@ -64,6 +65,9 @@ struct tern_pool {
     tern_arena arena;
     const tern_config *config;
     tern_pool_pages parts[TERN_POOL_PARTS];
+    float *states;       /* of delta nets, of `n_states` sequences one after the other */
+    size_t state_stride; /* floats of a sequence; 0: the model has no delta nets */
+    uint32_t n_states;
     size_t row_bytes;   /* of one position of one head, of keys or of values */
     size_t head_stride; /* bytes from a head to the next one, within a layer and from the last head
                            of a layer to the first one of the next */
@@ -113,6 +117,30 @@ void tern_pool_close(tern_pool *pool);
 /* True if layers with a window have their own pages. */
 static inline bool tern_pool_has_windows(const tern_pool *p) {
     return p->parts[TERN_PART_WINDOW].n > 0;
+}
+
+/*
+ * The state of a delta net, for each sequence that runs: the last n_taps - 1 rows of channels, the
+ * oldest first, then [n_states][state_dim][state_dim] floats. A sequence at position 0 has a state
+ * of zeros, whatever is in the memory.
+ */
+float *tern_pool_state(const tern_pool *p, uint32_t sequence, uint32_t layer);
+
+/* Floats of the state of one layer, and those of them before the first state_dim x state_dim. */
+size_t tern_pool_state_floats(const tern_delta_sizes *d);
+size_t tern_pool_history_floats(const tern_delta_sizes *d);
+
+/* True if the pool holds keys and values of the layer. */
+static inline bool tern_pool_has(const tern_pool *p, uint32_t layer) {
+    return !tern_config_is_delta(p->config, layer);
+}
+
+/* How many layers those are, and number i of them. */
+static inline uint32_t tern_pool_layers(const tern_pool *p) {
+    return p->config->n_layer - tern_config_delta_layers(p->config);
+}
+static inline uint32_t tern_pool_layer_at(const tern_pool *p, uint32_t i) {
+    return tern_config_delta_layers(p->config) == 0 ? i : (i + 1) * p->config->period - 1;
 }
 
 /* The part that holds a layer. */

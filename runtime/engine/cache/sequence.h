@@ -15,7 +15,9 @@ typedef struct tern_sequence {
     uint32_t *window_pages; /* the same for layers with a window, if they have their own */
     uint32_t kept;          /* layers with a window have pages from pages[kept] on, not before */
     uint32_t position;      /* stored tokens */
-    uint32_t n_ctx;         /* capacity: of tokens, and of positions in pages */
+    uint32_t state; /* tokens that the states of delta nets have seen: a token can follow only
+                       so many, or none */
+    uint32_t n_ctx; /* capacity: of tokens, and of positions in pages */
 } tern_sequence;
 
 #endif

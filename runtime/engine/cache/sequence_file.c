@@ -22,13 +22,13 @@ typedef struct run {
     uint32_t first; /* position of its first row: for layers with a window the first one kept */
 } run;
 
-static size_t run_count(const tern_pool *pool, const tern_model *m) {
-    return (size_t)2 * m->config.n_layer * pool->n_head_kv;
+static size_t run_count(const tern_pool *pool) {
+    return (size_t)2 * tern_pool_layers(pool) * pool->n_head_kv;
 }
 
 static run run_at(const tern_pool *pool, const tern_model *m, size_t i, uint32_t kept) {
     const size_t heads = pool->n_head_kv;
-    const uint32_t layer = (uint32_t)(i / heads / 2);
+    const uint32_t layer = tern_pool_layer_at(pool, (uint32_t)(i / heads / 2));
     return (run){.value = i / heads % 2 != 0,
                  .layer = layer,
                  .head = i % heads,
@@ -47,13 +47,18 @@ static size_t piece_bytes(const tern_pool *pool, uint32_t at, uint32_t positions
     return (positions - at < TERN_PAGE ? positions - at : TERN_PAGE) * pool->row_bytes;
 }
 
+/* Bytes of the states of delta nets, which follow the rows. */
+static size_t state_bytes(const tern_pool *pool) {
+    return pool->n_states > 0 ? pool->state_stride * sizeof *pool->states : 0;
+}
+
 static uint64_t file_bytes(const tern_pool *pool, const tern_model *m, uint32_t position,
                            uint32_t kept) {
     uint64_t rows = 0;
-    for (size_t i = 0; i < run_count(pool, m); i++)
+    for (size_t i = 0; i < run_count(pool); i++)
         rows += position - run_at(pool, m, i, kept).first;
     return sizeof(tern_session_header) + (uint64_t)position * sizeof(int32_t) +
-           rows * pool->row_bytes + sizeof(uint64_t);
+           rows * pool->row_bytes + state_bytes(pool) + sizeof(uint64_t);
 }
 
 static tern_session_header header_of(const tern_model *m, const tern_pool *pool,
@@ -110,8 +115,10 @@ static tern_status write_sequence(const tern_model *m, const tern_pool *pool,
     tern_status status = put(w, &header, sizeof header, err);
     if (status == TERN_OK)
         status = put(w, q->tokens, q->position * sizeof *q->tokens, err);
-    for (size_t i = 0; i < run_count(pool, m); i++)
+    for (size_t i = 0; i < run_count(pool); i++)
         status = status == TERN_OK ? write_run(m, pool, q, i, header.kept, w, err) : status;
+    if (status == TERN_OK)
+        status = put(w, pool->states, state_bytes(pool), err);
     const uint64_t hash = tern_hash64_value(&w->hash);
     return status == TERN_OK ? put(w, &hash, sizeof hash, err) : status;
 }
@@ -337,8 +344,10 @@ static tern_status read_run(tern_sequence_reader *r, size_t number,
 tern_status tern_sequence_read_rows(tern_sequence_reader *r,
                                     const tern_sequence_pages parts[TERN_POOL_PARTS]) {
     tern_status status = TERN_OK;
-    for (size_t i = 0; i < run_count(r->pool, r->model) && status == TERN_OK; i++)
+    for (size_t i = 0; i < run_count(r->pool) && status == TERN_OK; i++)
         status = read_run(r, i, parts);
+    if (status == TERN_OK && state_bytes(r->pool) > 0)
+        status = get(r, r->pool->states, state_bytes(r->pool));
     return status == TERN_OK && tern_hash64_value(&r->hash) != r->whole ? changed(r) : status;
 }
 

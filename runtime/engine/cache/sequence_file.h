@@ -3,9 +3,10 @@
 #define TERN_RUNTIME_ENGINE_CACHE_SEQUENCE_FILE_H
 
 /*
- * A sequence as a file (docs/sessions.md): a header, the tokens, the rows of the cache in use, a
- * hash. Little endian, without padding. Rows go from pages to the file and back; the file is the
- * same whether the pages are a session's or an engine's.
+ * A sequence as a file (docs/sessions.md): a header, the tokens, the rows of the cache in use, the
+ * states of delta nets, a hash. Only sequences that have the first of the pool's states are saved
+ * or read where there are states. Little endian, without padding. Rows go from pages to the file
+ * and back; the file is the same whether the pages are a session's or an engine's.
  */
 
 #include <stdio.h>

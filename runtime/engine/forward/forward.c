@@ -15,6 +15,7 @@
  */
 
 #include "base/hash64.h"
+#include "runtime/engine/forward/delta.h"
 #include "runtime/engine/forward/pass.h"
 #include "runtime/model/config/rope.h"
 
@@ -332,13 +333,16 @@ static void multiply_apart(pass *p, const map *maps, const float *const *own, si
 /* Multiplies q, k and v with the stream: k and v for all rows. */
 static void multiply_qkv(pass *p, const tern_layer *l) {
     const tern_part all = {0, p->batch->n};
-    const map maps[] = {own_map(&l->q, p->rows, p->s->q), own_map(&l->k, all, p->s->k),
-                        own_map(&l->v, all, p->s->v)};
+    const bool gated = (p->config->arch->has & TERN_HAS_QUERY_GATES) != 0;
+    const map maps[] = {own_map(&l->q, p->rows, gated ? p->s->gated_q : p->s->q),
+                        own_map(&l->k, all, p->s->k), own_map(&l->v, all, p->s->v)};
     if (l->q_in != NULL)
         multiply_apart(p, maps, (const float *const[]){l->q_in, l->k_in, l->v_in}, 3, l->attn_norm,
                        TERN_BLOCK_QKV);
     else
         multiply(p, maps, 3);
+    if (gated)
+        tern_queries_take(p);
 }
 
 static void multiply_gate_up(pass *p, const tern_layer *l) {
@@ -388,26 +392,37 @@ static void note_input(pass *p) {
         p->digest * 31 + tern_hash64_of(p->in->norm, p->config->n_embd * sizeof *p->in->norm);
 }
 
-static void forward_layer(pass *p, const float *next_norm, wanted next) {
-    const tern_layer *l = &p->weights->layers[p->layer];
+/* out[T][n_embd] = the result of attention, for p->rows; keys and values of all rows are stored. */
+static void forward_attention(pass *p, const tern_layer *l) {
     const tern_scratch *s = p->s;
-    const tern_part rows = p->rows;
 
     stage(p, TERN_STAGE_QKV);
     multiply_qkv(p, l);
     stage(p, TERN_STAGE_ROPE);
     rotate_and_store(p);
-    if (count_of(rows) == 0)
+    if (count_of(p->rows) == 0)
         return;
     stage(p, TERN_STAGE_ATTENTION);
     attend(p);
+    if (p->config->arch->has & TERN_HAS_QUERY_GATES)
+        tern_queries_gate(p);
     stage(p, TERN_STAGE_ATTENDED);
     norm_attended(p, l->o_in != NULL ? l->o_in : l->attn_sub_norm,
                   wanted_of(p, p->layer, TERN_BLOCK_OUT, l->o.form));
     stage(p, TERN_STAGE_OUT);
-    multiply(p, (const map[]){map_of(&l->o, rows, s->out)}, 1);
+    multiply(p, (const map[]){map_of(&l->o, p->rows, s->out)}, 1);
     join(p, s->out, p->config->n_embd, TERN_SPLIT_EMBD);
+}
 
+static void forward_layer(pass *p, const float *next_norm, wanted next) {
+    const tern_layer *l = &p->weights->layers[p->layer];
+
+    if (tern_block_is_delta(p->config->arch, l->kind))
+        tern_delta_run(p);
+    else
+        forward_attention(p, l);
+    if (count_of(p->rows) == 0)
+        return;
     stage(p, TERN_STAGE_NORM);
     const tern_device_rows attended = out_rows(p);
     add_and_norm(p, &attended, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias},
@@ -425,7 +440,8 @@ static wanted qkv_wanted(const pass *p, size_t layer) {
     const tern_layer *l = &p->weights->layers[layer];
     if (l->q_in != NULL)
         return (wanted){.forms = 0};
-    return wanted_of(p, layer, TERN_BLOCK_QKV, l->q.form | l->k.form | l->v.form);
+    return wanted_of(p, layer, TERN_BLOCK_QKV,
+                     l->q.form | l->k.form | l->v.form | tern_delta_forms(l));
 }
 
 /* Runs the last layer, followed by the output norm. */
@@ -444,6 +460,7 @@ static void forward_layers(pass *p) {
     const tern_layer *layers = p->weights->layers;
     const tern_device_rows x = stream_rows(p);
 
+    tern_delta_begin(p);
     embed(p);
     stage(p, TERN_STAGE_NORM);
     norm(p, &x, layers[0].attn_norm, qkv_wanted(p, 0), TERN_OVERFLOW_EMBEDDING);

@@ -32,6 +32,20 @@ typedef struct tern_adapt_scratch {
     size_t stride;
 } tern_adapt_scratch;
 
+/* Memory of delta nets; NULL: the model has none. */
+typedef struct tern_delta_scratch {
+    float *mixed;        /* [T][channels] */
+    float *channels;     /* [T][channels] after the convolution: q, k and v */
+    float *z;            /* [T][inner] */
+    float *alpha, *beta; /* [T][n_states] */
+    float *read;         /* [T][inner] what is read from the states */
+} tern_delta_scratch;
+
+/* The rows of a span in a batch: those whose results are not wanted, and those that are. */
+typedef struct tern_span_rows {
+    uint32_t first, first_wanted;
+} tern_span_rows;
+
 enum { TERN_ADAPT_MAPS = 3 /* matrices that are multiplied together */ };
 
 /* Scratch for a batch of up to n_batch rows; T stands for the rows of the running batch. */
@@ -41,6 +55,8 @@ typedef struct tern_scratch {
     float *attended;      /* [T][n_head * head_dim] results of attention */
     float *q;             /* [T][n_head * head_dim] */
     float *k, *v;         /* [T][n_head_kv * head_dim] */
+    float *gated_q;       /* [T][n_head][2][head_dim] queries and gates; NULL: there are none */
+    tern_delta_scratch delta;
     float *gate;          /* [T][n_ff] */
     float *up;            /* [T][n_ff] */
     float *out;           /* [T][n_embd] summand of the residual stream */
@@ -74,6 +90,7 @@ typedef struct tern_batch {
     int32_t *ids;            /* [n] tokens; 0 where a span has rows instead */
     const uint32_t **tables[TERN_POOL_PARTS]; /* [n_spans] pages of each part of the pool */
     tern_overflow *overflow;                  /* [n_spans] */
+    tern_span_rows *rows;                     /* [n_spans] */
     uint32_t *numbers; /* copies of the spans' page tables, where passes run on another device */
     size_t n_numbers;
     tern_format kv; /* of the pool */

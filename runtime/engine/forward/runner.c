@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/engine/cache/placed.h"
+#include "runtime/engine/forward/delta.h"
 #include "runtime/engine/forward/internal.h"
 #include "runtime/engine/forward/together.h"
 
@@ -61,7 +62,7 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     const size_t heads = (size_t)c->n_head * c->head_dim;
     const size_t kv = (size_t)c->n_head_kv * c->head_dim;
     const size_t batch = r->n_batch;
-    w->width = larger(larger(c->n_embd, c->n_ff), heads);
+    w->width = larger(larger(larger(c->n_embd, c->n_ff), heads), tern_delta_inner(&c->delta));
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
     w->expert_sizes = tern_experts_sizes(r->model);
@@ -77,6 +78,9 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     w->q = tern_take(t, batch * heads, sizeof(float));
     w->k = tern_take(t, batch * kv, sizeof(float));
     w->v = tern_take(t, batch * kv, sizeof(float));
+    if (c->arch->has & TERN_HAS_QUERY_GATES)
+        w->gated_q = tern_take(t, 2 * batch * heads, sizeof(float));
+    w->delta = tern_delta_lay_out(c, batch, t);
     if (c->n_expert == 0) {
         w->gate = tern_take(t, batch * c->n_ff, sizeof(float));
         w->up = tern_take(t, batch * c->n_ff, sizeof(float));
@@ -109,6 +113,7 @@ static void lay_out_batch(tern_runner *r, tern_taker *t) {
     for (size_t i = 0; i < TERN_POOL_PARTS; i++)
         b->tables[i] = tern_take(t, r->n_batch, sizeof *b->tables[i]);
     b->overflow = tern_take(t, r->n_batch, sizeof *b->overflow);
+    b->rows = tern_take(t, r->n_batch, sizeof *b->rows);
     r->scratch.cosine = tern_take(t, angles, sizeof(float));
     r->scratch.sine = tern_take(t, angles, sizeof(float));
     b->numbers = tern_take(t, page_numbers(r, t), sizeof *b->numbers);
@@ -368,11 +373,14 @@ static void make_batch(tern_runner *r, const tern_pool *pool, const tern_pass_sp
         b->adapted |= spans[i].adapters != NULL && spans[i].adapters->n > 0;
         note_pages(r, i, &spans[i]);
         b->overflow[i] = TERN_NO_OVERFLOW;
+        b->rows[i].first = (uint32_t)b->n;
         add_rows(b, i, 0, spans[i].n - spans[i].wanted);
     }
     b->first_wanted = b->n;
-    for (size_t i = 0; i < n_spans; i++)
+    for (size_t i = 0; i < n_spans; i++) {
+        b->rows[i].first_wanted = (uint32_t)b->n;
         add_rows(b, i, spans[i].n - spans[i].wanted, spans[i].n);
+    }
 }
 
 /* Counts a finished pass in the work done. */
@@ -382,8 +390,7 @@ static void note_pass(tern_runner *r) {
     r->work.tokens += b->n;
     for (size_t i = 0; i < b->n_spans; i++)
         r->work.reused += b->spans[i].position;
-    r->work.products +=
-        (uint64_t)r->model->config.n_layer * tern_block_linears(r->model->config.arch);
+    r->work.products += tern_config_linears(&r->model->config);
     for (size_t i = 0; i < tern_batch_wanted(b); i++)
         r->counted[i] = false;
     r->buffer_row = TERN_NO_ROW;

@@ -49,6 +49,7 @@ typedef struct tern_pass_span {
                               already */
     const uint32_t *window_pages; /* the same for layers with a window, where the pool has pages for
                                      them; entries that no row sees may be anything */
+    uint32_t state;               /* the sequence's number among the pool's states */
     uint32_t position;            /* of the first row */
     const int32_t *tokens;        /* [n], in the vocabulary; NULL: there are rows instead */
     const float *rows;            /* [n][n_embd] finite floats instead of the tokens' embeddings */

@@ -71,8 +71,8 @@ static tern_pool_size pool_size(const tern_model *model, const tern_session_para
     const uint32_t window = tern_config_window(&model->config);
     const uint32_t pages = tern_pages_of(runner->n_ctx);
     const uint32_t seen = window > 0 ? tern_window_pages(window, runner->n_batch) + 1 : pages;
-    return (tern_pool_size){.pages = pages,
-                            .window_pages = !p->keep_all && seen < pages ? seen : 0};
+    return (tern_pool_size){
+        .pages = pages, .window_pages = !p->keep_all && seen < pages ? seen : 0, .states = 1};
 }
 
 static void lay_out_sequence(tern_sequence *q, tern_taker *t) {
@@ -110,7 +110,8 @@ tern_status tern_session_cache_bytes(const tern_model *model, const tern_session
     status = tern_pool_bytes(model, params->kv, pages, &bytes, err);
     if (status != TERN_OK)
         return status;
-    *size = (tern_session_cache_size){.layers = model->config.n_layer,
+    *size = (tern_session_cache_size){.layers = model->config.n_layer -
+                                                tern_config_delta_layers(&model->config),
                                       .positions = pages.pages * TERN_PAGE,
                                       .window_positions = pages.window_pages * TERN_PAGE,
                                       .bytes = bytes};
@@ -300,9 +301,12 @@ void tern_session_stores(tern_session *s, uint32_t end) {
     const uint32_t first = tern_pages_of(end) > round ? tern_pages_of(end) - round : 0;
     if (round > 0 && first > s->sequence.kept)
         s->sequence.kept = first;
+    s->sequence.state = end;
 }
 
 bool tern_session_sees(const tern_session *s, uint32_t position) {
+    if (position > 0 && s->pool.n_states > 0 && s->sequence.state != position)
+        return false;
     return position == 0 || s->sequence.kept == 0 ||
            tern_window_first(tern_config_window(&s->model->config), position) >= s->sequence.kept;
 }
@@ -401,8 +405,9 @@ tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *
     if (row < position)
         return tern_fail(err, TERN_ERR_STATE,
                          "cannot rewind to position %u: layers with a window have positions from "
-                         "%u on, and position %u came from a row, which cannot be computed again",
-                         position, s->sequence.kept * TERN_PAGE, row);
+                         "%u on, delta nets stand at %u, and position %u came from a row, which "
+                         "cannot be computed again",
+                         position, s->sequence.kept * TERN_PAGE, s->sequence.state, row);
     return compute_again(s, position, err);
 }
 
@@ -436,6 +441,8 @@ tern_status tern_session_eval_rows(tern_session *s, const float *rows, size_t n,
     tern_status status = check_call(s, rows, mode, logits, err);
     if (status == TERN_OK)
         status = check_room(s, n, s->sequence.position, err);
+    if (status == TERN_OK) /* a failed pass may have moved states */
+        status = tern_session_rewind(s, s->sequence.position, err);
     if (status != TERN_OK)
         return status;
     const size_t n_embd = s->model->config.n_embd;

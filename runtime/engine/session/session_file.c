@@ -50,6 +50,7 @@ tern_status tern_session_read(tern_session *s, FILE *in, const char *name, tern_
         status = tern_sequence_read_rows(&r, parts);
     tern_session_move(s, status == TERN_OK ? r.header.position : 0);
     s->sequence.kept = status == TERN_OK ? kept : 0;
+    s->sequence.state = s->sequence.position;
     return status;
 }
 

@@ -10,7 +10,8 @@
 const void *tern_session_kv(const tern_session *s, bool value, uint32_t layer, uint32_t head,
                             uint32_t position) {
     const tern_config *c = &s->model->config;
-    if (layer >= c->n_layer || head >= c->n_head_kv || position >= s->sequence.position)
+    if (layer >= c->n_layer || tern_config_is_delta(c, layer) || head >= c->n_head_kv ||
+        position >= s->sequence.position)
         return NULL;
     const tern_sequence *q = &s->sequence;
     const bool all = tern_pool_part_of(&s->pool, layer) == TERN_PART_ALL;

@@ -32,6 +32,9 @@ static const tern_arch_second_kind smollm3_turned = {.period = 4, .alone_turned 
 static const tern_arch_second_kind gpt_oss_windowed = {
     .period = 2, .windowed = true, .alike = true};
 
+/* Three of four layers are delta nets. */
+static const tern_arch_second_kind qwen35_deltas = {.period = 4, .alike = true, .delta = true};
+
 #define QWEN3 .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX
 #define QWEN3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS)
 
@@ -147,6 +150,11 @@ static const tern_arch archs[] = {
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
      .experts = {.norm = true}},
+    {.name = "qwen35",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_ATTN_NORM | TERN_HAS_LATE_FFN_NORM | TERN_HAS_QK_NORMS | TERN_HAS_QUERY_GATES,
+     .second = &qwen35_deltas},
     {.name = "olmoe",
      .hf_class = "OlmoeForCausalLM",
      .gate = TERN_OP_GATE_SILU,

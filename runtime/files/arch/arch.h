@@ -36,6 +36,7 @@ typedef enum tern_block_option {
     TERN_HAS_LATE_FFN_NORM = 1 << 15, /* norm before the feed-forward part, which files name after
                                          attention */
     TERN_HAS_TURNED_QK_NORMS = 1 << 16, /* norm of every head of q and k, after it is turned */
+    TERN_HAS_QUERY_GATES = 1 << 17,   /* attn_q has a gate for each head beside the head's query */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
@@ -91,6 +92,8 @@ typedef struct tern_arch_second_kind {
     bool alone_turned;    /* only this kind turns, as keys of the file say; the first kind turns
                              nothing */
     bool alike;           /* but for the window this kind is as the first one */
+    bool delta;           /* layers of this kind are gated delta nets, which attend to nothing and
+                             keep a state instead of keys and values */
     tern_layer_kind kind; /* defaults for what the file does not say; unused if alone_turned or
                              alike */
 } tern_arch_second_kind;

@@ -12,7 +12,7 @@ typedef struct missing {
 } missing;
 
 static const missing table[] = {
-    {"qwen35*", "gated delta nets"},
+    {"qwen35moe", "gated delta nets and experts"},
     {"qwen3next", "gated delta nets and experts"},
     {"kimi-linear", "delta attention"},
     {"mamba*", "state spaces"},

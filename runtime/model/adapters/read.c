@@ -224,8 +224,9 @@ static tern_status refuse_unused(const reading *r) {
 }
 
 /* Only matrices that every token is multiplied by: neither routers nor experts. */
-static bool takes(const tern_config *c, const tern_block_tensor *t) {
-    return tern_block_has(c->arch, t) && t->when != TERN_HAS_EXPERTS;
+static bool takes(const tern_config *c, uint32_t layer, const tern_block_tensor *t) {
+    return tern_block_has_in(c->arch, tern_config_kind_of(c, layer), t) &&
+           t->when != TERN_HAS_EXPERTS;
 }
 
 static tern_status read_pairs(const reading *r) {
@@ -233,7 +234,7 @@ static tern_status read_pairs(const reading *r) {
     tern_status status = TERN_OK;
     for (uint32_t layer = 0; layer < c->n_layer; layer++)
         for (size_t i = 0; status == TERN_OK && i < TERN_LAYER_LINEARS; i++)
-            if (takes(c, tern_block_matrix(i)))
+            if (takes(c, layer, tern_block_matrix(i)))
                 status = read_pair(r, layer, tern_block_matrix(i),
                                    &r->to->pairs[layer * TERN_LAYER_LINEARS + i]);
     return status == TERN_OK ? refuse_unused(r) : status;

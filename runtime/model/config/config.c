@@ -293,6 +293,21 @@ uint32_t tern_config_layers_of(const tern_config *c, uint32_t kind) {
     return kind == 0 ? first : c->n_layer - first;
 }
 
+size_t tern_config_linears(const tern_config *c) {
+    size_t n = 0;
+    for (uint32_t kind = 0; kind < c->n_kinds; kind++)
+        n += tern_config_layers_of(c, kind) * tern_block_linears(c->arch, kind);
+    return n;
+}
+
+void tern_config_linear_at(const tern_config *c, size_t i, uint32_t *layer, size_t *at) {
+    uint32_t n = 0;
+    for (size_t here; (here = tern_block_linears(c->arch, tern_config_kind_of(c, n))) <= i; n++)
+        i -= here;
+    *layer = n;
+    *at = tern_block_linear_at(c->arch, tern_config_kind_of(c, n), i);
+}
+
 uint32_t tern_config_window(const tern_config *c) {
     uint32_t window = 0;
     for (uint32_t i = 0; i < c->n_kinds; i++)
@@ -357,6 +372,7 @@ tern_status tern_config_read(const tern_gguf *file, tern_config *out, tern_error
         (status = read_activation(file, &c, err)) ||
         (status = tern_config_rope_scaling(file, &c, err)) ||
         (status = tern_config_kinds(file, &c, err)) ||
+        (status = tern_config_deltas(file, &c, err)) ||
         (status = tern_config_factors(file, &c, err)) ||
         (status = tern_config_experts(file, &c, err)) ||
         (status = read_vocabulary(file, &c, err)) || (status = tern_config_pooling(file, &c, err)))

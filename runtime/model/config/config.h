@@ -21,6 +21,8 @@ enum { TERN_MAX_EXPERTS = 1024 }; /* of a layer */
 typedef struct tern_config {
     const tern_arch *arch;
     uint32_t n_layer;
+    uint32_t n_predictors; /* further blocks of the file, which predict further tokens and are not
+                              read */
     uint32_t n_embd;
     uint32_t n_ff; /* of each expert, if there are experts */
     uint32_t n_head;
@@ -52,6 +54,7 @@ typedef struct tern_config {
     uint32_t n_expert, n_used; /* experts, and how many a token uses; 0: none */
     bool expert_norm;          /* weights of the experts that it uses are divided by their sum */
     float expert_scale;        /* multiplies these weights after that */
+    tern_delta_sizes delta;    /* zeros: there are no delta nets */
     float expert_clamp; /* bounds gates above, and what they multiply on both sides; 0: no bounds */
 } tern_config;
 
@@ -62,7 +65,9 @@ static inline tern_block_sizes tern_config_block(const tern_config *c) {
                               .n_head = c->n_head,
                               .n_head_kv = c->n_head_kv,
                               .head_dim = c->head_dim,
-                              .n_expert = c->n_expert};
+                              .n_expert = c->n_expert,
+                              .query_gates = (c->arch->has & TERN_HAS_QUERY_GATES) != 0,
+                              .delta = c->delta};
 }
 
 /*
@@ -103,6 +108,11 @@ static inline uint32_t tern_config_query_angles(const tern_config *c, uint32_t k
 /* The factor of cosine and sine in a table at a position. */
 double tern_config_angle_gain(const tern_config *c, uint32_t table, uint32_t position);
 
+/* Reads the numbers of delta nets, and which layers they are, if the architecture has them
+ * (read_delta.c). TERN_ERR_KEY_*, TERN_ERR_CONFIG. */
+TERN_MUST_CHECK tern_status tern_config_deltas(const tern_gguf *file, tern_config *c,
+                                               tern_error *err);
+
 /* The index of a layer's kind. */
 uint32_t tern_config_kind_of(const tern_config *c, uint32_t layer);
 
@@ -112,6 +122,21 @@ static inline bool tern_config_has_window(const tern_config *c, uint32_t layer) 
 
 /* The number of layers of a kind. */
 uint32_t tern_config_layers_of(const tern_config *c, uint32_t kind);
+
+/* True if the layer is a delta net, which has no keys and values. */
+static inline bool tern_config_is_delta(const tern_config *c, uint32_t layer) {
+    return tern_block_is_delta(c->arch, tern_config_kind_of(c, layer));
+}
+
+/* The number of layers that are delta nets. */
+static inline uint32_t tern_config_delta_layers(const tern_config *c) {
+    return tern_block_is_delta(c->arch, 1) ? tern_config_layers_of(c, 1) : 0;
+}
+
+/* Matrices of all layers together, and the layer and the index in the table of blocks of number
+ * i. */
+size_t tern_config_linears(const tern_config *c);
+void tern_config_linear_at(const tern_config *c, size_t i, uint32_t *layer, size_t *at);
 
 /* The largest window of the kinds of layers that the model has, in positions. 0: in all layers a
  * token sees all positions up to its own. */

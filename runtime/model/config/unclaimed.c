@@ -57,6 +57,7 @@ static const tern_key_rule rules[] = {
     {"rope.freq_base_swa", TERN_KEY_TELLS, NULL},
     {"attention.sliding_window", TERN_KEY_WINDOW, "a window of attention"},
     {"attention.chunk_size", TERN_KEY_WINDOW, "attention in chunks"},
+    {"attention.recurrent_layers", TERN_KEY_TELLS, NULL},
     {"full_attention_interval", TERN_KEY_FACTOR, "attention in some layers only"},
     {"attention.indexer.", TERN_KEY_NEVER, "sparse attention"},
     {"attention.causal", TERN_KEY_TRUE, "attention to later tokens"},
@@ -114,6 +115,12 @@ static const tern_key_rule rules[] = {
     {"kda.", TERN_KEY_NEVER, "recurrence"},
     {"posnet.", TERN_KEY_NEVER, "convolution"},
     {"shortconv.", TERN_KEY_NEVER, "convolution"},
+    /* the five that delta nets have */
+    {"ssm.conv_kernel", TERN_KEY_NEVER, "state spaces"},
+    {"ssm.state_size", TERN_KEY_NEVER, "state spaces"},
+    {"ssm.group_count", TERN_KEY_NEVER, "state spaces"},
+    {"ssm.time_step_rank", TERN_KEY_NEVER, "state spaces"},
+    {"ssm.inner_size", TERN_KEY_NEVER, "state spaces"},
     {"ssm.", TERN_KEY_NEVER, "state spaces"},
     {"wkv.", TERN_KEY_NEVER, "recurrence"},
     {"tensor_data_layout", TERN_KEY_LAYOUT, "another order of rows"},
@@ -180,11 +187,19 @@ static bool is_known_layout(const tern_gguf *file, const char *key) {
  * experts. */
 static bool is_own(const tern_config *c, const tern_key_rule *rule) {
     static const char *const factors[] = {"embedding_scale", "residual_scale", "logit_scale"};
+    static const char *const deltas[] = {
+        "full_attention_interval", "ssm.conv_kernel",        "ssm.state_size",
+        "ssm.group_count",         "ssm.time_step_rank",     "ssm.inner_size",
+        "nextn_predict_layers",    "rope.dimension_sections"}; /* all of them turn by the
+                                                                  position of a text */
     const bool windowed = c->arch->second != NULL && c->arch->second->windowed;
     if (strcmp(rule->suffix, "expert_count") == 0)
         return (c->arch->has & TERN_HAS_EXPERTS) != 0;
     if (strcmp(rule->suffix, "swiglu_clamp_exp") == 0)
         return c->arch->experts.clamp > 0.0f;
+    for (size_t i = 0; tern_block_is_delta(c->arch, 1) && i < sizeof deltas / sizeof *deltas; i++)
+        if (strcmp(rule->suffix, deltas[i]) == 0)
+            return true;
     if (strcmp(rule->suffix, "attention.sliding_window") == 0)
         return windowed || c->arch->may_window;
     if (strcmp(rule->suffix, "attention.temperature_scale") == 0 ||
@@ -307,14 +322,14 @@ static bool is_factor_of(tern_span name, const char *matrix) {
 
 /* True for tensors of the block's table, for factors of its matrices, and for rotation tables,
  * which repeat the metadata. */
-static bool is_block_tensor(tern_span suffix, const tern_arch *arch) {
+static bool is_block_tensor(tern_span suffix, const tern_arch *arch, uint32_t kind) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
     for (size_t i = 0; i < n; i++) {
         const tern_block_tensor *t = &tensors[i];
         if ((equals(suffix, t->name) ||
              (t->kind == TERN_BLOCK_MATRIX && is_factor_of(suffix, t->name))) &&
-            tern_block_has(arch, t))
+            tern_block_has_in(arch, kind, t))
             return true;
     }
     return tern_span_begins_with(suffix, "attn_rot_embd");
@@ -342,7 +357,7 @@ static bool is_used(const tern_gguf *file, tern_span name, const tern_config *c)
                (c->arch->encodes && is_listed(name, of_encoders)) ||
                (!c->arch->embedding_head && is_of_head(file, name));
     return read_block(name, &block, &suffix) && block < c->n_layer &&
-           is_block_tensor(suffix, c->arch);
+           is_block_tensor(suffix, c->arch, tern_config_kind_of(c, block));
 }
 
 /* Unsupported features, by the names of their tensors: how they begin, or a part of names in
@@ -411,6 +426,14 @@ static bool is_embedding_again(const tern_gguf *file, const tern_gguf_tensor *t)
            memcmp(e->data, t->data, (size_t)t->bytes) == 0;
 }
 
+/* True for tensors of blocks that predict further tokens, which are left out. */
+static bool is_of_predictor(tern_span name, const tern_config *c) {
+    uint32_t block;
+    tern_span suffix;
+    return tern_span_begins_with(name, "blk.") && read_block(name, &block, &suffix) &&
+           block >= c->n_layer && block - c->n_layer < c->n_predictors;
+}
+
 static tern_status check_tensors(const tern_gguf *file, const tern_config *c, tern_unused *out,
                                  tern_error *err) {
     for (size_t i = 0; i < tern_gguf_tensor_count(file); i++) {
@@ -418,7 +441,8 @@ static tern_status check_tensors(const tern_gguf *file, const tern_config *c, te
         /*
          * Programs that made these files wrote a head and never read it: the embedding is the head.
          */
-        const bool spare = c->arch->embedding_head && equals(t->name, "output.weight");
+        const bool spare = (c->arch->embedding_head && equals(t->name, "output.weight")) ||
+                           is_of_predictor(t->name, c);
         if (is_used(file, t->name, c) || (spare && is_embedding_again(file, t)))
             continue;
         const tern_status status = (is_of_graph(t->name) || owner_of(t->name) != NULL) && !spare

@@ -74,6 +74,7 @@ tern_split_kind tern_split_kind_of(const tern_block_tensor *t) {
         return TERN_SPLIT_EXPERTS;
     switch (t->rows) {
     case TERN_SIZE_Q:
+    case TERN_SIZE_QUERIES: /* ranks have no models with gates beside queries */
         return TERN_SPLIT_Q;
     case TERN_SIZE_KV:
         return TERN_SPLIT_KV;

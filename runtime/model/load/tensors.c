@@ -270,7 +270,7 @@ static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
         const share own = {l->to->split, tern_split_kind_of(t)};
         char name[64];
         snprintf(name, sizeof name, "blk.%u.%s", n, t->name);
-        if (!tern_block_has(c->arch, t))
+        if (!tern_block_has_in(c->arch, tern_config_kind_of(c, n), t))
             continue;
         if (t->kind == TERN_BLOCK_MATRIX) {
             tern_linear *to = tern_layer_matrix(layer, t);
@@ -278,7 +278,7 @@ static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
             if (status == TERN_OK)
                 status = list_factor(l->list, name, experts, to, err);
         } else if (t->kind != TERN_BLOCK_BIAS || tern_gguf_find_tensor(l->list->file, name) != NULL)
-            status = list_vectors(l->list, name, cols, t->routed ? experts : 1, 1.0f,
+            status = list_vectors(l->list, name, cols, t->routed ? experts : rows, 1.0f,
                                   tern_layer_vector(layer, t), err);
     }
     return status;

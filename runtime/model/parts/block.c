@@ -18,6 +18,9 @@
     .kind = TERN_BLOCK_MATRIX, .rows = (results), .columns = (inputs), .stage = (during),          \
     .at = offsetof(tern_layer, member)
 
+#define DELTA_MATRIX(member, results, inputs, during)                                              \
+    MATRIX(member, results, inputs, during), .where = TERN_IN_DELTA
+
 #define INPUT_NORM(before, member, side)                                                           \
     before ".rms_norm.weight", NORM(member, side), .when = TERN_HAS_INPUT_NORMS
 
@@ -26,27 +29,29 @@ static const tern_block_tensor tensors[] = {
      .when = TERN_HAS_ATTN_NORM},
     {"attn_q_norm_in.weight", INPUT_NORM("self_attn.q_proj", q_in, TERN_SIZE_EMBD)},
     {"attn_q.weight", "self_attn.q_proj.weight",
-     MATRIX(q, TERN_SIZE_Q, TERN_SIZE_EMBD, TERN_STAGE_QKV), .turned = true,
-     .hf_encoder = "attention.self.query.weight"},
+     MATRIX(q, TERN_SIZE_QUERIES, TERN_SIZE_EMBD, TERN_STAGE_QKV), .where = TERN_IN_ATTENTION,
+     .turned = true, .hf_encoder = "attention.self.query.weight"},
     {"attn_q.bias", "self_attn.q_proj.bias", BIAS(q, TERN_SIZE_Q), .turned = true,
      .hf_encoder = "attention.self.query.bias"},
     {"attn_q_norm.weight", "self_attn.q_norm.weight", "self_attn.query_layernorm.weight",
-     NORM(q_norm, TERN_SIZE_HEAD), .when = TERN_HAS_QK_NORMS | TERN_HAS_TURNED_QK_NORMS},
+     NORM(q_norm, TERN_SIZE_HEAD), .where = TERN_IN_ATTENTION,
+     .when = TERN_HAS_QK_NORMS | TERN_HAS_TURNED_QK_NORMS},
     {"attn_q_norm.weight", "self_attn.q_norm.weight", NORM(q_wide, TERN_SIZE_Q),
      .when = TERN_HAS_WIDE_QK_NORMS, .turned = true},
     {"attn_k_norm_in.weight", INPUT_NORM("self_attn.k_proj", k_in, TERN_SIZE_EMBD)},
     {"attn_k.weight", "self_attn.k_proj.weight",
-     MATRIX(k, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV), .turned = true,
-     .hf_encoder = "attention.self.key.weight"},
+     MATRIX(k, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV), .where = TERN_IN_ATTENTION,
+     .turned = true, .hf_encoder = "attention.self.key.weight"},
     {"attn_k.bias", "self_attn.k_proj.bias", BIAS(k, TERN_SIZE_KV), .turned = true,
      .hf_encoder = "attention.self.key.bias"},
     {"attn_k_norm.weight", "self_attn.k_norm.weight", "self_attn.key_layernorm.weight",
-     NORM(k_norm, TERN_SIZE_HEAD), .when = TERN_HAS_QK_NORMS | TERN_HAS_TURNED_QK_NORMS},
+     NORM(k_norm, TERN_SIZE_HEAD), .where = TERN_IN_ATTENTION,
+     .when = TERN_HAS_QK_NORMS | TERN_HAS_TURNED_QK_NORMS},
     {"attn_k_norm.weight", "self_attn.k_norm.weight", NORM(k_wide, TERN_SIZE_KV),
      .when = TERN_HAS_WIDE_QK_NORMS, .turned = true},
     {"attn_v_norm_in.weight", INPUT_NORM("self_attn.v_proj", v_in, TERN_SIZE_EMBD)},
     {"attn_v.weight", "self_attn.v_proj.weight",
-     MATRIX(v, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV),
+     MATRIX(v, TERN_SIZE_KV, TERN_SIZE_EMBD, TERN_STAGE_QKV), .where = TERN_IN_ATTENTION,
      .hf_encoder = "attention.self.value.weight"},
     {"attn_v.bias", "self_attn.v_proj.bias", BIAS(v, TERN_SIZE_KV),
      .hf_encoder = "attention.self.value.bias"},
@@ -56,7 +61,7 @@ static const tern_block_tensor tensors[] = {
      .when = TERN_HAS_SINKS},
     {"attn_output_norm_in.weight", INPUT_NORM("self_attn.o_proj", o_in, TERN_SIZE_Q)},
     {"attn_output.weight", "self_attn.o_proj.weight",
-     MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT),
+     MATRIX(o, TERN_SIZE_EMBD, TERN_SIZE_Q, TERN_STAGE_OUT), .where = TERN_IN_ATTENTION,
      .hf_encoder = "attention.output.dense.weight"},
     {"attn_output.bias", "self_attn.o_proj.bias", OTHER_BIAS(o, TERN_SIZE_EMBD),
      .hf_encoder = "attention.output.dense.bias"},
@@ -101,6 +106,25 @@ static const tern_block_tensor tensors[] = {
     {"layer_output_norm.bias", "output.LayerNorm.bias", SUM_NORM(ffn_sum_bias)},
     {"post_ffw_norm.weight", "post_mlp_layernorm.weight", "post_feedforward_layernorm.weight",
      NORM(ffn_post_norm, TERN_SIZE_EMBD), .when = TERN_HAS_FFN_POST_NORM},
+    {"attn_qkv.weight", "linear_attn.in_proj_qkv.weight",
+     DELTA_MATRIX(mixed, TERN_SIZE_CHANNELS, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
+    {"attn_gate.weight", "linear_attn.in_proj_z.weight",
+     DELTA_MATRIX(z, TERN_SIZE_INNER, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
+    {"ssm_alpha.weight", "linear_attn.in_proj_a.weight",
+     DELTA_MATRIX(alpha, TERN_SIZE_STATES, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
+    {"ssm_beta.weight", "linear_attn.in_proj_b.weight",
+     DELTA_MATRIX(beta, TERN_SIZE_STATES, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
+    {"ssm_conv1d.weight", "linear_attn.conv1d.weight", .kind = TERN_BLOCK_TAPS,
+     .rows = TERN_SIZE_CHANNELS, .columns = TERN_SIZE_TAPS, .at = offsetof(tern_layer, taps),
+     .where = TERN_IN_DELTA},
+    {"ssm_a", "linear_attn.A_log", VECTOR(TERN_BLOCK_RATES, rate, TERN_SIZE_STATES),
+     .where = TERN_IN_DELTA},
+    {"ssm_dt.bias", "linear_attn.dt_bias", VECTOR(TERN_BLOCK_SINKS, rate_bias, TERN_SIZE_STATES),
+     .where = TERN_IN_DELTA},
+    {"ssm_norm.weight", "linear_attn.norm.weight", NORM(delta_norm, TERN_SIZE_STATE),
+     .where = TERN_IN_DELTA},
+    {"ssm_out.weight", "linear_attn.out_proj.weight",
+     DELTA_MATRIX(delta_out, TERN_SIZE_EMBD, TERN_SIZE_INNER, TERN_STAGE_OUT)},
 };
 
 const tern_block_tensor *tern_block_tensors(size_t *n) {
@@ -131,6 +155,18 @@ size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side) {
         return sizes->n_head;
     case TERN_SIZE_EXPERTS:
         return sizes->n_expert;
+    case TERN_SIZE_QUERIES:
+        return (size_t)sizes->n_head * sizes->head_dim * (sizes->query_gates ? 2 : 1);
+    case TERN_SIZE_CHANNELS:
+        return tern_delta_channels(&sizes->delta);
+    case TERN_SIZE_INNER:
+        return tern_delta_inner(&sizes->delta);
+    case TERN_SIZE_STATES:
+        return sizes->delta.n_states;
+    case TERN_SIZE_STATE:
+        return sizes->delta.state_dim;
+    case TERN_SIZE_TAPS:
+        return sizes->delta.n_taps;
     default:
         return 1;
     }
@@ -159,16 +195,16 @@ const tern_linear *tern_layer_linear(const tern_layer *layer, size_t i) {
     return (const void *)((const uint8_t *)layer + tern_block_matrix(i)->at);
 }
 
-size_t tern_block_linears(const tern_arch *arch) {
+size_t tern_block_linears(const tern_arch *arch, uint32_t kind) {
     size_t n = 0;
     for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
-        n += tern_block_has(arch, tern_block_matrix(i));
+        n += tern_block_has_in(arch, kind, tern_block_matrix(i));
     return n;
 }
 
-size_t tern_block_linear_at(const tern_arch *arch, size_t i) {
+size_t tern_block_linear_at(const tern_arch *arch, uint32_t kind, size_t i) {
     size_t at = 0;
-    while (!tern_block_has(arch, tern_block_matrix(at)) || i-- > 0)
+    while (!tern_block_has_in(arch, kind, tern_block_matrix(at)) || i-- > 0)
         at++;
     return at;
 }

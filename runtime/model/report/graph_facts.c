@@ -140,7 +140,7 @@ static void tell_windows(listing *l) {
     const tern_arch_second_kind *second = c->arch->second;
     if (c->kinds[0].window > 0)
         TELL(l, "windows", of_file, "%u positions, in all layers", c->kinds[0].window);
-    if (second == NULL || c->n_kinds == 1)
+    if (second == NULL || c->n_kinds == 1 || second->delta)
         return;
     if (second->alone_turned)
         TELL(l, "rope", of_arch, "in all but every %u-th layer", c->period);
@@ -150,6 +150,16 @@ static void tell_windows(listing *l) {
          c->period);
     TELL(l, "window rope base", source_of(l->m, "rope.freq_base_swa"), "%g",
          (double)c->kinds[1].rope_base);
+}
+
+static void tell_deltas(listing *l) {
+    const tern_config *c = &l->m->config;
+    const tern_delta_sizes *d = &c->delta;
+    if (tern_config_delta_layers(c) == 0)
+        return;
+    TELL(l, "delta nets", of_file, "in all but every %u-th layer", c->period);
+    TELL(l, "states", of_file, "%u of %u x %u a layer, %u heads of q and k, convolved over %u",
+         d->n_states, d->state_dim, d->state_dim, d->n_keys, d->n_taps);
 }
 
 static void tell_scales(listing *l) {
@@ -228,6 +238,7 @@ size_t tern_model_facts(const tern_model *m, tern_model_fact *facts, size_t capa
     tell_norms(&l);
     tell_rope(&l);
     tell_windows(&l);
+    tell_deltas(&l);
     tell_scales(&l);
     tell_hadamard(&l);
     tell_experts(&l);

@@ -55,10 +55,13 @@ tern_status tern_reading_check(const tern_model_params *params, tern_error *err)
 }
 
 const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
-    const tern_arch *arch = m->config.arch;
-    const size_t each = tern_block_linears(arch), in_layers = m->config.n_layer * each;
-    if (i < in_layers)
-        return tern_layer_linear(&m->layers[i / each], tern_block_linear_at(arch, i % each));
+    const size_t in_layers = tern_config_linears(&m->config);
+    uint32_t layer;
+    size_t at;
+    if (i < in_layers) {
+        tern_config_linear_at(&m->config, i, &layer, &at);
+        return tern_layer_linear(&m->layers[layer], at);
+    }
     if (i == in_layers)
         return &m->own.head;
     return i == in_layers + 1 && tern_head_is_imaged(&m->image) ? &m->image.scan : NULL;
@@ -67,13 +70,14 @@ const tern_linear *tern_model_linear(const tern_model *m, size_t i) {
 /* Finds the layer and stage of a matrix. A layer's matrix is found by its tensor, because a node's
  * threads may read a copy. */
 static void find_place(const tern_model *m, const tern_linear *linear, tern_linear_info *out) {
-    const tern_arch *arch = m->config.arch;
-    const size_t each = tern_block_linears(arch), in_layers = m->config.n_layer * each;
-    size_t i = 0;
+    const size_t in_layers = tern_config_linears(&m->config);
+    size_t i = 0, at = 0;
     while (i < in_layers && tern_model_linear(m, i)->tensor != linear->tensor)
         i++;
-    out->layer = (uint32_t)(i / each);
-    out->stage = i < in_layers ? tern_block_matrix(tern_block_linear_at(arch, i % each))->stage
+    out->layer = m->config.n_layer;
+    if (i < in_layers)
+        tern_config_linear_at(&m->config, i, &out->layer, &at);
+    out->stage = i < in_layers ? tern_block_matrix(at)->stage
                                : (linear == &m->image.scan ? TERN_STAGE_SCAN : TERN_STAGE_HEAD);
 }
 

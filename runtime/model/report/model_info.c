@@ -23,7 +23,7 @@ static void describe_work(const tern_model *m, tern_model_info *out) {
     for (uint32_t n = 0; n < m->config.n_layer; n++)
         for (size_t i = 0; i < count; i++) {
             if (tensors[i].kind != TERN_BLOCK_MATRIX ||
-                !tern_block_has(m->config.arch, &tensors[i]))
+                !tern_block_has_in(m->config.arch, tern_config_kind_of(&m->config, n), &tensors[i]))
                 continue;
             const tern_linear *linear = tern_layer_matrix(&m->layers[n], &tensors[i]);
             const tern_stage stage = tensors[i].stage;
