@@ -47,7 +47,6 @@ typedef struct plain {
     tern_format kv;
     size_t row_bytes;
     uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
-    const tern_config *config;
     float *states; /* [n_layer] of delta nets, as long as plain_delta_floats says */
 } plain;
 
