@@ -57,17 +57,9 @@ static const tern_arch *find_class(const tern_json_value *name, bool *other) {
 }
 
 static void refuse_class(hf_reading *r, const tern_json_value *name) {
-    char why[400] = "not one of ";
-    const char *comma = "";
-    size_t n, used = strlen(why);
-    const tern_arch *archs = tern_archs(&n);
-    for (size_t i = 0; i < 2 * n && used < sizeof why; i++) {
-        const char *class = i % 2 == 0 ? archs[i / 2].hf_class : archs[i / 2].hf_other;
-        if (class != NULL) {
-            used += (size_t)snprintf(why + used, sizeof why - used, "%s%s", comma, class);
-            comma = ", ";
-        }
-    }
+    char names[TERN_ARCH_NAMES_BYTES], why[TERN_ARCH_NAMES_BYTES + 40];
+    (void)snprintf(why, sizeof why, "of none of the architectures %s",
+                   tern_arch_names(names, sizeof names));
     hf_refuse_value(r, TERN_ERR_ARCH, "architectures", name, why);
 }
 

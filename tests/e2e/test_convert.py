@@ -325,7 +325,7 @@ class Convert(ConvertTest):
 
     def test_refused_configurations(self):
         for change, words in (
-            ({"architectures": ["GPT2LMHeadModel"]}, ["GPT2LMHeadModel", "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM"]),
+            ({"architectures": ["GPT2LMHeadModel"]}, ["GPT2LMHeadModel", "llama, qwen2, qwen3"]),
             ({"architectures": None}, ["architectures", "missing"]),
             ({"hidden_size": "64"}, ["hidden_size", "integer"]),
             ({"hidden_size": None}, ["hidden_size", "missing"]),

@@ -224,7 +224,7 @@ class ConvertEncoder(common.FolderTest):
             model = Encoder("XLMRobertaModel")
             model.config["pad_token_id"] = padding
             self.refused(model, "pad_token_id")
-        self.refused(Encoder(architectures=["RobertaModel"]), "RobertaModel", "BertModel")
+        self.refused(Encoder(architectures=["RobertaModel"]), "RobertaModel", "llama, ", ", bert")
 
     def test_refused_tensors(self):
         for name in ("embeddings.token_type_embeddings.weight", "embeddings.LayerNorm.bias", "encoder.layer.0.attention.self.key.weight",

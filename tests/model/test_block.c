@@ -114,7 +114,7 @@ static void test_lengths(void **state) {
 /* A name finds its entry, a part of a name does not. Messages list all names, cut off where memory
  * ends. */
 static void test_architectures(void **state) {
-    char names[400], few[8];
+    char names[TERN_ARCH_NAMES_BYTES], few[8];
     size_t n;
     const tern_arch *archs = tern_archs(&n);
     (void)state;

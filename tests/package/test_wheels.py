@@ -13,6 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "make-wheels"
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tests"))
+
+import suite  # noqa: E402
 
 
 def load():
@@ -109,4 +112,4 @@ class Wheels(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    suite.main(["wheels"])

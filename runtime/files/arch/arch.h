@@ -157,7 +157,9 @@ const tern_arch *tern_arch_find(tern_span name);
  */
 const char *tern_arch_missing(tern_span name);
 
-/* Writes "llama, qwen2, ...", for messages, cut off where `size` bytes end; returns `out`. */
+/* Writes "llama, qwen2, ...", for messages, cut off where `size` bytes end; returns `out`. All names
+ * have room in TERN_ARCH_NAMES_BYTES. */
+enum { TERN_ARCH_NAMES_BYTES = 320 };
 const char *tern_arch_names(char *out, size_t size);
 
 #endif

@@ -317,7 +317,7 @@ uint32_t tern_config_window(const tern_config *c) {
 }
 
 static tern_status unknown_architecture(const tern_gguf *file, tern_span name, tern_error *err) {
-    char known[200];
+    char known[TERN_ARCH_NAMES_BYTES];
     const char *what = tern_arch_missing(name);
     if (what != NULL)
         return tern_fail(err, TERN_ERR_ARCH,
