@@ -45,14 +45,18 @@ static bool refuse_reply(refusal *r) {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r) {
+bool answer_begin(server *s, http_exchange *x, answer_wish wish, refusal *r) {
     const served *m = server_model(x);
+    const bool vectors = wish != ANSWER_TEXT;
     if (atomic_load(&s->draining))
         return refuse(r, 503, NULL, "the server is ending");
     if (!vectors && !tern_model_continues(m->with.model))
         return refuse(r, 501, NULL, "the model %.100s makes embeddings, no text", m->place.model);
     if (vectors && m->with.pooling == TERN_POOLING_NONE)
         return refuse(r, 501, NULL, "the model %.100s makes text, no embeddings (serve --pooling)",
+                      m->place.model);
+    if (wish == ANSWER_VECTORS && m->with.pooling == TERN_POOLING_RANK)
+        return refuse(r, 400, NULL, "the model %.100s scores pairs of texts: ask it at /v1/rerank",
                       m->place.model);
     return account_enter(http_mark(x), r);
 }
@@ -87,7 +91,7 @@ static void answer_as(server *s, http_exchange *x, ask_kind kind, ask_reader *re
     const key *shown = ((const account *)http_mark(x))->key;
     in.rules.kept = s->kept;
     in.rules.owner = shown != NULL ? shown->digest : NULL;
-    if (!answer_begin(s, x, (kind & ASK_VECTORS) != 0, &r) ||
+    if (!answer_begin(s, x, (kind & ASK_VECTORS) != 0 ? ANSWER_VECTORS : ANSWER_TEXT, &r) ||
         !(read != NULL ? read(&a, &in.rules, body, size, &r)
                        : ask_read(&a, kind, &in.rules, body, size, &r)) ||
         !answer_submit(x, &a, &r))

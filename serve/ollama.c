@@ -321,7 +321,7 @@ static void answer(server *s, http_exchange *x, ollama_kind kind) {
     const bool says = (kind & OLLAMA_TEXT) != 0;
     reading in;
     reading_open(&in, s, x, says); /* texts for embeddings may be cut to the context */
-    if (!answer_begin(s, x, !says, &r) ||
+    if (!answer_begin(s, x, says ? ANSWER_TEXT : ANSWER_VECTORS, &r) ||
         !ollama_read(&a, kind, &in.rules, body, size, &empty, &r) ||
         (!empty && !answer_submit(x, &a, &r))) {
         answer_refuse(x, &a, &r);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The route that puts documents into the order in which they fit a query. */
 
+#include <stdlib.h>
+
 #include "serve/server_internal.h"
 
 enum { DEFAULT_TOP = INT32_MAX };
@@ -49,11 +51,40 @@ static bool read_form(const json_t *body, bool plain, ask_rerank *out, refusal *
         out->top = n < DEFAULT_TOP ? (size_t)n : (size_t)DEFAULT_TOP;
     }
     out->texts = json_is_true(texts);
+    out->raw = !plain || json_is_true(json_object_get(body, "raw_scores"));
     return true;
 }
 
+/* Puts the query before the tokens of a document. */
+static bool pair_up(const ask_prompt *query, ask_prompt *document, const ask_rules *rules,
+                    refusal *r) {
+    int32_t *ids = malloc((query->n + document->n + 1) * sizeof *ids);
+    if (ids == NULL)
+        return refuse(r, 503, NULL, "no memory for the request");
+    document->n = tern_tokens_of_pair(rules->tokenizer, query->ids, query->n, document->ids,
+                                      document->n, ids, &document->second);
+    free(document->ids);
+    document->ids = ids;
+    return document->n <= rules->n_ctx || refuse_length(r, document->n, rules->n_ctx);
+}
+
+/* Makes a pair of the query and each document. The query itself is no prompt then. */
+static bool pair_all(ask *a, const ask_rules *rules, refusal *r) {
+    ask_prompt query = a->prompts[0];
+    bool fits = true;
+    for (size_t i = 1; i < a->n_prompts; i++) {
+        fits = fits && pair_up(&query, &a->prompts[i], rules, r);
+        a->prompts[i - 1] = a->prompts[i];
+    }
+    a->n_prompts--;
+    a->dimensions = 1;
+    a->rerank.pairs = true;
+    free(query.ids);
+    return fits;
+}
+
 /* Reads a request as one for embeddings of the query and the documents. False after a refusal. */
-static bool read(ask *a, const ask_rules *rules, const json_t *body, refusal *r) {
+static bool read(ask *a, const ask_rules *rules, bool pairs, const json_t *body, refusal *r) {
     const bool plain = json_object_get(body, "texts") != NULL;
     ask_rerank form;
     if (!read_form(body, plain, &form, r))
@@ -70,7 +101,7 @@ static bool read(ask *a, const ask_rules *rules, const json_t *body, refusal *r)
     if (!ask_read_body(a, ASK_EMBEDDING, rules, made, r))
         return false;
     a->rerank = form;
-    return true;
+    return !pairs || pair_all(a, rules, r);
 }
 
 void answer_rerank(server *s, http_exchange *x) {
@@ -81,8 +112,9 @@ void answer_rerank(server *s, http_exchange *x) {
     reading in;
     reading_open(&in, s, x, true);
     json_t *body = ask_parse(bytes, size, "the body", &r);
-    if (body == NULL || !answer_begin(s, x, true, &r) || !read(&a, &in.rules, body, &r) ||
-        !answer_submit(x, &a, &r))
+    const bool pairs = in.model->place.pooling == TERN_POOLING_RANK;
+    if (body == NULL || !answer_begin(s, x, ANSWER_ORDER, &r) ||
+        !read(&a, &in.rules, pairs, body, &r) || !answer_submit(x, &a, &r))
         answer_refuse(x, &a, &r);
     json_decref(body);
 }

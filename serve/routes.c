@@ -47,7 +47,7 @@
 
 #define TO_RERANK                                                                                  \
     "{model?:s,query:s,documents?:[s|{text:s}],texts?:[s],top_n?:i,return_documents?:b,"           \
-    "return_text?:b}"
+    "return_text?:b,raw_scores?:b}"
 #define ADAPTERS "[{id:i,path:s,sha256:s,rank:i,scale:n}]"
 #define TOKENIZER "{model_max_length:i,vocab_size:i,bos_token:s|~,eos_token:s|~}"
 #define TO_TOKENIZE                                                                                \

@@ -144,9 +144,12 @@ route_handler ollama_refuse; /* what other servers of this interface do and this
 /* ---- answers.c: steps of an answer ------------------------------------------------------------
  */
 
+/* What a request wants of the model. */
+typedef enum answer_wish { ANSWER_TEXT, ANSWER_VECTORS, ANSWER_ORDER } answer_wish;
+
 /* Checks that texts or vectors can be asked for now, and counts the request against its key's
  * limits. False after a refusal. */
-bool answer_begin(server *s, http_exchange *x, bool vectors, refusal *r);
+bool answer_begin(server *s, http_exchange *x, answer_wish wish, refusal *r);
 
 /* Hands a request to the worker, which replies. Takes over what `a` holds. False after a refusal.
  */

@@ -42,15 +42,28 @@ static bool lacks_head(const hf_reading *r, const hf_config *c) {
     return false;
 }
 
-/* Sets *other if the class is the second one of its architecture. */
-static const tern_arch *find_class(const tern_json_value *name, bool *other) {
+/* True if a name is that of an encoder's class with a head that scores texts:
+ * BertForSequenceClassification for BertModel. */
+static bool is_ranker(const tern_json_value *name, const tern_arch *arch, const char *class) {
+    static const char end[] = "Model", head[] = "ForSequenceClassification";
+    char whole[96];
+    if (!arch->encodes || !text_ends_with(class, end))
+        return false;
+    (void)snprintf(whole, sizeof whole, "%.*s%s", (int)(strlen(class) - strlen(end)), class, head);
+    return tern_json_is_string(name, whole);
+}
+
+/* Sets c->other_class if the class is the second one of its architecture, and c->ranks. */
+static const tern_arch *find_class(const tern_json_value *name, hf_config *c) {
     size_t n;
     const tern_arch *archs = tern_archs(&n);
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
             const char *class = k == 0 ? archs[i].hf_class : archs[i].hf_other;
-            *other = k == 1;
-            if (class != NULL && (tern_json_is_string(name, class) || is_headless(name, class)))
+            c->other_class = k == 1;
+            c->ranks = class != NULL && is_ranker(name, &archs[i], class);
+            if (class != NULL &&
+                (c->ranks || tern_json_is_string(name, class) || is_headless(name, class)))
                 return &archs[i];
         }
     return NULL;
@@ -63,7 +76,7 @@ static void refuse_class(hf_reading *r, const tern_json_value *name) {
     hf_refuse_value(r, TERN_ERR_ARCH, "architectures", name, why);
 }
 
-static const tern_arch *read_architecture(hf_reading *r, bool *other) {
+static const tern_arch *read_architecture(hf_reading *r, hf_config *c) {
     const tern_json_value *list = tern_json_get(r->root, "architectures");
     const tern_json_value *name = list;
     if (list == NULL) {
@@ -72,7 +85,7 @@ static const tern_arch *read_architecture(hf_reading *r, bool *other) {
     }
     if (list->type == TERN_JSON_ARRAY && list->count == 1) {
         name = list + 1;
-        const tern_arch *arch = find_class(name, other);
+        const tern_arch *arch = find_class(name, c);
         if (arch != NULL)
             return arch;
     }
@@ -319,12 +332,14 @@ tern_status hf_config_read(const char *folder, hf_config *out, tern_error *err) 
     if (status != TERN_OK)
         return status;
     hf_reading r = {.path = path, .root = json.values, .err = err};
-    c.arch = read_architecture(&r, &c.other_class);
+    c.arch = read_architecture(&r, &c);
     if (c.arch != NULL)
         read_parts(&r, &c);
     if (r.status == TERN_OK)
         r.status = hf_keys_check(path, json.values, &c, c.unknown, sizeof c.unknown, err);
-    if (r.status == TERN_OK)
+    if (r.status == TERN_OK && c.ranks)
+        c.pooling = TERN_POOLING_RANK;
+    else if (r.status == TERN_OK)
         r.status = hf_pooling_read(folder, &c.pooling, err);
     tern_json_free(&json);
     if (r.status == TERN_OK)

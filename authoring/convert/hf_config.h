@@ -46,6 +46,7 @@ typedef struct hf_config {
     tern_rope_llama3 llama3;          /* factor 0: none */
     tern_rope_yarn yarn;              /* factor 0: none */
     uint32_t n_types, first_position; /* of encoders: kinds of tokens, and the row of position 0 */
+    bool ranks;                       /* an encoder with a head that scores pairs of texts */
     tern_pooling pooling;             /* as the folder says; NONE: it does not say */
     hf_weights weights;
     bool fp4; /* matrices may be in NVFP4; the tensors say which */

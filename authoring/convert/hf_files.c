@@ -217,9 +217,7 @@ void hf_files_close(hf_files *f) {
     *f = (hf_files){.n = 0};
 }
 
-const safetensors_tensor *hf_files_find(hf_files *f, const char *name) {
-    if (f->bare && strncmp(name, prefix, strlen(prefix)) == 0)
-        name += strlen(prefix);
+static const safetensors_tensor *find_exactly(hf_files *f, const char *name) {
     const safetensors_tensor key = {.name = (char *)(uintptr_t)name};
     const safetensors_tensor *wanted = &key;
     const safetensors_tensor **found =
@@ -228,4 +226,15 @@ const safetensors_tensor *hf_files_find(hf_files *f, const char *name) {
         return NULL;
     f->used[found - f->tensors] = true;
     return *found;
+}
+
+const safetensors_tensor *hf_files_find(hf_files *f, const char *name) {
+    char whole[FILE_NAME_BYTES];
+    if (f->bare && strncmp(name, prefix, strlen(prefix)) == 0)
+        name += strlen(prefix);
+    const safetensors_tensor *found = find_exactly(f, name);
+    if (found != NULL || f->within == NULL ||
+        snprintf(whole, sizeof whole, "%s%s", f->within, name) >= (int)sizeof whole)
+        return found;
+    return find_exactly(f, whole);
 }

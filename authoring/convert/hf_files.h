@@ -23,6 +23,7 @@ typedef struct hf_files {
     bool *used;                         /* [n] found so far */
     size_t n;
     bool bare; /* names lack "model.", as folders of models without a head have them */
+    const char *within; /* a beginning that names may have besides; NULL: none */
 } hf_files;
 
 /*
@@ -34,8 +35,8 @@ TERN_MUST_CHECK tern_status hf_files_open(const char *folder, hf_files *out, ter
 
 void hf_files_close(hf_files *f); /* zero-initialised or opened */
 
-/* The tensor with that name, or NULL. Marks it as used. In a bare folder "model." may be missing.
- */
+/* The tensor with that name, or with `within` before it, or NULL. Marks it as used. In a bare
+ * folder "model." may be missing. */
 const safetensors_tensor *hf_files_find(hf_files *f, const char *name);
 
 #endif

@@ -75,6 +75,8 @@ static const struct rule {
     {"hidden_dropout_prob", ANYTHING},
     {"attention_probs_dropout_prob", ANYTHING},
     {"classifier_dropout", ANYTHING},
+    {"sentence_transformers", ANYTHING}, /* what is done with scores after the head */
+    {"sbert_ce_default_activation_function", ANYTHING},
     {"resid_pdrop", ANYTHING},
     {"embd_pdrop", ANYTHING},
     {"pretraining_tp", ANYTHING},
@@ -93,7 +95,7 @@ static const struct rule {
     {"output_hidden_states", ANYTHING},
     {"return_dict", ANYTHING},
     {"torchscript", ANYTHING},
-    {"id2label", ANYTHING},
+    {"id2label", ANYTHING}, /* the head's shape counts */
     {"label2id", ANYTHING},
     {"problem_type", ANYTHING},
     {"is_decoder", ANYTHING},

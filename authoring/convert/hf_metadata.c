@@ -27,6 +27,8 @@ static void put_encoder(keys *k, const hf_config *c) {
     put_f32(k, "attention.layer_norm_epsilon", c->norm_eps);
     tern_gguf_put_bool(k->w, key(k, "attention.causal"), false);
     tern_gguf_put_u32(k->w, "tokenizer.ggml.token_type_count", c->n_types);
+    if (c->ranks && c->other_class) /* for llama.cpp: two tokens stand between texts of a pair */
+        tern_gguf_put_bool(k->w, "tokenizer.ggml.add_sep_token", true);
 }
 
 static void put_decoder(keys *k, const hf_config *c) {

@@ -14,8 +14,8 @@ static bool is_number(safetensors_type type) {
 /* True for position numbers, and for the pooler, which turns the first state into a vector for
  * other tasks. */
 static bool is_beside_encoder(const char *name) {
-    return strcmp(name, "embeddings.position_ids") == 0 ||
-           strcmp(name, "pooler.dense.weight") == 0 || strcmp(name, "pooler.dense.bias") == 0;
+    return text_ends_with(name, "embeddings.position_ids") ||
+           text_ends_with(name, "pooler.dense.weight") || text_ends_with(name, "pooler.dense.bias");
 }
 
 /* True for a bias of zeros, which changes nothing: some folders have them for every matrix. */

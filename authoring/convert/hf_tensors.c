@@ -9,6 +9,7 @@
 
 #include "authoring/convert/hf_rest.h"
 #include "base/word_list.h"
+#include "runtime/model/config/config.h"
 #include "runtime/model/config/factors.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/config/rope.h"
@@ -476,6 +477,30 @@ static tern_status add_block(adding *a, uint32_t layer) {
     return status;
 }
 
+/* Adds a part of the head that scores pairs; rows 0: a vector. Its gains are no norm's. */
+static tern_status add_part(adding *a, const char *hf, const char *gguf, size_t rows, size_t cols) {
+    const safetensors_tensor *from = hf_files_find(a->files, hf);
+    const wanted w = {
+        .name = gguf, .rows = rows > 0 ? rows : 1, .cols = cols, .vector = rows == 0};
+    return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
+}
+
+/* The head's dense part is BERT's pooler; XLM-RoBERTa's classifier has its own. */
+static tern_status add_rank_head(adding *a) {
+    const bool xlmr = a->c->other_class;
+    const size_t n = a->c->n_embd;
+    tern_status s;
+    if ((s = add_part(a, xlmr ? "classifier.dense.weight" : "pooler.dense.weight", TERN_RANK_DENSE,
+                      n, n)) ||
+        (s = add_part(a, xlmr ? "classifier.dense.bias" : "pooler.dense.bias", TERN_RANK_DENSE_BIAS,
+                      0, n)) ||
+        (s = add_part(a, xlmr ? "classifier.out_proj.weight" : "classifier.weight", TERN_RANK_OUT,
+                      1, n)))
+        return s;
+    return add_part(a, xlmr ? "classifier.out_proj.bias" : "classifier.bias", TERN_RANK_OUT_BIAS, 0,
+                    1);
+}
+
 /* Adds a tensor outside the blocks without its first rows; rows 0: a norm or its bias. */
 static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_t first,
                               size_t rows) {
@@ -556,7 +581,7 @@ static tern_status add_encoder(adding *a) {
         return s;
     for (uint32_t n = 0; s == TERN_OK && n < c->n_layer; n++)
         s = add_block(a, n);
-    return s;
+    return s == TERN_OK && c->ranks ? add_rank_head(a) : s;
 }
 
 static tern_status add_decoder(adding *a) {
@@ -575,6 +600,8 @@ tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out,
                            void (*skipped)(const safetensors_tensor *t), tern_error *err) {
     adding a = {.c = c, .files = files, .out = out, .job = job, .err = err};
     out->scale = c->scale;
+    if (c->ranks)
+        files->within = c->other_class ? "roberta." : "bert.";
     out->capacity = 2 * files->n + 1; /* each tensor is used once or twice, one may be computed */
     out->sources = calloc(out->capacity, sizeof *out->sources);
     out->experts = calloc(out->capacity, sizeof *out->experts);

@@ -23,17 +23,23 @@ typedef enum tern_pooling {
     TERN_POOLING_NONE, /* no vector is made */
     TERN_POOLING_MEAN, /* the mean of all positions */
     TERN_POOLING_CLS,  /* the first position */
-    TERN_POOLING_LAST  /* the last position */
+    TERN_POOLING_LAST, /* the last position */
+    TERN_POOLING_RANK  /* the first position of a pair of texts, of which a head of the model makes
+                          one number: how well they fit together */
 } tern_pooling;
 
-/* "none", "mean", "cls" or "last"; static storage. */
+/* "none", "mean", "cls", "last" or "rank"; static storage. */
 const char *tern_pooling_name(tern_pooling pooling);
 
 /* The pooling of that name, into *out; false when there is none. */
 bool tern_pooling_find(const char *name, tern_pooling *out);
 
-/* The pooling that the model's file names; NONE when it names none. */
+/* The pooling that the model's file names; RANK where it names none and has a head for it; NONE
+ * when it has neither. */
 tern_pooling tern_model_pooling(const tern_model *model);
+
+/* True if the model's file has a head that scores pairs of texts, which TERN_POOLING_RANK needs. */
+bool tern_model_ranks(const tern_model *model);
 
 /* True if the model continues texts. False: its tokens see what follows them, and it makes vectors
  * alone; sessions of it are TERN_ERR_ARCH, and so are requests without a pooling. */

@@ -151,6 +151,9 @@ typedef struct tern_request {
                              branches at most 1. Its prompt may fill the context */
     tern_pooling pooling; /* of prompt_only without prompt_logprobs, prompt_from and logits: the
                              hidden states become a vector, which the end brings */
+    size_t second_from;   /* < n_tokens, of encoders: the first position of the second of two texts,
+                             whose tokens are of kind 1 where the model has several kinds. 0: one
+                             text */
     const uint8_t *space; /* [TERN_SPACE_BYTES] computed pages are shared only among requests of the
                              same name; NULL: zeros. They must also have the same adapters */
     const tern_adapter_use *adapters; /* [n_adapters] in use, no others; NULL: those and the scales
@@ -244,7 +247,8 @@ typedef struct tern_event {
     size_t stop_text;        /* of TERN_END_STOP_TEXT: the first of stop_texts that it is */
     const tern_error *error; /* not NULL for TERN_END_ERROR */
     tern_branch_figures figures;
-    const float *pooled; /* [n_embd] of a prompt that was pooled, not normalized; NULL: of others */
+    const float *pooled; /* of a prompt that was pooled; [1] of TERN_POOLING_RANK, of others
+                            [n_embd], not normalized; NULL: of other prompts */
     char digest[65]; /* SHA-256, in hexadecimal, of the hidden states after the output norm, n_embd
                         floats each, little-endian, of all positions that a token was picked from,
                         whose logits were asked for, or that were pooled, in order */

@@ -65,6 +65,15 @@ TERN_MUST_CHECK tern_status tern_tokenize_within(const tern_tokenizer *t, const 
                                                  size_t *n, tern_error *err);
 
 /*
+ * The tokens of a pair of texts, as models that score pairs read them: [CLS] first [SEP] second
+ * [SEP] of WordPiece, <s> first </s> </s> second </s> of others. Both texts come with their own
+ * control tokens (TERN_TOKENIZE_SPECIAL). Writes out[] and returns how many, n_first + n_second + 1
+ * at most; *begin is where the second text begins.
+ */
+size_t tern_tokens_of_pair(const tern_tokenizer *t, const int32_t *first, size_t n_first,
+                           const int32_t *second, size_t n_second, int32_t *out, size_t *begin);
+
+/*
  * The most bytes of a text that one token can stand for: n tokens are of n times as many bytes at
  * most. 0 where there is no such number, because text may vanish or become one unknown token: all
  * of WordPiece, Unigram without tokens for bytes, normalizers and added tokens that drop white

@@ -130,6 +130,7 @@ static tern_status fill(tern_branch *b, const tern_branch_frame *f, const tern_r
     if (status != TERN_OK)
         return status;
     status = tern_pooled_open(&b->pooled, r->pooling, f->n_embd, (uint32_t)r->n_tokens, err);
+    b->second_from = (uint32_t)r->second_from;
     if (status != TERN_OK)
         return status;
     set_limits(b, f, r);

@@ -96,7 +96,8 @@ static const void *take(const unsigned char **at, size_t bytes) {
 static tern_pass_span take_span(const unsigned char **at, size_t n_embd) {
     tern_order_span s;
     memcpy(&s, take(at, sizeof s), sizeof s);
-    tern_pass_span span = {.position = s.position, .n = s.n, .wanted = s.wanted};
+    tern_pass_span span = {
+        .position = s.position, .n = s.n, .wanted = s.wanted, .second = s.second};
     if (s.pages > 0)
         span.pages = take(at, s.pages * sizeof *span.pages);
     if (s.window_pages > 0)

@@ -26,7 +26,8 @@ static uint32_t line_up(tern_engine *e, size_t n) {
                                          .tokens = b->tokens + p->position,
                                          .adapters = &b->adapters,
                                          .n = p->n,
-                                         .wanted = p->wanted};
+                                         .wanted = p->wanted,
+                                         .second = b->second_from};
         first += p->wanted;
         e->spans[i] =
             (tern_engine_span){.branch = b, .first = first - p->picks, .goes_on = p->picks > 0};
@@ -128,7 +129,7 @@ static void pool_prompt(const tern_engine *e, const tern_engine_span *s, const t
 static void end_pooled(const tern_engine *e, tern_engine_span *s) {
     tern_branch *b = s->branch;
     pool_row(e, b, s->first, b->n_prompt - 1);
-    if (tern_pooled_finish(&b->pooled, &b->error) != TERN_OK) {
+    if (tern_pooled_finish(&b->pooled, &e->model->own.rank, &b->error) != TERN_OK) {
         fail(s);
         return;
     }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/model/parts/weight_set.h"
 #include "tern/embed.h"
 
 typedef struct tern_pooled {
@@ -20,7 +21,8 @@ typedef struct tern_pooled {
     uint32_t rows;  /* of the prompt */
     uint32_t added; /* states added so far */
     double *sums;   /* [width] */
-    float *vector;  /* [width], once it is finished */
+    float *vector;  /* [width], once it is finished; of RANK its first element alone */
+    float *row;     /* [width] of RANK: a row of the head */
 } tern_pooled;
 
 /* Opens it for a prompt of this many rows. TERN_ERR_NOMEM; call tern_pooled_close in any case. */
@@ -37,7 +39,9 @@ bool tern_pooled_takes(const tern_pooled *p, uint32_t position);
 /* Adds the state x[width] of a position that counts. */
 void tern_pooled_add(tern_pooled *p, const float *x);
 
-/* Fills the vector, after all positions that count were added. TERN_ERR_NONFINITE. */
-TERN_MUST_CHECK tern_status tern_pooled_finish(tern_pooled *p, tern_error *err);
+/* Fills the vector, after all positions that count were added; the head is that of RANK.
+ * TERN_ERR_NONFINITE. */
+TERN_MUST_CHECK tern_status tern_pooled_finish(tern_pooled *p, const tern_rank_head *head,
+                                               tern_error *err);
 
 #endif

@@ -65,6 +65,7 @@ typedef struct ask_prompt {
     const char *given; /* [given_size] the text of the prompt; NULL: it was given as
                           ids */
     size_t given_size;
+    size_t second; /* where the second of two texts begins; 0: it is one text */
     char unseen[ASK_ROLE_BYTES]; /* role of the first message that the template leaves out; "":
                                     none */
 } ask_prompt;
@@ -86,10 +87,13 @@ enum {
     ASK_MOST_STOP_BYTES = 8192 /* all stops of a request together */
 };
 
-/* Results that put documents into an order: the first prompt is the query, others are documents. */
+/* Results that put documents into an order: the first prompt is the query, others are documents; or
+ * where the model scores pairs, each prompt is the query with a document. */
 typedef struct ask_rerank {
     bool wanted;
+    bool pairs; /* the model scores pairs */
     bool plain; /* a bare list of results, as text-embeddings-inference writes it */
+    bool raw;   /* scores of pairs are sent as they are, not from 0 to 1 */
     bool texts; /* with the documents */
     size_t top; /* number of results at most */
 } ask_rerank;

@@ -2,6 +2,7 @@
 /* Documents in the order in which they fit a query: as Jina and Cohere write it, or, for requests
  * with `texts`, as text-embeddings-inference does. */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 typedef struct scored {
     size_t index;
-    double score; /* the cosine of both vectors */
+    double score; /* the cosine of both vectors, or what the model's head says of the pair */
 } scored;
 
 static int by_score(const void *a, const void *b) {
@@ -26,22 +27,35 @@ static const float *vector_of(job *j, size_t i) {
     return v;
 }
 
+static double cosine(job *j, const float *query, size_t i) {
+    const float *v = vector_of(j, i);
+    double sum = 0.0;
+    for (size_t k = 0; k < j->ask.dimensions; k++)
+        sum += (double)query[k] * (double)v[k];
+    return sum;
+}
+
+/* The head's score of a pair; text-embeddings-inference sends its logistic function. */
+static double score_of_pair(const job *j, size_t i) {
+    float x;
+    memcpy(&x, j->choices[i].vector.bytes, sizeof x);
+    return j->ask.rerank.raw ? (double)x : 1.0 / (1.0 + exp(-(double)x));
+}
+
 /* Scores all documents, the best first. NULL: there is no memory. */
 static scored *score_all(job *j, size_t n) {
+    const bool pairs = j->ask.rerank.pairs;
     scored *list = malloc((n + 1) * sizeof *list);
-    for (size_t i = 0; i <= n; i++)
+    for (size_t i = 0; i < j->n_choices; i++)
         j->out.failed = j->out.failed || list == NULL || j->choices[i].vector.failed;
     if (j->out.failed) {
         free(list);
         return NULL;
     }
-    const float *query = vector_of(j, 0);
-    for (size_t i = 0; i < n; i++) {
-        const float *v = vector_of(j, i + 1);
-        list[i] = (scored){.index = i};
-        for (size_t k = 0; k < j->ask.dimensions; k++)
-            list[i].score += (double)query[k] * (double)v[k];
-    }
+    const float *query = pairs ? NULL : vector_of(j, 0);
+    for (size_t i = 0; i < n; i++)
+        list[i] = (scored){.index = i,
+                           .score = pairs ? score_of_pair(j, i) : cosine(j, query, i + 1)};
     qsort(list, n, sizeof *list, by_score);
     return list;
 }
@@ -52,7 +66,7 @@ static void write_result(job *j, const scored *one) {
     text_print(out, "{\"index\":%zu", one->index);
     text_real(out, plain ? "score" : "relevance_score", (float)one->score);
     if (j->ask.rerank.texts) {
-        const ask_prompt *said = &j->ask.prompts[one->index + 1];
+        const ask_prompt *said = &j->ask.prompts[one->index + !j->ask.rerank.pairs];
         dialect_add(out, plain ? ",\"text\":" : ",\"document\":{\"text\":");
         text_quote(out, said->given, said->given_size);
         dialect_add(out, plain ? "" : "}");
@@ -61,7 +75,8 @@ static void write_result(job *j, const scored *one) {
 }
 
 static void write_whole(job *j) {
-    const size_t n = j->n_choices - 1, top = j->ask.rerank.top < n ? j->ask.rerank.top : n;
+    const size_t n = j->n_choices - !j->ask.rerank.pairs;
+    const size_t top = j->ask.rerank.top < n ? j->ask.rerank.top : n;
     const size_t tokens = dialect_count(j).n_prompt;
     scored *list = score_all(j, n);
     dialect_add(&j->out, j->ask.rerank.plain ? "[" : "{\"object\":\"list\",\"results\":[");

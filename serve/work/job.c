@@ -173,6 +173,7 @@ tern_request job_request(const job *j, size_t i) {
                           .prompt_only = a->prompt_only,
                           .pooling =
                               (a->kind & ASK_VECTORS) != 0 ? j->place.pooling : TERN_POOLING_NONE,
+                          .second_from = a->prompts[i].second,
                           .priority = replay ? -1 : 0,
                           .mask = state != NULL ? tern_grammar_mask : NULL,
                           .user = state,

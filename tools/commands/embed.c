@@ -91,6 +91,11 @@ static int tokenize(embedding *e, uint32_t *longest) {
 
 static int choose_pooling(embedding *e) {
     e->pooling = pooling_read(e->o, e->l.model);
+    if (e->pooling == TERN_POOLING_RANK) {
+        complain("%s scores pairs of texts, at /v1/rerank of tern serve; --pooling makes vectors",
+                 e->l.info.path);
+        return EXIT_FAILED;
+    }
     if (e->pooling != TERN_POOLING_NONE)
         return EXIT_DONE;
     if (options_switch(e->o, OPT_STRICT)) {

@@ -85,8 +85,7 @@ typedef struct tern_batch {
     tern_device_place *at;   /* [n]; the index of a span is the sequence */
     tern_device_place *sees; /* [n] the last position that a row sees: its own, or its span's last;
                                 the same array as `at` where it is always its own */
-    int32_t *places, *types; /* [n] for encoders: rows of the position and token type embeddings;
-                                all types are 0 */
+    int32_t *places, *types; /* [n] for encoders: rows of the position and token type embeddings */
     int32_t *ids;            /* [n] tokens; 0 where a span has rows instead */
     const uint32_t **tables[TERN_POOL_PARTS]; /* [n_spans] pages of each part of the pool */
     tern_overflow *overflow;                  /* [n_spans] */

@@ -333,7 +333,7 @@ static void note_encoder(tern_batch *b, size_t row, const tern_pass_span *s) {
     b->sees[row] = b->at[row];
     b->sees[row].position = s->position + (uint32_t)s->n - 1;
     b->places[row] = (int32_t)b->at[row].position;
-    b->types[row] = 0;
+    b->types[row] = s->second > 0 && b->at[row].position >= s->second;
 }
 
 /* Appends rows [begin, end) of a span. */

@@ -56,6 +56,8 @@ typedef struct tern_pass_span {
     size_t n;                     /* >= 1 */
     const tern_adapter_set *adapters; /* in use for these rows; NULL: none */
     size_t wanted;                    /* number of rows, the last ones, that have results: 0 .. n */
+    uint32_t second;                  /* of encoders: tokens from this position on are of kind 1;
+                                         0: none */
 } tern_pass_span;
 
 /* Bytes of a runner's scratch; also for a model without its weights. TERN_ERR_NOMEM. */

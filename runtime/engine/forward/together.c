@@ -66,7 +66,8 @@ static tern_order_span describe(const tern_pass_span *span) {
                              .wanted = (uint32_t)span->wanted,
                              .pages = span->pages != NULL ? pages : 0,
                              .window_pages = span->window_pages != NULL ? pages : 0,
-                             .has_tokens = span->tokens != NULL};
+                             .has_tokens = span->tokens != NULL,
+                             .second = span->second};
 }
 
 static unsigned char *put(unsigned char *at, const void *data, size_t bytes) {

@@ -25,6 +25,7 @@ typedef struct tern_order_span {
     uint32_t position, n, wanted;
     uint32_t pages, window_pages; /* numbers that follow; 0: none */
     uint32_t has_tokens;
+    uint32_t second;
 } tern_order_span;
 
 /* True if the runner's orders go to other ranks. */

@@ -18,6 +18,12 @@ enum { TERN_LAYER_KINDS = 2 }; /* at most */
 enum { TERN_MAX_EXPERTS = 1024 }; /* of a layer */
 
 /* Numbers of one model, checked against each other. */
+/* Tensors of the head that scores pairs of texts, named as llama.cpp names them. */
+#define TERN_RANK_DENSE "cls.weight"
+#define TERN_RANK_DENSE_BIAS "cls.bias"
+#define TERN_RANK_OUT "cls.output.weight"
+#define TERN_RANK_OUT_BIAS "cls.output.bias"
+
 typedef struct tern_config {
     const tern_arch *arch;
     uint32_t n_layer;
@@ -41,6 +47,7 @@ typedef struct tern_config {
     tern_op gate;          /* the architecture's activation, or the file's */
     float embedding_scale; /* multiplies rows of the embedding */
     tern_pooling pooling;  /* how vectors of texts are made; NONE: the file does not say */
+    bool ranks;            /* the file has a head that scores pairs of texts */
     uint32_t n_kinds;      /* of layers */
     uint32_t period;       /* layers period - 1, 2 * period - 1 ... are of the first kind */
     tern_layer_kind kinds[TERN_LAYER_KINDS];

@@ -110,6 +110,7 @@ static const tern_key_rule rules[] = {
     {"swiglu_clamp_exp", TERN_KEY_NEVER, "clamping of activations"},
     {"swiglu_clamp_shexp", TERN_KEY_NEVER, "clamping of activations"},
     {"altup.", TERN_KEY_NEVER, "several residual streams"},
+    {"classifier.output_labels", TERN_KEY_TELLS, NULL}, /* read_pooling.c counts those of a head */
     {"classifier.", TERN_KEY_NEVER, "classification"},
     {"convnext.", TERN_KEY_NEVER, "convolution"},
     {"kda.", TERN_KEY_NEVER, "recurrence"},
@@ -351,10 +352,13 @@ static bool is_used(const tern_gguf *file, tern_span name, const tern_config *c)
     static const char *const of_encoders[] = {"position_embd.weight", "token_types.weight",
                                               "token_embd_norm.weight", "token_embd_norm.bias",
                                               NULL};
+    static const char *const of_heads[] = {TERN_RANK_DENSE, TERN_RANK_DENSE_BIAS, TERN_RANK_OUT,
+                                           TERN_RANK_OUT_BIAS, NULL};
     if (!tern_span_begins_with(name, "blk."))
         return (is_listed(name, outside) &&
                 !(c->arch->encodes && !equals(name, "token_embd.weight"))) ||
                (c->arch->encodes && is_listed(name, of_encoders)) ||
+               (c->ranks && is_listed(name, of_heads)) ||
                (!c->arch->embedding_head && is_of_head(file, name));
     return read_block(name, &block, &suffix) && block < c->n_layer &&
            is_block_tensor(suffix, c->arch, tern_config_kind_of(c, block));

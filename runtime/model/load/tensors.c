@@ -11,7 +11,7 @@
 #include "runtime/model/config/factors.h"
 #include "runtime/model/load/list.h"
 
-enum { AROUND_BLOCKS = 9 }; /* entries, at most */
+enum { AROUND_BLOCKS = 13 }; /* entries, at most */
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
@@ -284,6 +284,24 @@ static tern_status list_layer(const lister *l, uint32_t n, tern_error *err) {
     return status;
 }
 
+/* Lists the head that scores pairs of texts. Files of BERT have no dense part where another program
+ * left it out. */
+static tern_status list_rank_head(const lister *l, tern_error *err) {
+    const uint32_t n = l->to->config->n_embd;
+    tern_rank_head *head = &l->to->own->rank;
+    tern_status status = TERN_OK;
+    if (tern_gguf_find_tensor(l->list->file, TERN_RANK_DENSE) != NULL) {
+        status = list_embedding(l->list, TERN_RANK_DENSE, n, n, TERN_CHECK_KEEP, &head->dense, err);
+        if (status == TERN_OK)
+            status = list_vector(l->list, TERN_RANK_DENSE_BIAS, n, 1.0f, &head->dense_bias, err);
+    }
+    if (status == TERN_OK)
+        status = list_vector(l->list, TERN_RANK_OUT, n, 1.0f, &head->out, err);
+    return status == TERN_OK
+               ? list_vector(l->list, TERN_RANK_OUT_BIAS, 1, 1.0f, &head->out_bias, err)
+               : status;
+}
+
 /* Lists what an encoder adds to the embedding of tokens, and the norm of the sum. */
 static tern_status list_encoder(const lister *l, tern_error *err) {
     const tern_config *c = l->to->config;
@@ -296,9 +314,10 @@ static tern_status list_encoder(const lister *l, tern_error *err) {
     if (status == TERN_OK)
         status =
             list_vector(l->list, "token_embd_norm.weight", c->n_embd, 1.0f, &own->embd_norm, err);
-    return status == TERN_OK ? list_vector(l->list, "token_embd_norm.bias", c->n_embd, 1.0f,
-                                           &own->embd_norm_bias, err)
-                             : status;
+    if (status == TERN_OK)
+        status = list_vector(l->list, "token_embd_norm.bias", c->n_embd, 1.0f, &own->embd_norm_bias,
+                             err);
+    return status == TERN_OK && c->ranks ? list_rank_head(l, err) : status;
 }
 
 /* Lists the head, and after it the place of its image; a head with a factor has none, since

@@ -12,6 +12,10 @@ tern_pooling tern_model_pooling(const tern_model *model) {
     return model->config.pooling;
 }
 
+bool tern_model_ranks(const tern_model *model) {
+    return model->config.ranks;
+}
+
 bool tern_model_continues(const tern_model *model) {
     return !model->config.arch->encodes;
 }

@@ -352,6 +352,21 @@ static tern_status encode_all(tern_encoder *e, tern_span text, unsigned flags) {
     return status;
 }
 
+size_t tern_tokens_of_pair(const tern_tokenizer *t, const int32_t *first, size_t n_first,
+                           const int32_t *second, size_t n_second, int32_t *out, size_t *begin) {
+    const bool ends = t->add_eos && n_first > 0 && first[n_first - 1] == t->eos;
+    const bool begins = t->add_bos && n_second > 0 && second[0] == t->bos;
+    size_t n = 0;
+    for (size_t i = 0; i < n_first; i++)
+        out[n++] = first[i];
+    if (ends && t->kind != TERN_VOCABULARY_WORDPIECE)
+        out[n++] = t->eos;
+    *begin = n;
+    for (size_t i = begins; i < n_second; i++)
+        out[n++] = second[i];
+    return n;
+}
+
 tern_status tern_tokenize(const tern_tokenizer *t, const char *text, size_t size, unsigned flags,
                           int32_t *ids, size_t capacity, size_t *n, tern_error *err) {
     if (t == NULL || (text == NULL && size > 0) || (ids == NULL && capacity > 0) || n == NULL)
