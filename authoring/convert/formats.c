@@ -63,7 +63,7 @@ static tern_format wanted(const convert_formats *asked, const char *name, tern_f
                           size_t cols) {
     const bool embedding = strcmp(name, "token_embd.weight") == 0;
     const bool output = strcmp(name, "output.weight") == 0;
-    if (is_router(name))
+    if (is_router(name) || text_begins_with(name, "cls.")) /* the head that scores pairs is small */
         return source;
     const tern_format own = embedding ? asked->embedding
                             : output  ? asked->output

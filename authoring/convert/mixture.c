@@ -266,8 +266,7 @@ tern_format convert_mixture_format(const convert_mixture *mixture, const convert
     int at = 0;
     const bool embedding = strcmp(name, "token_embd.weight") == 0;
 
-    if (strcmp(name, "position_embd.weight") == 0 || strcmp(name, "token_types.weight") == 0 ||
-        text_begins_with(name, "cls."))
+    if (strcmp(name, "position_embd.weight") == 0 || strcmp(name, "token_types.weight") == 0)
         return TERN_FORMAT_NONE;
     if (strcmp(name, "output.weight") == 0 || (shape->tied && embedding))
         return cols % SUPER == 0 ? either(mixture->head, F(Q6_K)) : F(Q8_0);

@@ -16,6 +16,7 @@
 static uint32_t line_up(tern_engine *e, size_t n) {
     uint32_t rows = 0;
     size_t first = 0;
+    const bool kinds = e->model->config.n_types > 1; /* else the table has no row for kind 1 */
     for (size_t i = 0; i < n; i++) {
         const tern_plan_span *p = &e->plan[i];
         tern_branch *b = (tern_branch *)p->job;
@@ -27,7 +28,7 @@ static uint32_t line_up(tern_engine *e, size_t n) {
                                          .adapters = &b->adapters,
                                          .n = p->n,
                                          .wanted = p->wanted,
-                                         .second = b->second_from};
+                                         .second = kinds ? b->second_from : 0};
         first += p->wanted;
         e->spans[i] =
             (tern_engine_span){.branch = b, .first = first - p->picks, .goes_on = p->picks > 0};

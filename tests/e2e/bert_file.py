@@ -73,6 +73,18 @@ def build(kind=F16, seed=1, small=F32):
     return file
 
 
+def add_head(file, dense=True, seed=9, kind=F32):
+    """The head of a cross-encoder, as llama.cpp names its tensors."""
+    source = random.Random(seed)
+    del file["bert.pooling_type"]
+    for name, rows, columns in (("cls.weight", WIDTH, WIDTH), ("cls.bias", 0, WIDTH), ("cls.output.weight", 0, WIDTH), ("cls.output.bias", 0, 1)):
+        if dense or "output" in name:
+            used = kind if rows else F32
+            values = [source.gauss(0, 0.2) for _ in range(max(rows, 1) * columns)]
+            file.tensors.append(gguf_edit.Tensor(name, [columns, rows] if rows else [columns], used, packed(values, used)))
+    return file
+
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = ["once", "upon", "a", "time", "tale", "tell"]
 PARTS = ["##s", "##ing"]

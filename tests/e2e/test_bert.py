@@ -2,6 +2,7 @@
 """Encoders: each token sees all others, a text is computed in one pass, and no text is continued."""
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -103,6 +104,94 @@ class Bert(common.FolderTest):
             for path, fields in (("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}),
                                  ("/v1/completions", {"prompt": "a"}), ("/completion", {"prompt": "a"})):
                 self.assertEqual(server.post(path, **fields).status, 501, path)
+
+    def scored(self, file, query, documents, *options, **fields):
+        path = self.dir / "head.gguf"
+        path.write_bytes(bert_file.add_words(file).to_bytes())
+        with Server("-m", path, "--kv", "f32", *options) as server:
+            return server.post("/v1/rerank", query=query, documents=documents, **fields)
+
+    def test_pairs_beside_the_oracle(self):
+        """The head's number of [CLS] query [SEP] document [SEP], whose second text is of kind 1; without the dense part, too."""
+        try:
+            import numpy as np
+            from bert import Bert as Oracle
+            from container import Container
+        except ImportError as error:
+            self.skipTest(str(error))
+        texts = {"a time": [6, 7], "Once upon a timeing": [4, 5, 6, 7, 11], "tell": [9], "": []}
+        for dense in (True, False):
+            for kind in (bert_file.F32, bert_file.Q8_0):
+                file = bert_file.add_head(bert_file.build(kind=bert_file.F32), dense, kind=kind)
+                reply = self.scored(file, "a tale", list(texts)).json()
+                oracle, wanted = Oracle(Container(self.dir / "head.gguf")), {}
+                for i, ids in enumerate(texts.values()):
+                    first, second = [2, 6, 8, 3], [*ids, 3]
+                    wanted[i] = oracle.score(first + second, [0] * len(first) + [1] * len(second), "f32")
+                seen = {r["index"]: r["relevance_score"] for r in reply["results"]}
+                self.assertEqual([r["index"] for r in reply["results"]], sorted(seen, key=lambda i: -seen[i]))
+                for i in wanted:
+                    self.assertLess(abs(seen[i] - wanted[i]), 1e-4 * np.std(list(wanted.values())), (dense, kind, i))
+                self.assertEqual(reply["usage"]["prompt_tokens"], sum(5 + len(ids) for ids in texts.values()))
+                self.assertEqual(reply["tern"]["effective"], {"pooling": "rank", "dimensions": 1})
+
+    def test_pairs_have_one_answer(self):
+        documents = ["a time", "tell a tale", "once", "time" * 20, "upon"]
+        wanted = None
+        for isa in common.runnable_isas():
+            reply = self.scored(bert_file.add_head(bert_file.build(), kind=bert_file.F16), "a tale", documents, "--isa", isa, "--threads", 1 if wanted is None else 3).json()
+            wanted = wanted or (reply["results"], reply["tern"]["digest"])
+            self.assertEqual((reply["results"], reply["tern"]["digest"]), wanted, isa)
+
+    def test_forms_of_pairs(self):
+        """Jina's form and that of text-embeddings-inference, which sends 1 / (1 + e^-x) unless raw scores are asked for."""
+        path = self.dir / "forms.gguf"
+        path.write_bytes(bert_file.add_words(bert_file.add_head(bert_file.build())).to_bytes())
+        documents = ["a time", "tell"]
+        with Server("-m", path) as server:
+            body = server.post("/rerank", query="a tale", documents=documents, return_documents=True).json()
+            raw, logistic = (server.post("/rerank", query="a tale", texts=documents, return_text=True, **f).json() for f in ({"raw_scores": True}, {}))
+            for result, bare, odds in zip(body["results"], raw, logistic):
+                self.assertEqual(bare, {"index": result["index"], "score": result["relevance_score"], "text": result["document"]["text"]})
+                self.assertEqual(result["document"]["text"], documents[result["index"]])
+                self.assertAlmostEqual(odds["score"], 1 / (1 + math.exp(-bare["score"])), 6)
+            self.assertEqual(len(server.post("/rerank", query="a", documents=documents, top_n=1).json()["results"]), 1)
+            for name in ("/v1/embeddings", "/embeddings"):
+                refused = server.post(name, input="a")
+                self.assertEqual(refused.status, 400)
+                self.assertIn("/v1/rerank", refused.json()["error"]["message"])
+            long = server.post("/rerank", query="a " * 80, documents=["tell " * 80])
+            self.assertEqual((long.status, long.json()["error"]["type"]), (400, "exceed_context_size_error"))
+        self.assert_one_line_error(tern("embed", "-m", path, "a"), 1, ["scores pairs", "/v1/rerank"])
+        with Server("-m", path, "--pooling", "mean") as server:  # vectors as of any encoder, and documents by their cosine
+            self.assertEqual(len(server.post("/v1/embeddings", input="a").json()["data"][0]["embedding"]), bert_file.WIDTH)
+            best = server.post("/rerank", query="a", documents=["a"]).json()["results"][0]
+            self.assertAlmostEqual(best["relevance_score"], 1.0, 5)
+        self.assertIn("rank", tern_text("inspect", path))
+
+    def test_hostile_heads(self):
+        def changed(change, *contains):
+            file = bert_file.add_head(bert_file.build())
+            change(file)
+            path = self.dir / "hostile.gguf"
+            path.write_bytes(file.to_bytes())
+            self.assert_one_line_error(tern("serve", "-m", path, "--port", 0), 1, contains)
+
+        def wide(name, *ne):
+            return lambda f: (f.remove(name), f.tensors.append(gguf_edit.Tensor(name, list(ne), 0, bytes(4 * math.prod(ne)))))
+
+        changed(lambda f: f.remove("cls.bias"), "cls.bias", "missing")
+        changed(lambda f: f.remove("cls.output.bias"), "cls.output.bias", "missing")
+        changed(lambda f: f.remove("cls.output.weight"), "cls.weight")
+        changed(wide("cls.weight", 64, 1), "cls.weight", "64 x 64")
+        changed(wide("cls.output.weight", 64, 2), "cls.output.weight", "64 x 2")
+        changed(wide("cls.output.weight", 32), "cls.output.weight", "32 x 1")
+        changed(wide("cls.output.bias", 2), "cls.output.bias", "2 x 1")
+        changed(lambda f: f.__setitem__("bert.classifier.output_labels", gguf_edit.strings(["no", "yes"])), "output_labels", "2 labels")
+        changed(lambda f: f.tensor("cls.output.weight").__setattr__("data", b"\0\0\xc0\x7f" * 64), "cls.output.weight")
+        changed(lambda f: f.tensor("cls.weight").__setattr__("data", b"\0\0\x80\x7f" * 64 * 64), "cls.weight")
+        plain = lambda f: [f.remove(n) for n in ("cls.weight", "cls.bias", "cls.output.weight", "cls.output.bias")]
+        changed(lambda f: (plain(f), f.__setitem__("bert.pooling_type", gguf_edit.u32(4))), "4 (rank)", "cls.output.weight is missing")
 
     def test_inspect(self):
         text = tern_text("inspect", self.models["q8_0"])

@@ -10,6 +10,7 @@ import unittest.mock
 import common
 import gguf_edit
 from common import tern, tern_text
+from serving import Server
 from test_convert_tokenizers import pieces, words
 
 try:
@@ -85,10 +86,10 @@ class Encoder:
     def get(self, name):
         return self.tensors[name].values()
 
-    def hidden(self, ids):
+    def hidden(self, ids, kinds=0):
         position = self.get("embeddings.position_embeddings.weight")[self.first :][: len(ids)]
         x = self.get("embeddings.word_embeddings.weight")[ids] + position
-        x = self.norm("embeddings.LayerNorm", x + self.get("embeddings.token_type_embeddings.weight")[0])
+        x = self.norm("embeddings.LayerNorm", x + self.get("embeddings.token_type_embeddings.weight")[kinds + np.zeros(len(ids), int)])
         for n in range(LAYERS):
             at = f"encoder.layer.{n}."
             q, k, v = (self.linear(f"{at}attention.self.{w}", x).reshape(len(x), HEADS, -1) for w in ("query", "key", "value"))
@@ -96,7 +97,10 @@ class Encoder:
             heads = np.einsum("hij,jhd->ihd", scores / scores.sum(axis=2, keepdims=True), v)
             x = self.norm(at + "attention.output.LayerNorm", x + self.linear(at + "attention.output.dense", heads.reshape(x.shape)))
             inner = self.linear(at + "intermediate.dense", x)
-            inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
+            if self.config["hidden_act"] == "gelu_new":
+                inner = inner * (1 + np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3))) / 2
+            else:
+                inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
             x = self.norm(at + "output.LayerNorm", x + self.linear(at + "output.dense", inner))
         return x
 
@@ -107,6 +111,32 @@ class Encoder:
         x = x - x.mean(axis=1, keepdims=True)
         x = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + self.config["layer_norm_eps"])
         return x * self.get(name + ".weight") + self.get(name + ".bias")
+
+
+class Ranker(Encoder):
+    """An encoder with a head that scores pairs: BERT's pooler and a row, or XLM-RoBERTa's own dense part and a row."""
+
+    def __init__(self, kind="BertModel", **config):
+        super().__init__(kind, **{"hidden_act": "gelu_new", **config})
+        self.xlmr = kind == "XLMRobertaModel"
+        self.config |= {"architectures": [kind.replace("Model", "ForSequenceClassification")], "id2label": {"0": "LABEL_0"}}
+        self.dense, self.row = ("classifier.dense", "classifier.out_proj") if self.xlmr else ("pooler.dense", "classifier")
+        if self.xlmr:
+            del self.tensors["pooler.dense.weight"], self.tensors["pooler.dense.bias"]
+            self.add_linear(self.dense, WIDTH, WIDTH)
+        self.add_linear(self.row, 1, WIDTH)
+
+    def write(self, path):
+        inner = "roberta." if self.xlmr else "bert."
+        bare, self.tensors = self.tensors, {(name if name.startswith("classifier") else inner + name): t for name, t in self.tensors.items()}
+        super().write(path)
+        self.tensors = bare
+        return path
+
+    def score(self, first, second):
+        kinds = [0] * len(first) + [int(not self.xlmr)] * len(second)
+        x = np.tanh(self.linear(self.dense, self.hidden(first + second, np.array(kinds))[:1]))
+        return float(self.linear(self.row, x)[0, 0])
 
 
 @unittest.skipUnless(np, "needs numpy and gguf")
@@ -197,6 +227,39 @@ class ConvertEncoder(common.FolderTest):
             found = json.loads(tern_text("embed", self.out, "unable a."))["embedding"]
             x = model.hidden([int(i) for i in ids[0]]).mean(axis=0)
             self.assertGreater(float(x @ np.array(found)) / np.linalg.norm(x), 0.9999)
+
+    def test_heads(self):
+        """Scores of a query with documents; <s> a </s></s> b </s> of XLM-RoBERTa, [CLS] a [SEP] b [SEP] of BERT."""
+        documents = ["unable a.", "a", "able able", ""]
+        for kind, document in (("BertModel", words()), ("XLMRobertaModel", pieces())):
+            model = Ranker(kind)
+            model.files["tokenizer.json"] = document
+            file = self.convert(model)
+            self.assertEqual(file.number("bert.pooling_type"), 4)
+            ids = {text: [int(i) for i in tern_text("tokenize", "-m", self.out, "-p", text, "--add-special").split()] for text in [*documents, "a."]}
+            query = ids["a."] + [ids["a."][-1]] * model.xlmr
+            wanted = np.array([model.score(query, ids[text][1:]) for text in documents])
+            with Server("-m", self.out, "--kv", "f32") as server:
+                reply = server.post("/rerank", query="a.", documents=documents).json()
+            seen = np.array([r["relevance_score"] for r in sorted(reply["results"], key=lambda r: r["index"])])
+            self.assertLess(np.abs(seen - wanted).max(), 1e-3 * wanted.std(), kind)
+
+    def test_heads_in_other_types(self):
+        """The head stays in floats, whatever the matrices become."""
+        file = self.convert(Ranker(), "--type", "q8_0")
+        self.assertEqual([file.tensor(name).kind for name in ("cls.weight", "cls.output.weight")], [0, 0])
+
+    def test_refused_heads(self):
+        for name in ("pooler.dense.weight", "pooler.dense.bias", "classifier.weight", "classifier.bias"):
+            model = Ranker()
+            del model.tensors[name]
+            self.refused(model, name, "missing")
+        model = Ranker()
+        model.add_linear("classifier", 2, WIDTH)
+        self.refused(model, "classifier.weight", "2 x 64, must be 1 x 64")
+        model = Ranker("XLMRobertaModel")
+        model.add_linear("classifier.dense", WIDTH, 32)
+        self.refused(model, "classifier.dense.weight", "64 x 32, must be 64 x 64")
 
     def refused(self, model, *contains):
         result = tern("convert", model.write(self.dir / "folder"), self.dir / "hostile.gguf")

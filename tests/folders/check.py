@@ -13,7 +13,7 @@ save_pretrained, with chat templates for chats with and without tools and five t
 - every token that ends a text in generation_config.json does in tern.
 
 The family "older" is that of folders without a tokenizer.json (older.py), the family "vectors" that of folders of
-sentence-transformers (vectors.py), the family "adapters" that of adapters which PEFT saves (adapters.py). Families that the installed transformers does not have are named and left out.
+sentence-transformers (vectors.py), "pairs" that of encoders that score pairs (pairs.py), the family "adapters" that of adapters which PEFT saves (adapters.py). Families that the installed transformers does not have are named and left out.
 """
 
 import argparse
@@ -32,6 +32,7 @@ import families
 import kinds
 import numpy as np
 import older
+import pairs
 import torch
 import transformers
 import vectors
@@ -190,6 +191,7 @@ def check(name, where, arguments):
 OTHERS = {
     "older": lambda where, arguments: older.check(where, run, arguments),
     "vectors": lambda where, arguments: vectors.check(where, run, arguments, Folder.make_tokenizer),
+    "pairs": lambda where, arguments: pairs.check(where, run, arguments, Folder.make_tokenizer),
     "adapters": lambda where, arguments: adapters(where, arguments),
 }
 

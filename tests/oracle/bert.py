@@ -18,11 +18,18 @@ class Bert:
         )
         self.eps = float(container.get("bert.attention.layer_norm_epsilon"))
 
-    def hidden(self, tokens, kv="f16"):
-        """Returns float64[position, width] of a text."""
+    def score(self, tokens, kinds, kv="f16"):
+        """Returns what the head says of a pair of texts."""
+        x = self.hidden(tokens, kv, kinds)[:1]
+        if self.file.has("cls.weight"):
+            x = np.tanh(x @ self.file.tensor("cls.weight").some_rows(np.arange(self.width)).T + self.file.vector("cls.bias"))
+        return float(x[0] @ self.file.vector("cls.output.weight") + self.file.vector("cls.output.bias")[0])
+
+    def hidden(self, tokens, kv="f16", kinds=0):
+        """Returns float64[position, width] of a text; kinds of its tokens, which are 0 unless they are given."""
         rows = np.arange(len(tokens))
         h = self.file.tensor("token_embd.weight").some_rows(np.asarray(tokens))
-        h = h + self.file.tensor("token_types.weight").some_rows(0 * rows)
+        h = h + self.file.tensor("token_types.weight").some_rows(0 * rows + np.asarray(kinds))
         h = h + self.file.tensor("position_embd.weight").some_rows(rows)
         h = self._norm("token_embd_norm", h)
         for layer in range(self.layers):
