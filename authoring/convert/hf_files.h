@@ -22,7 +22,7 @@ typedef struct hf_files {
                                            not */
     bool *used;                         /* [n] found so far */
     size_t n;
-    bool bare; /* names lack "model.", as folders of models without a head have them */
+    bool bare;          /* names lack "model.", as folders of models without a head have them */
     const char *within; /* a beginning that names may have besides; NULL: none */
 } hf_files;
 

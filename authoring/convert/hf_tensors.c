@@ -480,8 +480,7 @@ static tern_status add_block(adding *a, uint32_t layer) {
 /* Adds a part of the head that scores pairs; rows 0: a vector. Its gains are no norm's. */
 static tern_status add_part(adding *a, const char *hf, const char *gguf, size_t rows, size_t cols) {
     const safetensors_tensor *from = hf_files_find(a->files, hf);
-    const wanted w = {
-        .name = gguf, .rows = rows > 0 ? rows : 1, .cols = cols, .vector = rows == 0};
+    const wanted w = {.name = gguf, .rows = rows > 0 ? rows : 1, .cols = cols, .vector = rows == 0};
     return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
 }
 

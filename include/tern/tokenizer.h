@@ -68,7 +68,8 @@ TERN_MUST_CHECK tern_status tern_tokenize_within(const tern_tokenizer *t, const 
  * The tokens of a pair of texts, as models that score pairs read them: [CLS] first [SEP] second
  * [SEP] of WordPiece, <s> first </s> </s> second </s> of others. Both texts come with their own
  * control tokens (TERN_TOKENIZE_SPECIAL). Writes out[] and returns how many, n_first + n_second + 1
- * at most; *begin is where the second text begins.
+ * at most; *begin is where tokens of kind 1 begin: the second text of WordPiece; 0 elsewhere, where
+ * all are of one kind (tern_request.second_from).
  */
 size_t tern_tokens_of_pair(const tern_tokenizer *t, const int32_t *first, size_t n_first,
                            const int32_t *second, size_t n_second, int32_t *out, size_t *begin);

@@ -127,10 +127,12 @@ class Model:
     def _pooling(self, name: str | None) -> int:
         out = ffi.new("tern_pooling *")
         if name is not None:
-            if not lib.tern_pooling_find(name_bytes(name, "pooling"), out) or out[0] == lib.TERN_POOLING_NONE:
+            if not lib.tern_pooling_find(name_bytes(name, "pooling"), out) or out[0] in (lib.TERN_POOLING_NONE, lib.TERN_POOLING_RANK):
                 raise errors.RequestError(f"pooling {name!r}: there are mean, cls and last", param="pooling")
             return int(out[0])
         own = int(lib.tern_model_pooling(self._handle.get()))
+        if own == lib.TERN_POOLING_RANK:
+            raise errors.RequestError("the model scores pairs of texts; a pooling makes vectors: mean, cls and last", param="pooling")
         if own != lib.TERN_POOLING_NONE:
             return own
         return int(lib.TERN_POOLING_LAST if lib.tern_model_continues(self._handle.get()) else lib.TERN_POOLING_MEAN)

@@ -60,7 +60,7 @@ typedef struct tern_branch {
     size_t logits_every;
     bool logprobs, prompt_logprobs, prompt_only;
     tern_pooled pooled;
-    uint32_t second_from; /* of an encoder's request; 0: one text */
+    uint32_t second_from;           /* of an encoder's request; 0: one text */
     size_t n_logprobs, n_likeliest; /* requested; entries of likeliest that events point to */
     tern_logprob *likeliest;        /* [rows of a pass with results * n_logprobs] */
     tern_sha256 digest;

@@ -179,8 +179,7 @@ static tern_status check_prompt(const tern_engine *e, const tern_request *r, ter
     if (r->pooling == TERN_POOLING_RANK && !tern_model_ranks(e->model))
         return tern_fail(err, TERN_ERR_ARCH, "%s: it has no head that scores pairs of texts",
                          tern_gguf_name(e->model->file));
-    if (r->second_from > 0 &&
-        (tern_model_continues(e->model) || r->second_from >= r->n_tokens))
+    if (r->second_from > 0 && (tern_model_continues(e->model) || r->second_from >= r->n_tokens))
         return tern_fail(err, TERN_ERR_ARG, "a second text from position %zu on of %zu tokens",
                          r->second_from, r->n_tokens);
     if (r->pooling != TERN_POOLING_NONE &&

@@ -40,19 +40,19 @@ typedef struct ask_rules {
     bool seeded;                  /* use the seed in `sampling`; false: draw one for each request */
     size_t max_tokens;            /* limit of an answer; 0: until the context is full */
     uint32_t n_vocab, n_ctx;
-    uint32_t most_choices;     /* in one request */
-    bool receipts;             /* receipts can be made */
-    bool records;              /* answers are recorded, with the sources of their forms */
-    const tern_model *vectors; /* the model that makes embeddings */
-    uint32_t n_embd;           /* size of an embedding */
-    const call_form *calls;    /* how the model writes calls of tools */
+    uint32_t most_choices;          /* in one request */
+    bool receipts;                  /* receipts can be made */
+    bool records;                   /* answers are recorded, with the sources of their forms */
+    const tern_model *vectors;      /* the model that makes embeddings */
+    uint32_t n_embd;                /* size of an embedding */
+    const call_form *calls;         /* how the model writes calls of tools */
     const thinking_marks *thinking; /* around the model's thinking; NULL: it is not told apart */
     grammars *grammars;
     adapter_scales *adapters; /* of the model; NULL: it has none */
-    kept *kept;           /* where responses are kept; NULL: nowhere */
-    const uint8_t *owner; /* digest of the key that was shown; NULL: none */
-    bool open_objects; /* objects of schemas that name their properties may have others, and
-                          numbers any number of digits */
+    kept *kept;               /* where responses are kept; NULL: nowhere */
+    const uint8_t *owner;     /* digest of the key that was shown; NULL: none */
+    bool open_objects;        /* objects of schemas that name their properties may have others, and
+                                 numbers any number of digits */
     tern_tokenize_limits limits; /* for the texts of a request; longer ones are refused */
     bool truncates;              /* the end of texts for embeddings that do not fit is left out */
 } ask_rules;
@@ -65,7 +65,7 @@ typedef struct ask_prompt {
     const char *given; /* [given_size] the text of the prompt; NULL: it was given as
                           ids */
     size_t given_size;
-    size_t second; /* where the second of two texts begins; 0: it is one text */
+    size_t second;               /* where the second of two texts begins; 0: it is one text */
     char unseen[ASK_ROLE_BYTES]; /* role of the first message that the template leaves out; "":
                                     none */
 } ask_prompt;
@@ -119,14 +119,14 @@ typedef struct ask {
     bool mixed;       /* thinking stays in the text */
     bool tells;       /* replies tell what the model thinks: in messages where they are asked to */
     const thinking_marks *thinking; /* the rules' */
-    bool no_answer;   /* the template does not begin an answer */
+    bool no_answer;                 /* the template does not begin an answer */
     json_t *variables; /* an object of variables of the chat template; NULL: none; owned */
     uint32_t n_logprobs;
     adapter_uses adapters; /* in use for the answers */
-    uint32_t slot;       /* the place whose last tokens it is, from 1; 0: any */
-    bool base64;         /* embeddings are sent as base64 of little-endian floats */
-    uint32_t dimensions; /* how many numbers of each embedding are sent, from the first on */
-    size_t max_tokens;   /* 0: until the context is full */
+    uint32_t slot;         /* the place whose last tokens it is, from 1; 0: any */
+    bool base64;           /* embeddings are sent as base64 of little-endian floats */
+    uint32_t dimensions;   /* how many numbers of each embedding are sent, from the first on */
+    size_t max_tokens;     /* 0: until the context is full */
     tern_sampler_params sampling;
     tern_logit_bias *bias;
     kept *kept;           /* where the response is kept; NULL: it is not */

@@ -54,8 +54,8 @@ static scored *score_all(job *j, size_t n) {
     }
     const float *query = pairs ? NULL : vector_of(j, 0);
     for (size_t i = 0; i < n; i++)
-        list[i] = (scored){.index = i,
-                           .score = pairs ? score_of_pair(j, i) : cosine(j, query, i + 1)};
+        list[i] =
+            (scored){.index = i, .score = pairs ? score_of_pair(j, i) : cosine(j, query, i + 1)};
     qsort(list, n, sizeof *list, by_score);
     return list;
 }

@@ -232,7 +232,7 @@ class ConvertEncoder(common.FolderTest):
         """Scores of a query with documents; <s> a </s></s> b </s> of XLM-RoBERTa, [CLS] a [SEP] b [SEP] of BERT."""
         documents = ["unable a.", "a", "able able", ""]
         for kind, document in (("BertModel", words()), ("XLMRobertaModel", pieces())):
-            model = Ranker(kind)
+            model = Ranker(kind, type_vocab_size=2)  # of which XLM-RoBERTa's tokenizer uses one
             model.files["tokenizer.json"] = document
             file = self.convert(model)
             self.assertEqual(file.number("bert.pooling_type"), 4)

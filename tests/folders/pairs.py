@@ -38,7 +38,7 @@ def write(where, family, kind, made):
 
     def scores(query, texts):
         with torch.no_grad():
-            return np.array([model(**made(query, text, return_tensors="pt")).logits.item() for text in texts])
+            return np.array([model(**made(query, text, return_tensors="pt", return_token_type_ids=family == "bert")).logits.item() for text in texts])
 
     return scores
 

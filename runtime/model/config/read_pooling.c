@@ -57,7 +57,8 @@ static tern_status read_head(const tern_gguf *file, uint32_t number, tern_config
     return number != TERN_POOLING_RANK
                ? TERN_OK
                : tern_fail(err, TERN_ERR_TENSOR_MISSING,
-                           "%s: its pooling is 4 (rank), and %s", tern_gguf_name(file),
+                           "%s: key %s.pooling_type is 4 (rank), and %s", tern_gguf_name(file),
+                           c->arch->name,
                            c->arch->encodes ? "tensor " TERN_RANK_OUT " is missing"
                                             : "only encoders are supported with that");
 }

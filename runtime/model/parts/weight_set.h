@@ -6,7 +6,7 @@
 
 /* The head of an encoder that scores pairs of texts: one number of the first token's state. */
 typedef struct tern_rank_head {
-    tern_embedding dense;    /* [n_embd] rows of n_embd, before tanh; data NULL: the head has none */
+    tern_embedding dense; /* [n_embd] rows of n_embd, before tanh; data NULL: the head has none */
     const float *dense_bias; /* [n_embd] */
     const float *out;        /* [n_embd]; NULL: the model has no head */
     const float *out_bias;   /* [1] */

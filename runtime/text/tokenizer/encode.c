@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "base/grow.h"
+#include "base/utf8.h"
 #include "runtime/text/tokenizer/internal.h"
 
 bool tern_scratch_reserve(void **buffer, size_t *capacity, size_t need) {
@@ -359,9 +359,10 @@ size_t tern_tokens_of_pair(const tern_tokenizer *t, const int32_t *first, size_t
     size_t n = 0;
     for (size_t i = 0; i < n_first; i++)
         out[n++] = first[i];
-    if (ends && t->kind != TERN_VOCABULARY_WORDPIECE)
+    const bool words = t->kind == TERN_VOCABULARY_WORDPIECE;
+    if (ends && !words)
         out[n++] = t->eos;
-    *begin = n;
+    *begin = words ? n : 0;
     for (size_t i = begins; i < n_second; i++)
         out[n++] = second[i];
     return n;
