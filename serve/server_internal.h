@@ -144,7 +144,7 @@ route_handler ollama_refuse; /* what other servers of this interface do and this
 /* ---- answers.c: steps of an answer ------------------------------------------------------------
  */
 
-/* What a request wants of the model. */
+/* The kind of result that a request wants. */
 typedef enum answer_wish { ANSWER_TEXT, ANSWER_VECTORS, ANSWER_ORDER } answer_wish;
 
 /* Checks that texts or vectors can be asked for now, and counts the request against its key's
