@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/hf_rank.h"
 #include "authoring/convert/hf_rest.h"
 #include "base/word_list.h"
-#include "runtime/model/config/config.h"
 #include "runtime/model/config/factors.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/config/rope.h"
@@ -477,27 +477,20 @@ static tern_status add_block(adding *a, uint32_t layer) {
     return status;
 }
 
-/* Adds a part of the head that scores pairs; rows 0: a vector. Its gains are no norm's. */
-static tern_status add_part(adding *a, const char *hf, const char *gguf, size_t rows, size_t cols) {
-    const safetensors_tensor *from = hf_files_find(a->files, hf);
-    const wanted w = {.name = gguf, .rows = rows > 0 ? rows : 1, .cols = cols, .vector = rows == 0};
-    return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
-}
-
-/* The head's dense part is BERT's pooler; XLM-RoBERTa's classifier has its own. */
 static tern_status add_rank_head(adding *a) {
-    const bool xlmr = a->c->other_class;
     const size_t n = a->c->n_embd;
-    tern_status s;
-    if ((s = add_part(a, xlmr ? "classifier.dense.weight" : "pooler.dense.weight", TERN_RANK_DENSE,
-                      n, n)) ||
-        (s = add_part(a, xlmr ? "classifier.dense.bias" : "pooler.dense.bias", TERN_RANK_DENSE_BIAS,
-                      0, n)) ||
-        (s = add_part(a, xlmr ? "classifier.out_proj.weight" : "classifier.weight", TERN_RANK_OUT,
-                      1, n)))
-        return s;
-    return add_part(a, xlmr ? "classifier.out_proj.bias" : "classifier.bias", TERN_RANK_OUT_BIAS, 0,
-                    1);
+    tern_status status = TERN_OK;
+    for (size_t i = 0; status == TERN_OK && i < HF_RANK_PARTS; i++) {
+        const hf_rank_part *p = hf_rank_part_at(i);
+        const char *name = a->c->other_class ? p->xlmr : p->bert;
+        const safetensors_tensor *from = hf_files_find(a->files, name);
+        const wanted w = {.name = p->name,
+                          .rows = p->square && !p->vector ? n : 1,
+                          .cols = p->square || !p->vector ? n : 1,
+                          .vector = p->vector};
+        status = from == NULL ? missing(a, name) : add_tensor(a, from, &w);
+    }
+    return status;
 }
 
 /* Adds a tensor outside the blocks without its first rows; rows 0: a norm or its bias. */
