@@ -11,6 +11,18 @@ static bool is_number(safetensors_type type) {
            type == SAFETENSORS_F64;
 }
 
+tern_format hf_format_of(safetensors_type type) {
+    return type == SAFETENSORS_F32   ? TERN_FORMAT_F32
+           : type == SAFETENSORS_F16 ? TERN_FORMAT_F16
+                                     : TERN_FORMAT_BF16;
+}
+
+bool hf_same_tensor(const safetensors_tensor *a, const safetensors_tensor *b) {
+    return a->type == b->type && a->n_dims == b->n_dims &&
+           memcmp(a->shape, b->shape, sizeof a->shape) == 0 && a->bytes == b->bytes &&
+           memcmp(a->data, b->data, (size_t)a->bytes) == 0;
+}
+
 /* True for position numbers, and for the pooler, which turns the first state into a vector for
  * other tasks. */
 static bool is_beside_encoder(const char *name) {

@@ -15,4 +15,10 @@ TERN_MUST_CHECK tern_status hf_rest_check(const hf_config *c, const hf_files *fi
                                           void (*skipped)(const safetensors_tensor *t),
                                           tern_error *err);
 
+/* The format of floats of that type. */
+tern_format hf_format_of(safetensors_type type);
+
+/* True if two tensors have the same shape, type and bytes. */
+bool hf_same_tensor(const safetensors_tensor *a, const safetensors_tensor *b);
+
 #endif

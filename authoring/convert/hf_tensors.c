@@ -41,12 +41,6 @@ static bool is_float(safetensors_type type) {
     return type == SAFETENSORS_F32 || type == SAFETENSORS_F16 || type == SAFETENSORS_BF16;
 }
 
-static tern_format format_of(safetensors_type type) {
-    return type == SAFETENSORS_F32   ? TERN_FORMAT_F32
-           : type == SAFETENSORS_F16 ? TERN_FORMAT_F16
-                                     : TERN_FORMAT_BF16;
-}
-
 static tern_status check_shape(const adding *a, const safetensors_tensor *t, size_t rows,
                                size_t cols, bool vector) {
     const bool fits = vector ? t->n_dims == 1 && t->shape[0] == cols
@@ -115,7 +109,7 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     s->tensor = from;
     t->before = from->bytes;
     s->less_one = w->norm && a->c->arch->gemma_folders;
-    s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
+    s->head_dim = w->turned && a->c->arch->rope == TERN_OP_ROPE_NORM ? a->c->head_dim : 0;
     const bool ternary = w->ternary && !hf_kept_has(&a->c->kept, from->name);
     s->packed = ternary && from->type == SAFETENSORS_U8;
     s->ternarized = ternary && a->c->weights == HF_WEIGHTS_MASTER;
@@ -137,7 +131,7 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
                                             "%s: tensor %s: %zu rows cannot be packed by four",
                                             from->file, from->name, s->rows);
     }
-    t->source = s->ternarized ? TERN_FORMAT_I2_S : format_of(from->type);
+    t->source = s->ternarized ? TERN_FORMAT_I2_S : hf_format_of(from->type);
     t->origin = s->ternarized ? "ternarized floats" : tern_format_describe(t->source)->name;
     if (!s->ternarized && s->head_dim == 0 && s->first == 0 && !s->less_one)
         t->as_is = from->data;
@@ -196,7 +190,7 @@ static tern_status add_fp4(adding *a, const safetensors_tensor *from, const want
     if (t == NULL)
         return TERN_ERR_NOMEM;
     s->tensor = from;
-    s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
+    s->head_dim = w->turned && a->c->arch->rope == TERN_OP_ROPE_NORM ? a->c->head_dim : 0;
     const tern_status status = take_fp4(a, from, w->rows, w->cols, t, s);
     return status == TERN_OK ? add_factors(a, w->name, s->fp4, 1, false) : status;
 }
@@ -309,7 +303,7 @@ static tern_status add_experts(adding *a, uint32_t layer, const tern_block_tenso
     s->tensor = s->experts[0];
     if (s->fp4 != NULL)
         return add_factors(a, one->name, s->fp4, n, false);
-    to->source = format_of(s->tensor->type);
+    to->source = hf_format_of(s->tensor->type);
     to->origin = tern_format_describe(to->source)->name;
     return TERN_OK;
 }
@@ -393,7 +387,7 @@ static tern_status find_floats(const adding *a, uint32_t layer, const stack *fro
         return status;
     if (!is_float(s->tensor->type))
         return wrong_stacked(a, s->tensor, "floats");
-    to->source = format_of(s->tensor->type);
+    to->source = hf_format_of(s->tensor->type);
     to->row = bias ? hf_stack_bias_row : hf_stack_row;
     return TERN_OK;
 }
@@ -478,17 +472,12 @@ static tern_status add_block(adding *a, uint32_t layer) {
 }
 
 static tern_status add_rank_head(adding *a) {
-    const size_t n = a->c->n_embd;
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < HF_RANK_PARTS; i++) {
-        const hf_rank_part *p = hf_rank_part_at(i);
-        const char *name = a->c->other_class ? p->xlmr : p->bert;
-        const safetensors_tensor *from = hf_files_find(a->files, name);
-        const wanted w = {.name = p->name,
-                          .rows = p->square && !p->vector ? n : 1,
-                          .cols = p->square || !p->vector ? n : 1,
-                          .vector = p->vector};
-        status = from == NULL ? missing(a, name) : add_tensor(a, from, &w);
+        const hf_rank_part p = hf_rank_part_at(a->c, i);
+        const safetensors_tensor *from = hf_files_find(a->files, p.hf);
+        const wanted w = {.name = p.name, .rows = p.rows, .cols = p.cols, .vector = p.vector};
+        status = from == NULL ? missing(a, p.hf) : add_tensor(a, from, &w);
     }
     return status;
 }
@@ -537,12 +526,6 @@ static tern_status add_rope_factors(adding *a) {
     return TERN_OK;
 }
 
-static bool same_tensor(const safetensors_tensor *a, const safetensors_tensor *b) {
-    return a->type == b->type && a->n_dims == b->n_dims &&
-           memcmp(a->shape, b->shape, sizeof a->shape) == 0 && a->bytes == b->bytes &&
-           memcmp(a->data, b->data, (size_t)a->bytes) == 0;
-}
-
 /*
  * Adds the output head. A folder may say that the embedding is the head and have another one all
  * the same: then transformers does not tie them, and neither does the written file.
@@ -551,7 +534,7 @@ static tern_status add_head(adding *a) {
     static const char name[] = "lm_head.weight";
     const safetensors_tensor *head = find(a, name);
     const safetensors_tensor *embedding = hf_files_find(a->files, "model.embed_tokens.weight");
-    if (a->c->tied && (head == NULL || same_tensor(head, embedding)))
+    if (a->c->tied && (head == NULL || hf_same_tensor(head, embedding)))
         return TERN_OK;
     if (!a->c->arch->embedding_head)
         return add_outer(a, name, "output.weight", a->c->n_vocab);
