@@ -109,7 +109,7 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     s->tensor = from;
     t->before = from->bytes;
     s->less_one = w->norm && a->c->arch->gemma_folders;
-    s->head_dim = w->turned && a->c->arch->rope == TERN_OP_ROPE_NORM ? a->c->head_dim : 0;
+    s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
     const bool ternary = w->ternary && !hf_kept_has(&a->c->kept, from->name);
     s->packed = ternary && from->type == SAFETENSORS_U8;
     s->ternarized = ternary && a->c->weights == HF_WEIGHTS_MASTER;
@@ -190,7 +190,7 @@ static tern_status add_fp4(adding *a, const safetensors_tensor *from, const want
     if (t == NULL)
         return TERN_ERR_NOMEM;
     s->tensor = from;
-    s->head_dim = w->turned && a->c->arch->rope == TERN_OP_ROPE_NORM ? a->c->head_dim : 0;
+    s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
     const tern_status status = take_fp4(a, from, w->rows, w->cols, t, s);
     return status == TERN_OK ? add_factors(a, w->name, s->fp4, 1, false) : status;
 }

@@ -63,7 +63,7 @@ class ConvertGemma(ConvertTest):
             ({"hidden_activation": "gelu"}, ["hidden_activation", "gelu"]),
             ({"use_bidirectional_attention": True}, ["use_bidirectional_attention", "true"]),
             ({"final_logit_softcapping": 30.0}, ["final_logit_softcapping"]),
-            ({"architectures": ["Gemma3ForConditionalGeneration"]}, ["Gemma3ForCausalLM"]),
+            ({"architectures": ["Gemma3ForConditionalGeneration"]}, ["Gemma3ForConditionalGeneration", "gemma3"]),
         ):
             with self.subTest(change=change):
                 model = Folder(self.dir / "bad", "Gemma3ForCausalLM")

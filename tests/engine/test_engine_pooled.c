@@ -158,7 +158,7 @@ static void test_refused(void **state) {
     r = request_of(TERN_POOLING_MEAN, PROMPT);
     r.logits = see;
     refuse(r);
-    refuse(request_of((tern_pooling)4, PROMPT));
+    refuse(request_of((tern_pooling)5, PROMPT));
     tern_error err = {0};
     uint64_t id;
     r = request_of(TERN_POOLING_MEAN, 0);
@@ -183,7 +183,8 @@ static void test_names(void **state) {
     tern_pooling how = TERN_POOLING_LAST;
     assert_true(tern_pooling_find("mean", &how) && how == TERN_POOLING_MEAN);
     assert_string_equal(tern_pooling_name(TERN_POOLING_CLS), "cls");
-    assert_false(tern_pooling_find("rank", &how));
+    assert_true(tern_pooling_find("rank", &how) && how == TERN_POOLING_RANK);
+    assert_false(tern_pooling_find("ranked", &how));
     assert_int_equal(tern_model_pooling(engine_case.model), TERN_POOLING_NONE);
     assert_true(tern_model_shortens(engine_case.model, engine_case.info.n_embd));
     assert_false(tern_model_shortens(engine_case.model, 8));
