@@ -11,7 +11,7 @@
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
 
-enum { PROMPT = 40, LATER = 12, ALL = PROMPT + LATER, MOST_DIM = 130 };
+enum { PROMPT = 140 /* two pages are full */, LATER = 12, ALL = PROMPT + LATER, MOST_DIM = 130 };
 
 static const char preset[] = "qwen35-tiny";
 
@@ -75,12 +75,12 @@ static void test_step(void **state) {
 static tern_session *open(const tern_model *model, uint32_t n_batch) {
     return tiny_session(model,
                         (tern_session_params){
-                            .n_ctx = 128, .n_batch = n_batch, .threads = 2, .kv = TERN_FORMAT_F16});
+                            .n_ctx = 256, .n_batch = n_batch, .threads = 2, .kv = TERN_FORMAT_F16});
 }
 
 /* The logits after all tokens, read from nothing. */
 static float *fresh(const tern_model *model, const int32_t *tokens, size_t n) {
-    tern_session *s = open(model, 128);
+    tern_session *s = open(model, 256);
     float *logits = tiny_floats(model->config.n_vocab);
     memcpy(logits, tiny_eval(s, tokens, n), model->config.n_vocab * sizeof *logits);
     tern_session_free(&s);
@@ -127,7 +127,7 @@ static void test_saved(void **state) {
     const parted p = part(model, ALL);
     float *want = fresh(model, p.one, ALL);
     (void)state;
-    tern_session *s = open(model, 16), *restored = open(model, 128);
+    tern_session *s = open(model, 16), *restored = open(model, 256);
     tiny_path(path);
     (void)tiny_eval(s, p.one, PROMPT);
     assert_int_equal(tern_session_save(s, path, NULL), TERN_OK);
@@ -169,7 +169,16 @@ typedef struct answer {
     size_t n;
 } answer;
 
-static void run(tern_engine *e, const int32_t *const *prompts, size_t n, tern_draft_mode draft,
+/* Guesses that are wrong, but for chance. */
+static size_t guess_wrong(void *user, const tern_progress *progress, int32_t *guesses,
+                          size_t most) {
+    (void)user, (void)progress;
+    for (size_t i = 0; i < most && i < 3; i++)
+        guesses[i] = (int32_t)i + 5;
+    return most < 3 ? most : 3;
+}
+
+static void run(tern_engine *e, const int32_t *const *prompts, size_t n, bool guesses,
                 answer *answers) {
     uint64_t ids[4] = {0};
     const tern_event *events;
@@ -179,7 +188,7 @@ static void run(tern_engine *e, const int32_t *const *prompts, size_t n, tern_dr
                                 .n_tokens = PROMPT,
                                 .max_tokens = LATER,
                                 .ignore_end = true,
-                                .draft = draft};
+                                .guess = guesses ? guess_wrong : NULL};
         answers[i].n = 0;
         assert_int_equal(tern_engine_submit(e, &r, &ids[i], NULL), TERN_OK);
     }
@@ -206,7 +215,7 @@ static void test_sequences(void **state) {
     (void)state;
     for (uint32_t batch = 4; batch < 90; batch += 17) {
         tern_engine *e = NULL;
-        const tern_engine_params params = {.n_ctx = 128,
+        const tern_engine_params params = {.n_ctx = 256,
                                            .n_sequences = 3,
                                            .n_batch = batch,
                                            .threads = 2,
@@ -215,9 +224,9 @@ static void test_sequences(void **state) {
         check_case("passes of %u", batch);
         assert_int_equal(tern_engine_new(model, &params, &e, NULL), TERN_OK);
         for (size_t i = 0; i < 4; i++)
-            run(e, &prompts[i], 1, TERN_DRAFT_NEVER, &alone[i]);
-        for (tern_draft_mode draft = TERN_DRAFT_NEVER; draft <= TERN_DRAFT_ALWAYS; draft++) {
-            run(e, prompts, 4, draft, now);
+            run(e, &prompts[i], 1, false, &alone[i]);
+        for (int guesses = 0; guesses < 2; guesses++) {
+            run(e, prompts, 4, guesses != 0, now);
             check_bytes("answers", alone, now, sizeof alone);
         }
         tern_engine_free(&e);
