@@ -65,6 +65,6 @@ class Model(forward.Model):
         super().__init__(container, **settings)
         self.adapters = adapters
 
-    def _project(self, layer, name, x):
-        y = super()._project(layer, name, x)
+    def project(self, layer, name, x):
+        y = super().project(layer, name, x)
         return y + sum(a.product(f"blk.{layer}.{name}.weight", x, scale) for a, scale in self.adapters)

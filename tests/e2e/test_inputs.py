@@ -54,6 +54,7 @@ class Inputs(FolderTest):
             ("run", *small, "--prompts-file", path),
             ("run", *small, "-p", "a", "-n", 1, "--prompt-cache", path),
             ("run", *small, "-p", "a", "-n", 1, "--receipt", self.dir / "r", "--sign-key", path),
+            ("run", *small, "-p", "a", "--draft-model", path),
             ("logits", *small, "-f", path),
             ("score", *small, "-p", "a", "--options-file", path),
             ("perplexity", *small, "-f", path),

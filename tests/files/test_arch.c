@@ -29,7 +29,8 @@ static void test_names(void **state) {
         const char *name = archs[i].name;
         check_case("%s", name);
         assert_ptr_equal(tern_arch_find((tern_span){name, strlen(name)}), &archs[i]);
-        assert_null(tern_arch_find((tern_span){name, strlen(name) - 1}));
+        const tern_arch *shorter = tern_arch_find((tern_span){name, strlen(name) - 1});
+        assert_true(shorter == NULL || strlen(shorter->name) == strlen(name) - 1); /* of qwen35 */
         check_normed(&archs[i]);
         n_normed += archs[i].normed != NULL;
     }

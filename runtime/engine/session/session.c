@@ -402,12 +402,14 @@ tern_status tern_session_rewind(tern_session *s, uint32_t position, tern_error *
         return TERN_OK;
     }
     const uint32_t row = first_row(s, position);
+    const bool deltas = s->pool.n_states > 0;
     if (row < position)
-        return tern_fail(err, TERN_ERR_STATE,
-                         "cannot rewind to position %u: layers with a window have positions from "
-                         "%u on, delta nets stand at %u, and position %u came from a row, which "
-                         "cannot be computed again",
-                         position, s->sequence.kept * TERN_PAGE, s->sequence.state, row);
+        return tern_fail(
+            err, TERN_ERR_STATE,
+            "cannot rewind to position %u: %s %u%s, and position %u came from a row, which cannot "
+            "be computed again",
+            position, deltas ? "delta nets stand at" : "layers with a window have positions from",
+            deltas ? s->sequence.state : s->sequence.kept * TERN_PAGE, deltas ? "" : " on", row);
     return compute_again(s, position, err);
 }
 
