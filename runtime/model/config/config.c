@@ -300,10 +300,14 @@ size_t tern_config_linears(const tern_config *c) {
     return n;
 }
 
+/* Whole periods are skipped at once: it is asked for each matrix while a model is opened. */
 void tern_config_linear_at(const tern_config *c, size_t i, uint32_t *layer, size_t *at) {
-    uint32_t n = 0;
-    for (size_t here; (here = tern_block_linears(c->arch, tern_config_kind_of(c, n))) <= i; n++)
-        i -= here;
+    const size_t others = c->period > 1 ? tern_block_linears(c->arch, 1) : 0;
+    const size_t whole = tern_block_linears(c->arch, 0) + (c->period - 1) * others;
+    uint32_t n = (uint32_t)(i / whole) * c->period;
+    i %= whole;
+    for (; others > 0 && others <= i && (n + 1) % c->period != 0; n++)
+        i -= others;
     *layer = n;
     *at = tern_block_linear_at(c->arch, tern_config_kind_of(c, n), i);
 }

@@ -196,9 +196,10 @@ const tern_linear *tern_layer_linear(const tern_layer *layer, size_t i) {
 }
 
 size_t tern_block_linears(const tern_arch *arch, uint32_t kind) {
-    size_t n = 0;
-    for (size_t i = 0; i < TERN_LAYER_LINEARS; i++)
-        n += tern_block_has_in(arch, kind, tern_block_matrix(i));
+    size_t count, n = 0;
+    const tern_block_tensor *all = tern_block_tensors(&count);
+    for (size_t i = 0; i < count; i++)
+        n += all[i].kind == TERN_BLOCK_MATRIX && tern_block_has_in(arch, kind, &all[i]);
     return n;
 }
 
