@@ -101,6 +101,8 @@ static void touch_typed(const tern_gguf *file) {
 static void read_adapter(const tern_gguf *file) {
     const tern_config config = {.arch = tern_arch_find((tern_span){"llama", 5}),
                                 .n_layer = 1,
+                                .n_kinds = 1,
+                                .period = 1,
                                 .n_embd = 8,
                                 .n_ff = 4,
                                 .n_head = 2,
