@@ -45,9 +45,13 @@ COUNTED = --test-output-size-passed 4000000 --test-output-size-failed 4000000
 test: test-build
 	ctest --preset release -j $(JOBS) -LE long $(COUNTED) --output-junit tests-short.xml
 
-# The rest: fuzzing, each failure of each command, ARM, packages, the commands of all pages.
+# The rest: fuzzing, each failure of each command, ARM, packages, the commands of all pages. The longest take turns, a
+# third of them each day (tests/CMakeLists.txt); TURN=1 runs those of that turn, TURN=all every one.
+TURN ?= $(shell expr $$(date +%s) / 86400 % 3)
+OTHER_TURNS = $(if $(filter all,$(TURN)),none,turn[$(subst $(TURN),,012)])
 test-long: test-build
-	ctest --preset release -j $(JOBS) -L long $(COUNTED) --output-junit tests-long.xml
+	@case '$(TURN)' in [012]|all) ;; *) echo "make test-long: TURN: '$(TURN)' is not 0, 1, 2 or all" >&2; exit 2;; esac
+	ctest --preset release -j $(JOBS) -L long -LE '$(OTHER_TURNS)' $(COUNTED) --output-junit tests-long.xml
 
 # Breaks the source in small ways and says which test notices: `make mutants MUTANTS="--row M257"`
 # (docs/building.md). An hour or more of two cores, less when its journal knows most of them.

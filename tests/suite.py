@@ -91,9 +91,15 @@ def day():
     return datetime.date.today().toordinal()
 
 
-def of_the_day(items, shares=2):
-    """Today's share of the items: all of them have been taken after so many days."""
-    return items[day() % shares :: shares]
+def turn():
+    """The number of today's turn, for tests that have one day of three (TERN_TURN_0 in tests/CMakeLists.txt): by the
+    day alone they would meet the same share again and again where 3 divides the number of shares."""
+    return day() // 3
+
+
+def of_the_day(items, shares=2, number=None):
+    """Today's share of the items: all of them have been taken after so many days, or turns if `number` is turn()."""
+    return items[(day() if number is None else number) % shares :: shares]
 
 
 def skip(reason):

@@ -277,7 +277,7 @@ def add_pages():
     """Half of the pages each day; the first that people read every day."""
     scripts = {documents.name(p): script_of(p, p.read_text()) for p in documents.paths() if "emulate" not in p.parts}
     pages = [name for name, text in scripts.items() if text is not None]
-    for name in pages if _options.all else dict.fromkeys(["README.md", *suite.of_the_day(pages)]):
+    for name in pages if _options.all else dict.fromkeys(["README.md", *suite.of_the_day(pages, 2, suite.turn())]):
         add(name, scripts[name])
     for command in commands_of_tern():
         add(f"help {command}", script_of_help(command))

@@ -29,8 +29,8 @@ SETS_OF = {  # processors of qemu, and the instruction sets that must be chosen 
     "cortex-a76": {"neon", "neondot"},
     "max": {"neon", "neondot", "neoni8mm"},
 }
-SCHEDULES = 10  # random schedules of an engine, others each day
-EVERY = 48  # kernel tests take every n-th shape, from another one each day
+SCHEDULES = 10  # random schedules of an engine, others each turn
+EVERY = 48  # kernel tests take every n-th shape, from another one each turn
 BLOCKS = (*weights.PLAIN, "q4_k", "q5_k", "q6_k")
 PRESETS = ["bitnet-tiny-odd"] + [f"llama-tiny-{name}" for name in BLOCKS]
 
@@ -84,7 +84,7 @@ class Aarch64(common.TernTest):
         """Every NEON row against the reference, on the weakest processor that may run it."""
         names = rf"^({'|'.join(TESTS)})(_neon[a-z0-9]*)?$"
         jobs = ["-j", os.cpu_count(), "--output-on-failure"]
-        text = run("ctest", "--test-dir", self.folder, "-R", names, *jobs, TERN_TEST_FILTER="_neon", TERN_TEST_FIRST=str(suite.day()))
+        text = run("ctest", "--test-dir", self.folder, "-R", names, *jobs, TERN_TEST_FILTER="_neon", TERN_TEST_FIRST=str(suite.turn()))
         passed = set(re.findall(r"Test +#\d+: (\w+) \.* +Passed", text))
         expected = set(TESTS) | {f"kernels_matmul_{name}" for name in ("neondot", "neoni8mm")}
         self.assertTrue(expected <= passed, text)
@@ -94,7 +94,7 @@ class Aarch64(common.TernTest):
         program = self.folder / "tests" / "test_engine_schedules"
         one_core = ["taskset", "-c", min(os.sched_getaffinity(0))]  # emulated threads wait dearly
         words = [*one_core, "qemu-aarch64", "-cpu", "max", program]
-        text = run(*words, TERN_TEST_SCHEDULES=str(SCHEDULES), TERN_TEST_FIRST=str(SCHEDULES * suite.day()))
+        text = run(*words, TERN_TEST_SCHEDULES=str(SCHEDULES), TERN_TEST_FIRST=str(SCHEDULES * suite.turn()))
         self.assertRegex(text, rf"(?m)^{SCHEDULES} schedules: ")
 
     def check(self, model):
@@ -112,7 +112,7 @@ class Aarch64(common.TernTest):
 
     def test_synthetic(self):
         with tempfile.TemporaryDirectory() as folder:
-            for preset in suite.of_the_day(PRESETS):
+            for preset in suite.of_the_day(PRESETS, 2, suite.turn()):
                 self.check(common.synth(preset, folder))
 
     def test_verify_determinism(self):

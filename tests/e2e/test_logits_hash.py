@@ -64,7 +64,7 @@ class OneAnswer(common.TernTest):
 
     def test_synthetic(self):
         some = os.environ.get("TERN_TEST_PRESETS") == "some"
-        for preset in sorted(THOROUGH) if some else sorted(THOROUGH | {*suite.of_the_day(common.quantized() + common.FLOATS, 3)}):
+        for preset in sorted(THOROUGH) if some else sorted(THOROUGH | {*suite.of_the_day(common.quantized() + common.FLOATS, 3, suite.turn())}):
             lengths = LENGTHS if preset in THOROUGH else LENGTHS[::3]
             self.check(common.synth(preset, self.folder.name), lengths)
 

@@ -65,7 +65,7 @@ class Agreement(common.TernTest):
         self.check_presets(common.FLOATS, "--cosine", "0.99999999", "--noise", "4")
 
     def test_quantized(self):
-        self.check_presets(suite.of_the_day(common.quantized(), 3), "--noise", "4")
+        self.check_presets(suite.of_the_day(common.quantized(), 3, suite.turn()), "--noise", "4")
 
     def test_factors(self):
         """Of whole matrices, of each expert, of the head, before biases; decoded weights have them as well."""

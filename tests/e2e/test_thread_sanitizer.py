@@ -27,7 +27,7 @@ ONLY = {
     "runner": "test_f16",
 }
 OPTIONS = ["-DTERN_SCALAR_ONLY=ON", "-DTERN_SHARED=OFF", "-DTERN_CUDA=OFF", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -Wno-maybe-uninitialized -Wno-format-truncation"]
-SHARES = 6  # of the presets; another sixth each day
+SHARES = 6  # of the presets; another sixth each turn
 RACE = """
 #include <pthread.h>
 static int shared; /* touched so often that the sanitizer cannot miss it: of one touch each it may */
@@ -47,7 +47,7 @@ FOUND = 66  # the sanitizer's exit status
 
 
 def clean_environment(name):
-    share = f"{suite.day() % SHARES}/{SHARES}"
+    share = f"{suite.turn() % SHARES}/{SHARES}"
     options = {"TERN_TEST_SHARE": share, "TSAN_OPTIONS": f"halt_on_error=1:exitcode={FOUND}"}
     if name in ONLY:
         options["TERN_TEST_FUNCTION"] = ONLY[name]

@@ -314,7 +314,7 @@ def main():
     parser.add_argument("--sites", action="store_true", help="list the places of memory of `run`")
     parser.add_argument("--slow", action="store_true", help="bench as well: two minutes more")
     parser.add_argument("--full", action="store_true", help="every place of every case, in every way")
-    parser.add_argument("--day", type=int, default=suite.day(), help="whose half of the places fails")
+    parser.add_argument("--day", type=int, default=suite.turn(), help="whose half of the places fails")
     parser.add_argument("case", nargs="*")
     options = parser.parse_args()
     if not common.SMALL_MODEL.exists():

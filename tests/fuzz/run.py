@@ -140,14 +140,14 @@ def fuzz(name, program, folder, seconds):
     return row
 
 
-def of_today(names, day):
-    """The targets of files one day, those of requests the next: each half is a build of several minutes."""
-    return [name for name in names if (name in found.OF_REQUESTS) == (day % 2 == 1)]
+def of_this_turn(names, turn):
+    """The targets of files at one turn, those of requests at the next: each half is a build of several minutes."""
+    return [name for name in names if (name in found.OF_REQUESTS) == (turn % 2 == 1)]
 
 
-def shares(names, seconds, day):
-    """Seconds of each target: a quarter of them has all, another quarter each day, the others have a quarter."""
-    return {name: seconds if i % 4 == day % 4 else max(1, seconds // 4) for i, name in enumerate(names)}
+def shares(names, seconds, turn):
+    """Seconds of each target: a quarter of them has all, another quarter each turn, the others have a quarter."""
+    return {name: seconds if i % 4 == turn % 4 else max(1, seconds // 4) for i, name in enumerate(names)}
 
 
 def print_table(rows):
@@ -167,14 +167,14 @@ def main():
     parser.add_argument("--seconds", type=int, help="for each target; without it 12 for a quarter of them, 3 for others")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at a time")
     parser.add_argument("--generator-python", help="a Python with Jinja2, for the build")
-    parser.add_argument("targets", nargs="*", help="fuzz_X; without any and without seconds: those of today")
+    parser.add_argument("targets", nargs="*", help="fuzz_X; without any and without seconds: those of this turn")
     options = parser.parse_args()
     asked = options.seconds or int(os.environ.get("TERN_TEST_FUZZ_SECONDS") or 0)
     every = sorted(path.stem for path in HERE.glob("fuzz_*.c"))
-    names = options.targets or (every if asked else of_today(every, suite.day()))
+    names = options.targets or (every if asked else of_this_turn(every, suite.turn()))
     folder = options.build.resolve()
     programs = build(folder, names, options.generator_python)
-    seconds = dict.fromkeys(programs, asked) if asked else shares(programs, 12, suite.day())
+    seconds = dict.fromkeys(programs, asked) if asked else shares(programs, 12, suite.turn())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rows = list(pool.map(lambda n: fuzz(n, programs[n], folder, seconds[n]), programs))
     print_table(rows)

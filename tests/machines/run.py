@@ -7,7 +7,7 @@
 
 --short: runs the tests of tests/machines/lists.py on every processor of dispatch/processors.c. Names that run the same
 kernels are one group: its first runs the tests of its own kernels and whole models, the others run the tests that
-choose kernels. Each day another machine runs all tests that could depend on a processor.
+choose kernels. Each day another machine runs half of all tests that could depend on a processor.
 
 Without it: the whole suite once on each machine, a processor (TERN_PROCESSOR) for each group, or this one without
 cpuinfo, or with one core. The output of a machine's run is kept in BUILD/masks/NAME.log and its result in
@@ -73,10 +73,13 @@ def short(build):
 
 
 def of_the_day(build, day):
-    """The machine whose turn it is, with all that could depend on a processor."""
+    """The machine whose turn it is, with half of all that could depend on a processor, and the next time the other."""
     every = list(pretended(build))
-    machine = every[day % len(every)]
-    machine.ctest = ["-j", str(os.cpu_count() or 1), "-R", lists.pattern(*lists.DAILY)]
+    turn, place = divmod(day, len(every))
+    machine = every[place]
+    machine.variables["TERN_TEST_EVERY"] = str(lists.EVERY)
+    more = lists.DAILY[turn % len(lists.DAILY)]
+    machine.ctest = ["-j", str(os.cpu_count() or 1), "-R", lists.pattern(*lists.CHOICE, *lists.MODELS, *more)]
     machine.name += ", today"
     return machine
 
