@@ -181,7 +181,9 @@ def name_of(test):
 
 def run(suite, verbosity=0):
     """Runs a unittest.TestSuite and ends the program: 0, 1, or 77 when none of it could run."""
-    result = unittest.TextTestRunner(sys.stdout, verbosity=verbosity, resultclass=Result).run(suite)
+    first = "TERN_TEST_FIRST" in os.environ  # the first function that fails says enough (tests/mutants)
+    runner = unittest.TextTestRunner(sys.stdout, verbosity=verbosity, resultclass=Result, failfast=first)
+    result = runner.run(suite)
     # A class or module that skips, or fails, as a whole: none of its tests counts as run.
     groups = [(test, reason) for test, reason in result.skipped if not isinstance(test, unittest.TestCase)]
     for test, reason in groups:

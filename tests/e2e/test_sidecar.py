@@ -230,6 +230,8 @@ class Sidecar(common.TernTest):
         told = tern_json("convert", self.model, "--to", "sidecar", "--sparse", MATRIX, "--plan")
         self.assertEqual([t["name"] for t in told["tensors"]], [MATRIX])
         self.assertFalse(self.sidecar.exists())
+        self.write("--sparse", "attn_v")  # which a plan does not want to replace
+        self.assertEqual(tern_json("convert", self.model, "--to", "sidecar", "--sparse", MATRIX, "--plan"), told)
 
     def test_what_is_not_written(self):
         to = ("convert", self.model, "--to", "sidecar")

@@ -34,7 +34,8 @@ class Coverage:
         folder = subprocess.run(["clang", "-print-resource-dir"], capture_output=True, text=True, check=True)
         runtime = Path(folder.stdout.strip()) / "lib" / "linux" / command[-1]
         # Behind the objects: the first of two weak definitions counts, and theirs say where counts are kept.
-        return ["-DTERN_SHARED=OFF", "-DTERN_BENCH=OFF", "-DCMAKE_EXE_LINKER_FLAGS=-u__llvm_profile_runtime",
+        return ["-DTERN_SHARED=OFF", "-DTERN_BENCH=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",  # for ccache
+                "-DCMAKE_EXE_LINKER_FLAGS=-u__llvm_profile_runtime",
                 f"-DCMAKE_C_STANDARD_LIBRARIES={runtime}", f"-DCMAKE_CXX_STANDARD_LIBRARIES={runtime}"]  # fmt: skip
 
     def known(self):

@@ -39,10 +39,14 @@ class Journal:
 
     def __init__(self, path, seed):
         self.path, self.seed, self.entries = path, seed, {}
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
+        self.read()
+
+    def read(self):
+        """Another part of the work may have added lines."""
+        if self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
-                if entry["seed"] == seed:
+                if entry["seed"] == self.seed:
                     self.entries[entry["number"]] = entry
 
     def add(self, entry):
@@ -77,7 +81,7 @@ def outcome_of(entry, equal):
 
 def checkout(options):
     """The commit in a work tree of its own."""
-    folder = options.work / "drawn"
+    folder = options.work / ("drawn" if options.part[0] == 0 else f"drawn-{options.part[0]}")
     if not folder.exists():
         subprocess.run(["git", "-C", ROOT, "worktree", "add", "--detach", folder, options.commit], check=True)
         # A change must not become another commit, because the program would contain its name.
@@ -102,16 +106,18 @@ def try_all(options, folder, source, journal, count):
     work = tree.Tree(folder, folder, options.cmake, options.jobs)
     work.open()
     cover = coverage.Coverage(folder, options.work / "cover", options.cmake)
-    trials = trial.Trials(work, cover.known(), options.work, options.seconds)
+    trials = trial.Trials(work, cover.known(), options.work, options.seconds, options.part[0])
     trials.start()
     commit = tree.run(["git", "-C", folder, "rev-parse", "--short=12", "HEAD"], 60)[1].strip()
+    part, parts = options.part
     for number, mutant in enumerate(drawing.draw(source, options.seed)):
+        journal.read()
         if len([entry for entry in journal.counted() if entry["number"] < number]) >= count:
             return
         old = journal.entries.get(number)
         if old and any(old[key] != value for key, value in mutant.words().items()):
             raise tree.Failed(f"{journal.path} has other mutants of seed {options.seed}: another commit, or another draw")
-        if old and not (options.again and old["outcome"] in options.again):
+        if number % parts != part or old and not (options.again and old["outcome"] in options.again):
             continue
         diff = mutant.diff(source.texts[Path(mutant.file)])
         trials.use(cover.known())
@@ -148,6 +154,13 @@ def share(journal):
     return 100 * sum(outcome in NOTICED for outcome in tried) / len(tried) if tried else 0
 
 
+def part_of(word):
+    part, parts = map(int, word.split("/"))
+    if not 0 <= part < parts:
+        raise ValueError(word)
+    return part, parts
+
+
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -160,6 +173,7 @@ def parse(argv):
     add("--costs", type=Path, metavar="FILE", help="CTestCostData.txt, so that the map begins with the quick ones")
     add("--again", nargs="+", metavar="OUTCOME", help="try those again that ended so, such as SURVIVED")
     add("--seconds", type=int, default=240, metavar="N", help="tests of one mutant begin within N seconds")
+    add("--part", type=part_of, default=(0, 1), metavar="I/N", help="try every Nth, the Ith first, beside the other parts")
     add("--share", type=float, default=95, metavar="PERCENT", help="that must be noticed")
     add("--commit", default="HEAD", help="what is changed, when the work tree is made first")
     add("--jobs", type=int, default=2, metavar="N", help="compilers at once")

@@ -16,6 +16,7 @@ SKIPPED = 77
 BUILD_SECONDS = 1800
 # Python compares whole seconds and sizes when it takes old byte code, so it must not leave any.
 ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1"}
+FIRST = {"TERN_TEST_FIRST": "1"}  # a test in Python ends with the first function that fails
 
 
 class Failed(Exception):
@@ -211,9 +212,9 @@ class Tree:
         command = ["ninja", "-C", self.build, "-j", self.jobs, *targets]
         return run(command, BUILD_SECONDS, env=self._environment())
 
-    def test(self, test, words, filter, seconds):
-        """Runs a test, or those of its functions that are named, as far as it can choose."""
-        command, environment = list(test.command), self._environment(**test.environment)
+    def test(self, test, words, filter, seconds, first=False):
+        """Runs a test, or those of its functions that are named, as far as it can choose; until one fails with `first`."""
+        command, environment = list(test.command), self._environment(**test.environment, **(FIRST if first else {}))
         if words and test.script():
             command += functions_of(Path(test.folder, test.script()), words)
         elif len(words) == 1:

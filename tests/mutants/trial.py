@@ -34,9 +34,9 @@ FILTERS = 3  # changed rows that are tried first, each alone
 class Trials:
     """Works in the tree `work`, whose source is the commit's; `known` is the map of tests."""
 
-    def __init__(self, work, known, folder, seconds=240):
+    def __init__(self, work, known, folder, seconds=240, part=0):
         self.work, self.known, self.seconds = work, known, seconds
-        self.plain_file = Path(folder) / "plain.json"  # tests of the unchanged source that have no place in the map
+        self.plain_file = Path(folder) / (f"plain-{part}.json" if part else "plain.json")  # tests of the unchanged source that have no place in the map
         self.plain = json.loads(self.plain_file.read_text()) if self.plain_file.exists() else {}
 
     def start(self):
@@ -151,9 +151,9 @@ class Trials:
         status, output = self.work.compile(self.work.targets([test]) or LIBRARIES)
         if status != 0:
             return NO_BUILD, output[-400:]
-        verdict = self.work.test(test, [], only, limit)
+        verdict = self.work.test(test, [], only, limit, True)
         if verdict.status not in (0, tree.SKIPPED):  # a machine with other work to do fails no test twice
-            verdict = self.work.test(test, [], only, limit if verdict.status is not None else 2 * limit)
+            verdict = self.work.test(test, [], only, limit if verdict.status is not None else 2 * limit, True)
         detail = verdict.noticed_by([]) if verdict.status != tree.SKIPPED else None
         if detail is None or not self._passes_unchanged(mutant, name, only):
             return None, ""
@@ -179,7 +179,7 @@ class Trials:
         entry = self._known(name, only)
         if entry is None:
             return 900
-        return 40 + 5 * entry["seconds"] if entry["status"] == 0 else None
+        return 20 + 5 * entry["seconds"] if entry["status"] == 0 else None
 
     def learn(self, pairs):
         """Runs tests of the unchanged source that the map lacks."""

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Topologies as hwloc reports them, of this machine and of others, and the places of threads. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,6 +420,38 @@ static void test_quota_of_groups(void **state) {
     remove_all(root);
 }
 
+/* Where the files that say this process's group and its limit are looked for; NULL: where they are. */
+static const char *elsewhere;
+
+/* Tests have no groups of their own to make, so the names are turned to files that are made here. */
+int open(const char *path, int flags, ...) {
+    char other[PATH_MAX];
+    va_list rest;
+    va_start(rest, flags);
+    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    if (elsewhere != NULL && (strncmp(path, "/proc/self/", 11) == 0 || strncmp(path, "/sys/fs/", 8) == 0)) {
+        (void)snprintf(other, sizeof other, "%s%s", elsewhere, path);
+        path = other;
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+static void test_quota_of_this_process(void **state) {
+    char root[] = "/tmp/tern-quota-XXXXXX";
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    elsewhere = root;
+    assert_int_equal(tern_processor_quota(), 0); /* no system of groups */
+    put(root, "/proc/self/cgroup", "3:cpu:/a\n0::/b\n");
+    put(root, "/sys/fs/cgroup/b/cpu.max", "400000 100000\n");
+    assert_int_equal(tern_processor_quota(), 4);
+    put(root, "/sys/fs/cgroup/cpu.max", "300000 100000\n");
+    assert_int_equal(tern_processor_quota(), 3);
+    elsewhere = NULL;
+    remove_all(root);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_sockets),
@@ -432,6 +467,7 @@ int main(void) {
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_quota_texts),
         cmocka_unit_test(test_quota_of_groups),
+        cmocka_unit_test(test_quota_of_this_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
