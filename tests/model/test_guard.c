@@ -295,6 +295,17 @@ static void test_no_room_to_remember(void **state) {
     assert_int_equal(guard.n_refused, 0);
 }
 
+/* A kernel that passed is remembered, be it the first or a later one: its next uses check nothing. */
+static void test_remembered(void **state) {
+    static const tern_op ops[] = {TERN_OP_ADD, TERN_OP_RMSNORM, TERN_OP_ROPE_NORM};
+    tern_guard guard = tern_guard_new(tern_cpu_features());
+    (void)state;
+    for (size_t use = 0; use < 2; use++)
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+            assert_non_null(tern_guard_operation(&guard, ops[i], TERN_FORMAT_NONE, NULL, 0));
+    assert_int_equal(guard.n_sound, sizeof ops / sizeof *ops);
+}
+
 /* Every row that runs here passes, on weights of every format. */
 static void test_real_rows(void **state) {
     check_rng rng = {4};
@@ -335,6 +346,7 @@ int main(void) {
         cmocka_unit_test(test_record_full),
         cmocka_unit_test(test_real_rows),
         cmocka_unit_test(test_no_room_to_remember),
+        cmocka_unit_test(test_remembered),
     };
     return cmocka_run_group_tests_name("self-defence", tests, NULL, NULL);
 }

@@ -364,6 +364,21 @@ static void test_measure(void **state) {
     }
 }
 
+/* Of a matrix that is larger than all memory that the tuner walks through, a part is measured. */
+static void test_large_matrix(void **state) {
+    enum { ROWS = 1 << 16, COLS = 256, STREAM = 1 << 20 };
+    const tern_guard guard = tern_guard_new(tern_cpu_features());
+    const tern_format format = TERN_FORMAT_Q8_0;
+    tern_team *team = NULL;
+    tern_tune_times t;
+    (void)state;
+    assert_int_equal(tern_team_new(2, &team, NULL), TERN_OK);
+    tern_tuner *tuner = new_tuner(&guard, team, STREAM, 0.0);
+    assert_true(tern_tuner_measure(tuner, tern_tune_format(format, tern_format_layout(format)), ROWS, COLS, &t));
+    tern_tuner_free(&tuner);
+    tern_team_free(&team);
+}
+
 static bool stop_now(void *user) {
     size_t *asked = user;
     return ++*asked > 1;
@@ -461,6 +476,7 @@ int main(void) {
         cmocka_unit_test(test_refused_row),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_nothing_measured),
+        cmocka_unit_test(test_large_matrix),
         cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_pair),
     };

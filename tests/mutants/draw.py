@@ -16,6 +16,7 @@ Exit status: 0 at least --share percent were noticed; 1 fewer, or something fail
 
 import argparse
 import collections
+import fcntl
 import json
 import subprocess
 import sys
@@ -42,12 +43,13 @@ class Journal:
         self.read()
 
     def read(self):
-        """Another part of the work may have added lines."""
+        """Another worker may have added lines."""
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
                 if entry["seed"] == self.seed:
                     self.entries[entry["number"]] = entry
+        return self.entries
 
     def add(self, entry):
         self.entries[entry["number"]] = entry
@@ -56,6 +58,19 @@ class Journal:
 
     def counted(self):
         return [entry for _, entry in sorted(self.entries.items()) if entry["outcome"] not in AGAIN]
+
+
+class Lock:
+    """One worker tries a mutant at a time. The lock goes with this object, or with the process."""
+
+    def __init__(self, folder, seed, number):
+        (folder / "locks").mkdir(exist_ok=True)
+        self.file = open(folder / "locks" / f"{seed}-{number}", "w", encoding="utf-8")
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.taken = True
+        except BlockingIOError:
+            self.taken = False
 
 
 def equals(path=HERE / "equal.toml"):
@@ -81,7 +96,7 @@ def outcome_of(entry, equal):
 
 def checkout(options):
     """The commit in a work tree of its own."""
-    folder = options.work / ("drawn" if options.part[0] == 0 else f"drawn-{options.part[0]}")
+    folder = options.work / (f"drawn-{options.worker}" if options.worker else "drawn")
     if not folder.exists():
         subprocess.run(["git", "-C", ROOT, "worktree", "add", "--detach", folder, options.commit], check=True)
         # A change must not become another commit, because the program would contain its name.
@@ -106,10 +121,9 @@ def try_all(options, folder, source, journal, count):
     work = tree.Tree(folder, folder, options.cmake, options.jobs)
     work.open()
     cover = coverage.Coverage(folder, options.work / "cover", options.cmake)
-    trials = trial.Trials(work, cover.known(), options.work, options.seconds, options.part[0])
+    trials = trial.Trials(work, cover.known(), options.work, options.seconds, options.worker)
     trials.start()
     commit = tree.run(["git", "-C", folder, "rev-parse", "--short=12", "HEAD"], 60)[1].strip()
-    part, parts = options.part
     for number, mutant in enumerate(drawing.draw(source, options.seed)):
         journal.read()
         if len([entry for entry in journal.counted() if entry["number"] < number]) >= count:
@@ -117,7 +131,10 @@ def try_all(options, folder, source, journal, count):
         old = journal.entries.get(number)
         if old and any(old[key] != value for key, value in mutant.words().items()):
             raise tree.Failed(f"{journal.path} has other mutants of seed {options.seed}: another commit, or another draw")
-        if number % parts != part or old and not (options.again and old["outcome"] in options.again):
+        if old and not (options.again and old["outcome"] in options.again):
+            continue
+        lock = Lock(options.work, options.seed, number)
+        if not lock.taken or journal.read().get(number) != old:
             continue
         diff = mutant.diff(source.texts[Path(mutant.file)])
         trials.use(cover.known())
@@ -154,13 +171,6 @@ def share(journal):
     return 100 * sum(outcome in NOTICED for outcome in tried) / len(tried) if tried else 0
 
 
-def part_of(word):
-    part, parts = map(int, word.split("/"))
-    if not 0 <= part < parts:
-        raise ValueError(word)
-    return part, parts
-
-
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -173,7 +183,7 @@ def parse(argv):
     add("--costs", type=Path, metavar="FILE", help="CTestCostData.txt, so that the map begins with the quick ones")
     add("--again", nargs="+", metavar="OUTCOME", help="try those again that ended so, such as SURVIVED")
     add("--seconds", type=int, default=240, metavar="N", help="tests of one mutant begin within N seconds")
-    add("--part", type=part_of, default=(0, 1), metavar="I/N", help="try every Nth, the Ith first, beside the other parts")
+    add("--worker", type=int, default=0, metavar="N", help="one of several at once, in a tree of its own: 0, 1, ...")
     add("--share", type=float, default=95, metavar="PERCENT", help="that must be noticed")
     add("--commit", default="HEAD", help="what is changed, when the work tree is made first")
     add("--jobs", type=int, default=2, metavar="N", help="compilers at once")

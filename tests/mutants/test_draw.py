@@ -191,6 +191,34 @@ class Objects(unittest.TestCase):
             self.assertTrue(old.exists())
 
 
+class Workers(unittest.TestCase):
+    def test_one_tries_a_mutant(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first = draw.Lock(Path(folder), "1", 7)
+            self.assertTrue(first.taken)
+            self.assertFalse(draw.Lock(Path(folder), "1", 7).taken)
+            self.assertTrue(draw.Lock(Path(folder), "1", 8).taken)
+            first.file.close()
+            self.assertTrue(draw.Lock(Path(folder), "1", 7).taken)
+
+    def test_lines_of_others_are_seen(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ours, others = (draw.Journal(Path(folder, "drawn.jsonl"), "1") for _ in range(2))
+            others.add({"seed": "1", "number": 4, "outcome": "noticed"})
+            self.assertEqual(ours.entries, {})
+            self.assertEqual(ours.read()[4]["outcome"], "noticed")
+
+    def test_targets(self):
+        """A folder of the build is a target where CMake has one for it; one of generated files has none."""
+        with tempfile.TemporaryDirectory() as folder:
+            work = tree.Tree(folder, folder)
+            for name in ("python", "gen/include"):
+                (work.build / name).mkdir(parents=True)
+            (work.build / "python" / "cmake_install.cmake").touch()
+            command = ["x", *(str(work.build / name) for name in ("python", "gen/include", "tern"))]
+            self.assertEqual(work.targets([tree.Test("t", command)]), ["python/all", "tern"])
+
+
 class Report(unittest.TestCase):
     def test_shares(self):
         with tempfile.TemporaryDirectory() as folder:

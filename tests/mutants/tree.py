@@ -194,9 +194,17 @@ class Tree:
                 path = Path(re.sub(r"^\w+=", "", part))  # tests/start is given variables too
                 if path == self.build:
                     return ["all"]
-                if path.is_relative_to(self.build):
-                    found.add(str(path.relative_to(self.build)))
+                if path.is_relative_to(self.build) and (name := self._target(path)):
+                    found.add(name)
         return sorted(found)
+
+    def _target(self, path):
+        """Returns what ninja knows a file or folder of the build by: a folder of generated files is built with the
+        rest, and is not a target."""
+        name = str(path.relative_to(self.build))
+        if not path.is_dir():
+            return name
+        return f"{name}/all" if (path / "cmake_install.cmake").is_file() else None
 
     def make(self, tests):
         """Builds the programs that these need; returns None, or the compiler's message."""

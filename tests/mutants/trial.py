@@ -34,9 +34,9 @@ FILTERS = 3  # changed rows that are tried first, each alone
 class Trials:
     """Works in the tree `work`, whose source is the commit's; `known` is the map of tests."""
 
-    def __init__(self, work, known, folder, seconds=240, part=0):
+    def __init__(self, work, known, folder, seconds=240, worker=0):
         self.work, self.known, self.seconds = work, known, seconds
-        self.plain_file = Path(folder) / (f"plain-{part}.json" if part else "plain.json")  # tests of the unchanged source that have no place in the map
+        self.plain_file = Path(folder) / (f"plain-{worker}.json" if worker else "plain.json")  # tests of the unchanged source that have no place in the map
         self.plain = json.loads(self.plain_file.read_text()) if self.plain_file.exists() else {}
 
     def start(self):
