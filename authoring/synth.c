@@ -33,6 +33,8 @@ static void put_experts(tern_gguf_writer *w, const model *m) {
     put_u32(w, m, "expert_count", m->n_expert);
     put_u32(w, m, "expert_used_count", m->n_used);
     put_u32(w, m, "expert_feed_forward_length", m->n_ff);
+    if (m->n_ff_shared > 0)
+        put_u32(w, m, "expert_shared_feed_forward_length", m->n_ff_shared);
 }
 
 static void put_deltas(tern_gguf_writer *w, const model *m) {
@@ -60,7 +62,7 @@ static void put_yarn(tern_gguf_writer *w, const model *m) {
     put_f32(w, m, "attention.temperature_scale", m->warming);
 }
 
-static void put_geometry(tern_gguf_writer *w, const model *m) {
+static void put_geometry(tern_gguf_writer *w, const model *m, const tern_arch *arch) {
     tern_gguf_put_string(w, "general.architecture", m->architecture);
     tern_gguf_put_string(w, "general.name", m->preset.name);
     put_u32(w, m, "vocab_size", m->n_vocab);
@@ -79,7 +81,15 @@ static void put_geometry(tern_gguf_writer *w, const model *m) {
         put_u32(w, m, "attention.key_length", m->head_dim);
         put_u32(w, m, "attention.value_length", m->head_dim);
     }
-    put_f32(w, m, "attention.layer_norm_rms_epsilon", 1e-5f);
+    put_f32(w, m,
+            arch->layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+            1e-5f);
+    if (arch->logit_times)
+        put_f32(w, m, "logit_scale", 1.25f);
+    if (arch->soft_capped) { /* low enough to be felt */
+        put_f32(w, m, "attn_logit_softcapping", 6.0f);
+        put_f32(w, m, "final_logit_softcapping", 4.0f);
+    }
     if (m->window > 0) {
         put_u32(w, m, "attention.sliding_window", m->window);
         if (m->period > 0)
@@ -270,10 +280,15 @@ static float residual_gain(const model *m) {
     return (float)sqrt(2.0 * (double)LOGIT_GAIN * (double)LOGIT_GAIN / (double)m->n_layer);
 }
 
+/* The gate of the expert that all tokens take, which has one row. */
+static bool is_shared_router(const tern_block_tensor *t) {
+    return t->kind == TERN_BLOCK_MATRIX && t->rows == TERN_SIZE_ONE;
+}
+
 /* Deviation of a matrix's results: one value for queries, keys and scores of experts, one for
  * additions to the residual stream, one for the rest. */
 static float matrix_gain(const model *m, const tern_block_tensor *t) {
-    if (t->turned || t->rows == TERN_SIZE_EXPERTS)
+    if (t->turned || t->rows == TERN_SIZE_EXPERTS || is_shared_router(t))
         return m->score_gain;
     if (t->rows != TERN_SIZE_EMBD)
         return 1.0f;
@@ -282,7 +297,7 @@ static float matrix_gain(const model *m, const tern_block_tensor *t) {
 }
 
 static tern_format matrix_format(const model *m, const tern_block_tensor *t) {
-    if (t->rows == TERN_SIZE_EXPERTS)
+    if (t->rows == TERN_SIZE_EXPERTS || is_shared_router(t))
         return TERN_FORMAT_F32;
     return t->routed && m->experts != TERN_FORMAT_F32 ? m->experts : m->body;
 }
@@ -332,8 +347,9 @@ static tern_status visit_block_matrix(walk *c, uint32_t layer, const tern_block_
         c, name, matrix_format(c->m, t), tern_block_length(sizes, t->columns),
         joined != NULL ? tern_joined_rows(joined, sizes) : tern_block_length(sizes, t->rows),
         experts, matrix_gain(c->m, t));
-    return status == TERN_OK && t->rows != TERN_SIZE_EXPERTS ? visit_factors(c, name, experts)
-                                                             : status;
+    return status == TERN_OK && t->rows != TERN_SIZE_EXPERTS && !is_shared_router(t)
+               ? visit_factors(c, name, experts)
+               : status;
 }
 
 /* How many vectors a tensor has, one after the other; 0: it is one vector. */
@@ -352,6 +368,7 @@ static tern_status visit_block(walk *c, uint32_t layer) {
                                     .n_head_kv = m->n_head_kv,
                                     .head_dim = m->head_dim,
                                     .n_expert = m->n_expert,
+                                    .n_ff_shared = m->n_ff_shared,
                                     .query_gates = (c->arch->has & TERN_HAS_QUERY_GATES) != 0,
                                     .delta = {.n_keys = m->n_keys,
                                               .n_states = m->n_states,
@@ -423,7 +440,7 @@ tern_status tern_synth(const char *preset, const char *out_path, tern_out_mode m
     status = tern_gguf_writer_new(out_path, mode, &c.w, err);
     if (status != TERN_OK)
         return status;
-    put_geometry(c.w, c.m);
+    put_geometry(c.w, c.m, c.arch);
     status = tern_synth_put_hadamard(c.w, c.m, err);
     if (status == TERN_OK)
         status = put_tokenizer(c.w, c.m, err);

@@ -55,16 +55,17 @@ typedef struct tern_synth_model {
     bool wide_head;      /* that head is in the embeddings' format */
     tern_synth_tokens tokens;
     const char *pre;
-    uint32_t window, period;   /* of windowed layers; period 0: all layers have windows */
+    uint32_t window, period; /* of windowed layers; period 0: all layers have windows */
     uint32_t n_keys, n_states, state_dim; /* of delta nets; `period` says which layers attend */
-    uint32_t n_rot;            /* rotated dimensions of a head; 0: all */
-    uint32_t n_expert, n_used; /* with experts n_ff is the width of each expert */
-    uint32_t n_ctx_original;   /* longrope's shorter context; 0: no longrope */
-    uint32_t hadamard;         /* block size of the transform before all matrices; 0: none */
-    float yarn;                /* factor of the context; 0: no YaRN */
-    uint32_t n_ctx_yarn;       /* the context before */
-    float warming;             /* of queries; 0: none. Then YaRN multiplies cosine and sine by 1 */
-    float rope_gain;           /* longrope's factor for cosine and sine */
+    uint32_t n_rot;                       /* rotated dimensions of a head; 0: all */
+    uint32_t n_ff_shared;                 /* the width of the expert that all tokens take */
+    uint32_t n_expert, n_used;            /* with experts n_ff is the width of each expert */
+    uint32_t n_ctx_original;              /* longrope's shorter context; 0: no longrope */
+    uint32_t hadamard;   /* block size of the transform before all matrices; 0: none */
+    float yarn;          /* factor of the context; 0: no YaRN */
+    uint32_t n_ctx_yarn; /* the context before */
+    float warming;       /* of queries; 0: none. Then YaRN multiplies cosine and sine by 1 */
+    float rope_gain;     /* longrope's factor for cosine and sine */
     float embedding_scale, block_scale, logit_divisor; /* for architectures that have them */
 } tern_synth_model;
 

@@ -102,7 +102,7 @@ tern_status tern_processor_rmsnorm(tern_device *d, tern_device_stream *stream,
 tern_status tern_processor_layernorm(tern_device *d, tern_device_stream *stream,
                                      const tern_device_rows *x, const float *g, const float *b,
                                      float eps, const tern_device_rows *y, tern_error *err) {
-    const tern_status status = tern_check_norm(x, b != NULL ? g : NULL, y, err);
+    const tern_status status = tern_check_norm(x, g, y, err);
     if (status != TERN_OK)
         return status;
     const tern_kernel_row *kernel =

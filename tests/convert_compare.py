@@ -90,6 +90,12 @@ CASES = {
     "olmo2": ("Olmo2", {"pad_token_id": 0}, None, None),
     "qwen3moe": ("Qwen3Moe", MOE | {"head_dim": 64, "moe_intermediate_size": 96}, None, None),
     "qwen3moe, plain weights": ("Qwen3Moe", MOE | {"moe_intermediate_size": 96, "norm_topk_prob": False}, None, None),
+    "qwen2moe": (
+        "Qwen2Moe",
+        MOE | {"moe_intermediate_size": 96, "shared_expert_intermediate_size": 160, "norm_topk_prob": False},
+        None,
+        None,
+    ),
     "olmoe": ("Olmoe", MOE | {"norm_topk_prob": False, "pad_token_id": 0}, None, None),
     "olmoe, normed weights": ("Olmoe", MOE | {"pad_token_id": 0}, None, None),
     "granite": ("Granite", GRANITE, None, None),
@@ -104,6 +110,7 @@ CASES = {
     "hunyuan": ("HunYuanDenseV1", {"head_dim": 64}, None, None),
     "hunyuan, alpha": ("HunYuanDenseV1", {"head_dim": 64, "rope_parameters": ALPHA}, None, None),
     "ministral3": ("Ministral3", {"head_dim": 48, "rope_parameters": WARM}, None, None),
+    "cohere2": ("Cohere2", WINDOWS_OF_FOUR | {"pad_token_id": 0, "eos_token_id": 2, "logit_scale": 0.25}, None, None),
     "exaone4, windows": ("Exaone4", WINDOWS_OF_FOUR, None, None),
     "exaone4, no windows": ("Exaone4", EXAONE | {"sliding_window": None, "rope_parameters": LLAMA3}, None, None),
     "bitnet, masters": (

@@ -56,7 +56,8 @@ static tern_format embedding_format(tern_format body, tern_format source) {
 /* True for tensors that choose experts: an error there picks another expert, not a slightly other
  * number. */
 static bool is_router(const char *name) {
-    return text_ends_with(name, ".ffn_gate_inp.weight");
+    return text_ends_with(name, ".ffn_gate_inp.weight") ||
+           text_ends_with(name, ".ffn_gate_inp_shexp.weight");
 }
 
 static tern_format wanted(const convert_formats *asked, const char *name, tern_format source,

@@ -119,7 +119,8 @@ static void read_sizes(hf_reading *r, hf_config *c) {
         hf_fail_key(r, TERN_ERR_HEADS, "num_key_value_heads",
                     "does not divide the number of heads");
     c->norm_eps = (float)hf_read_real(
-        r, r->root, c->arch->encodes ? "layer_norm_eps" : "rms_norm_eps", (double)NAN);
+        r, r->root, c->arch->encodes || c->arch->layer_norms ? "layer_norm_eps" : "rms_norm_eps",
+        (double)NAN);
 }
 
 /*
@@ -156,6 +157,8 @@ static void read_encoder(hf_reading *r, hf_config *c) {
 static void read_factors(hf_reading *r, hf_config *c) {
     const bool minicpm = hf_has_key(r, "scale_emb") || hf_has_key(r, "scale_depth");
     c->embedding_scale = c->block_scale = c->logit_divisor = 1.0f;
+    if (c->arch->logit_times)
+        c->logit_divisor = (float)hf_read_real(r, r->root, "logit_scale", (double)NAN);
     if (!c->arch->own_factors)
         return;
     if (minicpm) {
@@ -174,6 +177,23 @@ static void read_factors(hf_reading *r, hf_config *c) {
           isfinite(c->logit_divisor)))
         hf_fail_key(r, TERN_ERR_KEY_RANGE, minicpm ? "scale_emb" : "embedding_multiplier",
                     "and the other factors must be above 0");
+}
+
+/* A soft bound may be null, which is none. */
+static float read_cap(hf_reading *r, const char *key) {
+    const tern_json_value *v = tern_json_get(r->root, key);
+    const double cap =
+        v != NULL && v->type == TERN_JSON_NULL ? 0.0 : hf_read_real(r, r->root, key, (double)NAN);
+    if (r->status == TERN_OK && !(cap >= 0.0 && cap <= 1e4))
+        hf_fail_key(r, TERN_ERR_KEY_RANGE, key, "must be from 0 to 10000");
+    return (float)cap;
+}
+
+static void read_caps(hf_reading *r, hf_config *c) {
+    if (!c->arch->soft_capped)
+        return;
+    c->attention_cap = read_cap(r, "attn_logit_softcapping");
+    c->logit_cap = read_cap(r, "final_logit_softcapping");
 }
 
 /* Scores are divided by the root of a number, which is not always the width of a head. */
@@ -213,6 +233,8 @@ static void read_experts(hf_reading *r, hf_config *c) {
     c->n_expert = hf_read_count(r, count_key(r), 0);
     c->n_used = hf_read_count(r, "num_experts_per_tok", 0);
     c->expert_norm = c->arch->stacked_folders || tern_json_is_true(norm);
+    if (c->arch->has & TERN_HAS_SHARED_EXPERT)
+        c->n_ff_shared = hf_read_count(r, "shared_expert_intermediate_size", 0);
     check_gates(r, c);
     if (c->n_expert > TERN_MAX_EXPERTS) {
         (void)snprintf(what, sizeof what, "is %u, %d are the limit", c->n_expert, TERN_MAX_EXPERTS);
@@ -318,6 +340,7 @@ static void read_parts(hf_reading *r, hf_config *c) {
     hf_read_window(r, c);
     hf_read_kinds(r, c);
     read_score_divisor(r, c);
+    read_caps(r, c);
     read_experts(r, c);
     read_quantization(r, c);
 }

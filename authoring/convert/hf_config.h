@@ -31,10 +31,13 @@ typedef struct hf_config {
     bool tied;             /* the embedding is the output head, unless the folder has another */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     float norm_eps, rope_base;
-    float embedding_scale, block_scale, logit_divisor; /* of architectures that have them */
-    float attention_scale;                             /* of scores; 0: the default */
-    bool other_class;                                  /* the class is the architecture's second */
-    bool windowed;                                     /* the class has windows */
+    float embedding_scale, block_scale,
+        logit_divisor;     /* of architectures that have them; with logit_times it is a factor */
+    float attention_scale; /* of scores; 0: the default */
+    bool other_class;      /* the class is the architecture's second */
+    bool windowed;         /* the class has windows */
+    float attention_cap, logit_cap; /* of architectures that have such bounds; 0: none */
+    uint32_t n_ff_shared;      /* the width of the expert that all tokens take; 0: there is none */
     uint32_t n_expert, n_used; /* experts of width n_ff, and how many a token uses; 0: none */
     bool expert_norm;          /* weights of the chosen experts are divided by their sum */
     uint32_t window;           /* of all layers, or of the second kind; 0: none */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/word_list.h"
+
 /* The values that are allowed for a key; null is always allowed and means "none". */
 typedef enum allowed {
     ANYTHING, /* hf_config.c reads it, or no weight and no product depends on it */
@@ -121,6 +123,7 @@ static const struct rule {
     {"use_bidirectional_attention", OFF},
     {"is_encoder_decoder", OFF},
     {"add_cross_attention", OFF},
+    {"rotary_pct", ONE},
     {"rope_interleaved", OFF},
     {"use_mrope", OFF},
     {"use_qk_norm", OFF},
@@ -134,6 +137,7 @@ static const struct rule {
     {"attn_logit_softcapping", OFF},
     {"final_logit_softcapping", OFF},
     {"num_experts", OFF},
+    {"shared_expert_intermediate_size", OFF},
     {"decoder_sparse_step", ONE},
     {"mlp_only_layers", EMPTY},
     {"num_local_experts", OFF},
@@ -236,6 +240,12 @@ static bool is_read(const hf_config *c, const char *name) {
         "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier",
         "scale_emb",      "scale_depth",          "dim_model_base"};
     static const char *const kinds[] = {"sliding_window", "layer_types", "rope_local_base_freq"};
+    if (c->arch->logit_times && strcmp(name, "logit_scale") == 0)
+        return true;
+    if (c->n_ff_shared > 0 && strcmp(name, "shared_expert_intermediate_size") == 0)
+        return true;
+    if (c->arch->soft_capped && text_ends_with(name, "_logit_softcapping"))
+        return true;
     if (c->arch->stacked_folders && strncmp(name, "swiglu_", strlen("swiglu_")) == 0)
         return true;
     if (c->arch->second != NULL && !c->arch->second->windowed && strncmp(name, "no_rope_", 8) == 0)

@@ -51,9 +51,18 @@ static void put_decoder(keys *k, const hf_config *c) {
     put_u32(k, "attention.head_count_kv", c->n_head_kv);
     put_u32(k, "attention.key_length", c->head_dim);
     put_u32(k, "attention.value_length", c->head_dim);
-    put_f32(k, "attention.layer_norm_rms_epsilon", c->norm_eps);
+    put_f32(k,
+            c->arch->layer_norms ? "attention.layer_norm_epsilon"
+                                 : "attention.layer_norm_rms_epsilon",
+            c->norm_eps);
+    if (c->arch->logit_times)
+        put_f32(k, "logit_scale", c->logit_divisor);
     if (c->attention_scale > 0.0f)
         put_f32(k, "attention.scale", c->attention_scale);
+    if (c->arch->soft_capped) {
+        put_f32(k, "attn_logit_softcapping", c->attention_cap);
+        put_f32(k, "final_logit_softcapping", c->logit_cap);
+    }
     if (c->warming > 0.0f)
         put_f32(k, "attention.temperature_scale", c->warming);
     if (c->window > 0)
@@ -65,6 +74,8 @@ static void put_decoder(keys *k, const hf_config *c) {
     }
     if (c->n_expert > 0) {
         put_u32(k, "expert_feed_forward_length", c->n_ff);
+        if (c->n_ff_shared > 0)
+            put_u32(k, "expert_shared_feed_forward_length", c->n_ff_shared);
         put_u32(k, "expert_count", c->n_expert);
         put_u32(k, "expert_used_count", c->n_used);
         tern_gguf_put_bool(k->w, key(k, "expert_weights_norm"), c->expert_norm);

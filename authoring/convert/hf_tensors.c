@@ -432,7 +432,8 @@ static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_
                                     .n_head = a->c->n_head,
                                     .n_head_kv = a->c->n_head_kv,
                                     .head_dim = a->c->head_dim,
-                                    .n_expert = a->c->n_expert};
+                                    .n_expert = a->c->n_expert,
+                                    .n_ff_shared = a->c->n_ff_shared};
     char name[CONVERT_NAME_BYTES];
     const wanted w = {.name = name,
                       .rows = tern_block_length(&sizes, t->rows),

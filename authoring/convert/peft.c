@@ -171,7 +171,8 @@ static tern_status find_pairs(adapter *a) {
     for (uint32_t layer = 0; layer < a->base->n_layer; layer++)
         for (size_t i = 0; status == TERN_OK && i < TERN_LAYER_LINEARS; i++) {
             const tern_block_tensor *t = tern_block_matrix(i);
-            if (tern_block_has(a->base->arch, t) && t->when != TERN_HAS_EXPERTS)
+            if (tern_block_has(a->base->arch, t) && t->when != TERN_HAS_EXPERTS &&
+                t->when != TERN_HAS_SHARED_EXPERT)
                 status = add_matrix(a, layer, t);
         }
     return status == TERN_OK ? refuse_unused(a) : status;

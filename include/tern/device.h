@@ -198,7 +198,7 @@ typedef struct tern_device_attend {
  * multiply       `count` products, none of which reads what another writes.
  * quantize_token, quantize_block, rmsnorm (y may be x), softmax (in place), add (x += y)
  *                as the function types of kernels.h, for each row.
- * layernorm      likewise, with gains g and biases b; y may be x. Not on CUDA.
+ * layernorm      likewise, with gains g and biases b, which may be NULL; y may be x. Not on CUDA.
  * hadamard       as tern_hadamard_fn, for each row; before and after may be NULL, y may be x.
  *                Not on CUDA.
  * copy           y = x, bit for bit.

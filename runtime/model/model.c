@@ -40,6 +40,7 @@ static tern_status select_kernels(tern_model *m, tern_error *err) {
         {&m->kernels.quantize_block, TERN_OP_QUANTIZE_BLOCK, TERN_FORMAT_NONE},
         {&m->kernels.rmsnorm, TERN_OP_RMSNORM, TERN_FORMAT_NONE},
         {&m->kernels.layernorm, TERN_OP_LAYERNORM, TERN_FORMAT_NONE},
+        {&m->kernels.tanh, TERN_OP_TANH, TERN_FORMAT_NONE},
         {&m->kernels.hadamard, TERN_OP_HADAMARD, TERN_FORMAT_NONE},
         {&m->kernels.rope, a->rope, TERN_FORMAT_NONE},
         {&m->kernels.gate, m->config.gate, TERN_FORMAT_NONE},

@@ -36,7 +36,7 @@ typedef struct tern_model_replicas {
 /* The kernels of all operations but matrix products, selected once. */
 typedef struct tern_kernel_set {
     const tern_kernel_row *quantize_token, *quantize_block, *rmsnorm, *rope, *gate, *add;
-    const tern_kernel_row *layernorm, *hadamard;
+    const tern_kernel_row *layernorm, *hadamard, *tanh;
     const tern_kernel_row *softmax; /* for the routers of experts */
     const tern_kernel_row *round;   /* rounds float activations; NULL: they are not rounded */
     /* indexed by the cache's format; NULL: caches cannot have that format */
@@ -83,17 +83,17 @@ struct tern_model {
     tern_commons *commons;    /* models that share matrices; NULL: it is not loaded */
     tern_model **sources;     /* [n_sources] models that hold matrices of this one */
     size_t n_sources;
-    uint32_t users;         /* the owner, readers, and looks; with the lock of the commons */
-    bool left;              /* its owner has freed it; likewise */
-    tern_model *next_done;  /* of those that nobody uses any more */
-    tern_layer *layers;     /* [n_layer] those of `own` */
-    tern_split split;       /* the parts that ranks have */
-    tern_load_list list;    /* what is loaded, and how; kept as long as the model */
-    tern_weight_set own;    /* the weights as they were loaded */
+    uint32_t users;        /* the owner, readers, and looks; with the lock of the commons */
+    bool left;             /* its owner has freed it; likewise */
+    tern_model *next_done; /* of those that nobody uses any more */
+    tern_layer *layers;    /* [n_layer] those of `own` */
+    tern_split split;      /* the parts that ranks have */
+    tern_load_list list;   /* what is loaded, and how; kept as long as the model */
+    tern_weight_set own;   /* the weights as they were loaded */
     tern_model_replicas replicas;
     tern_adapters adapters; /* that answers may use */
-    tern_head_image image; /* int8 image of the head; no rows: the head has none */
-    tern_mirror *mirror;   /* the weights on another device; NULL: passes run on the processor */
+    tern_head_image image;  /* int8 image of the head; no rows: the head has none */
+    tern_mirror *mirror;    /* the weights on another device; NULL: passes run on the processor */
     char device_note[TERN_ERROR_MESSAGE_BYTES]; /* why "auto" chose the processor; else empty */
     double *frequency[TERN_LAYER_KINDS];        /* of each kind [n_rot / 2], radians per position */
     tern_tokenizer *tokenizer;                  /* NULL: see tokenizer_error */

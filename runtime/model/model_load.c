@@ -37,7 +37,7 @@ tern_status tern_model_no_kernel(const tern_model *m, tern_op op, tern_error *er
 
 static tern_status list_tensors(loading *l, tern_error *err) {
     tern_model *m = l->m;
-    const bool imaged = !m->exact_head && !m->config.arch->encodes;
+    const bool imaged = !m->exact_head && !m->config.arch->encodes && m->config.logit_cap == 0.0f;
     const tern_load_target target = {.config = &m->config,
                                      .split = &m->split,
                                      .layers = m->layers,

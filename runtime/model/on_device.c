@@ -48,6 +48,10 @@ static const char *step_missing(const tern_model *m) {
         return "delta nets";
     if (c->arch->encodes || c->arch->ungated)
         return "an encoder's blocks";
+    if (c->arch->layer_norms)
+        return "LayerNorm";
+    if (c->attention_cap > 0.0f || c->logit_cap > 0.0f)
+        return "soft bounds of scores and logits";
     if (m->hadamards.block > 0 || m->hadamards.head.block > 0 || m->hadamards.embedding.block > 0)
         return "Hadamard transforms";
     if (tern_factor_first(m->file) != NULL)

@@ -141,7 +141,8 @@ static tern_status check_blocks(const tern_model *m, tern_error *err) {
     for (uint32_t n = 0; n < m->config.n_layer; n++)
         for (size_t i = 0; i < tern_block_linears(m->config.arch, m->layers[n].kind); i++) {
             const size_t at = tern_block_linear_at(m->config.arch, m->layers[n].kind, i);
-            if (tern_block_matrix(at)->rows == TERN_SIZE_EXPERTS)
+            if (tern_block_matrix(at)->rows == TERN_SIZE_EXPERTS ||
+                tern_block_matrix(at)->rows == TERN_SIZE_ONE)
                 continue; /* a router is small, and files keep it in floats */
             const tern_status status = check_linear(m, tern_layer_linear(&m->layers[n], at), err);
             if (status != TERN_OK)

@@ -311,11 +311,9 @@ static void check_feed_forward(const char *preset) {
     static const struct {
         const char *preset;
         double gain;
-    } experts[] = {{"qwen3moe-tiny", 3.5355},
-                   {"olmoe-tiny", 4.3301},
-                   {"maple-tiny", 3.0619},
-                   {"gpt-oss-tiny", 2.5},
-                   {"gpt-oss-tiny-nvfp4", 3.5355}};
+    } experts[] = {{"qwen2moe-tiny", 4.3301}, {"qwen3moe-tiny", 3.5355},
+                   {"olmoe-tiny", 4.3301},    {"maple-tiny", 3.0619},
+                   {"gpt-oss-tiny", 2.5},     {"gpt-oss-tiny-nvfp4", 3.5355}};
     for (size_t i = 0; i < sizeof experts / sizeof *experts; i++)
         if (strcmp(preset, experts[i].preset) == 0) {
             check_moments(preset, "blk.1.ffn_down_exps.weight", experts[i].gain);

@@ -44,6 +44,10 @@ LAYER = {
     "post_ffw_norm.weight": "post_feedforward_layernorm.weight",
     "ffn_gate_inp.weight": "mlp.gate.weight",
     "ffn_gate_inp.bias": "mlp.router.bias",
+    "ffn_gate_inp_shexp.weight": "mlp.shared_expert_gate.weight",
+    "ffn_gate_shexp.weight": "mlp.shared_expert.gate_proj.weight",
+    "ffn_up_shexp.weight": "mlp.shared_expert.up_proj.weight",
+    "ffn_down_shexp.weight": "mlp.shared_expert.down_proj.weight",
 }
 OUTER = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -67,9 +71,10 @@ GEMMA = {
     "sliding_window": 5,
     "sliding_window_pattern": 2,
 }
+CAPS = {"attn_logit_softcapping": 3.0, "final_logit_softcapping": 2.0}
 EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True}  # of folders that have some
 MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-NEIGHBOURS = ("Ernie4_5ForCausalLM", "Glm4ForCausalLM")  # whose heads lie as they do in files
+NEIGHBOURS = ("Ernie4_5ForCausalLM", "Glm4ForCausalLM", "Cohere2ForCausalLM")  # whose heads lie as they do in files
 ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
     "Qwen2ForCausalLM": "qwen2",
@@ -77,16 +82,19 @@ ARCHITECTURES = {
     "MistralForCausalLM": "llama",
     "Phi3ForCausalLM": "phi3",
     "Olmo2ForCausalLM": "olmo2",
+    "Qwen2MoeForCausalLM": "qwen2moe",
     "Qwen3MoeForCausalLM": "qwen3moe",
     "OlmoeForCausalLM": "olmoe",
     "MiniCPMForCausalLM": "minicpm",
     "GraniteForCausalLM": "granite",
+    "Gemma2ForCausalLM": "gemma2",
     "Gemma3ForCausalLM": "gemma3",
     "SmolLM3ForCausalLM": "smollm3",
     "SeedOssForCausalLM": "seed_oss",
     "Ernie4_5ForCausalLM": "ernie4_5",
     "Exaone4ForCausalLM": "exaone4",
     "Glm4ForCausalLM": "glm4",
+    "Cohere2ForCausalLM": "cohere2",
     "HunYuanDenseV1ForCausalLM": "hunyuan-dense",
     "Ministral3ForCausalLM": "mistral3",
     "BitNetForCausalLM": "bitnet-b1.58",
@@ -207,9 +215,13 @@ class Folder:
             "hidden_act": "relu2" if kind == "BitNetForCausalLM" else "silu",
             "tie_word_embeddings": bitnet,
             **(GEMMA if self.gemma else {}),
+            **(CAPS if kind == "Gemma2ForCausalLM" else {}),
             **(EXPERTS if "moe" in kind.lower() else {}),
+            **({"shared_expert_intermediate_size": 64} if kind == "Qwen2MoeForCausalLM" else {}),
             **config,
         }
+        if kind == "Gemma2ForCausalLM":
+            del self.config["rope_local_base_freq"]
         if self.gemma:  # as published folders are
             del self.config["hidden_act"]
             if "tie_word_embeddings" not in config:
@@ -267,7 +279,8 @@ class Folder:
         if self.gemma:
             self._norm(at + "pre_feedforward_layernorm.weight", width)
             self._norm(at + "post_feedforward_layernorm.weight", width)
-        self._norm(at + "post_attention_layernorm.weight", width)
+        if self.kind != "Cohere2ForCausalLM":
+            self._norm(at + "post_attention_layernorm.weight", width)
         joined = self.kind in ("Phi3ForCausalLM", "Glm4ForCausalLM")
         if self.kind == "Glm4ForCausalLM":
             self._norm(at + "post_self_attn_layernorm.weight", width)
@@ -275,11 +288,11 @@ class Folder:
         attention = [("q", q, width), ("k", kv, width), ("v", kv, width)]
         for name, rows, cols in [*([("qkv", q + 2 * kv, width)] if self.kind == "Phi3ForCausalLM" else attention), ("o", width, q)]:
             self._matrix(f"{at}self_attn.{name}_proj.weight", rows, cols)
-            biased = self.kind in ("Qwen2ForCausalLM", "SeedOssForCausalLM", "Glm4ForCausalLM") or self.config.get("attention_bias")
+            biased = self.kind.startswith("Qwen2") or self.kind in ("SeedOssForCausalLM", "Glm4ForCausalLM") or self.config.get("attention_bias")
             if name != "o" and biased:
                 bias = 0.5 * self.random.standard_normal(rows)
                 self.tensors[f"{at}self_attn.{name}_proj.bias"] = Stored(bias, self.dtype)
-        if self.kind.startswith(("Qwen3", "Exaone4")) or self.gemma:
+        if self.kind.startswith(("Qwen3", "Exaone4", "Gemma3")):
             self._norm(at + "self_attn.q_norm.weight", dim)
             self._norm(at + "self_attn.k_norm.weight", dim)
         if self.kind.startswith("HunYuan"):
@@ -301,6 +314,11 @@ class Folder:
         for e in range(self.number("num_experts")):
             for name, rows, cols in [("gate", ff, width), ("up", ff, width), ("down", width, ff)]:
                 self._matrix(f"{at}experts.{e}.{name}_proj.weight", rows, cols)
+        if self.kind == "Qwen2MoeForCausalLM":
+            ff = self.number("shared_expert_intermediate_size")
+            self._matrix(at + "shared_expert_gate.weight", 1, width)
+            for name, rows, cols in [("gate", ff, width), ("up", ff, width), ("down", width, ff)]:
+                self._matrix(f"{at}shared_expert.{name}_proj.weight", rows, cols)
 
     def _fill(self):
         vocab, width = self.number("vocab_size"), self.number("hidden_size")
@@ -364,9 +382,12 @@ class _Reader:
         if folder.kind == "Glm4ForCausalLM":
             part = config.get("partial_rotary_factor", 0.5)
             self.keys[f"{name}.rope.dimension_count"] = int(part * folder.head_dim())
-        if folder.kind == "Exaone4ForCausalLM":
+        if folder.kind == "Cohere2ForCausalLM":
+            self.keys[f"{name}.attention.layer_norm_epsilon"] = config["layer_norm_eps"]
+            self.keys[f"{name}.logit_scale"] = config["logit_scale"]
+        if folder.kind in ("Exaone4ForCausalLM", "Cohere2ForCausalLM"):
             self.keys[f"{name}.attention.sliding_window_pattern"] = 3
-        if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM", "Exaone4ForCausalLM"):
+        if folder.kind in ("MistralForCausalLM", "Phi3ForCausalLM", "Exaone4ForCausalLM", "Cohere2ForCausalLM"):
             self.keys[f"{name}.attention.sliding_window"] = config.get("sliding_window") or 0
         if "num_experts" in config:
             self.keys[f"{name}.expert_count"] = config["num_experts"]
@@ -395,6 +416,9 @@ class _Reader:
                 f"{name}.attention.scale": config["query_pre_attn_scalar"] ** -0.5,
                 f"{name}.rope.freq_base_swa": near.get("rope_theta", config.get("rope_local_base_freq")),
             }
+        if folder.kind == "Gemma2ForCausalLM":
+            del self.keys[f"{name}.rope.freq_base_swa"]
+            self.keys |= {f"{name}.{key}": config[key] or 0.0 for key in CAPS}
         self.scaling = self._rope("full_attention") if "rope_parameters" in config else config.get("rope_scaling") or {}
         self._scale(name, config)
 

@@ -19,6 +19,7 @@ except ImportError:
 
 NEAR, FAR = "sliding_attention", "full_attention"
 WINDOWS = {"num_hidden_layers": 4, "sliding_window": 5}
+COHERE = WINDOWS | {"logit_scale": 0.25, "layer_norm_eps": 1e-5, "tie_word_embeddings": True}
 ALPHA = {"rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0}
 WARM = YARN | {"original_max_position_embeddings": 4, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.3}
 PACKED = {"quant_method": "bitnet"}
@@ -78,6 +79,7 @@ class Convert(ConvertTest):
             ("HunYuanDenseV1ForCausalLM", {"head_dim": 24}),
             ("HunYuanDenseV1ForCausalLM", {"head_dim": 24, "rope_scaling": ALPHA}),
             ("Ministral3ForCausalLM", {"head_dim": 24, "rope_scaling": WARM}),
+            ("Cohere2ForCausalLM", COHERE | {"layer_types": [NEAR, NEAR, FAR, NEAR]}),
             ("Exaone4ForCausalLM", WINDOWS | {"layer_types": [NEAR, NEAR, FAR, NEAR]}),
             ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": "LLG"}),
             ("Exaone4ForCausalLM", {"sliding_window": None, "sliding_window_pattern": None}),
@@ -118,6 +120,8 @@ class Convert(ConvertTest):
             ("LlamaForCausalLM", {"rope_scaling": ALPHA}, ["rope_type", "dynamic"]),
             ("Ministral3ForCausalLM", {"rope_scaling": WARM | {"mscale": 0.5}}, ["mscale_all_dim", "both 1"]),
             ("Qwen3ForCausalLM", {"rope_scaling": WARM}, ["mscale", "not supported"]),
+            ("Cohere2ForCausalLM", {k: v for k, v in COHERE.items() if k != "logit_scale"}, ["logit_scale", "missing"]),
+            ("LlamaForCausalLM", {"logit_scale": 0.25}, ["logit_scale", "0.25"]),
             ("Exaone4ForCausalLM", {"sliding_window": 0}, ["sliding_window", "from 1"]),
             ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": "LGL"}, ["'LGL'", "one G after"]),
             ("Exaone4ForCausalLM", WINDOWS | {"sliding_window_pattern": ""}, ["one G after"]),
@@ -352,7 +356,6 @@ class Convert(ConvertTest):
             ({"rope_interleaved": True}, ["rope_interleaved", "true"]),
             ({"logits_scaling": 0.5}, ["logits_scaling"]),
             ({"attention_multiplier": 0.5}, ["attention_multiplier"]),
-            ({"final_logit_softcapping": 30.0}, ["final_logit_softcapping"]),
             ({"attention_chunk_size": 64}, ["attention_chunk_size"]),
             ({"rope_scaling": LLAMA3 | {"attention_factor": 1.5}}, ["attention_factor"]),
             ({"quantization_config": {"quant_method": "gptq"}}, ["quantization_config", "quantized by gptq", "GGUF"]),

@@ -84,6 +84,8 @@ class ConvertExperts(ConvertTest):
             ("Qwen3MoeForCausalLM", {"head_dim": 32, "moe_intermediate_size": 48}),
             ("Qwen3MoeForCausalLM", {"moe_intermediate_size": 32, "norm_topk_prob": False}),
             ("Qwen3MoeForCausalLM", {"decoder_sparse_step": 1, "mlp_only_layers": [], "num_experts_per_tok": 6}),
+            ("Qwen2MoeForCausalLM", {"moe_intermediate_size": 32, "norm_topk_prob": False}),
+            ("Qwen2MoeForCausalLM", {"shared_expert_intermediate_size": 32}),
             ("OlmoeForCausalLM", {"norm_topk_prob": False, "clip_qkv": None}),
             ("OlmoeForCausalLM", {"tie_word_embeddings": True, "num_experts": 1, "num_experts_per_tok": 1}),
         ):
@@ -130,9 +132,12 @@ class ConvertExperts(ConvertTest):
         other = {"num_experts": 7, "num_experts_per_tok": 2}
         for kind, change, words in (
             ("Qwen3MoeForCausalLM", other, ["model.layers.0.mlp.gate.weight", "6 x 64", "7 x 64"]),
+            ("Qwen2MoeForCausalLM", {"shared_expert_intermediate_size": None}, ["shared_expert_intermediate_size"]),
+            ("Qwen3MoeForCausalLM", {"shared_expert_intermediate_size": 64}, ["shared_expert_intermediate_size", "is 64"]),
             ("Qwen3MoeForCausalLM", {"num_experts": 5}, ["mlp.gate.weight", "5 x 64"]),
             ("Qwen3MoeForCausalLM", {"num_experts": 1025}, ["num_experts", "is 1025, 1024 are the limit"]),
             ("Qwen3MoeForCausalLM", {"num_local_experts": 1025}, ["num_local_experts", "is 1025"]),
+            ("Qwen2MoeForCausalLM", {"shared_expert_intermediate_size": 0}, ["shared_expert_inter", "from 1"]),
             ("Qwen3MoeForCausalLM", {"num_experts": 0}, ["num_experts", "from 1"]),
             ("Qwen3MoeForCausalLM", {"num_experts": None}, ["num_experts"]),
             ("Qwen3MoeForCausalLM", {"num_experts_per_tok": 7}, ["num_experts_per_tok", "is 7 of 6"]),

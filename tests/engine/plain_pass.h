@@ -47,7 +47,7 @@ typedef struct plain {
     tern_format kv;
     size_t row_bytes;
     uint8_t *k, *v; /* [n_layer][n_head_kv][TOKENS] rows */
-    float *states; /* [n_layer] of delta nets, as long as plain_delta_floats says */
+    float *states;  /* [n_layer] of delta nets, as long as plain_delta_floats says */
 } plain;
 
 /* A number under one of the architecture's keys, or the default if the key is missing. */
@@ -129,7 +129,8 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
     p.gating = tern_ref_activation_of(model->config.gate);
     p.pairing =
         model->config.arch->rope == TERN_OP_ROPE_NEOX ? TERN_REF_PAIR_NEOX : TERN_REF_PAIR_NORM;
-    snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", p.info.architecture);
+    snprintf(key, sizeof key, "%s.attention.layer_norm_%sepsilon", p.info.architecture,
+             config->arch->layer_norms ? "" : "rms_");
     assert_int_equal(tern_gguf_f32(p.file.source, key, &p.eps, NULL), TERN_OK);
     snprintf(key, sizeof key, "%s.rope.freq_base", p.info.architecture);
     assert_int_equal(tern_gguf_f32(p.file.source, key, &base, NULL), TERN_OK);
@@ -157,9 +158,11 @@ static plain plain_new(const char *preset, const tern_model *model, tern_format 
         tern_rope_yarn_stretch(&config->kinds[i].yarn, (double)base, config->n_rot, p.frequency[i]);
     }
     p.logit_divisor = number(&p, "logit_scale", 1.0f);
+    if (config->arch->logit_times)
+        p.logit_divisor = (float)(1.0 / (double)p.logit_divisor);
     const double r = (double)number(&p, "residual_scale", 1.0f); /* the stream is divided by it */
     p.eps = (float)((double)p.eps / (r * r));
-    p.embedding_scale = strcmp(p.info.architecture, "gemma3") == 0
+    p.embedding_scale = strncmp(p.info.architecture, "gemma", 5) == 0
                             ? sqrtf((float)p.info.n_embd)
                             : (float)((double)number(&p, "embedding_scale", 1.0f) / r);
     const size_t rows = (size_t)p.info.n_layer * p.info.n_head_kv * TOKENS;
@@ -292,7 +295,10 @@ static void normalize(const plain *p, const tiny_tensor *g, const float *x, size
     }
     assert_int_equal(g->ne[0], n);
     memcpy(weights, g->data, g->bytes);
-    tern_ref_rmsnorm(x, weights, n, p->eps, y);
+    if (p->config->arch->layer_norms)
+        tern_ref_layernorm(x, weights, NULL, n, p->eps, y);
+    else
+        tern_ref_rmsnorm(x, weights, n, p->eps, y);
 }
 
 /* The same for a matrix of a layer, whose input is normed first if the layer has a norm for it. */
@@ -408,6 +414,18 @@ static void run_expert(plain *p, uint32_t n, uint32_t e, const float *x, float *
     multiply_expert(p, n, "ffn_down_exps", e, gate, out);
 }
 
+/* out += the result of the expert that all tokens take, by as much as its gate says. */
+static void add_shared(plain *p, uint32_t n, const float *x, float *out) {
+    static float gate[MAX_WIDTH], up[MAX_WIDTH], share;
+    multiply(p, tensor(p, n, "ffn_gate_inp_shexp"), x, &share);
+    multiply(p, tensor(p, n, "ffn_gate_shexp"), x, gate);
+    multiply(p, tensor(p, n, "ffn_up_shexp"), x, up);
+    tern_ref_gate(p->gating, gate, up, p->config->n_ff_shared, gate);
+    multiply(p, tensor(p, n, "ffn_down_shexp"), gate, up);
+    for (uint32_t i = 0; i < p->info.n_embd; i++)
+        out[i] = out[i] + up[i] * plain_logistic(share);
+}
+
 /* out = the weighted sum of the results of this token's experts. */
 static void run_experts(plain *p, uint32_t n, const float *x, float *out) {
     static float chances[MAX_WIDTH], one[MAX_WIDTH];
@@ -437,6 +455,8 @@ static void feed_forward(plain *p, uint32_t n, const float *x, float *out) {
     static float gate[MAX_WIDTH], up[MAX_WIDTH];
     if (p->experts.n > 0) {
         run_experts(p, n, x, out);
+        if (p->config->n_ff_shared > 0)
+            add_shared(p, n, x, out);
         return;
     }
     multiply_in(p, n, "ffn_gate", x, gate);
@@ -513,9 +533,12 @@ static void run_layer(plain *p, uint32_t n, size_t position, float *x) {
     const tiny_tensor *after = find(p, n, "post_attention_norm", "weight");
     const tiny_tensor *before = p->late_norm ? after : find(p, n, "ffn_norm", "weight");
     normalize(p, p->late_norm ? NULL : after, out, p->info.n_embd, out);
+    if (p->config->arch->parallel) /* of the stream before */
+        normalize(p, find(p, n, "attn_norm", "weight"), x, p->info.n_embd, norm);
     tern_ref_add(x, out, p->info.n_embd);
 
-    normalize(p, before, x, p->info.n_embd, norm);
+    if (!p->config->arch->parallel)
+        normalize(p, before, x, p->info.n_embd, norm);
     feed_forward(p, n, norm, out);
     normalize(p, find(p, n, "post_ffw_norm", "weight"), out, p->info.n_embd, out);
     tern_ref_add(x, out, p->info.n_embd);
@@ -538,8 +561,14 @@ static void run_token(plain *p, const tiny_tensor *head, int32_t token, size_t p
     memcpy(gains, tiny_find(&p->file, "output_norm.weight")->data, p->info.n_embd * sizeof *gains);
     for (uint32_t i = 0; i < p->info.n_embd; i++)
         gains[i] /= p->logit_divisor;
-    tern_ref_rmsnorm(x, gains, p->info.n_embd, p->eps, norm);
+    if (p->config->arch->layer_norms)
+        tern_ref_layernorm(x, gains, NULL, p->info.n_embd, p->eps, norm);
+    else
+        tern_ref_rmsnorm(x, gains, p->info.n_embd, p->eps, norm);
     multiply(p, head, norm, logits);
+    const float cap = number(p, "final_logit_softcapping", 0.0f);
+    for (size_t i = 0; cap > 0.0f && i < head->ne[1]; i++)
+        logits[i] = tern_ref_tanh(logits[i] / cap) * cap;
 }
 
 static const tiny_tensor *head_of(plain *p) {

@@ -39,8 +39,9 @@ static void test_entries(void **state) {
     for (size_t i = 0; i < n; i++) {
         const tern_block_tensor *t = &tensors[i];
         check_case("%s", t->name);
+        const bool of_one = strcmp(t->name, "ffn_gate_inp_shexp.weight") == 0; /* its only row */
         assert_int_equal(t->rows == TERN_SIZE_ONE,
-                         t->kind != TERN_BLOCK_MATRIX && t->kind != TERN_BLOCK_TAPS);
+                         of_one || (t->kind != TERN_BLOCK_MATRIX && t->kind != TERN_BLOCK_TAPS));
         assert_int_not_equal(t->columns, TERN_SIZE_ONE);
         const bool of_norm = (t->kind == TERN_BLOCK_NORM && strstr(t->name, "norm.bias") != NULL) ||
                              strcmp(t->name, "ssm_dt.bias") == 0; /* every delta net has it */
@@ -61,15 +62,19 @@ static void test_entries(void **state) {
 /* tern_layer_linear returns the matrices in the order of the table. */
 static void test_linears(void **state) {
     static const char *const names[TERN_LAYER_LINEARS] = {
-        "attn_q.weight",        "attn_k.weight",      "attn_v.weight",        "attn_output.weight",
-        "ffn_gate.weight",      "ffn_up.weight",      "ffn_down.weight",      "ffn_gate_inp.weight",
-        "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", "attn_qkv.weight",
-        "attn_gate.weight",     "ssm_alpha.weight",   "ssm_beta.weight",      "ssm_out.weight"};
+        "attn_q.weight",         "attn_k.weight",        "attn_v.weight",
+        "attn_output.weight",    "ffn_gate.weight",      "ffn_up.weight",
+        "ffn_down.weight",       "ffn_gate_inp.weight",  "ffn_gate_exps.weight",
+        "ffn_up_exps.weight",    "ffn_down_exps.weight", "ffn_gate_inp_shexp.weight",
+        "ffn_gate_shexp.weight", "ffn_up_shexp.weight",  "ffn_down_shexp.weight",
+        "attn_qkv.weight",       "attn_gate.weight",     "ssm_alpha.weight",
+        "ssm_beta.weight",       "ssm_out.weight"};
     const tern_layer layer = {.kind = 0};
     const tern_linear *const members[TERN_LAYER_LINEARS] = {
         &layer.q,           &layer.k,         &layer.v,           &layer.o,
         &layer.gate,        &layer.up,        &layer.down,        &layer.router,
-        &layer.expert_gate, &layer.expert_up, &layer.expert_down, &layer.mixed,
+        &layer.expert_gate, &layer.expert_up, &layer.expert_down, &layer.shared_router,
+        &layer.shared_gate, &layer.shared_up, &layer.shared_down, &layer.mixed,
         &layer.z,           &layer.alpha,     &layer.beta,        &layer.delta_out};
     (void)state;
     for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
@@ -87,6 +92,7 @@ static void test_lengths(void **state) {
         .n_head_kv = 19,
         .head_dim = 23,
         .n_expert = 29,
+        .n_ff_shared = 47,
         .query_gates = true,
         .delta = {.n_keys = 31, .n_states = 37, .state_dim = 41, .n_taps = 43}};
     static const struct {
@@ -100,6 +106,7 @@ static void test_lengths(void **state) {
                 {TERN_SIZE_HEAD, 23},
                 {TERN_SIZE_HEADS, 17},
                 {TERN_SIZE_EXPERTS, 29},
+                {TERN_SIZE_SHARED, 47},
                 {TERN_SIZE_QUERIES, 2 * 17 * 23},
                 {TERN_SIZE_CHANNELS, (2 * 31 + 37) * 41},
                 {TERN_SIZE_INNER, 37 * 41},

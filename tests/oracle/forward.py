@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transformer in float64, for the architectures of the table below.
+"""The transformer in float64, for the architectures of a table (architectures.py).
 
 Only three things are rounded, because they belong to the model here and are not errors of computing it: activations
 become int8 in front of quantized weights (or the precision that was asked for), keys and values are stored as f16, and
@@ -7,14 +7,12 @@ the numbers that multiply these have 13 bits. All rules are those of docs/numeri
 ...].
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 
 import delta
 import tensors
 from angles import Yarn, rope, rope_angles
+from architectures import ARCHITECTURES, gelu, relu2, silu
 
 ROWS_AT_ONCE = 8192  # of a matrix decoded to float64: bounds memory for wide output heads
 NOISE = 2.0**-20  # relative: eight steps of float32, the loss of a sum of a few hundred terms
@@ -111,22 +109,6 @@ def rmsnorm(x, gain, eps):
     return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * gain
 
 
-def silu(g):
-    return g / (1 + np.exp(-g))
-
-
-def relu2(g):
-    return np.maximum(g, 0) ** 2
-
-
-def quick(g):
-    return g / (1 + np.exp(-1.702 * g))
-
-
-def gelu(g):
-    return 0.5 * g * (1 + np.tanh(np.sqrt(2 / np.pi) * (g + 0.044715 * g**3)))
-
-
 def hadamard(x, block):
     """The normalized Walsh-Hadamard transform of each block of columns, in Sylvester's order."""
     matrix = np.array([[1.0]])
@@ -135,11 +117,11 @@ def hadamard(x, block):
     return (x.reshape(len(x), -1, block) @ matrix / np.sqrt(block)).reshape(x.shape)
 
 
-def attention(q, k, v, kv="f32", scale=0.0, window=0, sinks=None):
+def attention(q, k, v, kv="f32", scale=0.0, window=0, sinks=None, cap=0.0):
     """Causal; q[position, head, dim], k and v[position, kv head, dim] -> [position, head * dim].
 
     scale: of the scores; 0: 1 / sqrt(dim). window: positions seen, the own included; 0: all before.
-    sinks: a logit of each head that takes its share of the weights and gives no value.
+    sinks: a logit of each head that takes its share of the weights and gives no value. cap: a soft bound of scores.
     Over a q8_0 cache query heads and weights are 16-bit numbers, over f16 they have 13 bits.
     """
     n, heads, dim = q.shape
@@ -150,6 +132,7 @@ def attention(q, k, v, kv="f32", scale=0.0, window=0, sinks=None):
     if kv == "f16":
         q = thirteen_bits(q)
     scores = np.einsum("ihd,jhd->hij", q, k) * (scale or 1 / np.sqrt(dim))
+    scores = soften(scores, cap)
     scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
     if window:
         scores[:, np.tril(np.ones((n, n), dtype=bool), -window)] = -np.inf
@@ -161,6 +144,10 @@ def attention(q, k, v, kv="f32", scale=0.0, window=0, sinks=None):
     if kv == "q8_0":
         return weighted_codes(e, v).reshape(n, -1)
     return np.einsum("hij,jhd->ihd", e, v).reshape(n, -1)
+
+
+def soften(x, cap):
+    return cap * np.tanh(x / cap) if cap else x
 
 
 def thirteen_bits(x):
@@ -230,106 +217,6 @@ def block_unit(x):
 # ---- the model ----------------------------------------------------------------------------------
 
 
-class Architecture(NamedTuple):
-    pairing: str  # of rope
-    activation: Callable
-    sub_norms: bool  # a norm in front of attn_output and of ffn_down
-    tied: bool  # the head is the embedding, even if the file holds another
-    biases: bool  # of the query, key and value projections, where the file has them
-    head_norms: bool = False  # of each head of queries and keys, before rope
-    turned_norms: bool = False  # of each head of queries and keys, after rope
-    warmed: bool = False  # queries grow with their position, where the file says it
-    post_norms: bool = False  # of the rows that attention and the feed-forward part add
-    pre_norms: bool = True  # in front of attention and of the feed-forward part
-    scaled: bool = False  # embeddings are multiplied by the root of their width
-    period: int = 0  # all but every so many layers see a window only; 0: none does
-    wide_norms: bool = False  # of all heads of queries, and of keys, as one vector
-    factors: bool = False  # the file has factors of embeddings, of the rows that blocks add, of logits
-    window: bool = False  # the file may have a window that all layers see
-    joined: bool = False  # q, k and v may be one matrix, gate and up another
-    experts: bool = False  # each position takes some of many feed-forward parts
-    normed: bool = False  # their weights are divided by their sum
-    clamp: float = 0.0  # gates are at most this, their factors at most this in magnitude; 0: unbounded
-    input_norms: bool = False  # matrices may have norms of the rows that they read
-    still: bool = False  # layers that see everything turn nothing, the others by the file's base
-    may_lack: bool = False  # without a window all layers are of one kind, and turn
-    alike: bool = False  # but for the window all layers are of one kind
-    sinks: bool = False  # of attention
-    late_norm: bool = False  # the norm before the feed-forward part has the name of one after attention
-    more: float = 0.0  # what the factor of the activation is raised by
-    yarn_between: bool = False  # of Yarn
-    deltas: int = 0  # all but every so many layers are gated delta nets
-    gated: bool = False  # queries of a head have as many gates beside them
-
-
-ARCHITECTURES = {
-    "llama": Architecture("norm", silu, sub_norms=False, tied=False, biases=True, window=True),
-    "phi3": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, window=True, joined=True
-    ),
-    "olmo2": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, pre_norms=False, post_norms=True,
-        wide_norms=True,
-    ),
-    "minicpm": Architecture(
-        "norm", silu, sub_norms=False, tied=False, biases=False, factors=True
-    ),
-    "granite": Architecture(
-        "norm", silu, sub_norms=False, tied=False, biases=False, factors=True
-    ),
-    "qwen2": Architecture("neox", silu, sub_norms=False, tied=False, biases=True),
-    "qwen3": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, input_norms=True
-    ),
-    "qwen35": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, late_norm=True,
-        deltas=4, gated=True,
-    ),
-    "qwen3moe": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
-        normed=True,
-    ),
-    "olmoe": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, wide_norms=True, experts=True
-    ),
-    "maple": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, experts=True,
-        normed=True, clamp=7.0, period=4, still=True,
-    ),
-    "smollm3": Architecture(
-        "norm", silu, sub_norms=False, tied=False, biases=True, period=4, still=True
-    ),
-    "seed_oss": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=True, late_norm=True
-    ),
-    "ernie4_5": Architecture("norm", silu, sub_norms=False, tied=False, biases=True),
-    "glm4": Architecture(
-        "norm", silu, sub_norms=False, tied=False, biases=True, post_norms=True, joined=True
-    ),
-    "hunyuan-dense": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, turned_norms=True
-    ),
-    "mistral3": Architecture(
-        "norm", silu, sub_norms=False, tied=False, biases=True, warmed=True
-    ),
-    "exaone4": Architecture(
-        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, pre_norms=False,
-        post_norms=True, period=4, still=True, may_lack=True,
-    ),
-    "gpt-oss": Architecture(
-        "neox", quick, sub_norms=False, tied=False, biases=True, experts=True, normed=True,
-        clamp=7.0, period=2, alike=True, sinks=True, late_norm=True, more=1.0, yarn_between=True,
-    ),
-    "gemma3": Architecture(
-        "neox", gelu, sub_norms=False, tied=False, biases=False, head_norms=True, post_norms=True,
-        scaled=True, period=6, input_norms=True,
-    ),
-    "bitnet": Architecture("neox", silu, sub_norms=True, tied=True, biases=False),
-    "bitnet-25": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
-    "bitnet-b1.58": Architecture("neox", relu2, sub_norms=True, tied=True, biases=False),
-}
-
-
 class Model:
     """With noise, a numpy Generator, every normed value is wrong by a few steps of float32.
 
@@ -352,7 +239,7 @@ class Model:
         self.kv_heads = self.number("attention.head_count_kv", self.heads)
         width = self.number("embedding_length")
         self.head_dim = self.number("attention.key_length", width // self.heads)
-        self.eps = float(self._get("attention.layer_norm_rms_epsilon"))
+        self.eps = float(self._get(f"attention.layer_norm_{'' if self.arch.layer_norms else 'rms_'}epsilon"))
         self.n_rot = self.number("rope.dimension_count", self.head_dim)
         self.base = float(self._get("rope.freq_base", 10000.0))
         self.rope_scale, self.yarn = self._rope_scaling()
@@ -422,6 +309,8 @@ class Model:
     def logits(self, tokens, kv="f16"):
         """float64[position, vocabulary] of a sequence that begins at position 0."""
         y = self._product(self._head().name, self.hidden(tokens, kv))
+        if self.arch.capped:
+            y = soften(y, self._get("final_logit_softcapping"))
         if self.file.unread:
             raise ValueError(f"unknown tensors: {sorted(self.file.unread)[:5]}")
         return y
@@ -443,9 +332,9 @@ class Model:
         h = h * (np.sqrt(h.shape[1]) if self.arch.scaled else of_embedding)
         for layer in range(self.layers):
             windowed = self.period and (layer + 1) % self.period
-            h = h + of_blocks * self._attention(layer, h, near if windowed else everywhere, kv)
-            h = h + of_blocks * self._feed_forward(layer, h)
-        return self.norm("output_norm", h) / of_logits
+            a = of_blocks * self._attention(layer, h, near if windowed else everywhere, kv)
+            h = h + a + of_blocks * self._feed_forward(layer, h if self.arch.parallel else h + a)
+        return self.norm("output_norm", h) / of_logits * (self._get("logit_scale") if self.arch.times else 1.0)
 
     def _angles(self, n, base):
         name = "rope_freqs.weight"  # what each pair's angle is divided by; optional
@@ -486,7 +375,8 @@ class Model:
         k, v = store(k, kv), store(v, kv)
         self.cache.append((k, v))
         sinks = self.file.vector(f"blk.{layer}.attn_sinks.weight") if self.arch.sinks else None
-        o = attention(q, k, v, kv, self._get("attention.scale", 0.0), window, sinks)
+        cap = self._get("attn_logit_softcapping") if self.arch.capped else 0.0
+        o = attention(q, k, v, kv, self._get("attention.scale", 0.0), window, sinks, cap)
         if self.arch.gated:
             o = o * delta.logistic(gates.reshape(len(h), -1))
         if self.arch.sub_norms:
@@ -529,7 +419,12 @@ class Model:
             rows = np.flatnonzero(weights[:, e])
             if len(rows):
                 y[rows] += weights[rows, e, None] * self._expert(layer, e, f[rows])
-        return y
+        return y + self._shared_expert(layer, f) if self.arch.shared else y
+
+    def _shared_expert(self, layer, f):
+        g, u = self.project(layer, "ffn_gate_shexp", f), self.project(layer, "ffn_up_shexp", f)
+        share = delta.logistic(self.project(layer, "ffn_gate_inp_shexp", f))
+        return share * self.project(layer, "ffn_down_shexp", self._activation()(g) * u)
 
     def _expert(self, layer, e, f):
         def product(name, x):
@@ -545,7 +440,7 @@ class Model:
         return product("down", self._activation()(g) * (u + self.arch.more))
 
     def _feed_forward(self, layer, h):
-        norm = "post_attention_norm" if self.arch.late_norm else "ffn_norm"
+        norm = "post_attention_norm" if self.arch.late_norm else "attn_norm" if self.arch.parallel else "ffn_norm"
         f = self.norm(f"blk.{layer}.{norm}", h) if self.arch.pre_norms else h
         if self.arch.experts:
             return self._experts(layer, f)
@@ -578,6 +473,8 @@ class Model:
         return self.file.vector(name) if self.arch.biases and self.file.has(name) else 0.0
 
     def norm(self, name, x):
+        if self.arch.layer_norms:
+            x = x - x.mean(axis=-1, keepdims=True)
         y = rmsnorm(x, self.file.vector(f"{name}.weight"), self.eps)
         return y * (1 + NOISE * self.noise.standard_normal(y.shape)) if self.noise else y
 

@@ -51,13 +51,10 @@ static void look_up(pass *p, const tern_embedding *e, size_t rows, const int32_t
     keep(p, p->ops->embed(p->d, p->stream, &w, ids, scale, y, error_of(p)));
 }
 
-/* Below this the sum of LayerNorm's squares is finite: 2^16 times (2 * 2^54)^2 < 2^127. */
-#define LAYERNORM_LIMIT 0x1p54f
-
 /* x[T][n_embd] = layernorm(x) * g + b. */
 static void norm_stream(pass *p, const float *g, const float *b, tern_overflow_place place) {
     const tern_device_rows x = stream_rows(p);
-    watch_below(p, &x, 1, p->rows.begin, LAYERNORM_LIMIT, place);
+    watch_below(p, &x, 1, p->rows.begin, TERN_LAYERNORM_LIMIT, place);
     keep(p, p->ops->layernorm(p->d, p->stream, &x, g, b, p->config->norm_eps, &x, error_of(p)));
 }
 
@@ -279,6 +276,13 @@ static void add_and_norm(pass *p, const tern_device_rows *out, const float *post
     norm(p, &x, g, next, TERN_OVERFLOW_SUM);
 }
 
+/* The next norm of the stream, without what attention adds to it after that. */
+static void norm_and_add(pass *p, const tern_device_rows *out, const float *g, wanted next) {
+    const tern_device_rows x = stream_rows(p);
+    norm(p, &x, g, next, TERN_OVERFLOW_SUM);
+    keep(p, p->ops->add(p->d, p->stream, &x, out, error_of(p)));
+}
+
 /* y[T][n_ff] = act(gate) * up. A rank makes its columns in s->gate, which y then is. */
 static void gate(pass *p, const tern_device_rows *y) {
     const tern_op op = p->config->gate;
@@ -362,7 +366,8 @@ static wanted feed_forward_wanted(const pass *p, const tern_layer *l) {
         return (wanted){.forms = 0};
     return wanted_of(p, p->layer, TERN_BLOCK_GATE_UP,
                      l->gate.form | l->up.form | l->router.form | l->expert_gate.form |
-                         l->expert_up.form);
+                         l->expert_up.form | l->shared_router.form | l->shared_gate.form |
+                         l->shared_up.form);
 }
 
 /* Computes the sum that the feed-forward part adds to the residual stream. */
@@ -425,8 +430,12 @@ static void forward_layer(pass *p, const float *next_norm, wanted next) {
         return;
     stage(p, TERN_STAGE_NORM);
     const tern_device_rows attended = out_rows(p);
-    add_and_norm(p, &attended, l->attn_post_norm, &(sum_norm){l->attn_sum_norm, l->attn_sum_bias},
-                 l->ffn_norm, feed_forward_wanted(p, l));
+    if (p->config->arch->parallel)
+        norm_and_add(p, &attended, l->attn_norm, feed_forward_wanted(p, l));
+    else
+        add_and_norm(p, &attended, l->attn_post_norm,
+                     &(sum_norm){l->attn_sum_norm, l->attn_sum_bias}, l->ffn_norm,
+                     feed_forward_wanted(p, l));
     note_input(p);
     const tern_device_rows fed = feed_forward(p, l);
     stage(p, TERN_STAGE_NORM);

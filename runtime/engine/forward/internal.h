@@ -51,14 +51,15 @@ enum { TERN_ADAPT_MAPS = 3 /* matrices that are multiplied together */ };
 /* Scratch for a batch of up to n_batch rows; T stands for the rows of the running batch. */
 typedef struct tern_scratch {
     tern_inputs in;
-    tern_inputs *own;     /* [threads - 1] with one row each, for all workers but the first */
-    float *attended;      /* [T][n_head * head_dim] results of attention */
-    float *q;             /* [T][n_head * head_dim] */
-    float *k, *v;         /* [T][n_head_kv * head_dim] */
-    float *gated_q;       /* [T][n_head][2][head_dim] queries and gates; NULL: there are none */
+    tern_inputs *own; /* [threads - 1] with one row each, for all workers but the first */
+    float *attended;  /* [T][n_head * head_dim] results of attention */
+    float *q;         /* [T][n_head * head_dim] */
+    float *k, *v;     /* [T][n_head_kv * head_dim] */
+    float *gated_q;   /* [T][n_head][2][head_dim] queries and gates; NULL: there are none */
     tern_delta_scratch delta;
     float *gate;          /* [T][n_ff] */
     float *up;            /* [T][n_ff] */
+    float *shared_gate;   /* [T] of the expert that all tokens take */
     float *out;           /* [T][n_embd] summand of the residual stream */
     float *cosine, *sine; /* [angle tables][T][n_rot / 2] */
     float *logits;        /* [n_vocab] */

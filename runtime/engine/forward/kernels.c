@@ -34,7 +34,8 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     const tern_kernel_set *r = &m->kernels;
     const listing l = {m, kernels, capacity};
     size_t n = add_kernel(&l, m->own.embedding.kernel, 0);
-    n = add_kernel(&l, m->config.arch->encodes ? r->layernorm : r->rmsnorm, n);
+    n = add_kernel(
+        &l, m->config.arch->encodes || m->config.arch->layer_norms ? r->layernorm : r->rmsnorm, n);
     unsigned forms =
         m->own.head.form | m->image.scan.form; /* quantized even when no logits are requested */
     for (uint32_t layer = 0; layer < m->config.n_layer; layer++)
@@ -61,6 +62,8 @@ size_t tern_model_kernels(const tern_model *m, tern_format kv, const tern_kernel
     n = add_kernel(&l, r->add, n);
     if (m->config.n_expert > 0)
         n = add_kernel(&l, r->softmax, n);
+    if (m->config.logit_cap > 0.0f)
+        n = add_kernel(&l, r->tanh, n);
     if (m->image.scan.gemv != NULL)
         n = add_kernel(&l, m->image.scan.gemv, n);
     return add_linear(&l, &m->own.head, n);

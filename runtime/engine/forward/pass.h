@@ -119,11 +119,19 @@ static inline void watch_squares(pass *p, const tern_device_rows *x, size_t grou
           place);
 }
 
-/* norm[T][width] = rmsnorm(x[T][width]) * g. g NULL: the block has no norm here, norm = x. */
+/* Below this the sum of LayerNorm's squares is finite: 2^16 times (2 * 2^54)^2 < 2^127. */
+#define TERN_LAYERNORM_LIMIT 0x1p54f
+
+/* norm[T][width] = rmsnorm(x[T][width]) * g, or LayerNorm. g NULL: the block has no norm here, norm
+ * = x. */
 static inline void norm_of(pass *p, const tern_device_rows *x, const float *g,
                            tern_overflow_place place) {
     const tern_device_rows y = norm_rows(p, x->n);
-    if (g != NULL) {
+    if (g != NULL && p->config->arch->layer_norms) {
+        watch_below(p, x, 1, p->rows.begin, TERN_LAYERNORM_LIMIT, place);
+        keep(p,
+             p->ops->layernorm(p->d, p->stream, x, g, NULL, p->config->norm_eps, &y, error_of(p)));
+    } else if (g != NULL) {
         watch_squares(p, x, 1, p->rows.begin, place);
         keep(p, p->ops->rmsnorm(p->d, p->stream, x, g, p->config->norm_eps, &y, error_of(p)));
     } else {

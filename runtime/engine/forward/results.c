@@ -125,12 +125,49 @@ static tern_status fetch_logits(tern_runner *r, size_t first, size_t n, float *l
     return status;
 }
 
+/* Logits that are bounded softly. */
+typedef struct capping {
+    tern_runner *runner;
+    float *logits;
+    size_t n;
+    float cap;
+} capping;
+
+static void cap_part(tern_worker worker, void *argument) {
+    const capping *c = argument;
+    const tern_kernel_row *tanh = c->runner->model->kernels.tanh;
+    const tern_part part = tern_team_split(worker, c->n, TERN_LANES);
+    float *y = c->logits + part.begin;
+    const size_t n = part.end - part.begin;
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] / c->cap;
+    tanh->fn.tanh(y, n, y);
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] * c->cap;
+    if (worker.index == 0)
+        tern_tally_count(c->runner->tally, tanh);
+}
+
+/* cap * tanh(y / cap) of each logit y, which must be finite before: a bound would hide it. */
+static tern_status cap_logits(tern_runner *r, size_t n, float *logits, tern_error *err) {
+    const size_t n_vocab = r->model->config.n_vocab;
+    capping c = {
+        .runner = r, .logits = logits, .n = n * n_vocab, .cap = r->model->config.logit_cap};
+    const tern_status status = tern_check_logits(logits, n, n_vocab, err);
+    if (status == TERN_OK)
+        tern_stages_run(r->stages, r->team, cap_part, &c, TERN_STAGE_ALONE);
+    return status;
+}
+
 tern_status tern_runner_multiply_head(tern_runner *r, size_t first, size_t n, float *logits,
                                       tern_error *err) {
     if (r->mirror != NULL)
         return fetch_logits(r, first, n, logits, err);
-    return tern_together_leads(r) ? multiply_together(r, first, n, logits, err)
-                                  : tern_runner_multiply_own(r, first, n, logits, err);
+    const tern_status status = tern_together_leads(r)
+                                   ? multiply_together(r, first, n, logits, err)
+                                   : tern_runner_multiply_own(r, first, n, logits, err);
+    return status == TERN_OK && r->model->config.logit_cap > 0.0f ? cap_logits(r, n, logits, err)
+                                                                  : status;
 }
 
 tern_status tern_runner_logits(tern_runner *r, size_t first, size_t n, float *logits,

@@ -62,7 +62,9 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     const size_t heads = (size_t)c->n_head * c->head_dim;
     const size_t kv = (size_t)c->n_head_kv * c->head_dim;
     const size_t batch = r->n_batch;
-    w->width = larger(larger(larger(c->n_embd, c->n_ff), heads), tern_delta_inner(&c->delta));
+    const size_t ff = c->n_expert > 0 ? c->n_ff_shared : c->n_ff; /* of all tokens */
+    w->width =
+        larger(larger(larger(c->n_embd, larger(c->n_ff, ff)), heads), tern_delta_inner(&c->delta));
     w->q_stride = (w->width + TERN_Q_PAD - 1) / TERN_Q_PAD * TERN_Q_PAD;
     w->blocks = (w->width + TERN_BLOCK - 1) / TERN_BLOCK;
     w->expert_sizes = tern_experts_sizes(r->model);
@@ -81,10 +83,12 @@ static void lay_out_scratch(tern_runner *r, uint32_t threads, tern_taker *t) {
     if (c->arch->has & TERN_HAS_QUERY_GATES)
         w->gated_q = tern_take(t, 2 * batch * heads, sizeof(float));
     w->delta = tern_delta_lay_out(c, batch, t);
-    if (c->n_expert == 0) {
-        w->gate = tern_take(t, batch * c->n_ff, sizeof(float));
-        w->up = tern_take(t, batch * c->n_ff, sizeof(float));
+    if (ff > 0) {
+        w->gate = tern_take(t, batch * ff, sizeof(float));
+        w->up = tern_take(t, batch * ff, sizeof(float));
     }
+    if (c->n_ff_shared > 0)
+        w->shared_gate = tern_take(t, batch, sizeof(float));
     w->experts = tern_experts_lay_out_shared(c, batch, t);
     w->out = tern_take(t, batch * c->n_embd, sizeof(float));
     lay_out_adapt(r, t);

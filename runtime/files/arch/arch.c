@@ -29,8 +29,7 @@ static const tern_arch_second_kind fourth_sees_all = {
 static const tern_arch_second_kind smollm3_turned = {.period = 4, .alone_turned = true};
 
 /* Every other layer sees a window. */
-static const tern_arch_second_kind gpt_oss_windowed = {
-    .period = 2, .windowed = true, .alike = true};
+static const tern_arch_second_kind other_windowed = {.period = 2, .windowed = true, .alike = true};
 
 /* Three of four layers are delta nets. */
 static const tern_arch_second_kind qwen35_deltas = {.period = 4, .alike = true, .delta = true};
@@ -119,6 +118,17 @@ static const tern_arch archs[] = {
      .rope = TERN_OP_ROPE_NORM,
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QKV_BIAS,
      .warmed = true},
+    {.name = "cohere2",
+     .hf_class = "Cohere2ForCausalLM",
+     .neighbour_folders = true,
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NORM,
+     .has = TERN_HAS_ATTN_NORM,
+     .embedding_head = true,
+     .layer_norms = true,
+     .parallel = true,
+     .logit_times = true,
+     .second = &fourth_sees_all},
     {.name = "exaone4",
      .hf_class = "Exaone4ForCausalLM",
      .gate = TERN_OP_GATE_SILU,
@@ -144,6 +154,11 @@ static const tern_arch archs[] = {
      GEMMA3,
      .has = GEMMA3_HAS,
      .normed = &gemma3_normed},
+    {.name = "qwen2moe",
+     .hf_class = "Qwen2MoeForCausalLM",
+     .gate = TERN_OP_GATE_SILU,
+     .rope = TERN_OP_ROPE_NEOX,
+     .has = TERN_HAS_PRE_NORMS | TERN_HAS_QKV_BIAS | TERN_HAS_EXPERTS | TERN_HAS_SHARED_EXPERT},
     {.name = "qwen3moe",
      .hf_class = "Qwen3MoeForCausalLM",
      .gate = TERN_OP_GATE_SILU,
@@ -175,7 +190,7 @@ static const tern_arch archs[] = {
      .stacked_folders = true,
      .yarn_between = true,
      .experts = {.norm = true, .clamp = 7.0f},
-     .second = &gpt_oss_windowed},
+     .second = &other_windowed},
     {.name = "bert",
      .hf_class = "BertModel",
      .hf_other = "XLMRobertaModel",

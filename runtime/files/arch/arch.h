@@ -37,6 +37,8 @@ typedef enum tern_block_option {
                                          attention */
     TERN_HAS_TURNED_QK_NORMS = 1 << 16, /* norm of every head of q and k, after it is turned */
     TERN_HAS_QUERY_GATES = 1 << 17,   /* attn_q has a gate for each head beside the head's query */
+    TERN_HAS_SHARED_EXPERT = 1 << 18, /* beside the experts one that every token takes, by as much
+                                         as a gate says */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
@@ -122,6 +124,11 @@ typedef struct tern_arch {
     bool scaled_embedding; /* rows of the embedding are multiplied by sqrt(n_embd) */
     bool own_factors; /* files have factors for rows of the embedding and for what blocks add, and a
                          divisor for logits */
+    bool logit_times; /* files have a factor of logits */
+    bool soft_capped; /* files have bounds that scores of attention and logits approach softly */
+    bool layer_norms; /* norms are LayerNorms without biases */
+    bool parallel;    /* attention and the feed-forward part read the same normed rows; both results
+                         are added */
     bool may_window;  /* files may say a window for all layers */
     bool yarn_between; /* of tern_rope_yarn */
     bool warmed;     /* files may say that scores grow with the position of the query, and that YaRN
@@ -157,8 +164,8 @@ const tern_arch *tern_arch_find(tern_span name);
  */
 const char *tern_arch_missing(tern_span name);
 
-/* Writes "llama, qwen2, ...", for messages, cut off where `size` bytes end; returns `out`. All names
- * have room in TERN_ARCH_NAMES_BYTES. */
+/* Writes "llama, qwen2, ...", for messages, cut off where `size` bytes end; returns `out`. All
+ * names have room in TERN_ARCH_NAMES_BYTES. */
 enum { TERN_ARCH_NAMES_BYTES = 320 };
 const char *tern_arch_names(char *out, size_t size);
 

@@ -32,7 +32,6 @@ static const missing table[] = {
     {"hunyuan_vl", "a vision tower"},
     {"paddleocr", "a vision tower"},
     {"wavtokenizer-dec", "a decoder of sound"},
-    {"qwen2moe", "experts"},
     {"dbrx", "experts"},
     {"grok", "experts"},
     {"llama4", "experts"},
@@ -80,7 +79,6 @@ static const missing table[] = {
     {"stablelm", "LayerNorm"},
     {"starcoder*", "LayerNorm"},
     {"command-r", "LayerNorm and parallel attention"},
-    {"cohere2", "LayerNorm and parallel attention"},
 };
 
 static bool begins(tern_span name, const char *with, size_t size) {

@@ -223,10 +223,10 @@ static tern_status refuse_unused(const reading *r) {
                            tern_gguf_name(r->file));
 }
 
-/* Only matrices that every token is multiplied by: neither routers nor experts. */
+/* Only matrices of dense blocks: neither routers nor experts. */
 static bool takes(const tern_config *c, uint32_t layer, const tern_block_tensor *t) {
     return tern_block_has_in(c->arch, tern_config_kind_of(c, layer), t) &&
-           t->when != TERN_HAS_EXPERTS;
+           t->when != TERN_HAS_EXPERTS && t->when != TERN_HAS_SHARED_EXPERT;
 }
 
 static tern_status read_pairs(const reading *r) {

@@ -148,8 +148,8 @@ static tern_status read_sizes(const tern_gguf *file, tern_config *c, tern_error 
         (status = tern_config_u32(file, a, "context_length", d->n_ctx, 1, MAX_CONTEXT, &c->n_ctx,
                                   err)) ||
         (status = tern_config_f32(file, a,
-                                  a->encodes ? "attention.layer_norm_epsilon"
-                                             : "attention.layer_norm_rms_epsilon",
+                                  a->encodes || a->layer_norms ? "attention.layer_norm_epsilon"
+                                                               : "attention.layer_norm_rms_epsilon",
                                   d->norm_eps, 0.0f, 1.0f, &c->norm_eps, err)) ||
         (status =
              tern_config_f32(file, a, "rope.freq_base", d->rope_base > 0 ? d->rope_base : 10000.0f,

@@ -43,6 +43,8 @@ typedef struct tern_config {
      * contains 1 / block_scale, and norm_eps 1 / block_scale^2. */
     float block_scale;
     float logit_divisor;   /* divides logits, by way of the gains of the output norm */
+    float attention_cap;   /* bounds q . k times that softly; 0: nothing does */
+    float logit_cap;       /* bounds logits softly; 0: nothing does */
     float attention_scale; /* multiplies q . k: 1 / sqrt(head_dim) unless the file has its own */
     tern_op gate;          /* the architecture's activation, or the file's */
     float embedding_scale; /* multiplies rows of the embedding */
@@ -58,6 +60,7 @@ typedef struct tern_config {
     uint32_t warm_step;
     uint32_t n_ctx_long;       /* positions with longrope's long factors; 0: there are none */
     bool long_factors;         /* long factors are in use, and n_ctx is theirs */
+    uint32_t n_ff_shared;      /* the width of the expert that all tokens take; 0: there is none */
     uint32_t n_expert, n_used; /* experts, and how many a token uses; 0: none */
     bool expert_norm;          /* weights of the experts that it uses are divided by their sum */
     float expert_scale;        /* multiplies these weights after that */
@@ -73,6 +76,7 @@ static inline tern_block_sizes tern_config_block(const tern_config *c) {
                               .n_head_kv = c->n_head_kv,
                               .head_dim = c->head_dim,
                               .n_expert = c->n_expert,
+                              .n_ff_shared = c->n_ff_shared,
                               .query_gates = (c->arch->has & TERN_HAS_QUERY_GATES) != 0,
                               .delta = c->delta};
 }

@@ -30,7 +30,7 @@ static const char *const keys[] = {"version",      "block_size",   "transform",
 /* The input of a matrix of the block's table; TERN_BLOCK_INPUTS: its rows are never turned. */
 static tern_block_input input_of(size_t matrix) {
     const tern_block_tensor *t = tern_block_matrix(matrix);
-    if (t->routed || t->rows == TERN_SIZE_EXPERTS)
+    if (t->routed || t->rows == TERN_SIZE_EXPERTS || t->when == TERN_HAS_SHARED_EXPERT)
         return TERN_BLOCK_INPUTS;
     switch (t->stage) {
     case TERN_STAGE_QKV:

@@ -7,7 +7,7 @@
 
 #include "runtime/model/config/internal.h"
 
-enum { SOFTMAX = 1 };
+enum { SOFTMAX = 1, MAX_WIDTH = 65535 };
 
 /*
  * Features of graphs with experts that tern does not have, by keys that must not be above `most`.
@@ -17,6 +17,7 @@ static const struct {
     uint32_t most;
     const char *what;
 } others[] = {
+    {"expert_shared_count", 1, "several experts for all tokens"},
     {"expert_group_count", 1, "groups of experts"},
     {"leading_dense_block_count", 0, "layers without experts"},
     {"interleave_moe_layer_step", 1, "layers without experts"},
@@ -76,6 +77,19 @@ static tern_status read_clamp(const tern_gguf *file, tern_config *c, tern_error 
     return TERN_OK;
 }
 
+/* Reads the width of the expert that all tokens take, which is that of a dense block unless the
+ * file says another. */
+static tern_status read_shared(const tern_gguf *file, tern_config *c, tern_error *err) {
+    uint32_t usual = 0;
+    if ((c->arch->has & TERN_HAS_SHARED_EXPERT) == 0)
+        return TERN_OK;
+    const tern_status s =
+        tern_config_u32(file, c->arch, "feed_forward_length", c->n_ff, 1, MAX_WIDTH, &usual, err);
+    return s != TERN_OK ? s
+                        : tern_config_u32(file, c->arch, "expert_shared_feed_forward_length", usual,
+                                          1, MAX_WIDTH, &c->n_ff_shared, err);
+}
+
 tern_status tern_config_experts(const tern_gguf *file, tern_config *c, tern_error *err) {
     tern_status s;
     if ((c->arch->has & TERN_HAS_EXPERTS) == 0)
@@ -86,7 +100,8 @@ tern_status tern_config_experts(const tern_gguf *file, tern_config *c, tern_erro
                              err)) ||
         (s = tern_config_f32(file, c->arch, "expert_weights_scale", 1.0f, 0.0f, 1e4f,
                              &c->expert_scale, err)) ||
-        (s = read_norm(file, c, err)) || (s = read_clamp(file, c, err)))
+        (s = read_shared(file, c, err)) || (s = read_norm(file, c, err)) ||
+        (s = read_clamp(file, c, err)))
         return s;
     if (c->expert_scale == 0.0f) /* some files say 0 for no factor */
         c->expert_scale = 1.0f;

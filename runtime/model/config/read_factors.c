@@ -17,11 +17,29 @@ static tern_status read_factor(const tern_gguf *file, const tern_config *c, cons
     return tern_config_f32(file, c->arch, suffix, 0.0f, 1e-4f, 1e4f, out, err);
 }
 
+/* Reads the soft bounds. A file must say them: which ones a model was trained with cannot be
+ * guessed. 0: there is none. */
+static tern_status read_caps(const tern_gguf *file, tern_config *c, tern_error *err) {
+    const tern_status s = tern_config_f32(file, c->arch, "attn_logit_softcapping", NAN, 0.0f, 1e4f,
+                                          &c->attention_cap, err);
+    return s != TERN_OK ? s
+                        : tern_config_f32(file, c->arch, "final_logit_softcapping", NAN, 0.0f, 1e4f,
+                                          &c->logit_cap, err);
+}
+
 tern_status tern_config_factors(const tern_gguf *file, tern_config *c, tern_error *err) {
     float embedding;
     tern_status s;
     c->embedding_scale = c->arch->scaled_embedding ? sqrtf((float)c->n_embd) : 1.0f;
     c->block_scale = c->logit_divisor = 1.0f;
+    if (c->arch->logit_times) {
+        float times;
+        if ((s = read_factor(file, c, "logit_scale", &times, err)) == TERN_OK)
+            c->logit_divisor = (float)(1.0 / (double)times);
+        return s;
+    }
+    if (c->arch->soft_capped)
+        return read_caps(file, c, err);
     if (!c->arch->own_factors)
         return TERN_OK;
     if ((s = read_factor(file, c, "embedding_scale", &embedding, err)) ||

@@ -201,6 +201,13 @@ static bool is_own(const tern_config *c, const tern_key_rule *rule) {
     for (size_t i = 0; tern_block_is_delta(c->arch, 1) && i < sizeof deltas / sizeof *deltas; i++)
         if (strcmp(rule->suffix, deltas[i]) == 0)
             return true;
+    if (c->arch->logit_times && strcmp(rule->suffix, "logit_scale") == 0)
+        return true;
+    if (strcmp(rule->suffix, "attn_logit_softcapping") == 0 ||
+        strcmp(rule->suffix, "final_logit_softcapping") == 0)
+        return c->arch->soft_capped;
+    if (strcmp(rule->suffix, "expert_shared_count") == 0)
+        return (c->arch->has & TERN_HAS_SHARED_EXPERT) != 0;
     if (strcmp(rule->suffix, "attention.sliding_window") == 0)
         return windowed || c->arch->may_window;
     if (strcmp(rule->suffix, "attention.temperature_scale") == 0 ||

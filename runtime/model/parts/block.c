@@ -100,6 +100,18 @@ static const tern_block_tensor tensors[] = {
     {"ffn_up_exps.bias", NULL, EXPERT_BIAS(expert_up, TERN_SIZE_FF), .routed = true},
     {"ffn_down_exps.weight", "mlp.experts.%u.down_proj.weight",
      EXPERTS(expert_down, TERN_SIZE_EMBD, TERN_SIZE_FF, TERN_STAGE_DOWN)},
+    {"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight",
+     MATRIX(shared_router, TERN_SIZE_ONE, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP),
+     .when = TERN_HAS_SHARED_EXPERT},
+    {"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight",
+     MATRIX(shared_gate, TERN_SIZE_SHARED, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP),
+     .when = TERN_HAS_SHARED_EXPERT},
+    {"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
+     MATRIX(shared_up, TERN_SIZE_SHARED, TERN_SIZE_EMBD, TERN_STAGE_GATE_UP),
+     .when = TERN_HAS_SHARED_EXPERT},
+    {"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight",
+     MATRIX(shared_down, TERN_SIZE_EMBD, TERN_SIZE_SHARED, TERN_STAGE_DOWN),
+     .when = TERN_HAS_SHARED_EXPERT},
     {"ffn_down_exps.bias", NULL, EXPERT_BIAS(expert_down, TERN_SIZE_EMBD), .routed = true},
     {"ffn_down.bias", "output.dense.bias", OTHER_BIAS(down, TERN_SIZE_EMBD), .dense = true},
     {"layer_output_norm.weight", "output.LayerNorm.weight", SUM_NORM(ffn_sum_norm)},
@@ -155,6 +167,8 @@ size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side) {
         return sizes->n_head;
     case TERN_SIZE_EXPERTS:
         return sizes->n_expert;
+    case TERN_SIZE_SHARED:
+        return sizes->n_ff_shared;
     case TERN_SIZE_QUERIES:
         return (size_t)sizes->n_head * sizes->head_dim * (sizes->query_gates ? 2 : 1);
     case TERN_SIZE_CHANNELS:

@@ -35,6 +35,9 @@ typedef struct tern_layer {
     tern_linear router;   /* n_embd -> n_expert; with experts, in place of the three above */
     tern_linear expert_gate, expert_up; /* of each expert, n_embd -> n_ff */
     tern_linear expert_down;            /* likewise, n_ff -> n_embd */
+    tern_linear shared_router;          /* n_embd -> 1, the gate of the expert for all tokens */
+    tern_linear shared_gate, shared_up; /* of that expert, n_embd -> n_ff_shared */
+    tern_linear shared_down;            /* likewise, n_ff_shared -> n_embd */
     tern_linear mixed;                  /* of delta nets, n_embd -> channels: q, k and v */
     tern_linear z;                      /* n_embd -> inner: gates of what a delta net reads */
     tern_linear alpha, beta;            /* n_embd -> a number for each state of a delta net */
@@ -63,7 +66,7 @@ static inline size_t tern_delta_channels(const tern_delta_sizes *d) {
 
 /* The numbers of a model that give its tensors their shapes. */
 typedef struct tern_block_sizes {
-    uint32_t n_embd, n_ff, n_head, n_head_kv, head_dim, n_expert;
+    uint32_t n_embd, n_ff, n_head, n_head_kv, head_dim, n_expert, n_ff_shared;
     bool query_gates;       /* beside the queries of a head there are as many gates */
     tern_delta_sizes delta; /* zeros: there are no delta nets */
 } tern_block_sizes;
@@ -78,6 +81,7 @@ typedef enum tern_block_size {
     TERN_SIZE_HEAD,    /* head_dim */
     TERN_SIZE_HEADS,   /* n_head */
     TERN_SIZE_EXPERTS, /* n_expert */
+    TERN_SIZE_SHARED,  /* n_ff_shared */
     TERN_SIZE_QUERIES, /* n_head * head_dim, twice if there are gates beside queries */
     TERN_SIZE_CHANNELS,
     TERN_SIZE_INNER,
@@ -123,7 +127,7 @@ typedef struct tern_block_tensor {
     size_t at;               /* its offset in tern_layer, of a member by its kind */
 } tern_block_tensor;
 
-enum { TERN_LAYER_LINEARS = 16 }; /* matrices of the table */
+enum { TERN_LAYER_LINEARS = 20 }; /* matrices of the table */
 
 /* The table, in the order in which files are written, and its length. Static storage. */
 const tern_block_tensor *tern_block_tensors(size_t *n);

@@ -90,13 +90,19 @@ static void tell_norms(listing *l) {
     const double r = (double)l->m->config.block_scale; /* the stream is kept divided by it */
     char text[sizeof l->facts->text] = "";
     size_t used = 0;
+    if (l->m->config.arch->layer_norms)
+        TELL(l, "kind of norms", of_arch, "LayerNorm without biases");
+    if (l->m->config.arch->parallel)
+        TELL(l, "feed-forward", of_arch, "of the rows that attention reads");
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if ((l->m->config.arch->has & places[i].bit) != 0)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? ", " : "",
                                      places[i].where);
     TELL(l, "norms", of_arch, "%s", text);
     TELL(l, "norm epsilon",
-         l->m->config.arch->encodes ? of_file : source_of(l->m, "attention.layer_norm_rms_epsilon"),
+         l->m->config.arch->encodes || l->m->config.arch->layer_norms
+             ? of_file
+             : source_of(l->m, "attention.layer_norm_rms_epsilon"),
          "%g", (double)l->m->config.norm_eps * r * r);
 }
 
@@ -172,6 +178,12 @@ static void tell_scales(listing *l) {
         TELL(l, "blocks times", of_file, "%g", (double)c->block_scale);
         TELL(l, "logits divided by", of_file, "%g", (double)c->logit_divisor);
     }
+    if (c->arch->logit_times)
+        TELL(l, "logits divided by", of_file, "%g", (double)c->logit_divisor);
+    if (c->arch->soft_capped) {
+        TELL(l, "scores bounded by", of_file, "%g", (double)c->attention_cap);
+        TELL(l, "logits bounded by", of_file, "%g", (double)c->logit_cap);
+    }
     if (c->warming > 0.0f)
         TELL(l, "queries times", of_file, "1 + %g ln(1 + position / %u), rounded down",
              (double)c->warming, c->warm_step);
@@ -195,6 +207,9 @@ static void tell_experts(listing *l) {
     if (c->n_expert == 0)
         return;
     TELL(l, "experts", of_file, "%u of %u, each %u wide", c->n_used, c->n_expert, c->n_ff);
+    if (c->n_ff_shared > 0)
+        TELL(l, "expert of all", of_file, "%u wide, times the logistic function of a gate",
+             c->n_ff_shared);
     TELL(l, "expert weights", has_key(l->m, "expert_weights_norm") ? of_file : of_arch,
          "softmax over all, %s",
          c->expert_norm ? "of the chosen divided by their sum" : "as it is");
