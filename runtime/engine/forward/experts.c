@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "kernels/delta.h"
 #include "runtime/engine/forward/pass.h"
+#include "runtime/engine/forward/shared_expert.h"
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
@@ -567,78 +567,25 @@ static void mix(pass *p) {
         mix_row(down, r->places + t * k, r->weights + t * k, k, n, y.data + t * y.stride);
 }
 
-/* ---- the expert that all tokens take -------------------------------------------------------- */
-
-static bool is_shared(const pass *p) {
-    return p->config->n_ff_shared > 0;
-}
-
-/* Multiplies the inputs of the experts by its gate, and by its own two matrices. */
-static void multiply_shared(pass *p, const tern_layer *l) {
-    const tern_scratch *s = p->s;
-    const tern_device_rows gates = shared(p, s->shared_gate, 1, 1);
-    multiply(p, (const map[]){map_of(&l->shared_router, p->rows, s->shared_gate)}, 1);
-    multiply(p,
-             (const map[]){map_of(&l->shared_gate, p->rows, s->gate),
-                           map_of(&l->shared_up, p->rows, s->up)},
-             2);
-    watch_below(p, &gates, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ROUTER);
-}
-
-/* norm[T][n_ff_shared] = act(gate) * up, and the forms of it that down reads. The inputs of the
- * experts are lost. */
-static void activate_shared(pass *p, const tern_layer *l) {
-    const tern_op op = p->config->gate;
-    const size_t width = p->config->n_ff_shared;
-    const tern_device_rows g = shared(p, p->s->gate, width, width);
-    const tern_device_rows u = shared(p, p->s->up, width, width);
-    const tern_device_rows y = norm_rows(p, width);
-    if (op == TERN_OP_GATE_RELU2) /* it turns a NaN into 0 */
-        watch_below(p, &g, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_GATE);
-    keep(p, p->ops->gate(p->d, p->stream, op, &g, &u, &y, error_of(p)));
-    watch_below(p, &y, 1, p->rows.begin, INFINITY, TERN_OVERFLOW_ACTIVATION);
-    quantize(p, width, (wanted){.forms = l->shared_down.form});
-}
-
-/* norm[T][n_embd] += logistic(gate) * out. */
-static void add_shared(pass *p) {
-    const size_t n = p->config->n_embd;
-    const tern_device_rows y = norm_rows(p, n), x = shared(p, p->s->out, n, n);
-    const tern_device_rows gates = shared(p, p->s->shared_gate, 1, 1);
-    const tern_lane_use uses[] = {tern_lane_use_rows(&gates, &y, false),
-                                  tern_lane_use_rows(&x, &y, false),
-                                  tern_lane_use_rows(&y, &y, true)};
-    tern_lane_enter(&p->lane, uses, 3);
-    const tern_part part = tern_lane_rows(&p->lane, &y);
-    for (size_t t = part.begin; t < part.end; t++) {
-        const float gate = tern_logistic(gates.data[t * gates.stride]);
-        const float *from = x.data + t * x.stride;
-        float *to = y.data + t * y.stride;
-        for (size_t i = 0; i < n; i++)
-            to[i] += from[i] * gate;
-    }
-}
-
 void tern_experts_run(pass *p) {
     const tern_layer *l = &p->weights->layers[p->layer];
+    const bool shared_expert = p->config->n_ff_shared > 0;
     stage(p, TERN_STAGE_GATE_UP);
     route(p, l);
     multiply_gate_up(p, l);
-    if (is_shared(p))
-        multiply_shared(p, l);
+    if (shared_expert)
+        tern_shared_expert_begin(p);
     stage(p, TERN_STAGE_ACTIVATION);
     activate_choices(p, l->expert_down.form);
-    if (is_shared(p))
-        activate_shared(p, l);
+    if (shared_expert)
+        tern_shared_expert_activate(p);
     stage(p, TERN_STAGE_DOWN);
     multiply_down(p, &l->expert_down);
     join_choices(p);
-    if (is_shared(p)) {
-        multiply(p, (const map[]){map_of(&l->shared_down, p->rows, p->s->out)}, 1);
-        join(p, p->s->out, p->config->n_embd, TERN_SPLIT_EMBD);
-    }
+    if (shared_expert)
+        tern_shared_expert_end(p);
     stage(p, TERN_STAGE_NORM);
     mix(p);
-    if (is_shared(p))
-        add_shared(p);
+    if (shared_expert)
+        tern_shared_expert_add(p);
 }
