@@ -160,8 +160,18 @@ void answer_count_message(server *s, http_exchange *x) {
     count(s, x, ASK_MESSAGE);
 }
 
+/* llama.cpp's clients say `content` at this path, and read its own form of the reply. */
+static bool read_vectors(ask *a, const ask_rules *rules, const char *bytes, size_t size,
+                         refusal *r) {
+    json_t *body = ask_parse_any(bytes, size, "the body", r);
+    const bool native =
+        json_object_get(body, "input") == NULL && json_object_get(body, "content") != NULL;
+    return body != NULL &&
+           ask_read_body(a, native ? ASK_NATIVE_EMBEDDING : ASK_EMBEDDING, rules, body, r);
+}
+
 void answer_embeddings(server *s, http_exchange *x) {
-    answer(s, x, ASK_EMBEDDING);
+    answer_as(s, x, ASK_EMBEDDING, read_vectors);
 }
 
 void answer_native_embedding(server *s, http_exchange *x) {
@@ -206,6 +216,19 @@ static bool says_no(const json_t *value) {
     return json_is_boolean(value) && !json_is_true(value);
 }
 
+/* Texts and ids in one array, as llama.cpp takes them. NULL after a refusal. */
+static int32_t *tokenize_mixture(const reading *in, const json_t *parts, unsigned first,
+                                 unsigned others, const char *param, size_t *n, refusal *r) {
+    const ask_mixture how = {first, others, SIZE_MAX, param};
+    ask_prompt p = {0};
+    if (ask_tokenize_mixture(&in->rules, parts, how, &p, r)) {
+        *n = p.n;
+        return p.ids;
+    }
+    free(p.ids);
+    return NULL;
+}
+
 /* Tokenizes a body's text, given as llama.cpp's "content" or vLLM's "prompt". With "prompt",
  * special tokens are added unless the body says otherwise, and control tokens in the text are
  * recognised; with "content" only where the body asks for it. NULL after a refusal. */
@@ -216,13 +239,16 @@ static int32_t *tokenize(const reading *in, const json_t *body, size_t *n, refus
     const bool special = prompt != NULL ? !says_no(json_object_get(body, "add_special_tokens"))
                                         : json_is_true(json_object_get(body, "add_special"));
     const bool parse = prompt != NULL || json_is_true(json_object_get(body, "parse_special"));
+    const unsigned others = parse ? TERN_TOKENIZE_PARSE : 0U;
+    const unsigned first = others | (special ? TERN_TOKENIZE_SPECIAL : 0U);
+    if (json_is_array(given))
+        return tokenize_mixture(in, given, first, others, name, n, r);
     if (!json_is_string(given)) {
         (void)refuse(r, 400, name, given != NULL ? "%s must be a text" : "%s is missing", name);
         return NULL;
     }
-    return ask_tokenize(&in->rules, json_string_value(given), json_string_length(given),
-                        (special ? TERN_TOKENIZE_SPECIAL : 0U) | (parse ? TERN_TOKENIZE_PARSE : 0U),
-                        n, name, r);
+    return ask_tokenize(&in->rules, json_string_value(given), json_string_length(given), first, n,
+                        name, r);
 }
 
 void answer_tokenize(server *s, http_exchange *x) {

@@ -50,8 +50,9 @@
     "return_text?:b,raw_scores?:b}"
 #define ADAPTERS "[{id:i,path:s,sha256:s,rank:i,scale:n}]"
 #define TOKENIZER "{model_max_length:i,vocab_size:i,bos_token:s|~,eos_token:s|~}"
+#define NATIVE_VECTORS "[{index:i,embedding:[[n]|s]}]"
 #define TO_TOKENIZE                                                                                \
-    "{content?:s,add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s,add_special_tokens?:b}"
+    "{content?:s|[s|i],add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s|[s|i],add_special_tokens?:b}"
 
 static const route routes[] = {
     PAGE("/", page_home, true, "s", "a page to chat on for browsers, a short text for others"),
@@ -97,10 +98,10 @@ static const route routes[] = {
     COUNT("/responses/input_tokens", answer_count_response, ASK_RESPONSE,
           "{object:\"response.input_tokens\",input_tokens:i}"),
     COUNT("/messages/count_tokens", answer_count_message, ASK_MESSAGE, "{input_tokens:i}"),
-    VECTORS("/embeddings", answer_embeddings, ASK_EMBEDDING, "@embeddings",
+    VECTORS("/embeddings", answer_embeddings, ASK_EMBEDDING, "@embeddings|" NATIVE_VECTORS,
             "vectors of texts, where the model makes them"),
     VECTORS("/embedding", answer_native_embedding, ASK_NATIVE_EMBEDDING,
-            "[{index:i,embedding:[[n]|s]}]", "the same, in the form of llama.cpp"),
+            NATIVE_VECTORS, "the same, in the form of llama.cpp"),
     TAKES("/rerank", answer_rerank, TO_RERANK, "@ranked|[@ranked_text]",
           "documents in the order in which they fit a query"),
     TAKES("/reranking", answer_rerank, TO_RERANK, "@ranked|[@ranked_text]",

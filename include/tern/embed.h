@@ -56,6 +56,10 @@ bool tern_model_shortens(const tern_model *model, uint32_t n);
  */
 void tern_embedding_normalize(const float *x, size_t n, float *out);
 
+/* The logistic function of a score of TERN_POOLING_RANK, from 0 to 1: how likely it is that both
+ * texts fit. The same bits on every machine. */
+float tern_rank_probability(float score);
+
 TERN_API_END
 
 #endif

@@ -49,6 +49,11 @@ static double tanh_of(double x) {
     return x < 0.0 ? -value : value;
 }
 
+float tern_rank_probability(float score) {
+    const float x = score < -700.0F ? -700.0F : score > 700.0F ? 700.0F : score;
+    return (float)(1.0 / (1.0 + tern_exp(-(double)x)));
+}
+
 /* sums[width] = tanh(dense * vector + its bias), or the vector itself. */
 static void apply_dense(tern_pooled *p, const tern_rank_head *head) {
     const tern_embedding *dense = &head->dense;

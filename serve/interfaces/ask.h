@@ -199,6 +199,18 @@ int32_t *ask_tokenize(const ask_rules *rules, const char *bytes, size_t size, un
  * more (TERN_ERR_STATE). */
 bool ask_refuse_limits(const ask_rules *rules, const char *param, tern_status status, refusal *r);
 
+/* How texts between token ids are tokenized: the first element of the array, and others. */
+typedef struct ask_mixture {
+    unsigned first, others; /* TERN_TOKENIZE_... */
+    size_t most;            /* tokens, over which no more is read */
+    const char *param;      /* the field, for refusals */
+} ask_mixture;
+
+/* Appends an array of texts and token ids to one prompt. False after a refusal. The caller frees
+ * p->ids in any case. */
+bool ask_tokenize_mixture(const ask_rules *rules, const json_t *parts, ask_mixture how,
+                          ask_prompt *p, refusal *r);
+
 /* Reads an array of token ids; NULL after a refusal. The caller frees the ids. */
 int32_t *ask_read_ids(const json_t *array, uint32_t n_vocab, size_t *n, const char *param,
                       refusal *r);

@@ -137,81 +137,144 @@ static unsigned text_flags(const ask *a, bool first) {
     return (first && !a->bare ? TERN_TOKENIZE_SPECIAL : 0U) | (parse ? TERN_TOKENIZE_PARSE : 0U);
 }
 
-bool ask_append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) {
+static bool reserve_ids(ask_prompt *p, size_t n, refusal *r) {
     int32_t *grown = realloc(p->ids, (p->n + n + 1) * sizeof *grown);
     if (grown == NULL)
         return refuse(r, 503, "prompt", "no memory for %zu tokens", p->n + n);
-    memcpy(grown + p->n, ids, n * sizeof *grown);
     p->ids = grown;
+    return true;
+}
+
+bool ask_append_ids(ask_prompt *p, const int32_t *ids, size_t n, refusal *r) {
+    if (!reserve_ids(p, n, r))
+        return false;
+    memcpy(p->ids + p->n, ids, n * sizeof *ids);
     p->n += n;
     return true;
 }
 
-/* Joins texts and ids into one prompt. */
+/* The number of elements from the i-th on that are not texts. */
+static size_t count_ids(const json_t *parts, size_t i) {
+    const size_t first = i;
+    while (i < json_array_size(parts) && !json_is_string(json_array_get(parts, i)))
+        i++;
+    return i - first;
+}
+
+static bool append_ids_of(const ask_rules *rules, const json_t *parts, size_t i, size_t n,
+                          const char *param, ask_prompt *p, refusal *r) {
+    if (!reserve_ids(p, n, r))
+        return false;
+    for (const size_t end = i + n; i < end; i++, p->n++)
+        if (!read_id(json_array_get(parts, i), i, rules->n_vocab, param, &p->ids[p->n], r))
+            return false;
+    return true;
+}
+
+static bool append_text_of(const ask_rules *rules, const json_t *part, unsigned flags,
+                           const char *param, ask_prompt *p, refusal *r) {
+    size_t n = 0;
+    int32_t *ids = ask_tokenize(rules, json_string_value(part), json_string_length(part), flags, &n,
+                                param, r);
+    const bool appended = ids != NULL && ask_append_ids(p, ids, n, r);
+    free(ids);
+    return appended;
+}
+
+bool ask_tokenize_mixture(const ask_rules *rules, const json_t *parts, ask_mixture how,
+                          ask_prompt *p, refusal *r) {
+    bool sound = reserve_ids(p, 0, r);
+    for (size_t i = 0; i < json_array_size(parts) && sound; i++) {
+        const size_t n = count_ids(parts, i);
+        if (p->n > how.most)
+            return refuse_length(r, p->n, rules->n_ctx);
+        sound = n > 0 ? append_ids_of(rules, parts, i, n, how.param, p, r)
+                      : append_text_of(rules, json_array_get(parts, i),
+                                       i == 0 ? how.first : how.others, how.param, p, r);
+        i += n > 0 ? n - 1 : 0;
+    }
+    return sound;
+}
+
 static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *parts,
                          refusal *r) {
-    for (size_t i = 0; i < json_array_size(parts); i++) {
-        if (p->n > rules->n_ctx)
-            return refuse_length(r, p->n, rules->n_ctx);
-        const json_t *part = json_array_get(parts, i);
-        int32_t id;
-        size_t n = 1;
-        if (!json_is_string(part)) {
-            if (!read_id(part, i, rules->n_vocab, "prompt", &id, r) ||
-                !ask_append_ids(p, &id, n, r))
-                return false;
-            continue;
-        }
-        int32_t *ids = ask_tokenize(rules, json_string_value(part), json_string_length(part),
-                                    text_flags(a, i == 0), &n, "prompt", r);
-        const bool appended = ids != NULL && ask_append_ids(p, ids, n, r);
-        free(ids);
-        if (!appended)
-            return false;
-    }
-    return true;
+    const ask_mixture how = {.first = text_flags(a, true),
+                             .others = text_flags(a, false),
+                             .most = rules->truncates ? SIZE_MAX : rules->n_ctx,
+                             .param = ask_prompt_field(a->kind)};
+    return ask_tokenize_mixture(rules, parts, how, p, r);
+}
+
+static void read_text(const ask *a, ask_prompt *p, const ask_rules *rules, const char *bytes,
+                      size_t size, refusal *r) {
+    p->ids = ask_tokenize(rules, bytes, size, text_flags(a, true), &p->n,
+                          ask_prompt_field(a->kind), r);
 }
 
 /* Returns the text of an object, in which llama.cpp's clients may send it, beside a list of images.
  * The list must be empty. */
-static const json_t *unwrap(const ask *a, const json_t *given) {
+static const json_t *unwrap(const json_t *given) {
     const json_t *inside = json_object_get(given, "prompt_string");
     const json_t *other = json_object_get(given, "multimodal_data");
     const bool alone = other == NULL || (json_is_array(other) && json_array_size(other) == 0);
-    return a->kind == ASK_NATIVE && inside != NULL && alone ? inside : given;
+    return inside != NULL && alone ? inside : given;
+}
+
+/* Reads a text in parts, as they are in messages: the parts are one text, with nothing between. */
+static bool read_parts(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *parts,
+                       refusal *r) {
+    const char *param = ask_prompt_field(a->kind);
+    text joined = {0};
+    for (size_t i = 0; i < json_array_size(parts) && r->status == 0; i++) {
+        const json_t *part = json_array_get(parts, i), *said = json_object_get(part, "text");
+        const json_t *type = json_object_get(part, "type");
+        if (!json_is_string(said) || !json_is_string(type) ||
+            strcmp(json_string_value(type), "text") != 0)
+            (void)refuse(r, 400, param, "part %zu of content is not a text", i);
+        else
+            text_add(&joined, json_string_value(said), json_string_length(said));
+    }
+    if (joined.failed)
+        (void)refuse(r, 503, param, "no memory for the request");
+    if (r->status == 0)
+        read_text(a, p, rules, joined.bytes != NULL ? joined.bytes : "", joined.size, r);
+    text_free(&joined);
+    return r->status == 0;
 }
 
 static bool read_prompt(const ask *a, ask_prompt *p, const ask_rules *rules, const json_t *given,
                         refusal *r) {
     const char *param = ask_prompt_field(a->kind);
-    given = unwrap(a, given);
+    given = unwrap(given);
+    const json_t *parts = json_object_get(given, "content");
     if (a->gap) {
         (void)ask_tokenize_gap(a, rules, given, p, r);
     } else if (json_is_string(given)) {
         p->given = json_string_value(given);
         p->given_size = json_string_length(given);
-        p->ids = ask_tokenize(rules, p->given, p->given_size, text_flags(a, true), &p->n, param, r);
-    } else if (json_is_array(given) && a->kind == ASK_NATIVE) {
-        (void)read_mixture(a, p, rules, given, r);
+        read_text(a, p, rules, p->given, p->given_size, r);
     } else if (json_is_array(given)) {
-        p->ids = ask_read_ids(given, rules->n_vocab, &p->n, param, r);
+        (void)read_mixture(a, p, rules, given, r);
+    } else if (json_is_array(parts)) {
+        (void)read_parts(a, p, rules, parts, r);
     } else {
         return refuse(r, 400, param,
-                      "%s must be a text, an array of token ids, or an array of those", param);
+                      "%s must be a text, an array of token ids and texts, or an array of those",
+                      param);
     }
     return r->status == 0 && check_length(a, p, rules, r);
 }
 
 /* True if a field is one prompt: not an array, or an array with ids in it. */
-static bool is_one_prompt(const ask *a, const json_t *prompt) {
-    bool ids = json_is_integer(json_array_get(prompt, 0));
-    for (size_t i = 0; i < json_array_size(prompt) && a->kind == ASK_NATIVE; i++)
-        ids = ids || json_is_integer(json_array_get(prompt, i));
+static bool is_one_prompt(const json_t *prompt) {
+    bool ids = false;
+    for (size_t i = 0; i < json_array_size(prompt) && !ids; i++)
+        ids = json_is_integer(json_array_get(prompt, i));
     return ids || !json_is_array(prompt);
 }
 
 static bool read_texts(ask *a, const ask_rules *rules, const json_t *prompt, refusal *r) {
-    if (is_one_prompt(a, prompt))
+    if (is_one_prompt(prompt))
         return reserve_prompts(a, rules, 1, r) && read_prompt(a, &a->prompts[0], rules, prompt, r);
     bool sound = reserve_prompts(a, rules, json_array_size(prompt), r);
     for (size_t i = 0; i < a->n_prompts && sound; i++)
@@ -222,6 +285,8 @@ static bool read_texts(ask *a, const ask_rules *rules, const json_t *prompt, ref
 bool ask_read_prompts(ask *a, const ask_rules *rules, refusal *r) {
     const char *name = ask_prompt_field(a->kind);
     const json_t *prompt = json_object_get(a->body, name);
+    if (prompt == NULL && a->kind == ASK_NATIVE_EMBEDDING)
+        prompt = json_object_get(a->body, "input"); /* llama.cpp takes both names */
     if (prompt == NULL || json_is_null(prompt))
         return refuse(r, 400, name, "%s is missing", name);
     if ((a->kind & (ASK_COMPLETION | ASK_NATIVE | ASK_VECTORS)) != 0)

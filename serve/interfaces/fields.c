@@ -393,6 +393,8 @@ static bool read_extra(const field_reading *in, const json_t *value) {
 enum { MOST_TOKENS = 100000000 };
 
 #define IN(member) offsetof(ask, member)
+#define PARTS "{prompt_string:s}|{content:[{type:\"text\",text:s}]}"
+#define PROMPTS "s|" PARTS "|[s|i|" PARTS "|[s|i]]"
 #define IN_SAMPLING(member) (offsetof(ask, sampling) + offsetof(tern_sampler_params, member))
 
 /* clang-format off: one field a line */
@@ -407,13 +409,12 @@ static const field fields[] = {
      "s|[{type?:s,role:s,content:s|[{type:s,text:s}]}|{type:s,call_id:s,name:s,arguments:s}|{type:"
      "s,call_id:s,output:s|[{type:s,text:s}]}]",
      read_later, 0, 0, 0},
-    {"input", ASK_EMBEDDING, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
-    {"content", ASK_NATIVE_EMBEDDING, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
+    {"input", VECTORS, PROMPTS, read_later, 0, 0, 0},
+    {"content", ASK_NATIVE_EMBEDDING, PROMPTS, read_later, 0, 0, 0},
     {"encoding_format", VECTORS, "\"float\"|\"base64\"", read_encoding, 0, 0, 0},
     {"dimensions", VECTORS, "i", read_dimensions, 1, INT32_MAX, IN(dimensions)},
     {"instructions", RESPONSE, "s", read_instructions, 0, 0, 0},
-    {"prompt", TEXT, "s|[i]|[s]|[[i]]", read_later, 0, 0, 0},
-    {"prompt", NATIVE, "s|{prompt_string:s}|[s|i|{prompt_string:s}|[s|i]]", read_later, 0, 0, 0},
+    {"prompt", TEXT | NATIVE, PROMPTS, read_later, 0, 0, 0},
     {"stream", ALL, "b", read_truth, 0, 0, IN(stream)},
     {"stream_options", OPENAI | RESPONSE, "{include_usage?:b}", read_stream_options, 0, 0, 0},
     {"echo", TEXT, "b", read_truth, 0, 0, IN(echo)},

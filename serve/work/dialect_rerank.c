@@ -2,7 +2,6 @@
 /* Documents in the order in which they fit a query: as Jina and Cohere write it, or, for requests
  * with `texts`, as text-embeddings-inference does. */
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +38,7 @@ static double cosine(job *j, const float *query, size_t i) {
 static double score_of_pair(const job *j, size_t i) {
     float x;
     memcpy(&x, j->choices[i].vector.bytes, sizeof x);
-    return j->ask.rerank.raw ? (double)x : 1.0 / (1.0 + exp(-(double)x));
+    return (double)(j->ask.rerank.raw ? x : tern_rank_probability(x));
 }
 
 /* Scores all documents, the best first. NULL: there is no memory. */

@@ -93,9 +93,37 @@ class Vectors(Served):
         self.assertEqual(reply.json(), [{"index": i, "embedding": [x]} for i, x in enumerate(wanted)])
         self.assertEqual(self.server.post("/embedding", content=TEXTS[0]).json()[0]["embedding"], wanted[:1])
         self.refused(self.server.post("/embedding", content="a", embd_normalize=0), 400, "embd_normalize")
+        for path in ("/embedding", "/embeddings", "/v1/embeddings"):
+            self.assertEqual(self.server.post(path, content=TEXTS).json(), reply.json())
+        self.assertEqual(self.server.post("/embedding", input=TEXTS).json(), reply.json())
+        self.assertEqual(self.server.post("/embeddings", input="a", content="b").json()["data"][0]["embedding"], wanted[2])
+
+    def ids_of(self, content, special=False):
+        return self.server.post("/tokenize", content=content, add_special=special).json()["tokens"]
+
+    def vectors(self, given):
+        return [d["embedding"] for d in self.embed(given).json()["data"]]
+
+    def test_mixtures(self):
+        """Texts between token ids are one text; the first of all gets the token that begins texts."""
+        self.assertEqual(self.ids_of([5, "upon", 7]), [5, *self.ids_of("upon"), 7])
+        for mixed in (["Once", 7, 8], [5, "upon", 7], [5, 6, "Once", "upon"]):
+            one = self.ids_of(mixed, special=True)
+            self.assertEqual(one[:1], self.ids_of("Once", special=True)[:1] if mixed[0] == "Once" else [5])
+            for given, wanted in ((mixed, [one]), ([mixed, "a"], [one, "a"]), (["a", [5, 6], mixed], ["a", [5, 6], one])):
+                self.assertEqual(self.vectors(given), self.vectors(wanted))
+
+    def test_texts_in_objects(self):
+        parts = {"content": [{"type": "text", "text": "Once "}, {"type": "text", "text": "upon a time"}]}
+        wanted = self.vectors(TEXTS)
+        self.assertEqual(self.vectors(parts), wanted[:1])
+        self.assertEqual(self.vectors([parts, {"prompt_string": TEXTS[1]}, TEXTS[2]]), wanted)
+        for given in ({"content": "a"}, {"content": []}, {"content": [{"type": "image_url", "image_url": {"url": "data:,"}}]},
+                      {"content": [{"type": "text"}]}, {"content": [{"text": "a"}]}, {"content": ["a"]}, {"prompt_string": 3}):
+            self.refused(self.embed(given), 400, "input")
 
     def test_refused(self):
-        for given in ([], [[]], 3, None, {"a": 1}, ["a", 3], [[1, "b"]], [1 << 40], ["a", []], ["x"] * 2049):
+        for given in ([], [[]], 3, None, {"a": 1}, [1, "a", None], [1, [2]], [1 << 40], ["a", []], ["x"] * 2049):
             self.refused(self.embed(given), 400, "input")
         self.refused(self.embed("a", encoding_format="hex"), 400, "encoding_format")
         for n in (0, 128, 255, 257, 1.5, "a"):

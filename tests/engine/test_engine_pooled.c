@@ -204,12 +204,25 @@ static void test_normalize(void **state) {
     assert_true(y[0] == (float)sqrt(0.5) && y[1] == y[0]);
 }
 
+/* The bits are those of this library's own exponential, whatever the machine's says. */
+static void test_probability(void **state) {
+    (void)state;
+    assert_true(tern_rank_probability(0.0F) == 0.5F);
+    for (int i = -400; i <= 400; i++) {
+        const float x = (float)i * 0.0625F, y = tern_rank_probability(x);
+        const double wanted = 1.0 / (1.0 + exp(-(double)x));
+        assert_true(fabs((double)y - wanted) <= 1e-7 * wanted);
+        assert_true(y == (float)(1.0 / (1.0 + tern_exp(-(double)x))));
+    }
+    assert_true(tern_rank_probability(3e38F) == 1.0F && tern_rank_probability(-3e38F) == 0.0F);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ways),      cmocka_unit_test(test_beside_others),
         cmocka_unit_test(test_set_aside), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_cancelled), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_normalize),
+        cmocka_unit_test(test_normalize), cmocka_unit_test(test_probability),
     };
     return cmocka_run_group_tests(tests, begin, engine_case_end);
 }
