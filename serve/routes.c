@@ -52,7 +52,8 @@
 #define TOKENIZER "{model_max_length:i,vocab_size:i,bos_token:s|~,eos_token:s|~}"
 #define NATIVE_VECTORS "[{index:i,embedding:[[n]|s]}]"
 #define TO_TOKENIZE                                                                                \
-    "{content?:s|[s|i],add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s|[s|i],add_special_tokens?:b}"
+    "{content?:s|[s|i],add_special?:b,parse_special?:b,with_pieces?:b,prompt?:s|[s|i],add_"        \
+    "special_tokens?:b}"
 
 static const route routes[] = {
     PAGE("/", page_home, true, "s", "a page to chat on for browsers, a short text for others"),
@@ -100,8 +101,8 @@ static const route routes[] = {
     COUNT("/messages/count_tokens", answer_count_message, ASK_MESSAGE, "{input_tokens:i}"),
     VECTORS("/embeddings", answer_embeddings, ASK_EMBEDDING, "@embeddings|" NATIVE_VECTORS,
             "vectors of texts, where the model makes them"),
-    VECTORS("/embedding", answer_native_embedding, ASK_NATIVE_EMBEDDING,
-            NATIVE_VECTORS, "the same, in the form of llama.cpp"),
+    VECTORS("/embedding", answer_native_embedding, ASK_NATIVE_EMBEDDING, NATIVE_VECTORS,
+            "the same, in the form of llama.cpp"),
     TAKES("/rerank", answer_rerank, TO_RERANK, "@ranked|[@ranked_text]",
           "documents in the order in which they fit a query"),
     TAKES("/reranking", answer_rerank, TO_RERANK, "@ranked|[@ranked_text]",

@@ -174,8 +174,8 @@ static bool append_ids_of(const ask_rules *rules, const json_t *parts, size_t i,
 static bool append_text_of(const ask_rules *rules, const json_t *part, unsigned flags,
                            const char *param, ask_prompt *p, refusal *r) {
     size_t n = 0;
-    int32_t *ids = ask_tokenize(rules, json_string_value(part), json_string_length(part), flags, &n,
-                                param, r);
+    int32_t *ids =
+        ask_tokenize(rules, json_string_value(part), json_string_length(part), flags, &n, param, r);
     const bool appended = ids != NULL && ask_append_ids(p, ids, n, r);
     free(ids);
     return appended;
@@ -207,8 +207,8 @@ static bool read_mixture(const ask *a, ask_prompt *p, const ask_rules *rules, co
 
 static void read_text(const ask *a, ask_prompt *p, const ask_rules *rules, const char *bytes,
                       size_t size, refusal *r) {
-    p->ids = ask_tokenize(rules, bytes, size, text_flags(a, true), &p->n,
-                          ask_prompt_field(a->kind), r);
+    p->ids =
+        ask_tokenize(rules, bytes, size, text_flags(a, true), &p->n, ask_prompt_field(a->kind), r);
 }
 
 /* Returns the text of an object, in which llama.cpp's clients may send it, beside a list of images.

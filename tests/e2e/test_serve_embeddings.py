@@ -118,7 +118,7 @@ class Vectors(Served):
         wanted = self.vectors(TEXTS)
         self.assertEqual(self.vectors(parts), wanted[:1])
         self.assertEqual(self.vectors([parts, {"prompt_string": TEXTS[1]}, TEXTS[2]]), wanted)
-        for given in ({"content": "a"}, {"content": []}, {"content": [{"type": "image_url", "image_url": {"url": "data:,"}}]},
+        for given in ({"content": "a"}, {"content": [{"type": "image_url", "image_url": {"url": "data:,"}}]},
                       {"content": [{"type": "text"}]}, {"content": [{"text": "a"}]}, {"content": ["a"]}, {"prompt_string": 3}):
             self.refused(self.embed(given), 400, "input")
 

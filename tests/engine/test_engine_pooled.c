@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "runtime/engine/forward/runner.h"
+#include "runtime/model/config/rope.h"
 #include "tests/engine/engine_case.h"
 #include "tests/support/check.h"
 #include "tests/support/tiny_model.h"
