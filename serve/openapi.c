@@ -13,6 +13,7 @@
 #define SAMPLING                                                                                   \
     "seed:i,max_tokens:i,temperature:n,top_p:n,top_k:i,min_p:n,presence_penalty:n,"                \
     "frequency_penalty:n,repeat_last_n:i,ignore_eos:b"
+#define STOPPED "stop_reason?:s,matched_stop?:s"
 #define TOKEN "token:s,id:i,logprob:n,bytes:[i]"
 #define PACE(name) name "_n:i," name "_ms:n," name "_per_token_ms:n," name "_per_second:n"
 #define REASON "message:s,type:s,param:s|~"
@@ -45,13 +46,14 @@ static const struct {
      "{id:s,object:\"chat.completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
      "message:{role:\"assistant\",content:s|~,reasoning_content?:s,refusal:~,tool_calls?:[@call]},"
      "logprobs:~|{content:["
-     "@token],refusal:~},finish_reason:\"stop\"|\"length\"|\"tool_calls\"}],usage:@usage,timings?:@"
+     "@token],refusal:~},finish_reason:\"stop\"|\"length\"|\"tool_calls\"," STOPPED
+     "}],usage:@usage,timings?:@"
      "timings,"
      "tern:@tern}"},
     {"text_completion",
      "{id:s,object:\"text_completion\",created:i,model:s,system_fingerprint:s,choices:[{index:i,"
      "text:s,logprobs:~|{tokens:[s],token_logprobs:[n|~],top_logprobs:[{*:n}|~],text_offset:[i]},"
-     "finish_reason:\"stop\"|\"length\"}],usage:@usage,timings?:@timings,tern:@tern}"},
+     "finish_reason:\"stop\"|\"length\"," STOPPED "}],usage:@usage,timings?:@timings,tern:@tern}"},
     {"completion",
      "{index:i,content:s,tokens:[i],id_slot:i,stop:b,tokens_predicted:i,tokens_evaluated:i,"
      "completion_probabilities?:[@token],model:s,prompt:s,generation_settings:@settings,"

@@ -132,14 +132,20 @@ static bool read_logprobs(const field_reading *in, const json_t *value) {
     return is_truth ? read_truth(in, value) : read_n_logprobs(in, value);
 }
 
+static bool is_truth_or_nothing(const json_t *value) {
+    return value == NULL || json_is_null(value) || json_is_boolean(value);
+}
+
 static bool read_stream_options(const field_reading *in, const json_t *value) {
     const json_t *usage = json_object_get(value, "include_usage");
-    const bool given = usage != NULL && !json_is_null(usage);
-    if (!json_is_object(value) || (given && !json_is_boolean(usage))) {
+    const json_t *running = json_object_get(value, "continuous_usage_stats");
+    if (!json_is_object(value) || !is_truth_or_nothing(usage) || !is_truth_or_nothing(running)) {
         return refuse(in->r, 400, "stream_options",
-                      "stream_options must be an object, its include_usage true or false");
+                      "stream_options must be an object, its include_usage and "
+                      "continuous_usage_stats true or false");
     }
     in->a->include_usage = json_is_true(usage);
+    in->a->running_usage = json_is_true(running);
     return true;
 }
 
@@ -416,7 +422,8 @@ static const field fields[] = {
     {"instructions", RESPONSE, "s", read_instructions, 0, 0, 0},
     {"prompt", TEXT | NATIVE, PROMPTS, read_later, 0, 0, 0},
     {"stream", ALL, "b", read_truth, 0, 0, IN(stream)},
-    {"stream_options", OPENAI | RESPONSE, "{include_usage?:b}", read_stream_options, 0, 0, 0},
+    {"stream_options", OPENAI | RESPONSE, "{include_usage?:b,continuous_usage_stats?:b}",
+     read_stream_options, 0, 0, 0},
     {"echo", TEXT, "b", read_truth, 0, 0, IN(echo)},
     {"suffix", TEXT | NATIVE, "s", read_suffix, 0, 0, 0},
     {"input_suffix", NATIVE, "s", read_gap_text, 0, 0, IN(suffix)},

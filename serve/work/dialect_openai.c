@@ -216,11 +216,16 @@ static void write_logprobs(job *j, size_t i) {
     c->echoed = true;
 }
 
+/* The text that ended an answer has the names that vLLM and SGLang give it. */
 static void write_reason(job *j, const choice *c, bool ended) {
     if (ended)
         text_print(&j->out, ",\"finish_reason\":\"%s\"", finish_reason(c));
     else
         dialect_add(&j->out, ",\"finish_reason\":null");
+    if (ended && c->end == TERN_END_STOP_TEXT) {
+        text_string(&j->out, "stop_reason", j->ask.stops[c->stop]);
+        text_string(&j->out, "matched_stop", j->ask.stops[c->stop]);
+    }
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -231,9 +236,24 @@ static void open_choice(job *j, size_t i) {
     text_print(&j->out, ",\"choices\":[{\"index\":%zu,", i);
 }
 
+/* Writes how many tokens there are so far, in the form of vLLM. */
+static void write_running_usage(job *j) {
+    size_t n_prompt = 0, n = 0;
+    for (size_t i = 0; i < j->ask.n_prompts; i++)
+        n_prompt += j->ask.prompts[i].n;
+    for (size_t i = 0; i < j->n_choices; i++)
+        n += j->choices[i].ended ? j->choices[i].figures.n_generated : j->choices[i].n_tokens;
+    text_print(&j->out,
+               ",\"usage\":{\"prompt_tokens\":%zu,\"completion_tokens\":%zu,"
+               "\"total_tokens\":%zu}",
+               n_prompt, n, n_prompt + n);
+}
+
 static void close_choice(job *j, bool final) {
     dialect_add(&j->out, "}]");
-    if (j->ask.include_usage)
+    if (j->ask.include_usage && j->ask.running_usage)
+        write_running_usage(j);
+    else if (j->ask.include_usage)
         dialect_add(&j->out, ",\"usage\":null");
     else if (final)
         write_end(j);

@@ -103,6 +103,36 @@ class Table(Served):
         self.assertEqual((reply.status, reply.json()["tern"]["ignored"]), (200, []))
 
 
+class OfOtherServers(Served):
+    def test_usage_of_every_chunk(self):
+        """continuous_usage_stats, as vLLM has it: each chunk tells how many tokens there are so far."""
+        both = {"include_usage": True, "continuous_usage_stats": True}
+        for route in ("/chat/completions", "/completions"):
+            asked = ROUTES[route] | {"max_tokens": 5, "ignore_eos": True, "seed": 1, "stream": True, "n": 2}
+            events = self.server.post(route, **asked, stream_options=both).events()
+            counts = [event["usage"]["completion_tokens"] for event in events]
+            self.assertEqual((counts, counts[-1]), (sorted(counts), 10))
+            self.assertGreater(len(set(counts)), 4)
+            whole = events[-1]["usage"]
+            self.assertEqual({event["usage"]["prompt_tokens"] for event in events}, {whole["prompt_tokens"]})
+            for event in events:
+                self.assertEqual(event["usage"]["total_tokens"], event["usage"]["completion_tokens"] + whole["prompt_tokens"])
+            for options in ({"include_usage": True, "continuous_usage_stats": False}, {"continuous_usage_stats": True}):
+                others = self.server.post(route, **asked, stream_options=options).events()
+                self.assertEqual({str(event.get("usage")) for event in others[:-1]}, {"None"})
+
+    def test_the_text_that_ended_it(self):
+        """The names of vLLM (stop_reason) and SGLang (matched_stop)."""
+        asked = {"prompt": "Once upon", "temperature": 0, **WARM}
+        free = self.server.post("/v1/completions", **asked).json()["choices"][0]
+        self.assertNotIn("stop_reason", free)
+        stop = free["text"][4:6]
+        found = self.server.post("/v1/completions", **asked, stop=["no such text", stop]).json()["choices"][0]
+        self.assertEqual((found["finish_reason"], found["stop_reason"], found["matched_stop"]), ("stop", stop, stop))
+        events = self.server.post("/v1/completions", **asked, stop=stop, stream=True).events()
+        self.assertEqual([event["choices"][0].get("stop_reason") for event in events], [None] * (len(events) - 1) + [stop])
+
+
 class Times(Served):
     def test_times_are_told_when_asked_for(self):
         """With timings_per_token the end of a reply tells times, in llama.cpp's form, whole and streamed."""
