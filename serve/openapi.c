@@ -13,7 +13,7 @@
 #define SAMPLING                                                                                   \
     "seed:i,max_tokens:i,temperature:n,top_p:n,top_k:i,min_p:n,presence_penalty:n,"                \
     "frequency_penalty:n,repeat_last_n:i,ignore_eos:b"
-#define STOPPED "stop_reason?:s,matched_stop?:s"
+#define STOPPED "stop_reason?:s|i,matched_stop?:s|i"
 #define TOKEN "token:s,id:i,logprob:n,bytes:[i]"
 #define PACE(name) name "_n:i," name "_ms:n," name "_per_token_ms:n," name "_per_second:n"
 #define REASON "message:s,type:s,param:s|~"

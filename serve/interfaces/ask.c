@@ -151,6 +151,8 @@ static bool check_whole(const ask *a, const ask_rules *rules, refusal *r) {
         return refuse(r, 400, "echo", "the prompts would be told in %zu bytes; at most %d are",
                       echoed_bytes(a), MOST_ECHO);
     }
+    if (a->receipt && a->n_stop_tokens > 0)
+        return refuse(r, 400, "stop_token_ids", "stop_token_ids: a receipt has no place for them");
     if (a->receipt && (a->n * a->n_prompts > 1 || a->prompt_only || rules->most_choices < 2))
         return refuse(r, 400, "receipt", "a receipt is of one answer, which is computed twice");
     if (a->receipt && a->echo && a->logprobs) {

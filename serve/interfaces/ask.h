@@ -139,6 +139,8 @@ typedef struct ask {
     const json_t *extra;  /* other texts, {"filename", "text"}, before a gap; NULL: none */
     const char *stops[ASK_MOST_STOPS];
     size_t n_stops;
+    int32_t stop_tokens[ASK_MOST_STOPS]; /* tokens that end the answer, too */
+    size_t n_stop_tokens;
     ask_form form;
     toolset tools;
     tern_grammar *grammar; /* for answers in a form or with calls; NULL: any text */

@@ -115,6 +115,24 @@ static bool read_stops(const field_reading *in, const json_t *value) {
     return true;
 }
 
+static bool read_stop_tokens(const field_reading *in, const json_t *value) {
+    const size_t n = json_array_size(value);
+    if (!json_is_array(value) || n > ASK_MOST_STOPS) {
+        return refuse(in->r, 400, in->at->name, "%s must be an array of at most %d token ids",
+                      in->at->name, ASK_MOST_STOPS);
+    }
+    int32_t *ids =
+        ask_read_ids(value, in->rules->n_vocab, &in->a->n_stop_tokens, in->at->name, in->r);
+    if (ids == NULL)
+        return false;
+    memcpy(in->a->stop_tokens, ids, n * sizeof *ids);
+    free(ids);
+    if (n > 0 && in->rules->records)
+        return refuse(in->r, 400, in->at->name, "%s: a recording has no place for them",
+                      in->at->name);
+    return true;
+}
+
 /* A number of alternatives for each token. Zero of them in a completion still asks for those of the
  * text. */
 static bool read_n_logprobs(const field_reading *in, const json_t *value) {
@@ -437,6 +455,7 @@ static const field fields[] = {
     {"max_output_tokens", RESPONSE, "i", read_max_tokens, -1, MOST_TOKENS, 0},
     {"n_predict", NATIVE, "i", read_max_tokens, -1, MOST_TOKENS, 0},
     {"stop", OPENAI | RESPONSE | NATIVE, "s|[s]", read_stops, 0, 0, 0},
+    {"stop_token_ids", OPENAI, "[i]", read_stop_tokens, 0, 0, 0},
     {"stop_sequences", MESSAGE, "[s]", read_stops, 0, 0, 0},
     {"ignore_eos", ALL, "b", read_truth, 0, 0, IN(ignore_end)},
     {"temperature", ALL, "n", read_real, 0, 1000, IN_SAMPLING(temperature)},

@@ -184,7 +184,6 @@ static const aside rows[] = {
     UNUSED("preserved_tokens", OPEN, "*", 0, "control tokens give no text"),
     UNUSED("guided_whitespace_pattern", OPEN, "*", 0, "white space in JSON has one rule here"),
     UNUSED("structural_tag", OPENAI, "*", 0, "tools are the way to ask for parts that have a form"),
-    UNUSED("stop_token_ids", OPENAI, "*", 0, ENDS),
     UNUSED("stop_regex", OPENAI, "*", 0, ENDS),
     UNUSED("no_stop_trim", OPENAI, "b", 0, "a text that ends an answer is not part of it"),
     UNUSED("include_stop_str_in_output", OPENAI, "b", 0,

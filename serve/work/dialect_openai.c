@@ -216,7 +216,7 @@ static void write_logprobs(job *j, size_t i) {
     c->echoed = true;
 }
 
-/* The text that ended an answer has the names that vLLM and SGLang give it. */
+/* The text or token that ended an answer has the names that vLLM and SGLang give it. */
 static void write_reason(job *j, const choice *c, bool ended) {
     if (ended)
         text_print(&j->out, ",\"finish_reason\":\"%s\"", finish_reason(c));
@@ -226,6 +226,9 @@ static void write_reason(job *j, const choice *c, bool ended) {
         text_string(&j->out, "stop_reason", j->ask.stops[c->stop]);
         text_string(&j->out, "matched_stop", j->ask.stops[c->stop]);
     }
+    if (ended && c->end == TERN_END_STOP_TOKEN)
+        text_print(&j->out, ",\"stop_reason\":%d,\"matched_stop\":%d", (int)c->end_token,
+                   (int)c->end_token);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */

@@ -164,6 +164,8 @@ tern_request job_request(const job *j, size_t i) {
                           .max_tokens = a->prompt_only ? 0 : wanted,
                           .ignore_end = a->ignore_end,
                           .draft = replay ? TERN_DRAFT_NEVER : j->place.draft,
+                          .stop_tokens = a->stop_tokens,
+                          .n_stop_tokens = a->n_stop_tokens,
                           .stop_texts = a->stops,
                           .n_stop_texts = a->n_stops,
                           .drop_space = j->dialect->trims && !a->continues,

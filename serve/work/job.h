@@ -48,12 +48,12 @@ typedef struct tool_call {
 } tool_call;
 
 typedef struct choice {
-    text content;       /* so far; in streams only if the dialect keeps texts */
-    text vector;        /* floats of an embedding, when it has ended */
+    text content;             /* so far; in streams only if the dialect keeps texts */
+    text vector;              /* floats of an embedding, when it has ended */
     thinking_reader thinking; /* tells thinking from the rest of its text */
     text thought;             /* thinking so far; kept like the content */
-    call_reader reader; /* reads its text if there may be calls */
-    tool_call *calls;   /* [n_calls] */
+    call_reader reader;       /* reads its text if there may be calls */
+    tool_call *calls;         /* [n_calls] */
     size_t n_calls;
     size_t n_parts;           /* in streams that number texts and calls: how many have ended */
     bool in_text;             /* in such streams: a part with text has begun */
@@ -73,8 +73,8 @@ typedef struct choice {
     bool echoed;              /* the prompt was written with its logprobs */
     bool ended;
     tern_end end;
-    size_t stop; /* with TERN_END_STOP_TEXT: index of the stop text */
-    int32_t end_token; /* with TERN_END_OF_TEXT: the token that ended it */
+    size_t stop;       /* with TERN_END_STOP_TEXT: index of the stop text */
+    int32_t end_token; /* with TERN_END_OF_TEXT and TERN_END_STOP_TOKEN: the token that ended it */
     tern_branch_figures figures;
     char digest[65];
 } choice;
@@ -98,7 +98,7 @@ typedef struct dialect dialect;
 typedef struct job {
     ask ask;
     const dialect *dialect; /* how its reply is written */
-    char id[48];      /* id of its reply */
+    char id[48];            /* id of its reply */
     time_t created;
     unsigned n_events;                      /* events so far, in streams that number them */
     uint8_t private_name[KEY_DIGEST_BYTES]; /* name of its cache pages if no other job may use

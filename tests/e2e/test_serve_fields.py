@@ -81,7 +81,7 @@ class Table(Served):
         for name, value in taken.items():
             reply = self.server.chat(QUESTION, max_tokens=2, **{name: value})
             self.assertEqual((reply.status, reply.json()["tern"]["ignored"]), (200, []), name)
-        for name, value in {"stop_token_ids": [1], "min_tokens": 1, "skip_special_tokens": False, "mirostat": 2, "top_n_sigma": 1}.items():
+        for name, value in {"min_tokens": 1, "skip_special_tokens": False, "mirostat": 2, "top_n_sigma": 1}.items():
             self.refused(self.server.chat(QUESTION, **{name: value}), 400, name)
         edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
         self.assertEqual(self.ask("/messages", context_management=edits).json()["tern"]["ignored"], ["context_management"])
@@ -131,6 +131,22 @@ class OfOtherServers(Served):
         self.assertEqual((found["finish_reason"], found["stop_reason"], found["matched_stop"]), ("stop", stop, stop))
         events = self.server.post("/v1/completions", **asked, stop=stop, stream=True).events()
         self.assertEqual([event["choices"][0].get("stop_reason") for event in events], [None] * (len(events) - 1) + [stop])
+
+
+    def test_the_token_that_ended_it(self):
+        asked = {"prompt": "Once upon", **WARM}
+        ids = self.server.post("/completion", return_tokens=True, n_predict=16, **(asked | {"max_tokens": 16})).json()["tokens"]
+        free = self.server.post("/v1/completions", **asked).json()
+        at = ids.index(ids[5])
+        for more in ({}, {"n": 2}):
+            found = self.server.post("/v1/completions", **asked, **more, stop_token_ids=[ids[5], 0]).json()
+            choice = found["choices"][0]
+            self.assertEqual((choice["finish_reason"], choice["stop_reason"], choice["matched_stop"]), ("stop", ids[5], ids[5]))
+            self.assertTrue(free["choices"][0]["text"].startswith(choice["text"]))
+            self.assertEqual(self.server.post("/detokenize", tokens=ids[:at]).json()["content"].strip(), choice["text"].strip())
+        for wrong in ([-1], ["a"], 3, [10**9], [1] * 17):
+            self.refused(self.server.post("/v1/completions", **asked, stop_token_ids=wrong), 400, "stop_token_ids")
+        self.refused(self.server.post("/v1/completions", **asked, stop_token_ids=[1], receipt=True), 400, "stop_token_ids")
 
 
 class Times(Served):
