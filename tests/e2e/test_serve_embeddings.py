@@ -108,8 +108,9 @@ class Vectors(Served):
         """Texts between token ids are one text; the first of all gets the token that begins texts."""
         self.assertEqual(self.ids_of([5, "upon", 7]), [5, *self.ids_of("upon"), 7])
         for mixed in (["Once", 7, 8], [5, "upon", 7], [5, 6, "Once", "upon"]):
-            one = self.ids_of(mixed, special=True)
-            self.assertEqual(one[:1], self.ids_of("Once", special=True)[:1] if mixed[0] == "Once" else [5])
+            apart = [[part] if isinstance(part, int) else self.ids_of(part, special=i == 0) for i, part in enumerate(mixed)]
+            one = sum(apart, [])
+            self.assertEqual(self.ids_of(mixed, special=True), one)
             for given, wanted in ((mixed, [one]), ([mixed, "a"], [one, "a"]), (["a", [5, 6], mixed], ["a", [5, 6], one])):
                 self.assertEqual(self.vectors(given), self.vectors(wanted))
 
@@ -119,7 +120,7 @@ class Vectors(Served):
         self.assertEqual(self.vectors(parts), wanted[:1])
         self.assertEqual(self.vectors([parts, {"prompt_string": TEXTS[1]}, TEXTS[2]]), wanted)
         for given in ({"content": "a"}, {"content": [{"type": "image_url", "image_url": {"url": "data:,"}}]},
-                      {"content": [{"type": "text"}]}, {"content": [{"text": "a"}]}, {"content": ["a"]}, {"prompt_string": 3}):
+                      {"content": [{"type": "text"}]}, {"content": [{"type": "image", "text": "a"}]}, {"content": [{"text": "a"}]}, {"content": ["a"]}, {"prompt_string": 3}):
             self.refused(self.embed(given), 400, "input")
 
     def test_refused(self):
