@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -420,6 +422,14 @@ class Refused(InFolder):
         root = self.copy_of_tree()
         self.edit(root / "dispatch" / "cpu.h", "TERN_CPU_LIST", "TERN_CPU_LISTS")
         self.assertRegex(self.complaint(TABLE, root), r"TERN_CPU_LIST was not found")
+
+
+class Command(unittest.TestCase):
+    def test_without_a_folder(self) -> None:
+        """A call that does not say where to write is told so."""
+        result = subprocess.run([sys.executable, ROOT / "codegen" / "gen.py"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("required: --out", result.stderr)
 
 
 if __name__ == "__main__":

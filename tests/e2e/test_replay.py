@@ -147,6 +147,7 @@ class Replay(common.FolderTest):
         broken["output"]["ids"][0] += 1
         for lines, said in (([broken], "line 1: output.ids_sha256"), (self.lines[:1] + [{"a": 1}], 'line 2: $schema: is ""'), ([], "it has no answers")):
             self.assert_one_line_error(self.replay(path=self.write("broken.jsonl", lines), status=2), 2, [said])
+        self.assert_one_line_error(self.replay(model=self.dir / "none.gguf", status=2), 2, ["none.gguf: ", "No such file"])
         self.assert_one_line_error(tern("replay", self.path), 2, ["the model mine.gguf is neither beside it nor here"])
 
     def test_another_vocabulary(self):

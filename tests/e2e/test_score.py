@@ -78,10 +78,14 @@ class Score(common.FolderTest):
         self.assertRegex(lines[1], r"^ +-\d+\.\d{6} +-\d+\.\d{6} +\d+\.\d{3}% +\d+   Paris  \(most probable\)  \(most probable a token\)$")
 
     def test_refusals(self):
+        long = self.dir / "long"
+        with open(long, "wb") as file:
+            file.truncate((64 << 20) + 1)
         for words, status, said in (
             (("-p", "x"), 2, "no options: --option TEXT"),
             (("-p", "x", "--option", ""), 1, "option 1 has no token of its own"),
             (("-p", "x", "--options-file", self.dir / "none"), 1, "none: No such file"),
+            (("-p", "x", "--options-file", long), 1, "long: longer than 67108864 bytes"),
         ):
             self.assert_one_line_error(tern("score", "-m", self.model, *words), status, [said])
 
