@@ -191,6 +191,20 @@ class Objects(unittest.TestCase):
             self.assertTrue(old.exists())
 
 
+class Rows(unittest.TestCase):
+    def test_those_that_run_here(self):
+        """Of many rows that changed, three are tried alone, of those that this processor runs."""
+        trials = trial.Trials(types.SimpleNamespace(build=Path("/")), {}, "/none")
+        rows = [f"tern_gemm_{name}" for name in ("a_avx512", "b_avx2", "c_avx2", "d_avx2", "e_avx2", "f_neon")]
+
+        def tried():
+            return {only for _, only in trials._for_rows(rows) if only}
+
+        self.assertEqual(tried(), {"gemm_a_avx512", "gemm_d_avx2", "gemm_f_neon"})
+        trials.here = set(rows[1:5])
+        self.assertEqual(tried(), {"gemm_b_avx2", "gemm_d_avx2", "gemm_e_avx2"})
+
+
 class Workers(unittest.TestCase):
     def test_one_tries_a_mutant(self):
         with tempfile.TemporaryDirectory() as folder:
