@@ -114,7 +114,7 @@ class Trials:
         some = names if len(names) <= FILTERS else [names[0], names[len(names) // 2], names[-1]]
         plan = [(test, name) for name in some for test in KERNEL_TESTS if not test.endswith("evex")
                 and test not in ("exact_products", "quotient", "lookup256")]  # fmt: skip
-        if any("amx" in name for name in names):
+        if any("amx" in row for row in rows):
             plan += [(test, "") for test in TILE_TESTS]
         return plan + [(test, "") for test in (*KERNEL_TESTS, *MODEL_TESTS)]
 
