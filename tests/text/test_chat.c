@@ -444,6 +444,9 @@ static void templates_that_fail(void **state) {
         tern_status status;
     } cases[] = {
         {"a\n{% include 'x' %}", "line 2: the statement 'include'", TERN_ERR_TEMPLATE},
+        {"{{ }}", "line 1: }} has no place here", TERN_ERR_TEMPLATE},
+        {"a\n{% if %}b{% endif %}", "line 2: %} has no place here", TERN_ERR_TEMPLATE},
+        {"{% if true and ] %}{% endif %}", "']' has no place here", TERN_ERR_TEMPLATE},
         {"{{ raise_exception('no ' + messages[0].role) }}", "refuses: no user", TERN_ERR_CHAT},
         {"{{ x.y }}", "'x' is undefined", TERN_ERR_TEMPLATE},
         {"{{ messages | frobnicate }}", "'frobnicate'", TERN_ERR_TEMPLATE},
