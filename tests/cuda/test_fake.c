@@ -285,6 +285,8 @@ static void test_refused(void **state) {
     assert_int_equal(ops->gate(d, stream, TERN_OP_ADD, &good, &good, &good, &err), TERN_ERR_ARG);
     assert_int_equal(ops->watch(d, stream, &blind, &err), TERN_ERR_ARG);
     assert_int_equal(ops->gemv_block_sparse_f32(d, NULL, NULL, NULL, &err), TERN_ERR_UNIMPLEMENTED);
+    assert_int_equal(ops->hadamard(d, NULL, NULL, NULL, NULL, 1, NULL, &err), TERN_ERR_UNIMPLEMENTED);
+    assert_int_equal(ops->layernorm(d, NULL, NULL, NULL, NULL, 0.0f, NULL, &err), TERN_ERR_UNIMPLEMENTED);
     assert_int_equal(tern_fake_look().launches, 0);
     assert_int_equal(ops->stream_free(d, stream, &err), TERN_OK);
     tern_device_close(&d);
