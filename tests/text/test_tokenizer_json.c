@@ -233,14 +233,26 @@ static void normal_forms(void **state) {
     (void)state;
     if (!tern_can_normalize())
         check_skip("built without utf8proc");
-    tern_tokenizer *t = build(
-        "{\"model\": {\"vocab\": {\"\\u00e9\": 0, \"e\": 1, \"\\u0301\": 2}, \"merges\": []}, "
-        "\"decoder\": {\"type\": \"Fuse\"}, \"normalizer\": {\"type\": \"NFC\"}}");
-    EXPECT_IDS(t,
-               "e\xCC\x81"
-               "e\xC3\xA9",
-               0, 0, 1, 0);
-    tern_tokenizer_free(&t);
+#define OF_FORM(form)                                                                              \
+    "{\"model\": {\"vocab\": {\"\\u00e9\": 0, \"e\": 1, \"\\u0301\": 2, \"\\ufb01\": 3, \"f\": 4, "        \
+    "\"i\": 5}, \"merges\": []}, \"decoder\": {\"type\": \"Fuse\"}, \"normalizer\": "                \
+    "{\"type\": \"" form "\"}}"
+    static const struct {
+        const char *file;
+        int32_t ids[6]; /* of an accent apart, one together, and a ligature */
+        size_t n;
+    } cases[] = {
+        {OF_FORM("NFC"), {0, 0, 3}, 3},
+        {OF_FORM("NFD"), {1, 2, 1, 2, 3}, 5},
+        {OF_FORM("NFKC"), {0, 0, 4, 5}, 4},
+        {OF_FORM("NFKD"), {1, 2, 1, 2, 4, 5}, 6},
+    };
+    static const char text[] = "e\xCC\x81\xC3\xA9\xEF\xAC\x81";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tern_tokenizer *t = build(cases[i].file);
+        expect_ids(t, text, sizeof text - 1, 0, cases[i].n, cases[i].ids);
+        tern_tokenizer_free(&t);
+    }
 }
 
 static void plain(void **state) {
