@@ -133,6 +133,7 @@ static tern_attend_args args_of(const task *t, const item *i) {
         .pages = pages != NULL ? pages + skipped : NULL,
         .page_stride = a->k.page_stride,
         .scale = a->scale,
+        .cap = a->cap,
         .window = a->window,
         .scratch = own_of(t) + t->s->scratch_begin};
 }

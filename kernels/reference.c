@@ -291,6 +291,8 @@ static partial chunk_weights(tern_format cache, const tern_attend_args *a, const
 
     for (size_t j = j0; j < j1; j++) {
         e[j - j0] = score(cache, a, q, j);
+        if (a->cap > 0.0f)
+            e[j - j0] = tern_ref_tanh(e[j - j0] / a->cap) * a->cap;
         if (a->mask != NULL)
             e[j - j0] += a->mask[j];
         if (a->window > 0 && j + a->window < a->heads.positions)

@@ -99,6 +99,13 @@ CASES = {
     "olmoe": ("Olmoe", MOE | {"norm_topk_prob": False, "pad_token_id": 0}, None, None),
     "olmoe, normed weights": ("Olmoe", MOE | {"pad_token_id": 0}, None, None),
     "granite": ("Granite", GRANITE, None, None),
+    "gemma2": ("Gemma2", GEMMA | {"attn_logit_softcapping": 20.0, "final_logit_softcapping": 15.0}, None, None),
+    "gemma2, no soft bounds": (
+        "Gemma2",
+        GEMMA | {"attn_logit_softcapping": None, "final_logit_softcapping": None},
+        None,
+        None,
+    ),
     "gemma3": ("Gemma3", GEMMA, None, None),
     "gemma3, linear rope": ("Gemma3", GEMMA | LINEAR_OF_KIND, None, None),
     "smollm3": ("SmolLM3", LAYERS_OF_FOUR, None, None),

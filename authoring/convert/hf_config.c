@@ -179,11 +179,19 @@ static void read_factors(hf_reading *r, hf_config *c) {
                     "and the other factors must be above 0");
 }
 
+/* True if the key is there and null. */
+static bool says_null(const hf_reading *r, const char *key) {
+    const tern_json_value *root = r->root;
+    const size_t end = root->type == TERN_JSON_OBJECT ? root->size : 0;
+    for (size_t i = 1; i < end; i += 1 + root[i + 1].size)
+        if (tern_json_is_string(root + i, key))
+            return root[i + 1].type == TERN_JSON_NULL;
+    return false;
+}
+
 /* A soft bound may be null, which is none. */
 static float read_cap(hf_reading *r, const char *key) {
-    const tern_json_value *v = tern_json_get(r->root, key);
-    const double cap =
-        v != NULL && v->type == TERN_JSON_NULL ? 0.0 : hf_read_real(r, r->root, key, (double)NAN);
+    const double cap = says_null(r, key) ? 0.0 : hf_read_real(r, r->root, key, (double)NAN);
     if (r->status == TERN_OK && !(cap >= 0.0 && cap <= 1e4))
         hf_fail_key(r, TERN_ERR_KEY_RANGE, key, "must be from 0 to 10000");
     return (float)cap;

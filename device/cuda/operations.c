@@ -416,6 +416,8 @@ tern_status cuda_attend(tern_device *d, tern_device_stream *stream, const tern_d
 tern_status cuda_attend_pages(tern_device *d, tern_device_stream *stream,
                               const tern_device_attend_pages *a, tern_error *err) {
     const tern_status status = tern_check_attend_pages(a, err);
-
+    if (status == TERN_OK && a->cap > 0.0f)
+        return tern_fail(err, TERN_ERR_UNIMPLEMENTED,
+                         "cuda: soft bounds of scores are not implemented");
     return status == TERN_OK ? attend(d, stream, (tern_cuda_attend){.a = *a}, err) : status;
 }

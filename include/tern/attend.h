@@ -25,10 +25,10 @@ TERN_API_BEGIN
 
 /* The query heads of a call: token t sees positions [0, positions + t). All at least 1. */
 typedef struct tern_attend_heads {
-    size_t positions; /* that the first token sees */
-    size_t tokens;    /* that follow each other in one sequence */
-    size_t group;     /* heads of a token */
-    size_t dim;       /* elements of a head */
+    size_t positions;   /* that the first token sees */
+    size_t tokens;      /* that follow each other in one sequence */
+    size_t group;       /* heads of a token */
+    size_t dim;         /* elements of a head */
     const float *sinks; /* [group]: a logit of each head that joins its maximum and sum, and gives
                          * no value; only `finish` reads them. NULL: none */
 } tern_attend_heads;
@@ -48,11 +48,12 @@ typedef struct tern_attend_args {
     const uint32_t *pages; /* [chunks that the last token sees]; NULL: chunk c is page c */
     size_t page_stride;    /* from page to page, in bytes */
     float scale;           /* 1 / sqrt(dim) */
-    const float *mask;     /* NULL: none; [tokens][mask_stride], added to the scores of the heads of
-                            * a token: minus infinity hides a position, at least one is not hidden */
-    size_t mask_stride;    /* at least as many as the last token sees */
-    size_t window;         /* 0: none; else a token sees so many, those before are in chunk 0 */
-    void *scratch;         /* tern_attend_scratch_bytes, 64-byte aligned */
+    float cap; /* scores become cap * tanh(score / cap), before a mask is added; 0: they do not */
+    const float *mask;  /* NULL: none; [tokens][mask_stride], added to the scores of the heads of
+                         * a token: minus infinity hides a position, at least one is not hidden */
+    size_t mask_stride; /* at least as many as the last token sees */
+    size_t window;      /* 0: none; else a token sees so many, those before are in chunk 0 */
+    void *scratch;      /* tern_attend_scratch_bytes, 64-byte aligned */
 } tern_attend_args;
 
 /*

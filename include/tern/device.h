@@ -144,6 +144,7 @@ typedef struct tern_device_attend_pages {
     size_t q_stride;
     size_t tokens, heads, kv_heads, dim;
     float scale;
+    float cap;     /* of tern_attend_args; 0: none. Not on CUDA */
     size_t window; /* positions that a token sees, its own included; 0: all up to it */
     float *out;    /* as q */
     size_t out_stride;

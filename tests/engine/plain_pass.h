@@ -356,6 +356,7 @@ static void attend(plain *p, uint32_t layer, size_t position, float *q, float *k
                                        .v = cached(p, p->v, layer, h, 0),
                                        .page_stride = TERN_ATTEND_CHUNK * p->row_bytes,
                                        .scale = 1.0f / sqrtf((float)dim),
+                                       .cap = number(p, "attn_logit_softcapping", 0.0f),
                                        .window = p->window[kind]};
         tern_ref_attend(p->kv, &args, out + h * group * dim, group * dim);
     }

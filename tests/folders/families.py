@@ -60,6 +60,7 @@ FAMILIES = {
     "gpt-oss": ("GptOss", "gpt2", OSS, {}),
     "gpt-oss, blocks": ("GptOss", "gpt2", OSS | {"blocks": True}, {"quantization_config": {"quant_method": "mxfp4"}}),
     "granite": ("Granite", "digits", GRANITE, {}),
+    "gemma2": ("Gemma2", "gemma", GEMMA, {}),
     "gemma3": ("Gemma3", "gemma", GEMMA, {}),
     "smollm3": ("SmolLM3", "llama3", {"num_hidden_layers": 5, "pad_token_id": 0}, {}),
     "seed_oss": ("SeedOss", "gpt2", {"head_dim": 24}, {}),

@@ -39,6 +39,7 @@ typedef struct attention {
     size_t tokens, dim, group;
     masking masked;
     size_t window; /* 0: none */
+    float cap;     /* 0: none */
     bool paged;
     bool sinks_there;
     uint32_t pages[MAX_CHUNKS]; /* of each chunk */
@@ -165,6 +166,7 @@ static attention attention_new(const attention *shape, scores kind, check_place 
     attention a = *shape;
     a.masked = (masking)((a.positions + a.dim / 4 + a.group) % MASK_COUNT);
     a.window = window_of(&a);
+    a.cap = (a.positions / 2 + a.dim / 2 + a.group) % 3 == 0 ? 1.5f : 0.0f;
     a.sinks_there = (a.positions + a.dim + a.tokens) % 2 == 0;
     lay_out_pages(&a);
     a.q = check_buffer_new(token_bytes(&a), sizeof(float), place);
@@ -209,6 +211,7 @@ static tern_attend_args attention_args(const attention *a) {
                               .pages = a->paged ? a->pages : NULL,
                               .page_stride = a->page_stride,
                               .scale = 1.0f / sqrtf((float)a->dim),
+                              .cap = a->cap,
                               .mask = a->masked == MASK_NONE ? NULL : a->mask.data,
                               .mask_stride = seen_of(a),
                               .window = a->window,
@@ -271,9 +274,10 @@ static void check_attention(const attention *shape, scores kind) {
             continue;
         for (size_t lead = 0; lead < 4; lead++) {
             check_case("%s, %zu positions, %zu tokens, dim %zu, group %zu, scores %d, mask %d, "
-                       "paged %d, window %zu, sinks %d, lead %zu",
+                       "paged %d, window %zu, cap %g, sinks %d, lead %zu",
                        kernels[r].name, a.positions, a.tokens, a.dim, a.group, (int)kind,
-                       (int)a.masked, (int)a.paged, a.window, (int)a.sinks_there, lead);
+                       (int)a.masked, (int)a.paged, a.window, (double)a.cap, (int)a.sinks_there,
+                       lead);
             check_canary_fill(a.out.data, a.out.bytes);
             check_canary_fill(a.scratch.data, a.scratch.bytes);
             if (lead == 0)

@@ -241,6 +241,7 @@ static void attend(pass *p) {
         .kv_heads = count_of(kv),
         .dim = c->head_dim,
         .scale = c->attention_scale,
+        .cap = c->attention_cap,
         .window = c->kinds[p->weights->layers[p->layer].kind].window,
         .out = p->s->attended + first * width + kv.begin * group * c->head_dim,
         .out_stride = width,
