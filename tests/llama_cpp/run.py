@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-NAMES = ["basic", "completion", "chat_completion", "tokenize", "compat_oai_responses", "compat_anthropic", "security"]
+NAMES = ["basic", "completion", "chat_completion", "tokenize", "embedding", "compat_oai_responses", "compat_anthropic", "security"]
 
 
 def cases(o, name, any_words):
