@@ -2,6 +2,7 @@
 /* Products of the processor. Lanes share the rows of a matrix in groups. */
 
 #include "device/block_sparse.h"
+#include "device/finish.h"
 #include "device/processor.h"
 
 /* ---- one tile ------------------------------------------------------------------------------- */
@@ -23,22 +24,16 @@ typedef struct product {
     const tern_kernel_row *kernel, *add;
 } product;
 
-static void scale(float *y, float factor, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        y[i] *= factor;
-}
-
 /* These rows of the matrix, for all tokens. */
 static void multiply_rows(const product *p, tern_part rows) {
     const tern_device_product *of = p->of;
     const tern_tile tile = {.t0 = 0, .t1 = of->tokens, .r0 = rows.begin, .r1 = rows.end};
 
     p->kernel->fn.matmul(of->w, &of->x, &tile, of->y, of->y_stride);
-    for (size_t t = 0; of->factor != NULL && t < of->tokens; t++)
-        scale(of->y + t * of->y_stride + rows.begin, *of->factor, rows.end - rows.begin);
-    for (size_t t = 0; of->bias != NULL && t < of->tokens; t++)
-        p->add->fn.add(of->y + t * of->y_stride + rows.begin, of->bias + rows.begin,
-                       rows.end - rows.begin);
+    const float *bias = of->bias != NULL ? of->bias + rows.begin : NULL;
+    for (size_t t = 0; t < of->tokens; t++)
+        tern_finish_row(p->add, of->factor, bias, of->y + t * of->y_stride + rows.begin,
+                        rows.end - rows.begin);
 }
 
 /* The memory that it reads of its activations, and that it writes. Scales are written with their

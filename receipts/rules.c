@@ -184,10 +184,19 @@ static void check_formats(const json_t *r, receipt_findings *f) {
 }
 
 static void check_model(const json_t *r, receipt_findings *f) {
-    static const char *const sizes[] = {"file_bytes",          "layers",     "experts",
-                                        "hidden_size",         "ffn_size",   "num_attention_heads",
-                                        "num_key_value_heads", "head_dim",   "vocab_size",
-                                        "context_length",      "parameters", "weight_bytes"};
+    static const char *const sizes[] = {"file_bytes",
+                                        "layers",
+                                        "experts",
+                                        "delta_layers",
+                                        "hidden_size",
+                                        "ffn_size",
+                                        "num_attention_heads",
+                                        "num_key_value_heads",
+                                        "head_dim",
+                                        "vocab_size",
+                                        "context_length",
+                                        "parameters",
+                                        "weight_bytes"};
     char path[64];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);
@@ -202,6 +211,9 @@ static void check_model(const json_t *r, receipt_findings *f) {
                      "model_info.num_key_value_heads: %" PRId64 " do not divide %" PRId64 " heads",
                      shared, heads);
     }
+    if (rule_count(r, "model_info.delta_layers") >= rule_count(r, "model_info.layers") &&
+        rule_known(r, "model_info.delta_layers"))
+        receipt_find(f, "model_info.delta_layers: no layer attends");
     check_formats(r, f);
     if (rule_count(r, "run.dequantized_rows") != 0) {
         receipt_find(f,

@@ -214,16 +214,6 @@ void rules_tests(const json_t *r, receipt_findings *f) {
 
 /* ---- speed ----------------------------------------------------------------------------------- */
 
-/* The layers of qwen35 that are delta nets, which have one matrix more. A receipt does not say how
- * many there are: that number of uses in `passes`, more than `least`, must be whole for each. */
-static int64_t delta_layers(const json_t *r, const char *path, int64_t least, int64_t passes) {
-    if (strcmp(rule_text(r, "model_info.architecture"), "qwen35") != 0)
-        return 0;
-    const int64_t more = rule_count(r, path) - least;
-    const int64_t each = passes > 0 && more % passes == 0 ? more / passes : 0;
-    return each >= 0 && each <= rule_count(r, "model_info.layers") ? each : 0;
-}
-
 /*
  * Checks the use of the cache and of the weights, from the sizes of the run: the prompt in batches,
  * then token by token. Batch i of the prompt finds i * batch positions in the cache.
@@ -246,11 +236,11 @@ static void check_cache(const json_t *r, receipt_findings *f) {
     (void)snprintf(path, sizeof path, "%s.positions_reused", at);
     rule_equal_counts(r, f, path, reused, "what these batches find in the cache");
     (void)snprintf(path, sizeof path, "%s.tensor_cache_hits", at);
-    const int64_t uses = (passes + n) * layers, heads = 1 + n;
-    const int64_t matrices = rule_known(r, "model_info.experts") ? 8 : 7; /* with a router */
-    const int64_t least = matrices * uses + heads;
-    rule_equal_counts(r, f, path, least + (passes + n) * delta_layers(r, path, least, passes + n),
-                      "seven matrices a layer and pass, eight with a router, and the head");
+    const int64_t deltas = rule_count(r, "model_info.delta_layers");  /* 0 where it is missing */
+    const int64_t each = rule_known(r, "model_info.experts") ? 8 : 7; /* with a router */
+    rule_equal_counts(r, f, path, (passes + n) * (each * layers + deltas) + 1 + n,
+                      "seven matrices a layer and pass, eight with a router, one more in delta "
+                      "nets, and the head");
     (void)snprintf(path, sizeof path, "%s.tensor_cache_misses", at);
     rule_equal_counts(r, f, path, rule_count(r, "run.dequantized_rows"), "run.dequantized_rows");
     (void)snprintf(path, sizeof path, "%s.kv_cache_hit_rate", at);

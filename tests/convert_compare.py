@@ -7,10 +7,12 @@
 Makes small models with random weights of each class that `tern convert` reads, has transformers save them
 (in one file and in several), converts them, and compares the logits of both. Ternary ones are compared
 with transformers' own quantized layers. Needs torch and transformers. Exit status 1 when anything differs
-by more than 1e-4 standard deviations of the logits.
+by more than 1e-4 standard deviations of the logits. Delta nets are compared with transformers in
+float64: its float32 sums them by chunks, which alone is that far from the numbers.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import shlex
@@ -72,8 +74,13 @@ ALPHA = {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor
 WARM = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 4,
         "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.3}  # fmt: skip
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 128}
+DELTA_TYPES = ["linear_attention", "linear_attention", "full_attention"]
+DELTAS = {"head_dim": 32, "layer_types": DELTA_TYPES, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 24,
+          "linear_value_head_dim": 24, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+          "attn_implementation": "eager", "rope_parameters": {"rope_type": "default", "rope_theta": 1e6,
+          "partial_rotary_factor": 0.25, "mrope_section": [2, 1, 1], "mrope_interleaved": True}}  # fmt: skip
 LINEAR_OF_KIND = {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
-CONFIGS = {"Gemma3": "Gemma3Text"}  # whose names are not those of their models
+CONFIGS = {"Gemma3": "Gemma3Text", "Qwen3_5": "Qwen3_5Text"}  # whose names are not those of their models
 # name: (class, configuration, quantization_config, the effect of weight_scale)
 CASES = {
     "llama": ("Llama", {"tie_word_embeddings": False}, None, None),
@@ -88,6 +95,7 @@ CASES = {
     "mistral, windows": ("Mistral", {"sliding_window": 5, "attn_implementation": "eager"}, None, None),
     "phi3": ("Phi3", {"sliding_window": 6, "pad_token_id": 0, "attn_implementation": "eager"}, None, None),
     "olmo2": ("Olmo2", {"pad_token_id": 0}, None, None),
+    "qwen35": ("Qwen3_5", DELTAS, None, None),
     "qwen3moe": ("Qwen3Moe", MOE | {"head_dim": 64, "moe_intermediate_size": 96}, None, None),
     "qwen3moe, plain weights": ("Qwen3Moe", MOE | {"moe_intermediate_size": 96, "norm_topk_prob": False}, None, None),
     "qwen2moe": (
@@ -142,7 +150,8 @@ def save(folder, kind, config, several):
     model = getattr(transformers, f"{kind}ForCausalLM")(made).float()
     with torch.no_grad():
         for name, p in model.named_parameters():
-            p.copy_(torch.randn_like(p) * 0.3 + ("norm" in name))
+            noise = torch.randn_like(p)
+            p.copy_(noise if name.endswith(("A_log", "dt_bias")) else noise * 0.3 + ("norm" in name))
     model.save_pretrained(folder, max_shard_size="200KB" if several else "5GB")
 
 
@@ -161,11 +170,40 @@ def pack(path, meaning):
     save_file(out, path, metadata={"format": "pt"})
 
 
+class Wide:
+    """The module torch whose float32 is float64, for code that names the type of what it computes."""
+
+    float32 = float = torch.float64
+
+    def __getattr__(self, name):
+        return getattr(torch, name)
+
+
+@contextlib.contextmanager
+def wide(model):
+    """Within it the model computes in float64 throughout."""
+    module = sys.modules[type(model).__module__]
+    kept = module.torch, torch.Tensor.float
+    module.torch, torch.Tensor.float = Wide(), torch.Tensor.double
+    try:
+        yield model.double()
+    finally:
+        module.torch, torch.Tensor.float = kept
+
+
+def reference(folder):
+    """The logits of transformers."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    deltas = "linear_attention" in (getattr(model.config, "layer_types", None) or [])
+    with wide(model) if deltas else contextlib.nullcontext(model) as used, torch.no_grad():
+        logits = used(torch.tensor([TOKENS])).logits[0]
+    assert logits.dtype == (torch.float64 if deltas else torch.float32)
+    return logits.double().numpy()
+
+
 def compare(tern, folder):
     """The largest difference of a logit, in standard deviations."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    with torch.no_grad():
-        expected = model.eval()(torch.tensor([TOKENS])).logits[0].double().numpy()
+    expected = reference(folder)
     gguf, logits = folder / "model.gguf", folder / "logits.f32"
     subprocess.run([tern, "convert", folder, gguf], check=True, capture_output=True)
     ids = ",".join(map(str, TOKENS))

@@ -10,6 +10,7 @@
 #include "authoring/convert/hf_quantization.h"
 #include "runtime/files/arch/arch.h"
 #include "runtime/model/config/rope_scaling.h"
+#include "runtime/model/parts/block.h"
 #include "tern/embed.h"
 #include "tern/status.h"
 
@@ -43,7 +44,8 @@ typedef struct hf_config {
     uint32_t window;           /* of all layers, or of the second kind; 0: none */
     uint32_t period;   /* layers period - 1, 2 * period - 1 ... see all; 0: all layers are alike */
     float window_base; /* of the rope of the second kind; 0: that of the first */
-    uint32_t n_rot;    /* leading dimensions of a head that turn */
+    tern_delta_sizes delta; /* of layers of the second kind that are delta nets; zeros: none are */
+    uint32_t n_rot;         /* leading dimensions of a head that turn */
     float warming, yarn_less;         /* of tern_config */
     float rope_linear;                /* factor of linear scaling; 1: none */
     tern_rope_llama3 llama3;          /* factor 0: none */

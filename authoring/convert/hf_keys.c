@@ -114,6 +114,9 @@ static const struct rule {
     {"top_k", ANYTHING},
     {"max_length", ANYTHING},
     {"unsloth_version", ANYTHING},
+    {"mamba_ssm_dtype", ANYTHING},       /* of states */
+    {"mtp_num_hidden_layers", ANYTHING}, /* blocks that predict further tokens are left out */
+    {"mtp_use_dedicated_embeddings", ANYTHING},
     {"unsloth_fixed", ANYTHING},
     /* keys that would change the graph */
     {"sliding_window", WINDOW},
@@ -156,6 +159,13 @@ static const struct rule {
     {"no_rope_layers", NULL_ONLY},
     {"no_rope_layer_interval", NULL_ONLY},
     {"hadamard_config", NULL_ONLY}, /* rotated weights */
+    {"attn_output_gate", ON},
+    {"full_attention_interval", NULL_ONLY},
+    {"linear_conv_kernel_dim", NULL_ONLY},
+    {"linear_key_head_dim", NULL_ONLY},
+    {"linear_value_head_dim", NULL_ONLY},
+    {"linear_num_key_heads", NULL_ONLY},
+    {"linear_num_value_heads", NULL_ONLY},
 };
 
 static bool is_named(const tern_json_value *key, const char *name) {
@@ -239,12 +249,17 @@ static bool is_read(const hf_config *c, const char *name) {
     static const char *const factors[] = {
         "logits_scaling", "embedding_multiplier", "residual_multiplier", "attention_multiplier",
         "scale_emb",      "scale_depth",          "dim_model_base"};
-    static const char *const kinds[] = {"sliding_window", "layer_types", "rope_local_base_freq"};
+    static const char *const windows[] = {"sliding_window", "rope_local_base_freq"};
     if (c->arch->logit_times && strcmp(name, "logit_scale") == 0)
         return true;
     if (c->n_ff_shared > 0 && strcmp(name, "shared_expert_intermediate_size") == 0)
         return true;
     if (c->arch->soft_capped && text_ends_with(name, "_logit_softcapping"))
+        return true;
+    if (c->delta.n_states > 0 && (strncmp(name, "linear_", strlen("linear_")) == 0 ||
+                                  strcmp(name, "full_attention_interval") == 0))
+        return true;
+    if (c->period > 0 && strcmp(name, "layer_types") == 0)
         return true;
     if (c->arch->stacked_folders && strncmp(name, "swiglu_", strlen("swiglu_")) == 0)
         return true;
@@ -254,8 +269,8 @@ static bool is_read(const hf_config *c, const char *name) {
         return true;
     if (c->arch->gemma_folders && strcmp(name, "query_pre_attn_scalar") == 0)
         return true;
-    for (size_t i = 0; c->period > 0 && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(name, kinds[i]) == 0)
+    for (size_t i = 0; c->window > 0 && c->period > 0 && i < sizeof windows / sizeof *windows; i++)
+        if (strcmp(name, windows[i]) == 0)
             return true;
     if (c->n_expert > 0 &&
         (strcmp(name, "num_experts") == 0 || strcmp(name, "num_local_experts") == 0))

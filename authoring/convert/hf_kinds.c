@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Windows and layers of two kinds in a config.json. */
 #include <math.h>
+#include <stdio.h>
 
 #include "authoring/convert/hf_reading.h"
 
@@ -15,10 +16,11 @@ void hf_read_window(hf_reading *r, hf_config *c) {
     c->window = window < c->n_ctx ? window : 0;
 }
 
-/* The period in a list of layers. If no layer of the list sees all, it is `usual`, or more than the
- * number of layers. */
-static uint32_t listed_period(hf_reading *r, const tern_json_value *list, uint32_t n_layer,
-                              uint32_t usual) {
+/* The period in a list of layers, all but some of which are called `others`. If no layer of the
+ * list sees all, it is `usual`, or more than the number of layers. */
+static uint32_t listed_period(hf_reading *r, const tern_json_value *list, const char *others,
+                              uint32_t n_layer, uint32_t usual) {
+    char why[112];
     uint32_t period = 0, n = 0;
     bool regular = list->type == TERN_JSON_ARRAY;
     for (size_t i = 1; regular && i < list->size; i += list[i].size) {
@@ -26,12 +28,13 @@ static uint32_t listed_period(hf_reading *r, const tern_json_value *list, uint32
         n++;
         if (full && period == 0)
             period = n;
-        regular = (full || tern_json_is_string(list + i, "sliding_attention")) &&
+        regular = (full || tern_json_is_string(list + i, others)) &&
                   full == (period != 0 && n % period == 0);
     }
+    (void)snprintf(why, sizeof why, "is not one full_attention after every so many %s, one a layer",
+                   others);
     if (!regular || n != n_layer)
-        hf_fail_key(r, TERN_ERR_CONFIG, "layer_types",
-                    "is not one full_attention after every so many sliding_attention, one a layer");
+        hf_fail_key(r, TERN_ERR_CONFIG, "layer_types", why);
     return period != 0 ? period : usual > n ? usual : n + 1;
 }
 
@@ -55,7 +58,7 @@ static uint32_t read_period(hf_reading *r, const hf_config *c) {
     const uint32_t period = v != NULL && v->type == TERN_JSON_STRING
                                 ? written_period(r, key, v)
                                 : hf_read_count(r, key, c->arch->second->period);
-    return list != NULL ? listed_period(r, list, c->n_layer, period) : period;
+    return list != NULL ? listed_period(r, list, "sliding_attention", c->n_layer, period) : period;
 }
 
 /* Checks which layers turn q and k: all but every so many, as in the architecture. Files have no
@@ -87,12 +90,37 @@ static bool lacks_windows(const hf_reading *r, const hf_config *c) {
     return c->arch->may_lack_second && (v == NULL || v->type == TERN_JSON_NULL);
 }
 
+/* Layers that are delta nets, all but every so many, and their sizes. */
+static void read_deltas(hf_reading *r, hf_config *c) {
+    static const char every[] = "full_attention_interval", values[] = "linear_num_value_heads";
+    const tern_json_value *list = tern_json_get(r->root, "layer_types");
+    tern_delta_sizes *d = &c->delta;
+    const uint32_t period = hf_read_count(r, every, c->arch->second->period);
+    c->period =
+        list != NULL ? listed_period(r, list, "linear_attention", c->n_layer, period) : period;
+    d->n_taps = hf_read_count(r, "linear_conv_kernel_dim", 0);
+    d->state_dim = hf_read_count(r, "linear_key_head_dim", 0);
+    d->n_keys = hf_read_count(r, "linear_num_key_heads", 0);
+    d->n_states = hf_read_count(r, values, 0);
+    if (hf_read_count(r, "linear_value_head_dim", 0) != d->state_dim)
+        hf_fail_key(r, TERN_ERR_CONFIG, "linear_value_head_dim",
+                    "is not linear_key_head_dim, which is not supported");
+    if (r->status == TERN_OK && d->n_states % d->n_keys != 0)
+        hf_fail_key(r, TERN_ERR_HEADS, values, "is not a multiple of linear_num_key_heads");
+    if (r->status == TERN_OK && c->period > c->n_layer)
+        hf_fail_key(r, TERN_ERR_CONFIG, "layer_types", "has no full_attention");
+}
+
 /* Layers of two kinds: which ones have a window, its width, and the base of their rope. */
 void hf_read_kinds(hf_reading *r, hf_config *c) {
     const tern_json_value *rope = hf_rope_of_kind(r, "sliding_attention");
     const tern_json_value *type = rope != NULL ? tern_json_get(rope, "rope_type") : NULL;
     if (c->arch->second == NULL || lacks_windows(r, c))
         return;
+    if (c->arch->second->delta) {
+        read_deltas(r, c);
+        return;
+    }
     if (!c->arch->second->windowed) {
         check_turned(r, c);
         return;

@@ -31,6 +31,15 @@ static void put_encoder(keys *k, const hf_config *c) {
         tern_gguf_put_bool(k->w, "tokenizer.ggml.add_sep_token", true);
 }
 
+static void put_deltas(keys *k, const hf_config *c) {
+    put_u32(k, "full_attention_interval", c->period);
+    put_u32(k, "ssm.conv_kernel", c->delta.n_taps);
+    put_u32(k, "ssm.state_size", c->delta.state_dim);
+    put_u32(k, "ssm.group_count", c->delta.n_keys);
+    put_u32(k, "ssm.time_step_rank", c->delta.n_states);
+    put_u32(k, "ssm.inner_size", (uint32_t)tern_delta_inner(&c->delta));
+}
+
 static void put_decoder(keys *k, const hf_config *c) {
     put_u32(k, "rope.dimension_count", c->n_rot);
     put_f32(k, "rope.freq_base", c->rope_base);
@@ -67,7 +76,9 @@ static void put_decoder(keys *k, const hf_config *c) {
         put_f32(k, "attention.temperature_scale", c->warming);
     if (c->window > 0)
         put_u32(k, "attention.sliding_window", c->window);
-    if (c->period > 0) {
+    if (c->delta.n_states > 0)
+        put_deltas(k, c);
+    else if (c->period > 0) {
         put_u32(k, "attention.sliding_window_pattern", c->period);
         if (c->window_base > 0.0f)
             put_f32(k, "rope.freq_base_swa", c->window_base);

@@ -43,6 +43,7 @@ tern_status hf_rest_check(const hf_config *c, const hf_files *files,
         const safetensors_tensor *t = files->tensors[i];
         if (files->used[i] || text_ends_with(t->name, ".rotary_emb.inv_freq") || is_zero_bias(t) ||
             (c->arch->encodes && is_beside_encoder(t->name)) ||
+            (c->delta.n_states > 0 && text_begins_with(t->name, "mtp.")) || /* predictors */
             (c->fp4 && hf_fp4_is_of_cache(t->name)))
             continue;
         if (is_number(t->type)) {

@@ -48,8 +48,25 @@ static void unpack_row(const hf_source *s, size_t row, float *out) {
         out[k] = (float)((bytes[k] >> shift & 3) - 1) * s->scale;
 }
 
+/* The place in the folder of an element whose heads files take in turns. */
+static size_t turned_back(const hf_turns *t, size_t i) {
+    if (t->of <= 1 || i < t->first)
+        return i;
+    const size_t head = (i - t->first) / t->each, in_head = (i - t->first) % t->each;
+    return t->first + (head % t->groups * t->of + head / t->groups) * t->each + in_head;
+}
+
 size_t hf_source_origin(const hf_source *s, size_t row) {
-    return s->first + origin_of(row, s->head_dim);
+    return s->first +
+           (s->turns_columns ? row : turned_back(&s->turns, origin_of(row, s->head_dim)));
+}
+
+static void read_vector(const hf_source *s, float *out) {
+    for (size_t k = 0; k < s->cols; k++) { /* may consist of heads */
+        const size_t from = turned_back(&s->turns, origin_of(k, s->head_dim));
+        const float w = hf_source_load(s->tensor, from);
+        out[k] = s->less_one ? 1.0f + w : s->rates ? (float)-exp((double)w) : w;
+    }
 }
 
 void hf_source_row(const void *source, size_t row, float *out) {
@@ -58,11 +75,8 @@ void hf_source_row(const void *source, size_t row, float *out) {
         memcpy(out, s->made + row * s->cols, s->cols * sizeof *out);
         return;
     }
-    if (s->vector) { /* may consist of heads */
-        for (size_t k = 0; k < s->cols; k++) {
-            const float w = hf_source_load(s->tensor, origin_of(k, s->head_dim));
-            out[k] = s->less_one ? 1.0f + w : w;
-        }
+    if (s->vector) {
+        read_vector(s, out);
         return;
     }
     const safetensors_tensor *t = s->tensor;
@@ -76,7 +90,8 @@ void hf_source_row(const void *source, size_t row, float *out) {
         return;
     }
     for (size_t k = 0; k < s->cols; k++) {
-        const float w = hf_source_load(t, from * s->cols + k);
+        const size_t column = s->turns_columns ? turned_back(&s->turns, k) : k;
+        const float w = hf_source_load(t, from * s->cols + column);
         out[k] = s->ternarized ? make_ternary(w, s->scale) : w;
     }
 }

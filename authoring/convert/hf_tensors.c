@@ -9,23 +9,13 @@
 
 #include "authoring/convert/hf_rank.h"
 #include "authoring/convert/hf_rest.h"
+#include "authoring/convert/hf_wanted.h"
 #include "base/word_list.h"
 #include "runtime/model/config/factors.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/config/rope.h"
 #include "runtime/model/config/rope_scaling.h"
 #include "runtime/model/parts/block.h"
-
-/* A tensor that the written file needs. */
-typedef struct wanted {
-    const char *name; /* in the written file */
-    size_t rows, cols;
-    size_t first; /* rows of the folder's tensor before the first one */
-    bool vector;
-    bool ternary; /* a matrix that may be ternary */
-    bool turned;  /* its rows, or elements, are heads that RoPE rotates */
-    bool norm;    /* gains of a norm */
-} wanted;
 
 typedef struct adding {
     const hf_config *c;
@@ -39,6 +29,14 @@ typedef struct adding {
 
 static bool is_float(safetensors_type type) {
     return type == SAFETENSORS_F32 || type == SAFETENSORS_F16 || type == SAFETENSORS_BF16;
+}
+
+static tern_status check_taps(const adding *a, const safetensors_tensor *t, size_t rows,
+                              size_t cols) {
+    if (t->n_dims == 3 && t->shape[0] == rows && t->shape[1] == 1 && t->shape[2] == cols)
+        return TERN_OK;
+    return tern_fail(a->err, TERN_ERR_TENSOR_SHAPE, "%s: tensor %s is not %zu x 1 x %zu", t->file,
+                     t->name, rows, cols);
 }
 
 static tern_status check_shape(const adding *a, const safetensors_tensor *t, size_t rows,
@@ -77,14 +75,20 @@ static tern_status find_scale(const adding *a, hf_source *s) {
     return TERN_OK;
 }
 
-static convert_tensor *add_source(adding *a, const wanted *w, hf_source **source) {
+static convert_tensor *add_source(adding *a, const hf_wanted *w, hf_source **source) {
     convert_tensor *t = convert_job_add(a->job);
     if (t == NULL || a->out->n == a->out->capacity) {
         (void)tern_fail(a->err, TERN_ERR_NOMEM, "no memory for %zu tensors", a->out->n);
         return NULL;
     }
     hf_source *s = &a->out->sources[a->out->n++];
-    *s = (hf_source){.rows = w->rows, .cols = w->cols, .first = w->first, .vector = w->vector};
+    *s = (hf_source){.rows = w->rows,
+                     .cols = w->cols,
+                     .first = w->first,
+                     .turns = w->turns,
+                     .turns_columns = w->turns_columns,
+                     .vector = w->vector,
+                     .rates = w->rates};
     (void)snprintf(t->name, sizeof t->name, "%s", w->name);
     t->n_dims = w->vector ? 1 : 2;
     t->ne[0] = w->cols;
@@ -104,11 +108,11 @@ static bool pairs_neighbours(const hf_config *c) {
 }
 
 /* Describes the source of a tensor of the folder, and from that the tensor that is written. */
-static tern_status describe(const adding *a, const safetensors_tensor *from, const wanted *w,
+static tern_status describe(const adding *a, const safetensors_tensor *from, const hf_wanted *w,
                             hf_source *s, convert_tensor *t) {
     s->tensor = from;
     t->before = from->bytes;
-    s->less_one = w->norm && a->c->arch->gemma_folders;
+    s->less_one = w->norm && (a->c->arch->gemma_folders || a->c->delta.n_states > 0);
     s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
     const bool ternary = w->ternary && !hf_kept_has(&a->c->kept, from->name);
     s->packed = ternary && from->type == SAFETENSORS_U8;
@@ -133,15 +137,18 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     }
     t->source = s->ternarized ? TERN_FORMAT_I2_S : hf_format_of(from->type);
     t->origin = s->ternarized ? "ternarized floats" : tern_format_describe(t->source)->name;
-    if (!s->ternarized && s->head_dim == 0 && s->first == 0 && !s->less_one)
+    if (!s->ternarized && s->head_dim == 0 && s->first == 0 && !s->less_one && !s->rates &&
+        s->turns.of <= 1)
         t->as_is = from->data;
+    if (w->taps)
+        return check_taps(a, from, s->rows, s->cols);
     return check_shape(a, from, s->first + s->rows, s->cols, s->vector);
 }
 
 /* ---- NVFP4 ----------------------------------------------------------------------------------- */
 
 /* True if the matrix is in NVFP4 here. The embedding has no factor that anything multiplies by. */
-static bool is_fp4(const adding *a, const safetensors_tensor *from, const wanted *w) {
+static bool is_fp4(const adding *a, const safetensors_tensor *from, const hf_wanted *w) {
     return a->c->fp4 && !w->vector && strcmp(w->name, "token_embd.weight") != 0 &&
            hf_fp4_is(a->files, from);
 }
@@ -168,7 +175,7 @@ static tern_status take_fp4(const adding *a, const safetensors_tensor *codes, si
 static tern_status add_factors(adding *a, const char *matrix, const hf_fp4 *m, size_t n,
                                bool inputs) {
     char name[TERN_FACTOR_NAME_BYTES];
-    const wanted w = {.name = name, .rows = 1, .cols = n, .vector = true};
+    const hf_wanted w = {.name = name, .rows = 1, .cols = n, .vector = true};
     float *values = a->out->factors + a->out->n_factors; /* each is a tensor: there is room */
     hf_source *s;
     tern_factor_name(matrix, inputs ? "input_scale" : "scale", name);
@@ -184,18 +191,22 @@ static tern_status add_factors(adding *a, const char *matrix, const hf_fp4 *m, s
     return inputs ? TERN_OK : add_factors(a, matrix, m, n, true);
 }
 
-static tern_status add_fp4(adding *a, const safetensors_tensor *from, const wanted *w) {
+static tern_status add_fp4(adding *a, const safetensors_tensor *from, const hf_wanted *w) {
     hf_source *s;
     convert_tensor *t = add_source(a, w, &s);
     if (t == NULL)
         return TERN_ERR_NOMEM;
     s->tensor = from;
     s->head_dim = w->turned && pairs_neighbours(a->c) ? a->c->head_dim : 0;
+    if (w->turns_columns && w->turns.of > 1)
+        return tern_fail(a->err, TERN_ERR_TENSOR_TYPE,
+                         "%s: tensor %s: columns of NVFP4 in another order are not supported",
+                         from->file, from->name);
     const tern_status status = take_fp4(a, from, w->rows, w->cols, t, s);
     return status == TERN_OK ? add_factors(a, w->name, s->fp4, 1, false) : status;
 }
 
-static tern_status add_tensor(adding *a, const safetensors_tensor *from, const wanted *w) {
+static tern_status add_tensor(adding *a, const safetensors_tensor *from, const hf_wanted *w) {
     hf_source *s;
     if (is_fp4(a, from, w))
         return add_fp4(a, from, w);
@@ -242,10 +253,10 @@ static tern_status missing_in_layer(const adding *a, uint32_t layer, const char 
 static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor *t,
                               const tern_joined *joined, const tern_block_sizes *sizes) {
     char name[CONVERT_NAME_BYTES];
-    const wanted w = {.name = name,
-                      .rows = (size_t)tern_joined_rows(joined, sizes),
-                      .cols = tern_block_length(sizes, t->columns),
-                      .ternary = true};
+    const hf_wanted w = {.name = name,
+                         .rows = (size_t)tern_joined_rows(joined, sizes),
+                         .cols = tern_block_length(sizes, t->columns),
+                         .ternary = true};
     const safetensors_tensor *from = find_in_layer(a, layer, joined->hf);
     if (from == NULL)
         return missing_in_layer(a, layer, joined->hf);
@@ -255,7 +266,7 @@ static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor
 
 /* Finds the matrix of one expert of a routed tensor; all experts have one shape and one type. */
 static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tensor *t,
-                               uint32_t expert, const wanted *one, hf_source *s,
+                               uint32_t expert, const hf_wanted *one, hf_source *s,
                                convert_tensor *to) {
     char name[CONVERT_NAME_BYTES];
     const char *number = strstr(t->hf, "%u");
@@ -277,9 +288,9 @@ static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tenso
 
 /* Adds the matrices of all experts as one tensor, whose rows are read from where they are. */
 static tern_status add_experts(adding *a, uint32_t layer, const tern_block_tensor *t,
-                               const wanted *one) {
+                               const hf_wanted *one) {
     const uint32_t n = a->c->n_expert;
-    wanted all = *one;
+    hf_wanted all = *one;
     hf_source *s;
     all.rows *= n;
     convert_tensor *to = add_source(a, &all, &s);
@@ -394,11 +405,11 @@ static tern_status find_floats(const adding *a, uint32_t layer, const stack *fro
 
 /* Adds the matrices or biases of all experts from a tensor that holds them all. */
 static tern_status add_stack(adding *a, uint32_t layer, const tern_block_tensor *t,
-                             const wanted *one) {
+                             const hf_wanted *one) {
     const stack *from = stack_of(t);
     const bool bias = t->kind == TERN_BLOCK_BIAS;
     char name[STACK_NAME_BYTES];
-    wanted all = *one;
+    hf_wanted all = *one;
     hf_source *s;
     all.rows *= a->c->n_expert;
     all.vector = false;
@@ -427,21 +438,9 @@ static tern_status add_stack(adding *a, uint32_t layer, const tern_block_tensor 
 }
 
 static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_tensor *t) {
-    const tern_block_sizes sizes = {.n_embd = a->c->n_embd,
-                                    .n_ff = a->c->n_ff,
-                                    .n_head = a->c->n_head,
-                                    .n_head_kv = a->c->n_head_kv,
-                                    .head_dim = a->c->head_dim,
-                                    .n_expert = a->c->n_expert,
-                                    .n_ff_shared = a->c->n_ff_shared};
+    const tern_block_sizes sizes = hf_wanted_sizes(a->c);
     char name[CONVERT_NAME_BYTES];
-    const wanted w = {.name = name,
-                      .rows = tern_block_length(&sizes, t->rows),
-                      .cols = tern_block_length(&sizes, t->columns),
-                      .vector = t->kind != TERN_BLOCK_MATRIX,
-                      .ternary = t->kind == TERN_BLOCK_MATRIX,
-                      .turned = t->turned,
-                      .norm = t->kind == TERN_BLOCK_NORM};
+    const hf_wanted w = hf_wanted_of(a->c, &sizes, t, name);
     const char *hf = tern_block_hf_name(a->c->arch, t);
     const tern_joined *joined = tern_joined_of(a->c->arch, t);
     if (t->routed) {
@@ -466,8 +465,9 @@ static tern_status add_block(adding *a, uint32_t layer) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
     tern_status status = TERN_OK;
+    const uint32_t kind = a->c->period > 0 && (layer + 1) % a->c->period != 0 ? 1 : 0;
     for (size_t i = 0; status == TERN_OK && i < n; i++)
-        if (tern_block_has(a->c->arch, &tensors[i]))
+        if (tern_block_has_in(a->c->arch, kind, &tensors[i]))
             status = add_block_tensor(a, layer, &tensors[i]);
     return status;
 }
@@ -477,7 +477,7 @@ static tern_status add_rank_head(adding *a) {
     for (size_t i = 0; status == TERN_OK && i < HF_RANK_PARTS; i++) {
         const hf_rank_part p = hf_rank_part_at(a->c, i);
         const safetensors_tensor *from = hf_files_find(a->files, p.hf);
-        const wanted w = {.name = p.name, .rows = p.rows, .cols = p.cols, .vector = p.vector};
+        const hf_wanted w = {.name = p.name, .rows = p.rows, .cols = p.cols, .vector = p.vector};
         status = from == NULL ? missing(a, p.hf) : add_tensor(a, from, &w);
     }
     return status;
@@ -487,12 +487,12 @@ static tern_status add_rank_head(adding *a) {
 static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_t first,
                               size_t rows) {
     const safetensors_tensor *from = find(a, hf);
-    const wanted w = {.name = gguf,
-                      .rows = rows > 0 ? rows : 1,
-                      .cols = a->c->n_embd,
-                      .first = first,
-                      .vector = rows == 0,
-                      .norm = rows == 0};
+    const hf_wanted w = {.name = gguf,
+                         .rows = rows > 0 ? rows : 1,
+                         .cols = a->c->n_embd,
+                         .first = first,
+                         .vector = rows == 0,
+                         .norm = rows == 0};
     return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
 }
 
@@ -517,7 +517,7 @@ static tern_status add_rope_factors(adding *a) {
     tern_rope_llama3_factors(r, frequency, a->c->head_dim, a->out->rope_factors);
     free(frequency);
     hf_source *s;
-    const wanted w = {.name = "rope_freqs.weight", .rows = 1, .cols = half, .vector = true};
+    const hf_wanted w = {.name = "rope_freqs.weight", .rows = 1, .cols = half, .vector = true};
     convert_tensor *t = add_source(a, &w, &s);
     if (t == NULL)
         return TERN_ERR_NOMEM;

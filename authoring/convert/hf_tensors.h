@@ -13,6 +13,13 @@
 #include "authoring/convert/hf_fp4.h"
 #include "authoring/convert/job.h"
 
+/* Heads that folders group and files take in turns: from element `first` on, runs of `each` are
+ * heads; file head i is head i / groups of group i % groups. */
+typedef struct hf_turns {
+    size_t first, each;
+    uint32_t groups, of; /* heads of a group; 0 or 1: the order is the same */
+} hf_turns;
+
 /* The source of a tensor of the written file: the context of its rows. */
 typedef struct hf_source {
     const safetensors_tensor *tensor;
@@ -24,8 +31,11 @@ typedef struct hf_source {
     size_t step, turn; /* of `step` results in turns number `turn` is taken */
     size_t first;      /* rows of the tensor before the first that is taken */
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: none are */
+    hf_turns turns;    /* of its rows, of the elements of a vector, or of its columns */
+    bool turns_columns;
     bool vector;       /* rows is 1 */
     bool less_one;     /* a vector whose file stores values minus 1 */
+    bool rates;        /* a vector whose file stores logarithms of what is below 0 here */
     bool packed;       /* two bits a weight, four rows to a byte */
     bool ternarized;   /* rounded to ternary values: scale is 1 / the mean magnitude */
     float scale;       /* of packed and ternarized ones, set by hf_source_prepare */

@@ -67,9 +67,10 @@ static bool same_rows(const tern_int4_rows *a, const tern_int4_rows *b) {
            a->twos_complement == b->twos_complement && a->high_first == b->high_first;
 }
 
-/* True for a vector, and for biases of experts, which are one vector for each. */
+/* True for a vector, and for tensors that are several: biases of experts, taps of convolutions. */
 static bool is_vector(const convert_tensor *t) {
-    return t->n_dims == 1 || text_ends_with(t->name, ".bias");
+    return t->n_dims == 1 || text_ends_with(t->name, ".bias") ||
+           text_ends_with(t->name, ".ssm_conv1d.weight");
 }
 
 static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t, tern_error *err) {
@@ -77,8 +78,8 @@ static tern_status plan_tensor(const convert_formats *formats, convert_tensor *t
                                                is_vector(t), &t->target, err);
     const tern_int4_rows before = t->int4;
     if (status == TERN_OK)
-        status = convert_int4_choose(formats, t->name, is_vector(t), t->cols, &t->target,
-                                     &t->int4, err);
+        status =
+            convert_int4_choose(formats, t->name, is_vector(t), t->cols, &t->target, &t->int4, err);
     if (t->target != t->source || !same_rows(&before, &t->int4)) {
         t->as_is = NULL;
         t->raw = NULL;

@@ -136,6 +136,20 @@ class MemoryPlan(common.TernTest):
         self.assertIn("107.2 MiB  key/value cache in f16", text)
         self.assertIn("2 x (3 layers x 32768 positions + 15 with a window x 768) x 1 heads x 256 x 2 bytes", text)
 
+    def test_states(self):
+        """Delta nets have no keys and values; their states take the same memory in any context."""
+        model = common.synth("qwen35-tiny", Path(self.folder.name))
+        states = 2 * 4 * (3 * (2 * 2 + 4) * 40 + 4 * 40 * 40)  # layers, bytes, rows of channels, matrices
+        for context in (64, 512):
+            plan = self.plan(model, "-c", context)
+            self.assertEqual(plan["kv_cache"], 2 * context * 2 * 32 * 2)
+            self.assertLessEqual(states, plan["states"])
+            self.assertLess(plan["states"], states + 256)  # where lines begin
+        self.assertIn("states of 2 gated delta nets", tern_text("inspect", model))
+        found = tern_json("plan", "-m", model, "--ctx", 100, "--bus", "40", "--tops", "3", "--json")["model"]
+        self.assertEqual(found["cache_bytes_per_position"], 2 * 2 * 32 * 2)
+        self.assertEqual(found["state_bytes"], plan["states"])
+
     def test_sums(self):
         """The parts follow from the geometry, and they add up."""
         plan = self.plan(self.bitnet)

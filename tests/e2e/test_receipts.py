@@ -155,6 +155,19 @@ class OtherModels(common.TernTest):
                     self.assertEqual(tern("verify", path, "--replay", "--isa", "scalar").returncode, 0)
 
 
+    def test_delta_layers(self):
+        """A receipt says how many layers keep states; without that its products are too many."""
+        with tempfile.TemporaryDirectory() as folder:
+            model, path = common.synth("qwen35-tiny", folder), Path(folder) / "r.json"
+            tern_text("run", "-m", model, "--tokens", "9,8,7", "-n", 4, "--receipt", path)
+            self.assertEqual(tern("verify", path, "--replay", "--isa", "scalar").returncode, 0)
+            receipt = tools.load(path)
+            self.assertEqual(receipt["model_info"]["delta_layers"], 2)
+            for layers in (0, 1, 3):
+                path.write_text(json.dumps(tools.change(receipt, "model_info.delta_layers", layers)), encoding="utf-8")
+                self.assertEqual(tern("verify", path).returncode, 1, layers)
+
+
 class Tampering(WithReceipt):
     def test_every_value(self):
         """The digest notices every change, and the line says so."""

@@ -147,7 +147,8 @@ static void test_saved(void **state) {
     tern_model_free(&model);
 }
 
-/* The state's memory is in what a session is said to take. */
+/* The memory of states is in what sessions and engines are said to take. Layers that have states
+ * have no keys and values. */
 static void test_memory(void **state) {
     tern_model *model = tiny_open(preset, NULL);
     const tern_delta_sizes *d = &model->config.delta;
@@ -159,6 +160,14 @@ static void test_memory(void **state) {
     const size_t states = 2 * (3 * tern_delta_channels(d) + d->n_states * 40 * 40) * sizeof(float);
     const size_t rows = (size_t)64 * 2 * 2 * 32 * 2; /* positions, heads, k and v, halves */
     assert_in_range(size.bytes, states + rows, states + rows + 256);
+    assert_int_equal(tern_model_kv_bytes(model, 64, TERN_FORMAT_F16), rows);
+    tern_engine_params two = {.n_ctx = 64, .n_sequences = 2, .kv = TERN_FORMAT_F16};
+    tern_engine_params three = two;
+    uint64_t less, more;
+    three.n_sequences = 3;
+    assert_int_equal(tern_engine_pool_bytes(model, &two, 64, &less, NULL), TERN_OK);
+    assert_int_equal(tern_engine_pool_bytes(model, &three, 64, &more, NULL), TERN_OK);
+    assert_in_range(more - less, states - 128, states + 128); /* parts begin at whole lines */
     tern_model_free(&model);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/sha256.h"
 #include "tools/cli/output.h"
+#include "tools/load/kv_layers.h"
 
 static size_t cache_bytes(const record *r) {
     return (size_t)r->layers * 2 * r->heads * r->positions * r->row_bytes;
@@ -25,7 +26,8 @@ bool record_new(const tern_model *model, tern_format kv, uint32_t positions, rec
                   .heads = info.n_head_kv,
                   .positions = positions,
                   .n_vocab = info.n_vocab};
-    r->row_bytes = (size_t)tern_model_kv_bytes(model, 1, kv) / 2 / info.n_layer / info.n_head_kv;
+    r->row_bytes = (size_t)tern_model_kv_bytes(model, 1, kv) / 2 / kept_layers_of(model, kv).n /
+                   info.n_head_kv;
     r->cache = calloc(cache_bytes(r), 1);
     r->logits = record_logits_buffer(r);
     if (r->cache == NULL || r->logits == NULL) {

@@ -5,6 +5,7 @@
 
 #include "base/metrics.h"
 #include "tools/cli/output.h"
+#include "tools/load/kv_layers.h"
 
 tern_status memory_plan_make(const tern_model *model, const tern_session_params *params,
                              uint64_t in_place, memory_plan *plan, tern_error *err) {
@@ -17,11 +18,14 @@ tern_status memory_plan_make(const tern_model *model, const tern_session_params 
         return status;
     tern_model_info info;
     tern_model_describe(model, &info);
+    const kept_layers kept = kept_layers_of(model, params->kv);
     const uint32_t n_ctx = params->n_ctx > 0 ? params->n_ctx : tern_model_default_context(model);
     *plan = (memory_plan){.file = info.file_bytes,
                           .in_place = in_place,
                           .packed = info.packed_bytes,
-                          .kv = cache.bytes,
+                          .kv = cache.bytes - kept.states,
+                          .states = kept.states,
+                          .n_delta = kept.deltas,
                           .cache = cache,
                           .scratch = session - cache.bytes,
                           .replicas = info.replicas * info.replica_bytes,
@@ -93,6 +97,11 @@ void memory_plan_print(const memory_plan *plan, const tern_model_info *m) {
     (void)snprintf(text, sizeof text, "key/value cache in %s: 2 x %s x %s",
                    tern_format_describe(plan->kv_format)->name, positions, row);
     print_line("", plan->kv, text);
+    if (plan->n_delta > 0) {
+        (void)snprintf(text, sizeof text, "states of %u gated delta nets, of any context",
+                       plan->n_delta);
+        print_line("", plan->states, text);
+    }
     print_line("", plan->scratch, "scratch, and the tokens");
     print_line("", plan->needed,
                plan->n_replicas > 0 ? "needed: floats of the file, packed weights and copies, "
@@ -107,11 +116,11 @@ void memory_plan_print(const memory_plan *plan, const tern_model_info *m) {
 }
 
 json_t *memory_plan_json(const memory_plan *p) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:i, s:s, s:b}", "file",
-                     (json_int_t)p->file, "in_place", (json_int_t)p->in_place, "packed",
-                     (json_int_t)p->packed, "replicas_bytes", (json_int_t)p->replicas, "replicas",
-                     (int)p->n_replicas, "kv_cache", (json_int_t)p->kv, "scratch",
-                     (json_int_t)p->scratch, "needed", (json_int_t)p->needed, "available",
-                     (json_int_t)p->available, "n_ctx", (int)p->n_ctx, "kv",
-                     tern_format_describe(p->kv_format)->name, "fits", memory_plan_fits(p));
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:i, s:s, s:b}", "file",
+        (json_int_t)p->file, "in_place", (json_int_t)p->in_place, "packed", (json_int_t)p->packed,
+        "replicas_bytes", (json_int_t)p->replicas, "replicas", (int)p->n_replicas, "kv_cache",
+        (json_int_t)p->kv, "states", (json_int_t)p->states, "scratch", (json_int_t)p->scratch,
+        "needed", (json_int_t)p->needed, "available", (json_int_t)p->available, "n_ctx",
+        (int)p->n_ctx, "kv", tern_format_describe(p->kv_format)->name, "fits", memory_plan_fits(p));
 }

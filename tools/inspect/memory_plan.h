@@ -16,7 +16,9 @@ typedef struct memory_plan {
     uint64_t replica;  /* one of these copies */
     uint32_t n_replicas;
     const char *no_replicas; /* why there are none; NULL: there are, or none were asked for */
-    uint64_t kv;             /* cache.bytes */
+    uint64_t kv;             /* keys and values: cache.bytes without the states */
+    uint64_t states;         /* of delta nets; 0: there are none */
+    uint32_t n_delta;        /* layers that are such nets */
     tern_session_cache_size cache;
     uint64_t scratch;
     uint64_t needed;    /* all but the file's other parts, which are dropped after packing */

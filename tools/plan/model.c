@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tern/inspect.h"
+#include "tools/load/kv_layers.h"
 
 /* ---- from a file ----------------------------------------------------------------------------- */
 
@@ -54,6 +55,7 @@ tern_status plan_model_of(const tern_model *model, tern_format kv, plan_model *o
     if (status != TERN_OK)
         return status;
     tern_model_describe(model, &info);
+    const kept_layers kept = kept_layers_of(model, kv);
     *out = (plan_model){.n_layer = info.n_layer,
                         .n_embd = info.n_embd,
                         .n_ff = info.n_ff,
@@ -64,7 +66,9 @@ tern_status plan_model_of(const tern_model *model, tern_format kv, plan_model *o
                         .n_expert = info.n_expert,
                         .n_used = info.n_expert_used,
                         .whole = vector_bytes(model),
-                        .row = tern_model_kv_bytes(model, 1, kv) / info.n_layer,
+                        .row = tern_model_kv_bytes(model, 1, kv) / kept.n,
+                        .kv_layers = kept.n,
+                        .states = kept.states,
                         .window_layers = cache.window_layers,
                         .window = cache.window_positions};
     (void)snprintf(out->name, sizeof out->name, "%s", info.name);
@@ -116,7 +120,8 @@ static void describe(const geometry *g, plan_model *m) {
                       .n_head_kv = g->n_head_kv,
                       .head_dim = g->head_dim,
                       .n_vocab = g->n_vocab,
-                      .row = 2 * kv * 2};
+                      .row = 2 * kv * 2,
+                      .kv_layers = g->n_layer};
     (void)snprintf(m->name, sizeof m->name, "%s", g->name);
     m->read[PLAN_QKV] = ternary(g, q + 2 * kv, g->n_embd);
     m->read[PLAN_OUT] = ternary(g, g->n_embd, q);
@@ -143,7 +148,7 @@ tern_status plan_model_named(const char *name, plan_model *out, tern_error *err)
 
 uint64_t plan_cache_bytes(const plan_model *m, uint64_t position) {
     const uint64_t seen = position < m->window ? position : m->window;
-    return m->row * ((m->n_layer - m->window_layers) * position + m->window_layers * seen);
+    return m->row * ((m->kv_layers - m->window_layers) * position + m->window_layers * seen);
 }
 
 static uint64_t sum(const uint64_t parts[PLAN_PARTS]) {

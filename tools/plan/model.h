@@ -29,6 +29,8 @@ typedef struct plan_model {
     uint64_t whole;            /* bytes in memory that every rank has: vectors */
     uint64_t multiplied;       /* weights that a token is multiplied by */
     uint64_t row;              /* bytes of keys and values of a position in a layer */
+    uint32_t kv_layers;        /* layers that have them; the others are delta nets */
+    uint64_t states;           /* bytes of a sequence's states in these */
     uint32_t window_layers;    /* layers that see only so many positions: */
     uint32_t window;
 } plan_model;

@@ -98,6 +98,12 @@ static uint64_t cache_of_rank(const plan_model *m, uint64_t position, uint32_t r
                              largest_share(m->n_head_kv, ranks));
 }
 
+/* Bytes of a sequence's states in a rank: each rank computes all of them. A token reads them and
+ * writes them. */
+static uint64_t states_moved(const plan_model *m) {
+    return 2 * m->states;
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Places where the threads of a rank meet: six a layer, and four around them (device/lane.h). */
@@ -146,8 +152,9 @@ static void weigh(const plan_model *m, const plan_machine *machine, plan_way way
     const uint64_t here = ranks_here(machine, way);
     const uint64_t weights = kept_by_rank(m, f->ranks);
     const uint64_t one = cache_of_rank(m, 1, f->ranks) * here * f->sequences;
-    const uint64_t room = machine->memory > here * weights ? machine->memory - here * weights : 0;
-    f->memory = weights + f->sequences * cache_of_rank(m, position, f->ranks);
+    const uint64_t fixed = weights + f->sequences * m->states;
+    const uint64_t room = machine->memory > here * fixed ? machine->memory - here * fixed : 0;
+    f->memory = fixed + f->sequences * cache_of_rank(m, position, f->ranks);
     f->fits = machine->memory == 0 || here * f->memory <= machine->memory;
     if (m->window_layers == 0 && one > 0)
         f->most_context = room / one;
@@ -180,7 +187,7 @@ plan_figures plan_predict(const plan_model *m, const plan_machine *machine, plan
     };
     f.sequences = (users + f.copies - 1) / f.copies;
     f.weights = read_by_rank(m, f.ranks);
-    f.cache = f.sequences * cache_of_rank(m, position, f.ranks);
+    f.cache = f.sequences * (cache_of_rank(m, position, f.ranks) + states_moved(m));
     count_gathers(m, &f);
     time_pass(m, machine, way, &f);
     weigh(m, machine, way, position, &f);

@@ -34,8 +34,11 @@ static void print_model(const plan_report *r) {
         out_print("  %-10s %12.3f MB\n", parts[part], mb(m->read[part]));
     out_print("  %-10s %12.3f MB  after %" PRIu64 " tokens, %" PRIu64 " bytes a layer and token\n",
               "cache", mb(plan_cache_bytes(m, r->position)), r->position, m->row);
+    if (m->states > 0)
+        out_print("  %-10s %12.3f MB  and writes as much, whatever came before\n", "states",
+                  mb(m->states));
     out_print("  %-10s %12.3f MB\n", "all",
-              mb(plan_read_bytes(m) + plan_cache_bytes(m, r->position)));
+              mb(plan_read_bytes(m) + plan_cache_bytes(m, r->position) + m->states));
 }
 
 static void print_machine(const plan_report *r) {
@@ -67,7 +70,8 @@ static void print_gathers(const plan_report *r, const plan_figures *f) {
 
 static void print_memory(const plan_report *r, const plan_figures *f) {
     const uint64_t all =
-        plan_kept_bytes(&r->model) + f->sequences * plan_cache_bytes(&r->model, r->position);
+        plan_kept_bytes(&r->model) +
+        f->sequences * (plan_cache_bytes(&r->model, r->position) + r->model.states);
     out_print("  memory of a rank %.1f MB, %.2f of the whole", mb(f->memory),
               (double)f->memory / (double)all);
     if (!f->fits)
@@ -152,9 +156,9 @@ static json_t *model_json(const plan_report *r) {
     for (plan_part part = 0; part < PLAN_PARTS; part++)
         json_object_set_new(read, parts[part], number(m->read[part]));
     json_object_set_new(read, "cache", number(plan_cache_bytes(m, r->position)));
-    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_string(m->name), "reads", read,
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", json_string(m->name), "reads", read,
                      "weight_bytes", number(plan_kept_bytes(m)), "cache_bytes_per_position",
-                     number(plan_cache_bytes(m, 1)));
+                     number(plan_cache_bytes(m, 1)), "state_bytes", number(m->states));
 }
 
 static json_t *machine_json(const plan_report *r) {

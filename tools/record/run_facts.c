@@ -15,6 +15,7 @@
 #include "tern/inspect.h"
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
+#include "tools/load/kv_layers.h"
 #include "tools/load/loaded_json.h"
 
 /* ---- files and model --------------------------------------------------------------------------
@@ -142,6 +143,9 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     set_count(root, "layers", info->n_layer);
     if (info->n_expert > 0)
         set_count(root, "experts", info->n_expert);
+    const kept_layers kept = kept_layers_of(l->model, TERN_FORMAT_F16);
+    if (kept.deltas > 0)
+        set_count(root, "delta_layers", kept.deltas);
     set_count(root, "hidden_size", info->n_embd);
     set_count(root, "ffn_size", info->n_ff);
     set_count(root, "num_attention_heads", info->n_head);

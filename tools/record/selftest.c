@@ -9,6 +9,7 @@
 #include "receipts/rerun.h"
 #include "tools/answer/form.h"
 #include "tools/cli/output.h"
+#include "tools/load/kv_layers.h"
 
 typedef struct tests {
     const receipt_run *run;
@@ -161,7 +162,7 @@ static json_t *test_determinism(tests *t) {
 static uint32_t same_cache(const receipt_run *run, const tern_session *other, uint32_t n) {
     const tern_model_info *info = &run->l->info;
     const size_t row = (size_t)tern_model_kv_bytes(run->l->model, 1, loader_kv_format(run->o)) / 2 /
-                       info->n_layer / info->n_head_kv;
+                       kept_layers_of(run->l->model, loader_kv_format(run->o)).n / info->n_head_kv;
     uint32_t looked = 0;
     bool met = false;
     for (uint32_t p = 0; p < n; p++, looked++) {

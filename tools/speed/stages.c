@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "tools/load/kv_layers.h"
 #include "tools/speed/speed.h"
 
 bool bench_stage_ran(const bench_stage *s) {
@@ -119,13 +120,13 @@ static double positions_read(size_t first, size_t end, size_t n_batch) {
     return sum;
 }
 
-/* The mean over the layers. The last layer reads only for tokens with results: all, or the last
- * one. */
-static double positions_of_layer(const tern_model_info *m, size_t first, size_t end, size_t n_batch,
+/* The mean over the layers that attend, the last layer among them. That one reads only for tokens
+ * with results: all, or the last one. */
+static double positions_of_layer(uint32_t layers, size_t first, size_t end, size_t n_batch,
                                  bool all_have_results) {
     const double all = positions_read(first, end, n_batch);
     const double last = all_have_results ? all : (double)end;
-    return (all * (m->n_layer - 1) + last) / m->n_layer;
+    return (all * (layers - 1) + last) / layers;
 }
 
 /* Fills in bytes and weights per token from the work of a round. Its tokens begin at `first`, in
@@ -137,6 +138,7 @@ static void count(const bench *b, bench_stages *s, tern_session_work before, siz
     const double tokens = (double)s->tokens;
     tern_model_info info;
     tern_model_describe(m, &info);
+    const kept_layers kept = kept_layers_of(m, tern_session_cache(b->l.session));
     const uint64_t passes = now.passes - before.passes;
     const uint64_t scans = now.scans - before.scans;
     const uint64_t products = passes * matrices_in_layers(m) + scans;
@@ -150,7 +152,7 @@ static void count(const bench *b, bench_stages *s, tern_session_work before, siz
         s->stage[i].bytes = s->stage[i].weights = 0.0;
     add_matrices(s, m, &read);
     s->stage[TERN_STAGE_ATTENTION].bytes =
-        positions_of_layer(&info, first, first + s->tokens, n_batch, all_have_results) / tokens *
+        positions_of_layer(kept.n, first, first + s->tokens, n_batch, all_have_results) / tokens *
         (double)tern_model_kv_bytes(m, 1, tern_session_cache(b->l.session));
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "device/finish.h"
 #include "runtime/engine/forward/pass.h"
 #include "runtime/engine/forward/shared_expert.h"
 
@@ -303,27 +304,23 @@ static tern_activations choice_activations(const pass *p, const tern_linear *lin
 /* Products of all experts with their choices. */
 typedef struct routed {
     const tern_linear *linear;
-    tern_activations x; /* of the choices, or of the one row */
-    bool one;           /* x has one row only */
-    float *y;           /* [choices][rows of an expert] */
-    float least, most;  /* limits of y; infinite: none */
+    const tern_kernel_row *add; /* for biases */
+    tern_activations x;         /* of the choices, or of the one row */
+    bool one;                   /* x has one row only */
+    float *y;                   /* [choices][rows of an expert] */
+    float least, most;          /* limits of y; infinite: none */
     const tern_routes *routes;
     tern_part used;      /* of routes->used: experts that this rank has */
     size_t rows, groups; /* of an expert's matrix */
 } routed;
 
-/* Multiplies by the factor, which may be NULL. */
-static void scale(const routed *r, const float *factor, float *y, const tern_tile *tile) {
-    for (size_t t = tile->t0; factor != NULL && t < tile->t1; t++)
-        for (size_t i = tile->r0; i < tile->r1; i++)
-            y[t * r->rows + i] *= *factor;
-}
-
-/* Adds the bias, which may be NULL. */
-static void add_bias(const routed *r, const float *bias, float *y, const tern_tile *tile) {
-    for (size_t t = tile->t0; bias != NULL && t < tile->t1; t++)
-        for (size_t i = tile->r0; i < tile->r1; i++)
-            y[t * r->rows + i] += bias[i];
+/* Multiplies results of an expert by its factor and adds its bias, where it has them. */
+static void finish(const routed *r, uint32_t expert, float *y, const tern_tile *tile) {
+    const float *factor = tern_linear_expert_factor(r->linear, expert);
+    const float *bias = tern_linear_expert_bias(r->linear, expert);
+    for (size_t t = tile->t0; t < tile->t1; t++)
+        tern_finish_row(r->add, factor, bias != NULL ? bias + tile->r0 : NULL,
+                        y + t * r->rows + tile->r0, tile->r1 - tile->r0);
 }
 
 static void cut(const routed *r, float *y, const tern_tile *tile) {
@@ -345,8 +342,7 @@ static void multiply_expert(const routed *r, uint32_t expert, size_t g0, size_t 
     const tern_matrix m = tern_linear_expert(r->linear, expert);
     float *y = r->one ? r->y + first * r->rows : r->y;
     tern_linear_kernel(r->linear, last - first)->fn.matmul(&m, &r->x, &tile, y, r->rows);
-    scale(r, tern_linear_expert_factor(r->linear, expert), y, &tile);
-    add_bias(r, tern_linear_expert_bias(r->linear, expert), y, &tile);
+    finish(r, expert, y, &tile);
     cut(r, y, &tile);
 }
 
@@ -367,6 +363,8 @@ static void count_experts(const pass *p, const routed *product) {
         const uint32_t *begin = &r->begins[r->used[i]];
         tern_tally_count(p->runner->tally,
                          tern_linear_kernel(product->linear, begin[1] - begin[0]));
+        if (product->linear->bias != NULL)
+            tern_tally_count(p->runner->tally, product->add);
     }
 }
 
@@ -397,6 +395,7 @@ static void multiply_routed(pass *p, routed *products, size_t count, const tern_
     for (size_t i = 0; i < count; i++) {
         routed *product = &products[i];
         product->routes = r;
+        product->add = p->model->kernels.add;
         product->rows = tern_linear_expert_rows(product->linear);
         product->groups = (product->rows + TERN_ROW_GROUP - 1) / TERN_ROW_GROUP;
         uses[n++] =

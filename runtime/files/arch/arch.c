@@ -176,6 +176,8 @@ static const tern_arch archs[] = {
      .has = TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS | TERN_HAS_EXPERTS,
      .experts = {.norm = true}},
     {.name = "qwen35",
+     .hf_class = "Qwen3_5ForCausalLM",
+     .folders_turn = 0.25f,
      .gate = TERN_OP_GATE_SILU,
      .rope = TERN_OP_ROPE_NEOX,
      .has = TERN_HAS_ATTN_NORM | TERN_HAS_LATE_FFN_NORM | TERN_HAS_QK_NORMS | TERN_HAS_QUERY_GATES,

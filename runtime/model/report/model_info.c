@@ -79,7 +79,8 @@ uint64_t tern_model_kv_bytes(const tern_model *m, uint32_t n_ctx, tern_format kv
     const tern_config *c = &m->config;
     if (!tern_is_cache_format(&m->kernels, kv))
         return 0;
-    return 2 * (uint64_t)tern_cache_row_bytes(kv, c->head_dim) * c->n_layer * c->n_head_kv * n_ctx;
+    const uint32_t layers = c->n_layer - tern_config_delta_layers(c);
+    return 2 * (uint64_t)tern_cache_row_bytes(kv, c->head_dim) * layers * c->n_head_kv * n_ctx;
 }
 
 size_t tern_model_unused(const tern_model *m, const char *const **names) {
