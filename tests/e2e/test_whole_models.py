@@ -299,6 +299,12 @@ class WholeModels(common.TernTest):
                 with self.subTest(name=name, value=value):
                     self.refused(file, f"minicpm.{name}")
 
+    def test_delta_layers(self):
+        """Some layer must attend."""
+        file = self.fresh("qwen35-tiny")
+        file["qwen35.full_attention_interval"] = u32(4)
+        self.refused(file, "full_attention_interval is 4", "none of 3 layers")
+
     def test_experts(self):
         """Counts, widths and kinds of experts that a file cannot have, and tensors that do not fit them."""
         for key, value, words in (

@@ -33,6 +33,10 @@ static tern_status leave_out_predictors(const tern_gguf *file, tern_config *c, t
 static tern_status check_flags(const tern_gguf *file, const tern_config *c, tern_error *err) {
     const tern_gguf_value *flags;
     char key[TERN_KEY_BYTES];
+    if (c->n_layer < c->period)
+        return tern_fail(err, TERN_ERR_CONFIG,
+                         "%s: key %s.full_attention_interval is %u: none of %u layers attends",
+                         tern_gguf_name(file), c->arch->name, c->period, c->n_layer);
     snprintf(key, sizeof key, "%s.attention.recurrent_layers", c->arch->name);
     if (tern_gguf_find(file, key) == NULL)
         return TERN_OK;
