@@ -154,10 +154,12 @@ def figures_of(f: Any) -> Figures:
 class Core:
     """An engine of the library and its thread. It knows nothing of who uses it, so that it ends with them."""
 
-    def __init__(self, model: Handle, params: Any) -> None:
+    def __init__(self, model: Handle, draft: Handle | None, params: Any) -> None:
+        """draft: a model that guesses, or None."""
         out = ffi.new("tern_engine **")
+        params.draft_model = draft.get() if draft is not None else ffi.NULL
         call(lib.tern_engine_new, model.get(), params, out)
-        self.handle = Handle(out[0], freer(lib.tern_engine_free, "tern_engine"), "engine", model)
+        self.handle = Handle(out[0], freer(lib.tern_engine_free, "tern_engine"), "engine", model, draft)
         self.wanted = threading.Condition(threading.Lock())
         self.takers: dict[int, Taker] = {}
         self.stopping = False
@@ -332,7 +334,7 @@ class Engine:
         params.kv = find_cache_format(kv)
         self._model: Callable[[], Model | None] = lambda: model
         self._kv = params.kv
-        self._core = Core(model._handle, params)
+        self._core = Core(model._handle, model._draft, params)
         self._talk: Any = None
         self._talk_lock = threading.Lock()
         self._end = weakref.finalize(self, stop_core, self._core)

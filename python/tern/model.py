@@ -38,24 +38,31 @@ class Model:
 
     def __init__(self, source: str | os.PathLike[str], *, context: int = 0, parallel: int = 16, memory: int = 0, threads: int = 0,
                  kv: str = "f16", cache: str | os.PathLike[str] | None = "default", tune: bool = True,
-                 **options: Any) -> None:  # fmt: skip
+                 draft_model: str | os.PathLike[str] | None = None, **options: Any) -> None:  # fmt: skip
         """source: a path, OWNER/NAME of the Hugging Face Hub, or a short name. context, parallel, memory, threads, kv:
         of the engine (Engine). cache: a folder, None for none. tune: use the kernels that measure best. Others are those
         of tern_model_params: isa, disable, layout, i2s_map, tl_tiles, pre_tokenizer, tokenizer, chat_format, device,
         activations, strict, exact_head, long_context, no_sidecar, replicate. lora: adapters for all answers, each a path
-        or a pair of a path and a scale."""
+        or a pair of a path and a scale. draft_model: a smaller model with the same tokens, which guesses tokens for
+        all answers; they stay the same."""
         find_cache_format(kv)
         self._engine_options: dict[str, Any] = {"context": context, "parallel": parallel, "memory": memory, "threads": threads, "kv": kv}
         keep: list[Any] = []
         params = _params({"tune": tune, "threads": threads, "cache": default_cache() if cache == "default" else cache, **options}, keep)
         self.path = _program.find_model(source)
-        out = ffi.new("tern_model **")
-        call(lib.tern_model_open, name_bytes(self.path, "source"), params, out)
-        self._handle = Handle(out[0], freer(lib.tern_model_free, "tern_model"), "model")
+        self._handle = _open(self.path, params)
+        self._draft = self._open_draft(draft_model, params) if draft_model is not None else None
         self._lock = threading.Lock()
         self._engine: Engine | None = None
         self._session: Session | None = None
         self._forms: Grammars | None = None
+
+    def _open_draft(self, source: str | os.PathLike[str], params: Any) -> Handle:
+        """The model that guesses, opened like this one, but without adapters."""
+        params.adapters, params.n_adapters = ffi.NULL, 0
+        draft = _open(_program.find_model(source), params)
+        call(lib.tern_model_may_draft, draft.get(), self._handle.get())
+        return draft
 
     # ---- text ---------------------------------------------------------------------------------
     @property
@@ -197,6 +204,7 @@ class Model:
         if session is not None:
             session.close()
         self._handle.close()
+        self._draft = None  # engines that guess with it keep it
 
     def __enter__(self) -> Model:
         return self
@@ -206,6 +214,13 @@ class Model:
 
     def __repr__(self) -> str:
         return f"tern.Model({self.path!r})"
+
+
+def _open(path: str, params: Any) -> Handle:
+    """A model of the library."""
+    out = ffi.new("tern_model **")
+    call(lib.tern_model_open, name_bytes(path, "source"), params, out)
+    return Handle(out[0], freer(lib.tern_model_free, "tern_model"), "model")
 
 
 def _params(options: Mapping[str, Any], keep: list[Any]) -> Any:

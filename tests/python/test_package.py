@@ -66,6 +66,15 @@ class Texts(WithModel):
         self.assertEqual(len(digests), 3)
         self.assertRaises(tern.TernError, package.open_small, tern, lora=["/nowhere"])
 
+    def test_draft_model(self):
+        """draft_model= guesses, and answers stay the same; a file that is not there is refused."""
+        expected = self.model.generate(STORY["prompt"], max_tokens=40)
+        with package.open_small(tern, draft_model=package.SMALL) as model:
+            with tern.Engine(model) as engine:
+                answers = [asked.generate(STORY["prompt"], max_tokens=40) for asked in (model, engine)]
+        self.assertEqual([answer.digest for answer in answers], [expected.digest] * 2)
+        self.assertRaises(tern.TernError, package.open_small, tern, draft_model="/nowhere")
+
     def test_logits_have_the_digest_of_the_program(self):
         tokens = self.model.tokenizer.encode(QUESTION)
         said = package.run(tern, "logits", "-m", package.SMALL, "-p", QUESTION, "--all", "--sha256")
