@@ -110,7 +110,7 @@ CASES = {
     "gemma2": ("Gemma2", GEMMA | {"attn_logit_softcapping": 20.0, "final_logit_softcapping": 15.0}, None, None),
     "gemma2, no soft bounds": (
         "Gemma2",
-        GEMMA | {"attn_logit_softcapping": None, "final_logit_softcapping": None},
+        GEMMA | {"attn_logit_softcapping": None, "final_logit_softcapping": None, "query_pre_attn_scalar": 4000},
         None,
         None,
     ),
