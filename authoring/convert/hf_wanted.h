@@ -2,7 +2,7 @@
 #ifndef TERN_AUTHORING_CONVERT_HF_WANTED_H
 #define TERN_AUTHORING_CONVERT_HF_WANTED_H
 
-/* What the written file needs of a tensor of a Hugging Face folder. */
+/* Tensors of a Hugging Face folder, as the written file needs them. */
 
 #include "authoring/convert/hf_tensors.h"
 
@@ -24,7 +24,7 @@ typedef struct hf_wanted {
 /* The sizes that decide the shapes of the tensors of blocks. */
 tern_block_sizes hf_wanted_sizes(const hf_config *c);
 
-/* What is needed of a tensor of a block that has no experts' number in its name. */
+/* Describes a tensor of a block whose name has no number of an expert. */
 hf_wanted hf_wanted_of(const hf_config *c, const tern_block_sizes *sizes,
                        const tern_block_tensor *t, const char *name);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/sha256.h"
+#include "tools/cli/kv_layers.h"
 #include "tools/cli/output.h"
-#include "tools/load/kv_layers.h"
 
 static size_t cache_bytes(const record *r) {
     return (size_t)r->layers * 2 * r->heads * r->positions * r->row_bytes;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/metrics.h"
+#include "tools/cli/kv_layers.h"
 #include "tools/cli/output.h"
-#include "tools/load/kv_layers.h"
 
 tern_status memory_plan_make(const tern_model *model, const tern_session_params *params,
                              uint64_t in_place, memory_plan *plan, tern_error *err) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tern/inspect.h"
-#include "tools/load/kv_layers.h"
+#include "tools/cli/kv_layers.h"
 
 /* ---- from a file ----------------------------------------------------------------------------- */
 

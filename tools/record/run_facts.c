@@ -13,9 +13,9 @@
 #include "bench/commit.h"
 #include "receipts/facts.h"
 #include "tern/inspect.h"
+#include "tools/cli/kv_layers.h"
 #include "tools/cli/output.h"
 #include "tools/cli/whole_file.h"
-#include "tools/load/kv_layers.h"
 #include "tools/load/loaded_json.h"
 
 /* ---- files and model --------------------------------------------------------------------------

@@ -8,8 +8,8 @@
 #include "receipts/accuracy.h"
 #include "receipts/rerun.h"
 #include "tools/answer/form.h"
+#include "tools/cli/kv_layers.h"
 #include "tools/cli/output.h"
-#include "tools/load/kv_layers.h"
 
 typedef struct tests {
     const receipt_run *run;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "tools/load/kv_layers.h"
+#include "tools/cli/kv_layers.h"
 #include "tools/speed/speed.h"
 
 bool bench_stage_ran(const bench_stage *s) {

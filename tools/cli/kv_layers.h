@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TERN_TOOLS_LOAD_KV_LAYERS_H
-#define TERN_TOOLS_LOAD_KV_LAYERS_H
+#ifndef TERN_TOOLS_CLI_KV_LAYERS_H
+#define TERN_TOOLS_CLI_KV_LAYERS_H
 
-/* What sequences keep of a model: keys and values of some layers, states of the others. */
+/* Sequences keep keys and values of some layers, and states of the others. */
 
 #include "tern/tern.h"
 

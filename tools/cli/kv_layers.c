@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/load/kv_layers.h"
+#include "tools/cli/kv_layers.h"
 
 kept_layers kept_layers_of(const tern_model *model, tern_format kv) {
     tern_session_params params = tern_session_params_default();
