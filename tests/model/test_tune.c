@@ -364,7 +364,7 @@ static void test_measure(void **state) {
     }
 }
 
-/* Of a matrix that is larger than all memory that the tuner walks through, a part is measured. */
+/* A part is measured of a matrix that is larger than all memory that the tuner walks through. */
 static void test_large_matrix(void **state) {
     enum { ROWS = 1 << 16, COLS = 256, STREAM = 1 << 20 };
     const tern_guard guard = tern_guard_new(tern_cpu_features());

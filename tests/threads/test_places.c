@@ -420,7 +420,7 @@ static void test_quota_of_groups(void **state) {
     remove_all(root);
 }
 
-/* Where the files that say this process's group and its limit are looked for; NULL: where they are. */
+/* The folder where files of this process's group and its limit are looked for; NULL: where they are. */
 static const char *elsewhere;
 
 /* Tests have no groups of their own to make, so the names are turned to files that are made here. */
