@@ -40,7 +40,8 @@
         MUST("model_info.name", ANY_TEXT), MUST("model_info.quantization_type", TEXT),             \
         MUST("model_info.weight_formats", OBJECT), MUST("model_info.weight_formats.*", COUNT),     \
         READING_ROWS, MUST("model_info.layers", COUNT), MAY("model_info.experts", COUNT),          \
-        MAY("model_info.delta_layers", COUNT), MUST("model_info.hidden_size", COUNT), MUST("model_info.ffn_size", COUNT),                 \
+        MAY("model_info.shared_experts", COUNT), MAY("model_info.delta_layers", COUNT),            \
+        MUST("model_info.hidden_size", COUNT), MUST("model_info.ffn_size", COUNT),                 \
         MUST("model_info.num_attention_heads", COUNT),                                             \
         MUST("model_info.num_key_value_heads", COUNT), MUST("model_info.head_dim", COUNT),         \
         MUST("model_info.vocab_size", COUNT), MUST("model_info.context_length", COUNT),            \

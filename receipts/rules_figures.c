@@ -236,11 +236,12 @@ static void check_cache(const json_t *r, receipt_findings *f) {
     (void)snprintf(path, sizeof path, "%s.positions_reused", at);
     rule_equal_counts(r, f, path, reused, "what these batches find in the cache");
     (void)snprintf(path, sizeof path, "%s.tensor_cache_hits", at);
-    const int64_t deltas = rule_count(r, "model_info.delta_layers");  /* 0 where it is missing */
-    const int64_t each = rule_known(r, "model_info.experts") ? 8 : 7; /* with a router */
+    const int64_t deltas = rule_count(r, "model_info.delta_layers");     /* 0 where it is missing */
+    const int64_t each = (rule_known(r, "model_info.experts") ? 8 : 7) + /* with a router */
+                         4 * rule_count(r, "model_info.shared_experts"); /* with a gate */
     rule_equal_counts(r, f, path, (passes + n) * (each * layers + deltas) + 1 + n,
-                      "seven matrices a layer and pass, eight with a router, one more in delta "
-                      "nets, and the head");
+                      "seven matrices a layer and pass, eight with a router, four more with an "
+                      "expert for all tokens, one more in delta nets, and the head");
     (void)snprintf(path, sizeof path, "%s.tensor_cache_misses", at);
     rule_equal_counts(r, f, path, rule_count(r, "run.dequantized_rows"), "run.dequantized_rows");
     (void)snprintf(path, sizeof path, "%s.kv_cache_hit_rate", at);

@@ -156,16 +156,18 @@ class OtherModels(common.TernTest):
 
 
     def test_delta_layers(self):
-        """A receipt says how many layers keep states; without that its products are too many."""
-        with tempfile.TemporaryDirectory() as folder:
-            model, path = common.synth("qwen35-tiny", folder), Path(folder) / "r.json"
-            tern_text("run", "-m", model, "--tokens", "9,8,7", "-n", 4, "--receipt", path)
-            self.assertEqual(tern("verify", path, "--replay", "--isa", "scalar").returncode, 0)
-            receipt = tools.load(path)
-            self.assertEqual(receipt["model_info"]["delta_layers"], 2)
-            for layers in (0, 1, 3):
-                path.write_text(json.dumps(tools.change(receipt, "model_info.delta_layers", layers)), encoding="utf-8")
-                self.assertEqual(tern("verify", path).returncode, 1, layers)
+        """A receipt says how many layers keep states, and of an expert for all tokens: else it has too many products."""
+        for preset, field, n in (("qwen35-tiny", "delta_layers", 2), ("qwen2moe-tiny", "shared_experts", 1)):
+            with self.subTest(preset), tempfile.TemporaryDirectory() as folder:
+                self.more_products(common.synth(preset, folder), Path(folder) / "r.json", field, n)
+
+    def more_products(self, model, path, field, number):
+        tern_text("run", "-m", model, "--tokens", "9,8,7", "-n", 4, "--receipt", path)
+        self.assertEqual(tern("verify", path, "--replay", "--isa", "scalar").returncode, 0)
+        self.assertEqual((receipt := tools.load(path))["model_info"][field], number)
+        for other in (0, number - 1, number + 1):
+            path.write_text(json.dumps(tools.change(receipt, f"model_info.{field}", other)), encoding="utf-8")
+            self.assertEqual(tern("verify", path).returncode, 1, other)
 
 
 class Tampering(WithReceipt):

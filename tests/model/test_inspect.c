@@ -33,10 +33,11 @@ static const struct {
 static const struct {
     const char *name;
     tern_stage stage;
-} of_experts[] = {{"ffn_gate_inp", TERN_STAGE_GATE_UP},
-                  {"ffn_gate_exps", TERN_STAGE_GATE_UP},
-                  {"ffn_up_exps", TERN_STAGE_GATE_UP},
-                  {"ffn_down_exps", TERN_STAGE_DOWN}};
+} of_experts[] = {{"ffn_gate_inp", TERN_STAGE_GATE_UP},       {"ffn_gate_exps", TERN_STAGE_GATE_UP},
+                  {"ffn_up_exps", TERN_STAGE_GATE_UP},        {"ffn_down_exps", TERN_STAGE_DOWN},
+                  {"ffn_gate_inp_shexp", TERN_STAGE_GATE_UP}, /* of the expert for all tokens */
+                  {"ffn_gate_shexp", TERN_STAGE_GATE_UP},     {"ffn_up_shexp", TERN_STAGE_GATE_UP},
+                  {"ffn_down_shexp", TERN_STAGE_DOWN}};
 
 /* The name and the stage of matrix i of a layer. */
 static const char *name_of(const tern_model_info *about, size_t i) {
@@ -56,7 +57,8 @@ static void check_matrices(const char *preset) {
     tern_linear_info info;
     uint64_t bytes = 0, scan = 0;
     size_t i = 0;
-    const size_t each = about.n_expert > 0 ? 8 : 7;
+    const bool shared = strcmp(about.architecture, "qwen2moe") == 0;
+    const size_t each = shared ? 12 : about.n_expert > 0 ? 8 : 7;
     for (const tern_linear *linear; (linear = tern_model_linear(model, i)); i++) {
         char name[64];
         tern_linear_describe(model, linear, &info);
@@ -70,7 +72,7 @@ static void check_matrices(const char *preset) {
             assert_true(is_named(info.tensor, name));
             assert_int_equal(info.layer, i / each);
             assert_int_equal(info.stage, stage_of(&about, i % each));
-            assert_int_equal(info.experts, i % each > 4 ? about.n_expert : 0);
+            assert_int_equal(info.experts, i % each > 4 && i % each < 8 ? about.n_expert : 0);
             if (info.experts > 0) /* a token only reads some of them */
                 info.bytes = info.bytes / info.experts * info.experts_used;
         } else {

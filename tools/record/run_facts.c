@@ -117,6 +117,21 @@ json_t *facts_opening(const loaded *l, const options *o) {
     return root;
 }
 
+/* True if blocks have an expert that all tokens take, which files name so. */
+static bool has_shared_expert(const tern_model *model) {
+    static const char end[] = ".ffn_down_shexp.weight";
+    const tern_linear *linear;
+    for (size_t i = 0; (linear = tern_model_linear(model, i)) != NULL; i++) {
+        tern_linear_info info;
+        tern_linear_describe(model, linear, &info);
+        const tern_span name = info.tensor;
+        if (name.size >= sizeof end &&
+            memcmp(name.data + name.size - strlen(end), end, strlen(end)) == 0)
+            return true;
+    }
+    return false;
+}
+
 json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     const tern_model_info *info = &l->info;
     const double start = tern_clock_seconds();
@@ -143,6 +158,8 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     set_count(root, "layers", info->n_layer);
     if (info->n_expert > 0)
         set_count(root, "experts", info->n_expert);
+    if (has_shared_expert(l->model))
+        set_count(root, "shared_experts", 1);
     const kept_layers kept = kept_layers_of(l->model, TERN_FORMAT_F16);
     if (kept.deltas > 0)
         set_count(root, "delta_layers", kept.deltas);
