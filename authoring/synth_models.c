@@ -47,10 +47,11 @@
 
 /* Shared by small models with blocks of 32 columns, whatever their architecture. */
 #define FAMILY_TINY FAMILY_TINY_BUT(2)
-#define FAMILY_TINY_BUT(layers)                                                                    \
+#define FAMILY_TINY_BUT(layers) FAMILY_TIED_TINY(layers), .output_head = true
+#define FAMILY_TIED_TINY(layers)                                                                   \
     .tokens = TERN_SYNTH_CHATML, .pre = "qwen2", .n_layer = (layers), .n_embd = 96, .n_ff = 160,   \
     .n_head = 4, .n_head_kv = 2, .head_dim = 32, .n_vocab = 307, .n_special = 3, .n_ctx = 512,     \
-    .rope_base = 10000.0f, .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0, .output_head = true
+    .rope_base = 10000.0f, .score_gain = SHARP, .embedding = TERN_FORMAT_Q8_0
 
 /* The same without a width of the feed-forward part: experts have a width of their own. */
 #define EXPERTS_TINY                                                                               \
@@ -427,10 +428,9 @@ static const tern_synth_model models[] = {
      .n_used = 4},
     {{"gemma2-tiny",
       "the gemma2 graph with 2 layers of 96, Q8_0: soft bounds, windows of 6 in the first"},
-     FAMILY_TINY,
+     FAMILY_TIED_TINY(2),
      .architecture = "gemma2",
      .body = TERN_FORMAT_Q8_0,
-     .output_head = false,
      .window = 6,
      .period = 2},
     {{"gemma3-tiny", "the gemma3 graph with 2 layers of 96, Q8_0: windows of 6 in the first"},
