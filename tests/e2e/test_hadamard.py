@@ -151,6 +151,23 @@ class Hadamard(common.TernTest):
                 run = ("run", "-m", self.path, "-p", "abc", "-n", "1", "--prompt-cache-ro", "--prompt-cache", kept)
                 self.assert_one_line_error(tern(*run), contains=["session", "model"])
 
+    def test_delta_nets(self):
+        """The last matrices of a block are turned as the first; heads in groups are refused."""
+        file = gguf_edit.read(common.synth("qwen35-tiny", self.folder))
+        self.path.write_bytes(file.to_bytes())
+        plain = self.hash(self.path)
+        keys = {"version": u32(1), "block_size": u32(32), "transform": string("normalized-sylvester-walsh-hadamard"),
+                "axis": string("input-last-dimension"), "sign_mode": string("identity"),
+                "weight_names": strings(["blk.0.ssm_out.weight"]), "gdn_v_grouped": (gguf_edit.BOOL, b"\0")}  # fmt: skip
+        for name, value in keys.items():
+            file[KEY + name] = value
+        self.path.write_bytes(file.to_bytes())
+        self.assertNotEqual(self.hash(self.path), plain)
+        file[KEY + "gdn_v_grouped"] = (gguf_edit.BOOL, b"\1")
+        self.path.write_bytes(file.to_bytes())
+        result = tern("run", "-m", self.path, "-p", "a", "-n", "1")
+        self.assert_one_line_error(result, contains=[KEY + "gdn_v_grouped", "groups"])
+
     def test_said(self):
         said = "blocks of 64, with signs, before 15 matrices, after the embedding (file)"
         self.assertIn(said, tern_text("inspect", self.model))

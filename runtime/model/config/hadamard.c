@@ -21,7 +21,7 @@ enum {
     MAX_WIDTH = 65535
 };
 
-/* Known keys. gdn_v_grouped orders the heads of delta nets, which no supported model has. */
+/* Known keys. */
 static const char *const keys[] = {"version",      "block_size",   "transform",
                                    "axis",         "sign_mode",    "sign_widths",
                                    "sign_values",  "weight_names", "inverse_weight_names",
@@ -59,7 +59,7 @@ typedef struct reader {
     bool has_signs;
     width widths[MAX_WIDTHS];
     size_t n_widths;
-    uint16_t *named; /* [n_layer] a bit for each listed matrix of the block's table */
+    uint32_t *named; /* [n_layer] a bit for each listed matrix of the block's table */
     bool head, embedding, embedding_back; /* listed: output, token_embd, token_embd to turn back */
 } reader;
 
@@ -93,6 +93,20 @@ static tern_status expect(const reader *r, const char *key, const char *meaning)
         return tern_fail(r->err, TERN_ERR_ARCH, "%s: key %s is '%.*s', tern knows '%s' only",
                          tern_gguf_name(r->file), key, TERN_SPAN_SHOWN(text), meaning);
     return status;
+}
+
+/* Delta nets whose heads are turned in groups are refused. Without such layers the key means nothing. */
+static tern_status refuse_groups(const reader *r) {
+    static const char key[] = PREFIX "gdn_v_grouped";
+    bool grouped = false;
+    if (r->c->delta.n_states == 0 || tern_gguf_find(r->file, key) == NULL)
+        return TERN_OK;
+    const tern_status status = tern_gguf_bool(r->file, key, &grouped, r->err);
+    return status == TERN_OK && grouped
+               ? tern_fail(r->err, TERN_ERR_ARCH,
+                           "%s: key %s: tern does not turn heads of delta nets in groups",
+                           tern_gguf_name(r->file), key)
+               : status;
 }
 
 static tern_status read_form(reader *r) {
@@ -265,6 +279,8 @@ static const tern_gguf_tensor *find_matrix(const reader *r, uint32_t layer, size
     return tern_gguf_find_tensor(r->file, name);
 }
 
+_Static_assert(TERN_LAYER_LINEARS <= 32, "a bit of `named` for each matrix");
+
 /* Notes a name of weight_names. */
 static tern_status note_name(reader *r, tern_span name) {
     char text[NAME_BYTES];
@@ -282,7 +298,7 @@ static tern_status note_name(reader *r, tern_span name) {
     } else if (parse_name(r, name, &layer, &matrix)) {
         known = find_matrix(r, layer, matrix, text) != NULL;
         twice = (r->named[layer] >> matrix & 1) != 0;
-        r->named[layer] |= (uint16_t)(1u << matrix);
+        r->named[layer] |= UINT32_C(1) << matrix;
     }
     if (!known)
         return tern_fail(r->err, TERN_ERR_ARCH,
@@ -408,7 +424,7 @@ static tern_status rotate_ends(const reader *r) {
 
 static tern_status read_all(reader *r) {
     tern_status s;
-    if ((s = read_form(r)) || (s = read_signs(r)) || (s = read_names(r)))
+    if ((s = read_form(r)) || (s = refuse_groups(r)) || (s = read_signs(r)) || (s = read_names(r)))
         return s;
     for (uint32_t layer = 0; layer < r->c->n_layer; layer++)
         for (int input = 0; input < TERN_BLOCK_INPUTS; input++)
