@@ -308,7 +308,7 @@ class Refusals(Served):
                     self.refused(self.server.post("/v1/chat/completions", **fields), 400, name)
         self.refused(self.server.post("/v1/chat/completions"), 400, "messages")
         self.refused(self.server.post("/v1/completions"), 400, "prompt")
-        for prompt in (5, [], [[]], [1, "a"], [-1], [10**9], {"a": 1}, [None]):
+        for prompt in (5, [], [[]], [1, True], [-1], [10**9], {"a": 1}, [None]):
             with self.subTest(prompt=prompt):
                 self.refused(self.server.complete(prompt), 400, "prompt")
         for value in (True, False, "1", -1):

@@ -233,7 +233,7 @@ static void test_greedy_16_tokens(void **state) {
         int32_t first[GREEDY_TOKENS];
         /* If the scaled embedding is the head too, random layers add too little to it for a token
          * other than the one before. */
-        bool varied = strcmp(tiny_presets()[i], "gemma3-tiny") == 0;
+        bool varied = strncmp(tiny_presets()[i], "gemma", strlen("gemma")) == 0;
         for (size_t k = 0; k < n_isas; k++) {
             tern_model *model = tiny_open(tiny_presets()[i], isas[k]);
             for (uint32_t threads = 1; threads <= 3; threads++) {

@@ -174,6 +174,8 @@ static bool is_waited_for(const tern_model *m, tern_stage stage, uint32_t thread
         return false;
     case TERN_STAGE_ALONE:
         return threads > 1;
+    case TERN_STAGE_OUT: /* the norm beside it does not read its results */
+        return !m->config.arch->parallel;
     default:
         return has(m, stage);
     }

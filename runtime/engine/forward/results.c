@@ -155,7 +155,7 @@ static tern_status cap_logits(tern_runner *r, size_t n, float *logits, tern_erro
         .runner = r, .logits = logits, .n = n * n_vocab, .cap = r->model->config.logit_cap};
     const tern_status status = tern_check_logits(logits, n, n_vocab, err);
     if (status == TERN_OK)
-        tern_stages_run(r->stages, r->team, cap_part, &c, TERN_STAGE_ALONE);
+        tern_stages_run(r->stages, r->team, cap_part, &c, TERN_STAGE_HEAD);
     return status;
 }
 
