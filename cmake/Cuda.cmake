@@ -85,6 +85,6 @@ target_link_options(tern_cuda PRIVATE
 if(NOT TERN_SANITIZE)
   target_link_options(tern_cuda PRIVATE -Wl,--no-undefined)
 endif()
-install(TARGETS tern_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tern_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
 string(REPLACE ";" ", " arch_text "${TERN_CUDA_ARCHS}")
 message(STATUS "tern: CUDA module for compute capabilities ${arch_text}")

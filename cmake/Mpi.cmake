@@ -19,4 +19,4 @@ set_target_properties(tern_mpi PROPERTIES OUTPUT_NAME tern-mpi PREFIX lib C_VISI
 target_include_directories(tern_mpi PRIVATE ${PROJECT_SOURCE_DIR} ${TERN_INCLUDE})
 target_compile_definitions(tern_mpi PRIVATE TERN_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tern_mpi PRIVATE MPI::MPI_C)
-install(TARGETS tern_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tern_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)

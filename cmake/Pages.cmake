@@ -21,8 +21,12 @@ tern_page(tern.fish completion fish)
 add_custom_target(tern_pages ALL DEPENDS ${pages}/tern.1 ${pages}/tern.bash ${pages}/_tern
                                          ${pages}/tern.fish)
 
-install(FILES ${pages}/tern.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# Where zsh looks is not the same everywhere: Debian's own packages have a folder apart (cmake/Deb.cmake).
+set(TERN_ZSH_FOLDER ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Where completion for zsh is installed")
+if(NOT TERN_DEB) # which has the page compressed
+  install(FILES ${pages}/tern.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+endif()
 install(FILES ${pages}/tern.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-        RENAME tern)
-install(FILES ${pages}/_tern DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${pages}/tern.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+        COMPONENT program RENAME tern)
+install(FILES ${pages}/_tern DESTINATION ${TERN_ZSH_FOLDER} COMPONENT program)
+install(FILES ${pages}/tern.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)

@@ -117,6 +117,24 @@ def fetches_models(package: Package) -> None:
         raise SystemExit(f"{program.parent}: inference-engine does not answer")
 
 
+def splits(package: Package) -> None:
+    """Each installed file has one component, so it is in one of Debian's packages; programs load without headers."""
+    whole = {str(path.relative_to(package.prefix)) for path in package.prefix.rglob("*") if not path.is_dir()}
+    parts = {}
+    for name in ("program", "libraries", "development"):
+        prefix = package.folder / name
+        run([package.args.cmake, "--install", package.args.build, "--prefix", prefix, "--component", name])
+        parts[name] = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
+    several = sorted(name for name in whole if sum(name in part for part in parts.values()) != 1)
+    if several:
+        raise SystemExit(f"in no component, or in several: {several}")
+    wrong = [name for name in parts["libraries"] if not re.search(r"\.so\.\d", name)]
+    wrong += [name for name in parts["development"] if re.search(r"(^|/)bin/|\.so\.\d", name)]
+    if wrong:
+        raise SystemExit(f"in a component of others: {wrong}")
+    print(f"ok: {', '.join(f'{name} {len(part)}' for name, part in parts.items())} files")
+
+
 def refuses(package: Package, kind: str) -> None:
     """find_package names the component that is missing."""
     command = [package.args.cmake, "-S", package.args.source / "examples",
@@ -176,6 +194,7 @@ def main() -> int:
             needs_no_more(package)
         finds_cuda_module(package)
         fetches_models(package)
+        splits(package)
         refuses(package, "both")
     return 0
 

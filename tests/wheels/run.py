@@ -5,11 +5,13 @@
     run.py --tern PROGRAM [--python PYTHON]... WHEEL...
 
 Each wheel of this machine's processor is installed for each Python that is here, into an environment of its own, away
-from the source tree. Its program and its module must give the digest that PROGRAM, built from the tree, gives for the
-small model, on every instruction set. A wheel of another platform is named and left out.
+from the source tree. It must have the kernels that PROGRAM, built from the tree, has. Its program and its module must
+give the digest that PROGRAM gives for the small model, on every instruction set that runs here. A wheel of another
+platform is named and left out.
 """
 
 import argparse
+import json
 import os
 import platform
 import shutil
@@ -43,6 +45,18 @@ def digest(program, isa):
     return said(program, "logits", "-m", MODEL, "--tokens", TOKENS, "--all", "--sha256", *isa).split()[0]
 
 
+def kernels(program):
+    """Names of the kernels that a program was built with: those that run here, and those that this processor lacks."""
+    rows = [line.split(maxsplit=3) for line in said(program, "kernels").split("\n\n")[0].splitlines()[1:]]
+    return {row[0] for row in rows if not (row[3:] and row[3].startswith("not built"))}
+
+
+def sets(program):
+    """The instruction sets of kernels that run here."""
+    rows = json.loads(said(program, "kernels", "--json"))
+    return sorted({row["isa"] for row in rows if row["runnable"] and row["device"] == "cpu"})
+
+
 def runs_here(wheel):
     return wheel.stem.endswith(f"_{platform.machine()}") and "-manylinux_" in wheel.name
 
@@ -58,16 +72,21 @@ def pythons(asked):
 
 
 def try_wheel(wheel, python, expected, folder):
-    """Installs a wheel and compares what it says."""
+    """Installs a wheel and compares what it says with what the program of the tree said: its kernels, the digest."""
+    names, text = expected
     home = folder / f"{wheel.stem}-{python.name}"
     said(python, "-m", "venv", home)
     said(home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
-    for isa in ("", "scalar"):
-        assert digest(home / "bin" / "tern", isa) == expected, f"{wheel.name}: the program's digest on '{isa}'"
+    program = home / "bin" / "tern"
+    differ = sorted(kernels(program) ^ names)
+    assert not differ, f"{wheel.name}: {len(differ)} kernels are not those of the tree: {', '.join(differ[:5])}"
+    tried = ["", *sets(program)]
+    for isa in tried:
+        assert digest(program, isa) == text, f"{wheel.name}: the program's digest on '{isa}'"
         answer = said(home / "bin" / "python", "-c", ASK, MODEL, isa, cwd=folder)
-        assert answer == f'["{expected}", " 42"]\n', f"{wheel.name}, {python}: {answer}"
+        assert answer == f'["{text}", " 42"]\n', f"{wheel.name}, {python}: {answer}"
     version = said(home / "bin" / "python", "--version").split()[1]
-    print(f"{wheel.name}: Python {version}: {expected[:16]}...")
+    print(f"{wheel.name}: Python {version}: {len(names)} kernels, {text[:16]}... on {' '.join(tried[1:])}")
 
 
 def main():
@@ -76,7 +95,7 @@ def main():
     parser.add_argument("--python", action="append", default=[])
     parser.add_argument("wheels", type=Path, nargs="+")
     args = parser.parse_args()
-    expected, tried = digest(args.tern, ""), 0
+    expected, tried = (kernels(args.tern), digest(args.tern, "")), 0
     os.environ.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory(prefix="tern-wheels-") as folder:
         for wheel in args.wheels:
