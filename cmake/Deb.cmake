@@ -62,32 +62,30 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${TERN_DEB_MAINTAINER})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-set(about " tern runs ternary (BitNet b1.58) and other low-bit language models on processors,
- with the same bits on every instruction set, for every number of threads and
- every batch.")
+# The first line of each is the description of the project.
+set(about "tern runs ternary (BitNet b1.58) and other low-bit language models on processors,
+with the same bits on every instruction set, for every number of threads and
+every batch.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME tern)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libgnutls30, libcurl3-gnutls") # loaded when they are asked for
-set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "ternary and low-bit language models on the machine you have
-${about}
- .
- This package has the program, a small model, and a service that is not enabled.")
+set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "${about}
+
+This package has the program, a small model, and a service that is not enabled.")
 
 set(CPACK_DEBIAN_LIBRARIES_PACKAGE_NAME ${TERN_DEB_LIBRARIES})
 set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARIES_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_LIBRARIES_DESCRIPTION "low-bit language models - libraries
-${about}
- .
- This package has the libraries that programs load.")
+set(CPACK_DEBIAN_LIBRARIES_DESCRIPTION "${about}
+
+This package has the libraries that programs load.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtern-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${TERN_DEB_LIBRARIES} (= ${PROJECT_VERSION}), ${TERN_DEB_NEEDED}")
-set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "low-bit language models - development files
-${about}
- .
- This package has headers, static libraries, and files for CMake and pkg-config.")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "${about}
+
+This package has headers, static libraries, and files for CMake and pkg-config.")
 include(CPack)

@@ -39,18 +39,19 @@ exec chroot "$1/root" sh -c "$2"
 INSIDE = """set -e
 cd {root}
 export DEBIAN_FRONTEND=noninteractive
-find /usr /etc /lib/systemd -name '*tern*' | sort > /run/before
-dpkg --install {debs} > /run/log 2>&1 || {{ cat /run/log; exit 1; }}
+mkdir /run/tern-debs
+find /usr /etc /lib/systemd -name '*tern*' | sort > /run/tern-debs/before
+dpkg --install {debs} > /run/tern-debs/log 2>&1 || {{ cat /run/tern-debs/log; exit 1; }}
 echo "answer: $(/usr/bin/tern {question})"
 echo "digest: $(/usr/bin/tern {logits})"
-cc examples/gemv.c $(env -u PKG_CONFIG_PATH pkg-config --cflags --libs tern-kernels) -o /run/gemv
-echo "example: $(/run/gemv)"
+cc examples/gemv.c $(env -u PKG_CONFIG_PATH pkg-config --cflags --libs tern-kernels) -o /run/tern-debs/gemv
+echo "example: $(/run/tern-debs/gemv)"
 test -e /usr/share/man/man1/tern.1.gz
 if command -v systemd-analyze > /dev/null; then
     systemd-analyze verify tern.service 2>&1 | grep -i tern && exit 1
 fi
-dpkg --purge tern libtern-dev {libraries} > /run/log 2>&1 || {{ cat /run/log; exit 1; }}
-find /usr /etc /lib/systemd -name '*tern*' | sort | diff /run/before -
+dpkg --purge tern libtern-dev {libraries} > /run/tern-debs/log 2>&1 || {{ cat /run/tern-debs/log; exit 1; }}
+find /usr /etc /lib/systemd -name '*tern*' | sort | diff /run/tern-debs/before -
 """
 
 
