@@ -45,6 +45,8 @@ foreach(name IN LISTS TERN_PROGRAM_NAMES ITEMS tern-get-model) # of which the sa
   install(FILES ${deb}/${name}.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 endforeach()
 install(FILES cmake/deb/tern.service DESTINATION lib/systemd/system COMPONENT program)
+configure_file(cmake/deb/overrides.in ${deb}/${TERN_DEB_LIBRARIES} @ONLY)
+install(FILES ${deb}/${TERN_DEB_LIBRARIES} DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides COMPONENT libraries)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tern)
@@ -63,12 +65,13 @@ set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${TERN_DEB_MAINTAINER})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # The first line of each is the description of the project.
-set(about "tern runs ternary (BitNet b1.58) and other low-bit language models on processors,
-with the same bits on every instruction set, for every number of threads and
-every batch.")
+set(about "tern runs ternary (BitNet b1.58) and other low-bit language models on
+processors, with the same bits on every instruction set, for every number of
+threads and every batch.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME tern)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS python3) # of tern-get-model
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libgnutls30, libcurl3-gnutls") # loaded when they are asked for
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "${about}
 
@@ -77,7 +80,8 @@ This package has the program, a small model, and a service that is not enabled."
 set(CPACK_DEBIAN_LIBRARIES_PACKAGE_NAME ${TERN_DEB_LIBRARIES})
 set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_LIBRARIES_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON) # no component has a word of its own for it
+set(CPACK_DEBIAN_LIBRARIES_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/deb/triggers)
 set(CPACK_DEBIAN_LIBRARIES_DESCRIPTION "${about}
 
 This package has the libraries that programs load.")

@@ -4,7 +4,7 @@
 
     run.py --tern PROGRAM DEB...
 
-lintian finds nothing in them but what KNOWN names, where it is installed. As root they are installed by dpkg over a
+lintian, where it is installed, finds nothing in them. As root they are installed by dpkg over a
 copy of this system that lasts as long as the test (an overlay), so the system stays as it is: there the program must
 give the answer and the digest that PROGRAM, built from the tree, gives, an example is compiled and run, and after
 their removal no file is left.
@@ -23,11 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 MODEL = "models/tern-small.gguf"
 LOGITS = f"logits -m {MODEL} --tokens 1,17,42,99 --all --sha256"
 QUESTION = "run -p 'Q: What is 17+25? A:' -n 8"
-# What lintian says and why it stays.
-KNOWN = {
-    "bogus-mail-host": "nobody has said who answers for the packages (DEBEMAIL)",
-    "package-name-doesnt-match-sonames": "two libraries of one source and version share a package",
-}
 MOUNT = """set -e
 mount -t tmpfs none "$1"
 mkdir "$1/upper" "$1/work" "$1/root" "$1/tree"
@@ -71,11 +66,10 @@ def lint(debs):
         print("lintian is not installed: not asked")
         return
     done = subprocess.run(["lintian", "--allow-root", *debs], capture_output=True, text=True, check=False)
-    found = re.findall(r"^([EW]): (\S+?):? (\S+)(.*)$", done.stdout, re.M)
-    new = [" ".join(hint) for hint in found if hint[2] not in KNOWN]
-    if new or (done.returncode and not found):
-        sys.exit("\n".join(new) or f"lintian: {done.stdout}{done.stderr}")
-    print(f"lintian: nothing new in {len(debs)} packages; known: {', '.join(sorted({hint[2] for hint in found})) or 'nothing'}")
+    found = re.findall(r"^[EW]: ", done.stdout, re.M)
+    if found or done.returncode:
+        sys.exit(f"lintian: {done.stdout}{done.stderr}")
+    print(f"lintian: nothing in {len(debs)} packages")
 
 
 def install(debs, tern):
@@ -85,8 +79,8 @@ def install(debs, tern):
     inside = INSIDE.format(root=ROOT, debs=" ".join(map(str, debs)), question=QUESTION, logits=LOGITS, libraries=libraries)
     with tempfile.TemporaryDirectory(prefix="tern-debs-") as folder:
         text = said("unshare", "--mount", "sh", "-c", MOUNT, "sh", folder, inside)
-    digest = said("sh", "-c", f"{tern} {LOGITS}").strip()
-    for wanted in (f"digest: {digest}\n", "answer: ", " 42", "example: tern_gemv_i2_s_"):
+    digest, answer = (said("sh", "-c", f"{tern} {words}").strip() for words in (LOGITS, QUESTION))
+    for wanted in (f"digest: {digest}\n", f"answer: {answer}\n", "example: tern_gemv_i2_s_"):
         if wanted not in text:
             sys.exit(f"tests/debs: no '{wanted}' in:\n{text}")
     print(f"installed and removed: {' '.join(names)}: {digest[:16]}...")

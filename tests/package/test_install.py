@@ -128,7 +128,7 @@ def splits(package: Package) -> None:
     several = sorted(name for name in whole if sum(name in part for part in parts.values()) != 1)
     if several:
         raise SystemExit(f"in no component, or in several: {several}")
-    wrong = [name for name in parts["libraries"] if not re.search(r"\.so\.\d|^share/doc/", name)]
+    wrong = [name for name in parts["libraries"] if not re.search(r"\.so\.\d|^share/(doc|lintian)/", name)]
     wrong += [name for name in parts["development"] if re.search(r"(^|/)bin/|\.so\.\d", name)]
     if wrong:
         raise SystemExit(f"in a component of others: {wrong}")
