@@ -79,7 +79,7 @@ def install(debs, tern):
     inside = INSIDE.format(root=ROOT, debs=" ".join(map(str, debs)), question=QUESTION, logits=LOGITS, libraries=libraries)
     with tempfile.TemporaryDirectory(prefix="tern-debs-") as folder:
         text = said("unshare", "--mount", "sh", "-c", MOUNT, "sh", folder, inside)
-    digest, answer = (said("sh", "-c", f"{tern} {words}").strip() for words in (LOGITS, QUESTION))
+    digest, answer = (said("sh", "-c", f"{tern} {words}").rstrip("\n") for words in (LOGITS, QUESTION))
     for wanted in (f"digest: {digest}\n", f"answer: {answer}\n", "example: tern_gemv_i2_s_"):
         if wanted not in text:
             sys.exit(f"tests/debs: no '{wanted}' in:\n{text}")
