@@ -108,8 +108,7 @@ typedef struct ask {
     size_t n_prompts;
     uint32_t n; /* choices for each prompt: choice i is sampled with seed + i */
     bool stream, include_usage, echo, ignore_end, logprobs, return_tokens, timings;
-    bool
-        running_usage; /* beside include_usage: every chunk says how many tokens there are so far */
+    bool running_usage; /* beside include_usage: every chunk counts the tokens so far */
     bool receipt;
     bool prompt_only; /* no token is to be generated */
     bool alone;       /* shares no cached pages with other requests */

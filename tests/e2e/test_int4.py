@@ -269,7 +269,7 @@ class Int4(common.FolderTest):
         self.assertEqual((entry["from"], entry["to"], entry["bytes_before"]), ("f32", "int4, groups of 64", 320 * 192 * 4))
         self.assertIn("% saved", tern_text("quantize", self.floats, "--plan", *options))
         self.assertEqual(tern("quantize", self.floats, *options, "--to", "iebin").returncode, 2)
-        # A file that stands where OUT would be is no obstacle to a plan, and stays what it was.
+        # A plan is made although a file stands where OUT would be, and the file stays what it was.
         kept = self.dir / "kept.gguf"
         kept.write_bytes(b"kept")
         self.assertEqual(tern_json("quantize", self.floats, kept, "--plan", *options), plan)
