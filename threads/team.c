@@ -10,13 +10,6 @@
 
 #include "threads/bind.h"
 
-/*
- * Polls before a waiting thread sleeps. A poll is a pause of some 40 cycles, so this is roughly 50
- * us: longer than the short single-threaded steps of a token, shorter than a scheduler tick. Where
- * threads outnumber processors, a polling thread would keep others from working: 1 us.
- */
-enum { SPIN_POLLS = 4000, CROWDED_POLLS = 80 };
-
 /* Keeps the first failure. */
 static void note_refusal(tern_team *team, int error) {
     int none = 0;
@@ -53,7 +46,7 @@ static void team_release(tern_team *team) {
  */
 static void stop_threads(tern_team *team, uint32_t started) {
     team->body = NULL;
-    tern_gate_pass(&team->gate, team->size);
+    tern_gate_pass(&team->gate, team->size, &team->tickets[0].patience);
     for (uint32_t i = 0; i < started; i++)
         pthread_join(team->threads[i], NULL);
 }
@@ -141,7 +134,7 @@ tern_status tern_team_new_placed(uint32_t threads, const tern_topology *topology
     team->workers = calloc(threads, sizeof *team->workers);
     team->places = calloc(threads, sizeof *team->places);
     team->tickets = aligned_alloc(TERN_TEAM_LINE, threads * sizeof *team->tickets);
-    team->gate.polls = threads > tern_processor_count() ? CROWDED_POLLS : SPIN_POLLS;
+    team->gate.polls = threads > tern_processor_count() ? TERN_FEW_POLLS : TERN_MANY_POLLS;
     pthread_mutex_init(&team->gate.mutex, NULL);
     pthread_cond_init(&team->gate.opened, NULL);
     tern_status status = team->threads != NULL && team->workers != NULL && team->places != NULL &&

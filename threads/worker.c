@@ -5,7 +5,34 @@
 
 /* ---- meeting --------------------------------------------------------------------------------- */
 
-void tern_gate_pass(tern_gate *g, uint32_t size) {
+int tern_patience_polls(tern_patience *patience, int most) {
+    if (patience->doubt < TERN_DOUBTFUL || most < TERN_FEW_POLLS)
+        return most;
+    return ++patience->waits % TERN_DOUBTFUL_TRIES == 0 ? most : TERN_FEW_POLLS;
+}
+
+void tern_patience_learn(tern_patience *patience, int polls, bool opened) {
+    if (opened) {
+        patience->doubt -= patience->doubt > 0;
+        return;
+    }
+    if (polls <= TERN_FEW_POLLS)
+        return; /* many might have ended it */
+    patience->doubt += TERN_DOUBT_OF_A_MISS;
+    if (patience->doubt > TERN_DOUBTFUL)
+        patience->doubt = TERN_DOUBTFUL; /* so that one success is enough to try again */
+}
+
+static bool opens_within(const tern_gate *g, unsigned generation, int polls) {
+    for (int i = 0; i < polls; i++) {
+        if (atomic_load_explicit(&g->generation, memory_order_acquire) != generation)
+            return true;
+        tern_pause();
+    }
+    return false;
+}
+
+void tern_gate_pass(tern_gate *g, uint32_t size, tern_patience *patience) {
     const unsigned generation = atomic_load_explicit(&g->generation, memory_order_acquire);
     if (atomic_fetch_add_explicit(&g->arrived, 1, memory_order_acq_rel) + 1 == size) {
         atomic_store_explicit(&g->arrived, 0, memory_order_relaxed);
@@ -15,11 +42,11 @@ void tern_gate_pass(tern_gate *g, uint32_t size) {
         pthread_cond_broadcast(&g->opened);
         return;
     }
-    for (int i = 0; i < g->polls; i++) {
-        if (atomic_load_explicit(&g->generation, memory_order_acquire) != generation)
-            return;
-        tern_pause();
-    }
+    const int polls = tern_patience_polls(patience, g->polls);
+    const bool opened = opens_within(g, generation, polls);
+    tern_patience_learn(patience, polls, opened);
+    if (opened)
+        return;
     pthread_mutex_lock(&g->mutex);
     while (atomic_load_explicit(&g->generation, memory_order_acquire) == generation)
         pthread_cond_wait(&g->opened, &g->mutex);
@@ -27,9 +54,9 @@ void tern_gate_pass(tern_gate *g, uint32_t size) {
 }
 
 void tern_worker_meet(tern_worker worker) {
-    if (worker.count > 1)
-        tern_gate_pass(&worker.team->gate, worker.count);
     tern_ticket *own = &worker.team->tickets[worker.index];
+    if (worker.count > 1)
+        tern_gate_pass(&worker.team->gate, worker.count, &own->patience);
     own->turn++;
     own->works = 0;
     for (int i = 0; i < TERN_TEAM_SHARED; i++)

@@ -63,10 +63,41 @@ bool tern_pieces_next(tern_pieces *pieces, tern_part *piece);
 
 enum { TERN_TEAM_LINE = 64 }; /* what one worker writes, others do not fetch by accident */
 
+/*
+ * Polls before a waiting thread sleeps. A poll is a pause of some 40 cycles, so many polls are
+ * roughly 50 us: longer than the short single-threaded steps of a token, shorter than a scheduler
+ * tick. Where the awaited thread has no processor, a polling one may keep it from getting one: few
+ * polls are 1 us.
+ */
+enum { TERN_MANY_POLLS = 4000, TERN_FEW_POLLS = 80 };
+
+/*
+ * Whether many polls pay, as a worker learned from its own waits. They do where each worker has a
+ * processor. Beside other programs two workers may get the same one, and then each wait would cost
+ * 50 us for nothing. All members 0: they are expected to pay.
+ */
+typedef struct tern_patience {
+    uint32_t doubt; /* up to TERN_DOUBTFUL, at which few polls are made */
+    uint32_t waits; /* that began in doubt */
+} tern_patience;
+
+/*
+ * A wait that many polls did not end adds 4 to the doubt, one that polls ended takes 1 away: many
+ * polls pay if they end four waits of five, since sleeping costs about a fifth of them. In doubt,
+ * every 64th wait tries many polls.
+ */
+enum { TERN_DOUBTFUL = 16, TERN_DOUBT_OF_A_MISS = 4, TERN_DOUBTFUL_TRIES = 64 };
+
+/* How often the next wait polls, where `most` is the gate's number. */
+int tern_patience_polls(tern_patience *patience, int most);
+
+/* Takes in how a wait went that polled so often. */
+void tern_patience_learn(tern_patience *patience, int polls, bool opened);
+
 typedef struct tern_gate {
     atomic_uint generation; /* counts how often the gate has opened */
     atomic_uint arrived;
-    int polls; /* before a waiting thread sleeps */
+    int polls; /* the most before a waiting thread sleeps */
     pthread_mutex_t mutex;
     pthread_cond_t opened;
 } tern_gate;
@@ -81,6 +112,7 @@ typedef struct tern_ticket {
     _Alignas(TERN_TEAM_LINE) atomic_uint_least64_t gone[2][TERN_TEAM_SHARED];
     uint32_t turn;  /* barriers that the worker passed */
     uint32_t works; /* that it began since the last one */
+    tern_patience patience;
 } tern_ticket;
 
 struct tern_team {
@@ -98,7 +130,8 @@ struct tern_team {
     atomic_int refused;    /* errno of the first binding that failed */
 };
 
-/* Returns when `size` threads have come. The last of them opens the gate for all. */
-void tern_gate_pass(tern_gate *g, uint32_t size);
+/* Returns when `size` threads have come. The last of them opens the gate for all. `patience` is the
+ * caller's own. */
+void tern_gate_pass(tern_gate *g, uint32_t size, tern_patience *patience);
 
 #endif

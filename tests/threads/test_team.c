@@ -438,6 +438,87 @@ static void test_many_teams(void **state) {
         assert_int_equal(r.calls[i], 6);
 }
 
+/* ---- patience -------------------------------------------------------------------------------- */
+
+/* Few polls up to the try after them, which makes many. */
+static void check_doubt(tern_patience *p) {
+    for (int i = 1; i < TERN_DOUBTFUL_TRIES; i++) {
+        assert_int_equal(tern_patience_polls(p, TERN_MANY_POLLS), TERN_FEW_POLLS);
+        tern_patience_learn(p, TERN_FEW_POLLS, false); /* says nothing of many */
+    }
+    assert_int_equal(tern_patience_polls(p, TERN_MANY_POLLS), TERN_MANY_POLLS);
+}
+
+static void test_patience(void **state) {
+    tern_patience p = {0};
+    (void)state;
+    for (int i = 0; i < TERN_DOUBTFUL / TERN_DOUBT_OF_A_MISS; i++) {
+        assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_MANY_POLLS);
+        tern_patience_learn(&p, TERN_MANY_POLLS, false);
+    }
+    check_doubt(&p);
+    tern_patience_learn(&p, TERN_MANY_POLLS, false);
+    check_doubt(&p);
+    tern_patience_learn(&p, TERN_MANY_POLLS, true); /* one success is enough */
+    assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_MANY_POLLS);
+    tern_patience_learn(&p, TERN_MANY_POLLS, false);
+    assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_FEW_POLLS);
+    tern_patience_learn(&p, TERN_FEW_POLLS, true); /* even of few polls */
+    assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_MANY_POLLS);
+}
+
+/* How many of `waits` make many polls, where every n-th of them fails, and few polls never help. */
+static uint32_t many_of(uint32_t waits, uint32_t nth_fails) {
+    tern_patience p = {0};
+    uint32_t many = 0;
+    for (uint32_t i = 1; i <= waits; i++) {
+        const int polls = tern_patience_polls(&p, TERN_MANY_POLLS);
+        many += polls == TERN_MANY_POLLS;
+        tern_patience_learn(&p, polls, polls == TERN_MANY_POLLS && i % nth_fails != 0);
+    }
+    return many;
+}
+
+static void test_patience_pays(void **state) {
+    (void)state;
+    assert_int_equal(many_of(4000, 5), 4000);
+    assert_true(many_of(4000, 4) < 1000);
+    tern_patience p = {.doubt = TERN_DOUBTFUL};
+    assert_int_equal(tern_patience_polls(&p, 7), 7); /* a gate's own number, if it is less */
+}
+
+enum { MEETINGS = 2000 };
+
+/* All workers on the first processor that the process may use. */
+static void meet_on_one(tern_worker worker, void *argument) {
+    assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(cpu_set_t), argument), 0);
+    for (uint32_t i = 0; i < MEETINGS; i++)
+        tern_team_barrier(worker);
+}
+
+/* Workers that got one processor, although there are enough, soon make few polls. */
+static void test_one_processor(void **state) {
+    cpu_set_t before, one;
+    size_t first = 0;
+    (void)state;
+    if (tern_processor_count() < 2)
+        return; /* few polls from the beginning */
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    while (!CPU_ISSET(first, &before))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    tern_team *team = team_new(2);
+    assert_int_equal(team->gate.polls, TERN_MANY_POLLS);
+    tern_team_run(team, meet_on_one, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    const uint32_t few = team->tickets[0].patience.waits + team->tickets[1].patience.waits;
+    tern_team_free(&team);
+    assert_true(few > MEETINGS / 4);
+}
+
+/* ---- refused --------------------------------------------------------------------------------- */
+
 static void test_refused(void **state) {
     tern_error err = {0};
     tern_team *team = NULL;
@@ -465,6 +546,9 @@ int main(void) {
         cmocka_unit_test(test_pieces_of_a_node),
         cmocka_unit_test(test_free_without_run),
         cmocka_unit_test(test_many_teams),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_patience_pays),
+        cmocka_unit_test(test_one_processor),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_processor_count),
         cmocka_unit_test(test_shares),
