@@ -11,13 +11,11 @@ int tern_patience_polls(tern_patience *patience, int most) {
     return ++patience->waits % TERN_DOUBTFUL_TRIES == 0 ? most : TERN_FEW_POLLS;
 }
 
-void tern_patience_learn(tern_patience *patience, int polls, bool opened) {
+void tern_patience_learn(tern_patience *patience, bool opened) {
     if (opened) {
         patience->doubt -= patience->doubt > 0;
         return;
     }
-    if (polls <= TERN_FEW_POLLS)
-        return; /* many might have ended it */
     patience->doubt += TERN_DOUBT_OF_A_MISS;
     if (patience->doubt > TERN_DOUBTFUL)
         patience->doubt = TERN_DOUBTFUL; /* so that one success is enough to try again */
@@ -42,9 +40,8 @@ void tern_gate_pass(tern_gate *g, uint32_t size, tern_patience *patience) {
         pthread_cond_broadcast(&g->opened);
         return;
     }
-    const int polls = tern_patience_polls(patience, g->polls);
-    const bool opened = opens_within(g, generation, polls);
-    tern_patience_learn(patience, polls, opened);
+    const bool opened = opens_within(g, generation, tern_patience_polls(patience, g->polls));
+    tern_patience_learn(patience, opened);
     if (opened)
         return;
     pthread_mutex_lock(&g->mutex);

@@ -82,7 +82,7 @@ typedef struct tern_patience {
 } tern_patience;
 
 /*
- * A wait that many polls did not end adds 4 to the doubt, one that polls ended takes 1 away: many
+ * A wait that polls did not end adds 4 to the doubt, one that polls ended takes 1 away: many
  * polls pay if they end four waits of five, since sleeping costs about a fifth of them. In doubt,
  * every 64th wait tries many polls.
  */
@@ -91,8 +91,8 @@ enum { TERN_DOUBTFUL = 16, TERN_DOUBT_OF_A_MISS = 4, TERN_DOUBTFUL_TRIES = 64 };
 /* How often the next wait polls, where `most` is the gate's number. */
 int tern_patience_polls(tern_patience *patience, int most);
 
-/* Takes in how a wait went that polled so often. */
-void tern_patience_learn(tern_patience *patience, int polls, bool opened);
+/* Takes in whether polls ended a wait. */
+void tern_patience_learn(tern_patience *patience, bool opened);
 
 typedef struct tern_gate {
     atomic_uint generation; /* counts how often the gate has opened */

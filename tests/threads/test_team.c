@@ -444,7 +444,7 @@ static void test_many_teams(void **state) {
 static void check_doubt(tern_patience *p) {
     for (int i = 1; i < TERN_DOUBTFUL_TRIES; i++) {
         assert_int_equal(tern_patience_polls(p, TERN_MANY_POLLS), TERN_FEW_POLLS);
-        tern_patience_learn(p, TERN_FEW_POLLS, false); /* says nothing of many */
+        tern_patience_learn(p, false);
     }
     assert_int_equal(tern_patience_polls(p, TERN_MANY_POLLS), TERN_MANY_POLLS);
 }
@@ -454,16 +454,16 @@ static void test_patience(void **state) {
     (void)state;
     for (int i = 0; i < TERN_DOUBTFUL / TERN_DOUBT_OF_A_MISS; i++) {
         assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_MANY_POLLS);
-        tern_patience_learn(&p, TERN_MANY_POLLS, false);
+        tern_patience_learn(&p, false);
     }
     check_doubt(&p);
-    tern_patience_learn(&p, TERN_MANY_POLLS, false);
+    tern_patience_learn(&p, false);
     check_doubt(&p);
-    tern_patience_learn(&p, TERN_MANY_POLLS, true); /* one success is enough */
+    tern_patience_learn(&p, true); /* one success is enough */
     assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_MANY_POLLS);
-    tern_patience_learn(&p, TERN_MANY_POLLS, false);
+    tern_patience_learn(&p, false);
     assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_FEW_POLLS);
-    tern_patience_learn(&p, TERN_FEW_POLLS, true); /* even of few polls */
+    tern_patience_learn(&p, true); /* even of few polls */
     assert_int_equal(tern_patience_polls(&p, TERN_MANY_POLLS), TERN_MANY_POLLS);
 }
 
@@ -474,7 +474,7 @@ static uint32_t many_of(uint32_t waits, uint32_t nth_fails) {
     for (uint32_t i = 1; i <= waits; i++) {
         const int polls = tern_patience_polls(&p, TERN_MANY_POLLS);
         many += polls == TERN_MANY_POLLS;
-        tern_patience_learn(&p, polls, polls == TERN_MANY_POLLS && i % nth_fails != 0);
+        tern_patience_learn(&p, polls == TERN_MANY_POLLS && i % nth_fails != 0);
     }
     return many;
 }
