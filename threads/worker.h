@@ -72,7 +72,7 @@ enum { TERN_TEAM_LINE = 64 }; /* what one worker writes, others do not fetch by 
 enum { TERN_MANY_POLLS = 4000, TERN_FEW_POLLS = 80 };
 
 /*
- * Whether many polls pay, as a worker learned from its own waits. They do where each worker has a
+ * A worker learns from its own waits whether many polls pay. They do where each worker has a
  * processor. Beside other programs two workers may get the same one, and then each wait would cost
  * 50 us for nothing. All members 0: they are expected to pay.
  */
