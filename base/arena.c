@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "tern/kernels.h"
 
 /* count * size rounded up to TERN_ALIGN; false on overflow. */
@@ -25,7 +26,7 @@ tern_status tern_arena_new(size_t size, bool huge_pages, tern_arena *out, tern_e
         if (base == MAP_FAILED)
             return tern_fail(err, TERN_ERR_NOMEM, "cannot map %zu bytes of memory", size);
         if (huge_pages && size >= 2 * (size_t)TERN_HUGE_PAGE_BYTES)
-            (void)madvise(base, size, MADV_HUGEPAGE); /* without effect where there are none */
+            tern_os_use_huge_pages(base, size);
         arena.base = base;
     }
     *out = arena;
@@ -41,7 +42,7 @@ void tern_arena_give_back(const tern_arena *arena, size_t begin, size_t end) {
     const uintptr_t first = (base + begin + page - 1) / page * page;
     const uintptr_t last = (base + end) / page * page;
     if (first < last)
-        (void)madvise((void *)first, last - first, MADV_DONTNEED);
+        tern_os_drop_pages((void *)first, last - first);
 }
 
 void tern_arena_free(tern_arena *arena) {

@@ -13,6 +13,7 @@
 
 #include "base/folders.h"
 #include "base/grow.h"
+#include "base/os/os.h"
 #include "tern/tern.h"
 
 enum { STALE_SECONDS = 3600 }; /* no file takes that long to write */
@@ -194,7 +195,7 @@ static bool add_entry(entries *all, const char *name, const struct stat *info) {
         return false;
     e = &all->list[all->n++];
     snprintf(e->name, sizeof e->name, "%s", name);
-    e->used = info->st_atim;
+    e->used = tern_os_read_time(info);
     e->bytes = (uint64_t)info->st_size;
     return true;
 }

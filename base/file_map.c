@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/os/os.h"
 #include "base/sha256.h"
 #include "tern/tern.h"
 
@@ -116,7 +117,7 @@ static void *map_bytes(int fd, size_t size) {
         munmap(space, (size_t)(wanted - space));
     if (end < space + size + huge)
         munmap(end, (size_t)(space + size + huge - end));
-    (void)madvise(bytes, size, MADV_HUGEPAGE); /* without effect where there are none */
+    tern_os_use_huge_pages(bytes, size);
     return bytes;
 }
 
@@ -125,7 +126,7 @@ void tern_file_map_drop(const void *data, uint64_t bytes) {
     const uintptr_t first = ((uintptr_t)data + page - 1) / page * page;
     const uintptr_t end = ((uintptr_t)data + bytes) / page * page;
     if (first < end)
-        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+        tern_os_drop_pages((void *)first, end - first);
 }
 
 static tern_status map_file(tern_file_map *m, tern_error *err) {
@@ -142,7 +143,7 @@ static tern_status map_file(tern_file_map *m, tern_error *err) {
         return tern_fail(err, TERN_ERR_IO, "%s: cannot be mapped: %s", m->path, strerror(errno));
     m->bytes = bytes;
     m->size = (size_t)info.st_size;
-    m->changed = info.st_mtim;
+    m->changed = tern_os_write_time(&info);
     list(m, &info);
     return TERN_OK;
 }
@@ -195,15 +196,16 @@ bool tern_file_map_stamp(const tern_file_map *m, tern_hash64 *hash, int64_t *new
     struct stat now;
     if (fstat(m->fd, &now) != 0)
         return false;
-    const uint64_t stamp[] = {(uint64_t)now.st_dev,          (uint64_t)now.st_ino,
-                              (uint64_t)now.st_size,         (uint64_t)now.st_mtim.tv_sec,
-                              (uint64_t)now.st_mtim.tv_nsec, (uint64_t)now.st_ctim.tv_sec,
-                              (uint64_t)now.st_ctim.tv_nsec};
+    const struct timespec written = tern_os_write_time(&now), changed = tern_os_change_time(&now);
+    const uint64_t stamp[] = {(uint64_t)now.st_dev,      (uint64_t)now.st_ino,
+                              (uint64_t)now.st_size,     (uint64_t)written.tv_sec,
+                              (uint64_t)written.tv_nsec, (uint64_t)changed.tv_sec,
+                              (uint64_t)changed.tv_nsec};
     tern_hash64_add(hash, stamp, sizeof stamp);
-    if (*newest < now.st_mtim.tv_sec)
-        *newest = now.st_mtim.tv_sec;
-    if (*newest < now.st_ctim.tv_sec)
-        *newest = now.st_ctim.tv_sec;
+    if (*newest < written.tv_sec)
+        *newest = written.tv_sec;
+    if (*newest < changed.tv_sec)
+        *newest = changed.tv_sec;
     return true;
 }
 
@@ -235,7 +237,8 @@ tern_status tern_file_map_unchanged(const tern_file_map *m, tern_error *err) {
         return tern_fail(err, TERN_ERR_CHANGED,
                          "%s: was changed while it was in use: %zu bytes became %jd", m->path,
                          m->size, (intmax_t)now.st_size);
-    if (now.st_mtim.tv_sec != m->changed.tv_sec || now.st_mtim.tv_nsec != m->changed.tv_nsec)
+    const struct timespec written = tern_os_write_time(&now);
+    if (written.tv_sec != m->changed.tv_sec || written.tv_nsec != m->changed.tv_nsec)
         return tern_fail(err, TERN_ERR_CHANGED, "%s: was written to while it was in use", m->path);
     return TERN_OK;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
+
 static const char here; /* an address of this code's file */
 
 /* Writes the directory of the library or program that holds this code, not that of a link to it. */
@@ -17,7 +19,7 @@ static bool own_directory(char path[PATH_MAX]) {
     /* a program may have any name for itself */
     const bool told = dladdr(&here, &info) != 0 && info.dli_fname[0] == '/';
 
-    if (realpath(told ? info.dli_fname : "/proc/self/exe", path) == NULL)
+    if (realpath(told ? info.dli_fname : tern_os_program(), path) == NULL)
         return false;
     char *slash = strrchr(path, '/');
     if (slash != NULL)

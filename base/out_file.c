@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file_map.h"
+#include "base/os/os.h"
 #include "tern/tern.h"
 
 enum {
@@ -139,9 +139,7 @@ static bool open_named(tern_out_file *f) {
 
 /* Gives the file without a name its temporary one. */
 static bool link_temporary(tern_out_file *f) {
-    char self[64];
-    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
-    return linkat(AT_FDCWD, self, AT_FDCWD, f->temporary, AT_SYMLINK_FOLLOW) == 0;
+    return tern_os_name_file(f->fd, f->temporary);
 }
 
 static void remove_temporary(tern_out_file *f) {
@@ -151,7 +149,7 @@ static void remove_temporary(tern_out_file *f) {
 }
 
 static int open_without_name(const tern_out_file *f, const char *folder) {
-    return open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, permissions(f));
+    return tern_os_open_nameless(folder, permissions(f));
 }
 
 /*
@@ -236,7 +234,7 @@ static bool synchronize(const tern_out_file *f) {
  * taken first, with an empty file.
  */
 static bool rename_new(const tern_out_file *f) {
-    if (syscall(SYS_renameat2, AT_FDCWD, f->temporary, AT_FDCWD, f->path, RENAME_NOREPLACE) == 0)
+    if (tern_os_rename_to_new(f->temporary, f->path))
         return true;
     if (errno != EINVAL && errno != ENOSYS)
         return false;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/os/os.h"
 #include "base/sha256.h"
 #include "bench/commit.h"
 #include "bench/gbench.h"
@@ -25,7 +26,7 @@ static void describe_program(void) {
     tern_bench_context("tern_version", TERN_VERSION);
     tern_bench_context("tern_commit", TERN_COMMIT);
     tern_bench_context("compiler", TERN_COMPILER);
-    FILE *file = fopen("/proc/self/exe", "rb");
+    FILE *file = fopen(tern_os_program(), "rb");
     if (file == NULL)
         return;
     tern_sha256_start(&h);

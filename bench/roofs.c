@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/roofs.h"
 
-#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base/os/os.h"
 #include "dispatch/cpu.h"
 #include "tern/kernels.h"
 
@@ -22,7 +22,7 @@ static struct {
     float *floats; /* [count] of 1.0 */
     size_t count;
     uint8_t *room; /* the same size in bytes */
-    pthread_barrier_t together;
+    atomic_uint arrived, meetings; /* of the threads that read together */
     double rate[TERN_ROOF_THREADS];
 } roofs;
 
@@ -37,8 +37,7 @@ const char *tern_level_name(tern_level level) {
 
 size_t tern_memory_bytes(void) {
     const size_t least = (size_t)128 << 20, most = (size_t)2 << 30;
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const size_t wanted = cache > 0 ? 5 * (size_t)cache : 0;
+    const size_t wanted = 5 * tern_os_last_cache_bytes();
     return wanted < least ? least : wanted > most ? most : wanted;
 }
 
@@ -51,11 +50,10 @@ bool tern_roofs_open(size_t bytes) {
         return false;
     for (size_t i = 0; i < roofs.count; i++)
         roofs.floats[i] = 1.0f;
-    return pthread_barrier_init(&roofs.together, NULL, TERN_ROOF_THREADS) == 0;
+    return true;
 }
 
 void tern_roofs_close(void) {
-    (void)pthread_barrier_destroy(&roofs.together);
     free(roofs.floats);
     free(roofs.room);
 }
@@ -97,6 +95,18 @@ static double best_read(tern_probe_read_fn *read, const float *p, size_t n, int 
     return best;
 }
 
+/* Returns when all threads have come. */
+static void meet(void) {
+    const unsigned meeting = atomic_load(&roofs.meetings);
+    if (atomic_fetch_add(&roofs.arrived, 1) + 1 == TERN_ROOF_THREADS) {
+        atomic_store(&roofs.arrived, 0);
+        atomic_fetch_add(&roofs.meetings, 1);
+        return;
+    }
+    while (atomic_load(&roofs.meetings) == meeting)
+        (void)sched_yield();
+}
+
 double tern_roof_read(tern_level level, int thread, int threads) {
     const tern_probe *probe = strongest();
     const size_t share = roofs.count / (size_t)threads / READ_FLOATS * READ_FLOATS;
@@ -108,9 +118,9 @@ double tern_roof_read(tern_level level, int thread, int threads) {
     if (threads == 1)
         return larger(best_read(probe->read, mine, share, FAR_READS),
                       best_read(probe->read_ahead, mine, share, FAR_READS));
-    (void)pthread_barrier_wait(&roofs.together);
+    meet();
     roofs.rate[thread] = best_read(probe->read_ahead, mine, share, FAR_READS);
-    (void)pthread_barrier_wait(&roofs.together);
+    meet();
     double sum = 0.0;
     for (int i = 0; i < threads; i++)
         sum += roofs.rate[i];

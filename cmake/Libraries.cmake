@@ -1,4 +1,4 @@
-# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/status.c and module.c, the generated kernels and what lanes
+# The two libraries. libtern-kernels holds kernels/, dispatch/, device/, base/os/, status.c and module.c, the generated kernels and what lanes
 # of the processor share work by: threads/worker.c and fetch.c. It needs nothing but cpuinfo. Making teams is left to
 # libtern, because finding places for threads takes hwloc. libtern holds the same objects, the rest of base/ and threads/,
 # and runtime/. Every file is compiled once, position independent, and goes into the static and into the shared library.
@@ -9,7 +9,12 @@
 option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
-set(kernel_files_of_others base/status.c base/module.c threads/worker.c threads/fetch.c)
+if(CMAKE_SYSTEM_NAME STREQUAL Darwin)
+  set(TERN_SYSTEM macos)
+else()
+  set(TERN_SYSTEM linux)
+endif()
+set(kernel_files_of_others base/status.c base/module.c base/os/${TERN_SYSTEM}.c threads/worker.c threads/fetch.c)
 list(APPEND kernel_sources ${kernel_files_of_others})
 list(FILTER kernel_sources EXCLUDE REGEX "/reference[^/]*$")
 file(GLOB runtime_sources CONFIGURE_DEPENDS base/*.c threads/*.c ranks/*.c runtime/*/*.c runtime/*/*/*.c)

@@ -8,10 +8,8 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
-#ifdef __aarch64__
-#include <sys/auxv.h>
-#endif
 
+#include "base/os/os.h"
 #include "dispatch/features.h"
 #include "dispatch/own_cpu.h"
 #include "dispatch/permission.h"
@@ -37,7 +35,9 @@ uint64_t tern_cpu_own_word(void) {
 }
 #elif defined(__aarch64__)
 uint64_t tern_cpu_own_word(void) {
-    return tern_features_of_arm(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+    unsigned long words[2];
+    tern_os_arm_features(words);
+    return tern_features_of_arm(words[0], words[1]);
 }
 #else
 uint64_t tern_cpu_own_word(void) {

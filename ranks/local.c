@@ -16,11 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
-
 #include "base/metrics.h"
+#include "base/os/os.h"
 #include "ranks/ranks.h"
 
 enum { AREA_BYTES = 4 << 20, LINE = 64 };
@@ -199,9 +196,7 @@ static void close_local(void *self, bool broken) {
 /* A copy ends when the first process does, whatever ends that. */
 static void become_child(local *l, uint32_t rank) {
     l->rank = rank;
-#if defined(__linux__)
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
+    tern_os_end_with_parent();
     if (getppid() != l->parent)
         _exit(1);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/os/os.h"
 
 struct tern_ranks {
     tern_ranks_opened opened;
@@ -81,13 +82,11 @@ uint32_t tern_ranks_size(const tern_ranks *r) {
 
 /* True if the process may use every processor of the machine, or that is not known. */
 static bool has_all_processors(void) {
-#if defined(__linux__)
-    cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
-           CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN);
-#else
-    return true;
-#endif
+    uint32_t *allowed, n;
+    if (!tern_os_allowed_processors(&allowed, &n))
+        return true;
+    free(allowed);
+    return n >= sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 uint32_t tern_ranks_share(const tern_ranks *r, uint32_t threads) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/metrics.h"
+#include "base/os/os.h"
 #include "base/word_list.h"
 #include "tern/inspect.h"
 
@@ -22,7 +23,7 @@ const char *model_state_name(model_state state) {
 /* When the file of a model was changed last; zeros: there is none. */
 static struct timespec changed_at(const model_entry *e) {
     struct stat info;
-    return stat(e->path, &info) == 0 ? info.st_mtim : (struct timespec){0};
+    return stat(e->path, &info) == 0 ? tern_os_write_time(&info) : (struct timespec){0};
 }
 
 /* True if a model that failed is not to be tried again. */
@@ -459,7 +460,7 @@ void models_tell(models *all, model_entry *e, model_facts *out) {
     tell_sharing(all, e, out);
     if (stat(e->path, &info) == 0) {
         out->file_bytes = (uint64_t)info.st_size;
-        out->file_time = info.st_mtim;
+        out->file_time = tern_os_write_time(&info);
     }
 }
 

@@ -3,7 +3,6 @@
 #include "threads/bind.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -11,12 +10,13 @@
 #include <hwloc.h>
 #endif
 
+#include "base/os/os.h"
+
 struct tern_binding {
     const tern_topology *topology;
-    uint32_t *nodes;   /* [n] of the workers; NULL unless their memory is bound */
-    cpu_set_t **masks; /* [n + 1] NULL: not bound; the last one holds the caller's own */
+    uint32_t *nodes;     /* [n] of the workers; NULL unless their memory is bound */
+    tern_os_set **masks; /* [n + 1] NULL: not bound; the last one holds the caller's own */
     uint32_t n;
-    size_t mask_bytes;
     bool caller_bound;
 #ifdef TERN_HAVE_HWLOC
     hwloc_bitmap_t caller_nodes;
@@ -27,31 +27,13 @@ struct tern_binding {
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* Bytes of the smallest mask that the system takes and that has a bit for every processor. */
-static size_t mask_bytes(const tern_topology *t) {
-    enum { MOST = 1 << 20 };
-    int bits = CPU_SETSIZE;
-    for (uint32_t i = 0; i < t->n; i++)
-        while (t->processors[i].os >= (uint32_t)bits && bits < MOST)
-            bits *= 2;
-    for (; bits < MOST; bits *= 2) {
-        cpu_set_t *set = CPU_ALLOC((size_t)bits);
-        const bool fits =
-            set != NULL && sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)bits), set) == 0;
-        CPU_FREE(set);
-        if (fits)
-            break;
-    }
-    return CPU_ALLOC_SIZE((size_t)bits);
-}
-
-static cpu_set_t *mask_of(const tern_binding *b, tern_place place) {
-    cpu_set_t *set = CPU_ALLOC(b->mask_bytes * 8);
-    if (set == NULL)
-        return NULL;
-    CPU_ZERO_S(b->mask_bytes, set);
-    for (uint32_t i = place.first; i < place.end; i++)
-        CPU_SET_S((size_t)b->topology->processors[i].os, b->mask_bytes, set);
+static tern_os_set *mask_of(const tern_binding *b, tern_place place) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < b->topology->n; i++)
+        most = b->topology->processors[i].os > most ? b->topology->processors[i].os : most;
+    tern_os_set *set = tern_os_set_new(most);
+    for (uint32_t i = place.first; set != NULL && i < place.end; i++)
+        tern_os_set_add(set, b->topology->processors[i].os);
     return set;
 }
 
@@ -60,7 +42,7 @@ void tern_binding_free(tern_binding **binding) {
     if (b == NULL)
         return;
     for (uint32_t i = 0; b->masks != NULL && i <= b->n; i++)
-        CPU_FREE(b->masks[i]);
+        tern_os_set_free(b->masks[i]);
 #ifdef TERN_HAVE_HWLOC
     hwloc_bitmap_free(b->caller_nodes);
 #endif
@@ -72,7 +54,6 @@ void tern_binding_free(tern_binding **binding) {
 
 /* Fills what calloc left empty; false: no memory. */
 static bool fill(tern_binding *b, const tern_place *places, bool memory) {
-    b->mask_bytes = mask_bytes(b->topology);
     b->masks = calloc((size_t)b->n + 1, sizeof *b->masks);
     b->nodes = memory ? calloc(b->n, sizeof *b->nodes) : NULL;
     if (b->masks == NULL || (memory && b->nodes == NULL))
@@ -122,7 +103,7 @@ tern_status tern_binding_new(const tern_topology *t, const tern_places *wish,
 int tern_bind_thread(const tern_binding *b, uint32_t i, pthread_t thread) {
     if (b == NULL || b->masks[i] == NULL)
         return 0;
-    return pthread_setaffinity_np(thread, b->mask_bytes, b->masks[i]);
+    return tern_os_bind_thread(thread, b->masks[i]);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -244,9 +225,9 @@ int tern_bind_caller(tern_binding *b) {
     if (b == NULL)
         return 0;
     if (b->masks[0] != NULL) {
-        if (sched_getaffinity(0, b->mask_bytes, b->masks[b->n]) != 0 ||
-            sched_setaffinity(0, b->mask_bytes, b->masks[0]) != 0)
-            result = errno;
+        result = tern_os_own_set(b->masks[b->n]);
+        if (result == 0)
+            result = tern_os_bind_self(b->masks[0]);
         b->caller_bound = result == 0;
     }
     const int memory = bind_callers_memory(b);
@@ -257,7 +238,7 @@ void tern_release_caller(tern_binding *b) {
     if (b == NULL)
         return;
     if (b->caller_bound)
-        (void)sched_setaffinity(0, b->mask_bytes, b->masks[b->n]);
+        (void)tern_os_bind_self(b->masks[b->n]);
     b->caller_bound = false;
     release_callers_memory(b);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "threads/quota.h"
 
 #define DEVICES "/sys/devices"
@@ -93,35 +94,13 @@ void tern_topology_free(tern_topology **topology) {
 
 /* ---- of this machine ------------------------------------------------------------------------- */
 
-/* A system may have more processors than a cpu_set_t has bits: the mask grows until it fits. */
 tern_status tern_allowed_processors(uint32_t **out, uint32_t *n, tern_error *err) {
-    enum { MOST = 1 << 20 };
-    for (int bits = CPU_SETSIZE; bits <= MOST; bits *= 2) {
-        cpu_set_t *set = CPU_ALLOC((size_t)bits);
-        const size_t size = CPU_ALLOC_SIZE((size_t)bits);
-        if (set == NULL)
-            break;
-        if (sched_getaffinity(0, size, set) != 0) {
-            CPU_FREE(set);
-            if (errno == EINVAL)
-                continue;
-            return tern_fail(err, TERN_ERR_IO, "the system does not tell the processors: %s",
-                             strerror(errno));
-        }
-        const int count = CPU_COUNT_S(size, set);
-        uint32_t *list = malloc((size_t)count * sizeof *list);
-        uint32_t used = 0;
-        for (int i = 0; list != NULL && i < bits; i++)
-            if (CPU_ISSET_S((size_t)i, size, set))
-                list[used++] = (uint32_t)i;
-        CPU_FREE(set);
-        if (list == NULL)
-            break;
-        *out = list;
-        *n = used;
+    if (tern_os_allowed_processors(out, n))
         return TERN_OK;
-    }
-    return tern_fail(err, TERN_ERR_NOMEM, "no memory for the list of processors");
+    if (errno == ENOMEM)
+        return tern_fail(err, TERN_ERR_NOMEM, "no memory for the list of processors");
+    return tern_fail(err, TERN_ERR_IO, "the system does not tell the processors: %s",
+                     strerror(errno));
 }
 
 /* Every processor a core of its own, on one socket and one node. */

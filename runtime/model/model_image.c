@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/os/os.h"
 #include "base/thread_signals.h"
 #include "runtime/model/image/file_content.h"
 #include "runtime/model/image/image.h"
@@ -106,12 +107,6 @@ void tern_model_find_image(tern_model *m, const tern_model_params *params, tern_
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* If the system refuses, the thread keeps its policy. */
-static void set_policy(pthread_t thread, int policy) {
-    const struct sched_param none = {.sched_priority = 0};
-    (void)pthread_setschedparam(thread, policy, &none);
-}
-
 /* Reads the content that find_content left for later. False: there is no thread to read it, or the
  * file may have changed since it was packed. */
 static bool read_content(const tern_model *m, tern_image_work *work) {
@@ -132,9 +127,9 @@ static void *write_image(void *argument) {
     const tern_model *m = argument;
     tern_image_work *work = m->image_work;
     /* Run only when the processor is free, unless a caller waits already. */
-    set_policy(pthread_self(), SCHED_IDLE);
+    tern_os_run_idle(pthread_self(), true);
     if (atomic_load(&work->awaited))
-        set_policy(pthread_self(), SCHED_OTHER);
+        tern_os_run_idle(pthread_self(), false);
     if (!read_content(m, work))
         return NULL;
     /* An error is dropped: the next start tries again, and reports if the folder is unusable. */
@@ -157,7 +152,7 @@ void tern_model_end_image(tern_model *m) {
     if (m->image_work != NULL && m->image_work->writing) {
         /* A caller waits for it now: other programs must not starve it. */
         atomic_store(&m->image_work->awaited, true);
-        set_policy(m->image_work->thread, SCHED_OTHER);
+        tern_os_run_idle(m->image_work->thread, false);
         pthread_join(m->image_work->thread, NULL);
     }
     give_up(m);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/os/os.h"
 #include "serve/http/internal.h"
 
 enum {
@@ -418,7 +419,7 @@ bool http_go_on(http_connection *c, short news, double now) {
     for (int i = 0; next == GOES_ON && i < TURNS; i++)
         next = take_turn(c);
     c->again = next == GOES_ON;
-    if (next == PAUSES && waits_for_us(c) && !has_left(c, news) && (news & POLLRDHUP) != 0)
+    if (next == PAUSES && waits_for_us(c) && !has_left(c, news) && (news & TERN_OS_HALF_CLOSED) != 0)
         next = ask_whether_it_is_there(c);
     if (next == ENDS || (next == PAUSES && (has_left(c, news) || is_late(c, now))))
         return false;
@@ -433,7 +434,7 @@ short http_events(const http_connection *c) {
         return POLLOUT;
     if (c->phase != HTTP_REPLY)
         return POLLIN;
-    return c->half_closed ? 0 : POLLRDHUP;
+    return c->half_closed ? 0 : TERN_OS_HALF_CLOSED;
 }
 
 /* True if a connection that waits for a head or a body is wanted less than another one that does.

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/os/os.h"
 #include "serve/http/chunks.h"
 #include "serve/http/head.h"
 #include "serve/http/http.h"
@@ -52,7 +53,8 @@ enum { HTTP_OUT_BYTES = 32768 };
 struct http_server {
     http_config config;
     char address[256];
-    int listening, wakes; /* descriptors to accept from and to be woken by */
+    int listening; /* the descriptor to accept from */
+    tern_os_bell bell; /* that wakes the loop */
     pthread_t thread;
     atomic_bool stops;
     http_connection *connections, **last; /* used by the thread: all open ones, in the order in

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "base/out_file.h"
 #include "serve/http/internal.h"
 
@@ -22,7 +23,7 @@ static bool is_left_over(const struct sockaddr_un *name) {
     struct stat st;
     if (lstat(name->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
         return false;
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = tern_os_socket(AF_UNIX, SOCK_STREAM, true);
     const bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 &&
                          errno == ECONNREFUSED;
     if (fd >= 0)
@@ -41,7 +42,7 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
     memcpy(name.sun_path, path, length + 1);
     if (is_left_over(&name))
         (void)unlink(path);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = tern_os_socket(AF_UNIX, SOCK_STREAM, false);
     const mode_t mask = umask(S_IRWXG | S_IRWXO); /* only this user may connect */
     const bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 &&
                        listen(fd, BACKLOG) == 0;
@@ -59,7 +60,7 @@ static int listen_unix(const char *path, char *address, size_t size, tern_error 
 }
 
 static int listen_on(const struct addrinfo *a) {
-    const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = tern_os_socket(a->ai_family, a->ai_socktype, false);
     const int yes = 1;
     if (fd < 0)
         return -1;

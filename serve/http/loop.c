@@ -6,11 +6,11 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/os/os.h"
 #include "serve/http/internal.h"
 
 enum {
@@ -37,7 +37,7 @@ static int prepare(loop *l, nfds_t *n) {
     const bool more = !l->full && has_room(s);
     int wait = s->connections != NULL ? TICK : -1;
     wait = l->full ? WITHOUT_ROOM : wait;
-    l->polled[0] = (struct pollfd){.fd = s->wakes, .events = POLLIN};
+    l->polled[0] = (struct pollfd){.fd = s->bell.hears, .events = POLLIN};
     l->polled[1] = (struct pollfd){.fd = more ? s->listening : -1, .events = POLLIN};
     *n = OURS;
     for (const http_connection *c = s->connections; c != NULL; c = c->next) {
@@ -86,7 +86,7 @@ static void take_who_comes(loop *l) {
     http_server *s = l->s;
     const int yes = 1;
     for (int i = 0; i < AT_ONCE && has_room(s); i++) {
-        const int fd = accept4(s->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        const int fd = tern_os_accept(s->listening);
         if (fd < 0) {
             l->full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
             return;
@@ -103,11 +103,10 @@ static void *run(void *user) {
     while (!atomic_load(&s->stops)) {
         nfds_t n;
         const int wait = prepare(l, &n);
-        eventfd_t woken;
         if (poll(l->polled, n, wait) < 0)
             continue; /* a signal, or no memory at the moment */
         if (l->polled[0].revents != 0)
-            (void)eventfd_read(s->wakes, &woken); /* reset before looking at who was woken */
+            tern_os_bell_hush(&s->bell); /* reset before looking at who was woken */
         go_on(l);
         if (l->polled[1].revents != 0 || l->full) {
             l->full = false;
@@ -130,11 +129,11 @@ bool http_start(http_server *s) {
         return false;
     l->s = s;
     l->polled = calloc(OURS + s->config.limits.connections, sizeof *l->polled);
-    s->wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (l->polled != NULL && s->wakes >= 0 && pthread_create(&s->thread, NULL, run, l) == 0)
+    const bool has_bell = tern_os_bell_open(&s->bell);
+    if (l->polled != NULL && has_bell && pthread_create(&s->thread, NULL, run, l) == 0)
         return true;
-    if (s->wakes >= 0)
-        (void)close(s->wakes);
+    if (has_bell)
+        tern_os_bell_close(&s->bell);
     free(l->polled);
     free(l);
     return false;
@@ -144,10 +143,10 @@ void http_stop(http_server *s) {
     atomic_store(&s->stops, true);
     http_wake(s);
     (void)pthread_join(s->thread, NULL);
-    (void)close(s->wakes);
+    tern_os_bell_close(&s->bell);
     (void)close(s->listening);
 }
 
 void http_wake(const http_server *s) {
-    (void)eventfd_write(s->wakes, 1);
+    tern_os_bell_ring(&s->bell);
 }

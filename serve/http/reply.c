@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/metrics.h"
+#include "base/os/os.h"
 #include "serve/http/internal.h"
 
 enum { CHUNK_ROOM = 8 /* for a chunk's size in digits and the end of a line */, PIECE = 16384 };
@@ -339,13 +340,13 @@ void http_stream_cut(http_exchange *x) {
 
 short http_leaves_by(const http_connection *c, const http_exchange *x) {
     const bool answers = c->tls == NULL && !x->head.old;
-    return answers ? POLLHUP | POLLERR : POLLRDHUP | POLLHUP | POLLERR;
+    return answers ? POLLHUP | POLLERR : TERN_OS_HALF_CLOSED | POLLHUP | POLLERR;
 }
 
 bool http_gone(http_exchange *x) {
     (void)pthread_mutex_lock(&x->lock);
     if (!x->gone && x->connection != NULL) {
-        struct pollfd look = {.fd = x->connection->fd, .events = POLLRDHUP};
+        struct pollfd look = {.fd = x->connection->fd, .events = TERN_OS_HALF_CLOSED};
         x->gone = poll(&look, 1, 0) > 0 && (look.revents & http_leaves_by(x->connection, x)) != 0;
     }
     const bool gone = x->gone || x->connection == NULL;

@@ -43,6 +43,24 @@ def includes_outside(name: str, text: str, rooms: set[str]) -> list[str]:
     ]
 
 
+# What a system has beyond C11 and POSIX: base/os/ defines it once for each (base/os/os.h).
+SYSTEMS = re.compile(
+    r"^\s*#\s*(?:if|elif)[^\n]*\b(?:__linux__|__linux|__APPLE__|_WIN32|__GLIBC__|__EMSCRIPTEN__|__wasi__)\b"
+    r"|#\s*include\s*<(?:sys/(?:auxv|epoll|eventfd|inotify|prctl|random|syscall|sysctl)\.h|stdio_ext\.h|mach[-/o]*/.*)>"
+    r"|\b(?:MADV_\w+|O_TMPFILE|O_PATH|SCHED_IDLE|SOCK_CLOEXEC|SOCK_NONBLOCK|EFD_\w+|POLLRDHUP|cpu_set_t|CPU_SETSIZE"
+    r"|_SC_LEVEL\d\w+|SYS_\w+|st_[amc]tim|pthread_barrier_\w+)\b"
+    r"|\b(?:accept4|eventfd|getauxval|getrandom|madvise|mempcpy|memfd_create|pipe2|posix_fallocate|prctl|renameat2"
+    r"|sched_[gs]etaffinity|pthread_setaffinity_np|syscall|__fpurge)\s*\(",
+    re.M,
+)
+
+
+def system_words(name: str, text: str) -> list[str]:
+    """"file: word" for each part of one system in the code of a file, comments left out."""
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return [f"{name}: {found.group().strip()}" for found in SYSTEMS.finditer(code)]
+
+
 def one_by_one(numbers):
     """Adds floats as `sum` did before."""
     total = 0.0
@@ -115,6 +133,30 @@ class Rooms(unittest.TestCase):
                     name = path.relative_to(ROOT).as_posix()
                     found += includes_outside(name, path.read_text(encoding="utf-8"), rooms)
         self.assertEqual(found, [], "a room includes what is not a room")
+
+    def test_systems_stay_in_one_room(self):
+        found = []
+        for room in self.table:
+            for path in sorted((ROOT / room).rglob("*")):
+                name = path.relative_to(ROOT).as_posix()
+                if self.script.SOURCES.search(path.name) and not name.startswith("base/os/"):
+                    found += system_words(name, path.read_text(encoding="utf-8"))
+        self.assertEqual(found, [], "base/os/os.h is the place for it")
+
+    def test_every_system_has_all(self):
+        header = (ROOT / "base" / "os" / "os.h").read_text(encoding="utf-8")
+        wanted = sorted(re.findall(r"^[\w ]+[ *](tern_os_\w+)\(", header, re.M))
+        self.assertGreater(len(wanted), 30)
+        for path in sorted((ROOT / "base" / "os").glob("*.c")):
+            defined = re.findall(r"^(?!static)[\w ]+[ *](tern_os_\w+)\(.*\{$", path.read_text(encoding="utf-8"), re.M)
+            self.assertEqual(sorted(set(defined)), wanted, path.name)
+
+    def test_a_part_of_a_system_is_named(self):
+        text = "/* madvise(a) */\n#  ifdef __APPLE__\n#if defined(__x86_64__) && defined(__linux__)\nint i = pipe2(p, 0);\n"
+        words = ["#  ifdef __APPLE__", "#if defined(__x86_64__) && defined(__linux__", "pipe2("]
+        self.assertEqual(system_words("x.c", text), [f"x.c: {word}" for word in words])
+        for line in ("#include <sys/eventfd.h>", "#include <mach/mach.h>", "x = st.st_mtim;", "syscall (SYS_x)"):
+            self.assertNotEqual(system_words("x.c", line), [], line)
 
     def test_a_header_outside_is_named(self):
         text = '#include "kernels/half.h"\n# include "tests/cuda/emulator.h"\n#include <stdio.h>\n#include "gen/list.h"\n'

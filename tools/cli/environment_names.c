@@ -155,6 +155,8 @@ static bool has_prefix(const char *name) {
     return false;
 }
 
+extern char **environ;
+
 tern_status environment_check(tern_error *err) {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         const size_t n = strcspn(*entry, "=");

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "tools/cli/visible.h"
 
 enum { PIECE_BYTES = 4096 };
@@ -19,7 +19,7 @@ static int write_error; /* errno of the first failed write to standard output, o
 static bool note(bool written) {
     if (!written && write_error == 0) {
         write_error = errno != 0 ? errno : EIO;
-        __fpurge(stdout);
+        tern_os_discard(stdout);
     }
     return write_error == 0;
 }

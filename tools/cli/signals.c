@@ -100,7 +100,10 @@ static void ignore_file_limit(void) {
 void signals_install(void) {
     static const int ending[] = {
         SIGINT,    SIGTERM, SIGHUP,  SIGPIPE, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM,
-        SIGVTALRM, SIGPROF, SIGPOLL, SIGABRT, SIGSEGV, SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,
+        SIGVTALRM, SIGPROF, SIGABRT, SIGSEGV, SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,
+#ifdef SIGPOLL
+        SIGPOLL,
+#endif
 #ifdef SIGPWR
         SIGPWR,
 #endif
@@ -113,8 +116,10 @@ void signals_install(void) {
     ignore_file_limit();
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         install(ending[i]);
+#ifdef SIGRTMIN
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
         install(number);
+#endif
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGBUS, &action, NULL);

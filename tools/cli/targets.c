@@ -72,7 +72,7 @@ static bool is_part(const char *path, const char *folder) {
     if (slash != NULL && (size_t)(slash - path) + 2 > sizeof parent)
         return false; /* no file can have such a long name */
     if (slash != NULL)
-        (void)stpcpy(mempcpy(parent, path, (size_t)(slash - path) + 1), "");
+        (void)snprintf(parent, sizeof parent, "%.*s", (int)(slash - path) + 1, path);
     return same_file(parent, folder);
 }
 

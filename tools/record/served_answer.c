@@ -4,11 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/resource.h>
-#endif
 
 #include "base/json_tree/write.h"
+#include "base/os/os.h"
 #include "base/thread_signals.h"
 #include "receipts/facts.h"
 #include "tools/cli/output.h"
@@ -154,17 +152,9 @@ void answer_receipts_open(answer_receipts *a, const options *o, const loaded *l,
     (void)pthread_mutex_init(&a->lock, NULL);
 }
 
-/* Lowers this thread's priority: hashing a file keeps a core busy for seconds, and passes and
- * replies go first. On systems where this would affect all threads it does nothing. */
-static void give_way(void) {
-#ifdef __linux__
-    enum { NICER = 10 }; /* a busy core still gives it a tenth, and receipts wait for it */
-    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
-#endif
-}
-
+/* Hashing a file keeps a core busy for seconds, and passes and replies go first. */
 static void *begin(void *user) {
-    give_way();
+    tern_os_give_way();
     (void)prepare(user);
     return NULL;
 }

@@ -14,10 +14,10 @@
 
 #include "base/json_tree/text.h"
 #include "base/metrics.h"
+#include "base/os/os.h"
 
 enum { MOST_WORDS = 8, LOOK_MS = 200, END_SECONDS = 10, LINE_BYTES = 1 << 16 };
 
-static const char program[] = "/proc/self/exe";
 static const char cache_variable[] = "HF_HUB_CACHE=";
 
 extern char **environ;
@@ -72,7 +72,7 @@ static int start(char *const *words, char **variables, int output, pid_t *child)
                  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO) ||
                  posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
         failed =
-            failed != 0 ? ENOMEM : posix_spawn(child, program, &files, &with, words, variables);
+            failed != 0 ? ENOMEM : posix_spawn(child, tern_os_program(), &files, &with, words, variables);
         (void)posix_spawnattr_destroy(&with);
     }
     (void)posix_spawn_file_actions_destroy(&files);
@@ -150,7 +150,7 @@ tern_status child_run(const char *const *words, const char *cache, child_reader 
         list[i + 1] = (char *)(uintptr_t)words[i];
     text_print(&variable, "%s%s", cache_variable, cache);
     char **variables = variable.failed ? NULL : environment(variable.bytes);
-    if (variables == NULL || pipe2(pipes, O_CLOEXEC) != 0) {
+    if (variables == NULL || !tern_os_pipe(pipes)) {
         free(variables);
         text_free(&variable);
         return tern_fail(err, TERN_ERR_NOMEM, "no memory or files for a process");
@@ -168,7 +168,7 @@ tern_status child_run(const char *const *words, const char *cache, child_reader 
     }
     (void)close(pipes[0]);
     const tern_status result =
-        failed != 0 ? tern_fail(err, TERN_ERR_IO, "%s: %s", program, strerror(failed))
+        failed != 0 ? tern_fail(err, TERN_ERR_IO, "%s: %s", tern_os_program(), strerror(failed))
                     : result_of(&l, status, words[0], err);
     text_free(&l.pending);
     text_free(&l.said);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/metrics.h"
+#include "base/os/os.h"
 #include "tern/kernels.h"
 #include "tern/team.h"
 
@@ -116,18 +117,15 @@ static void measure_body(tern_worker worker, void *argument) {
 
 /* Makes pieces that together exceed four last-level caches, and hold at least two passes. */
 static ring ring_open(void) {
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const size_t wanted = cache > 0 ? 5 * (size_t)cache : 0;
+    const size_t wanted = 5 * tern_os_last_cache_bytes();
     const size_t bytes = wanted > most_bytes ? most_bytes : wanted;
     const size_t pieces = bytes > 2 * pass_bytes ? (bytes + pass_bytes - 1) / pass_bytes : 2;
     ring r = {.piece = pass_bytes / sizeof *r.words, .pieces = pieces};
     r.words =
         mmap(NULL, pieces * pass_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     r.words = r.words == MAP_FAILED ? NULL : r.words;
-    if (r.words != NULL) {
-        (void)madvise(r.words, pieces * pass_bytes,
-                      MADV_HUGEPAGE); /* fewer page faults; failure does not matter */
-    }
+    if (r.words != NULL)
+        tern_os_use_huge_pages(r.words, pieces * pass_bytes); /* fewer page faults */
     r.y = malloc(piece_rows(&r) * sizeof *r.y);
     return r;
 }
@@ -171,7 +169,7 @@ static void serve(int end) {
 
 bandwidth_meter bandwidth_open(void) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    if (!tern_os_socket_pair(ends))
         return (bandwidth_meter){.socket = -1};
     const pid_t child = fork();
     if (child == 0) {

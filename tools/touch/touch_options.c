@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "tools/cli/output.h"
 
 /* The option of the touch, or the one for weights if only that one is given. */
@@ -19,13 +20,13 @@ static touch_hint hint_of(const options *o) {
 }
 
 int touch_open_as_asked(const options *o, touch *t) {
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const size_t cache = tern_os_last_cache_bytes();
     const option_id ahead = given_of(o, OPT_TOUCH_AHEAD, OPT_FETCH_AHEAD);
     const option_id ratio = given_of(o, OPT_TOUCH_HINT_RATIO, OPT_FETCH_NT_RATIO);
     const touch_plan plan = {.bytes = options_integer(o, OPT_TOUCH_BYTES),
                              .stride = options_integer(o, OPT_TOUCH_STRIDE),
                              .hint = hint_of(o),
-                             .cache = cache > 0 ? (size_t)cache : 0,
+                             .cache = cache,
                              .ahead_is_given = options_given(o, ahead),
                              .ahead = options_integer(o, ahead),
                              .keep_not = options_real(o, ratio)};

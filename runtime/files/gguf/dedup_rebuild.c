@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/hash64.h"
+#include "base/os/os.h"
 #include "runtime/files/gguf/dedup.h"
 
 enum { ALIGNMENT = 64, PATH_BYTES = 4096 };
@@ -120,7 +121,7 @@ static tern_status reserve_file(rebuilding *b) {
     if (b->descriptor < 0)
         return tern_fail(b->err, TERN_ERR_IO, "%s: %s", path, strerror(errno));
     (void)unlink(path);
-    const int error = posix_fallocate(b->descriptor, 0, (off_t)size);
+    const int error = tern_os_reserve(b->descriptor, size);
     if (error != 0)
         return tern_fail(b->err, TERN_ERR_IO, "%s: no room for %zu bytes of %s: %s", folder, size,
                          b->list->name, strerror(error));

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/os/os.h"
 #include "runtime/files/gguf/iebin.h"
 #include "runtime/files/gguf/internal.h"
 
@@ -148,7 +149,7 @@ void tern_gguf_drop_range(const tern_gguf *file, const void *data, uint64_t byte
 
 void tern_gguf_expect_parts(const tern_gguf *file) {
     if (file->map != NULL) /* advice only */
-        (void)madvise((void *)(uintptr_t)file->bytes, file->size, MADV_NOHUGEPAGE);
+        tern_os_use_small_pages((void *)(uintptr_t)file->bytes, file->size);
     for (size_t i = 0; i < file->n_others; i++)
         tern_gguf_expect_parts(file->others[i]);
 }
