@@ -72,7 +72,7 @@ bool tern_os_name_file(int file, const char *path) {
 
 /* The system call, because musl has no function for it. */
 bool tern_os_rename_to_new(const char *from, const char *to) {
-    enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE of linux/fs.h */
+    enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE */
     return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NO_REPLACE) == 0;
 }
 
