@@ -83,6 +83,7 @@ enum {
     ASK_MOST_CHOICES = 128,
     ASK_MOST_TEXTS = 2048,
     ASK_MOST_STOPS = 16,
+    ASK_MOST_MEMBERS = 64,
     ASK_MOST_LOGPROBS = 20,
     ASK_MOST_STOP_BYTES = 8192 /* all stops of a request together */
 };
@@ -130,12 +131,14 @@ typedef struct ask {
     size_t max_tokens;     /* 0: until the context is full */
     tern_sampler_params sampling;
     tern_logit_bias *bias;
-    kept *kept;           /* where the response is kept; NULL: it is not */
-    json_t *earlier;      /* the conversation that the response goes on from; NULL: none; owned */
-    bool gap;             /* the answer fills in what is missing between two texts */
-    const json_t *suffix; /* the text after the gap; NULL: none */
-    const json_t *prefix; /* a text before the prompt, where there is a gap; NULL: none */
-    const json_t *extra;  /* other texts, {"filename", "text"}, before a gap; NULL: none */
+    kept *kept;            /* where the response is kept; NULL: it is not */
+    json_t *earlier;       /* the conversation that the response goes on from; NULL: none; owned */
+    bool gap;              /* the answer fills in what is missing between two texts */
+    const json_t *suffix;  /* the text after the gap; NULL: none */
+    const json_t *prefix;  /* a text before the prompt, where there is a gap; NULL: none */
+    const json_t *extra;   /* other texts, {"filename", "text"}, before a gap; NULL: none */
+    const json_t *members; /* paths such as "timings/prompt_n": of llama.cpp's replies these alone
+                              are told; NULL: all */
     const char *stops[ASK_MOST_STOPS];
     size_t n_stops;
     int32_t stop_tokens[ASK_MOST_STOPS]; /* tokens that end the answer, too */

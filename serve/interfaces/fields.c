@@ -412,6 +412,15 @@ static bool read_extra(const field_reading *in, const json_t *value) {
     return sound || field_refuse(in, "must be an array of {\"text\": ..., \"filename\": ...}");
 }
 
+static bool read_members(const field_reading *in, const json_t *value) {
+    const size_t n = json_array_size(value);
+    bool sound = json_is_array(value) && n <= ASK_MOST_MEMBERS;
+    for (size_t i = 0; i < n && sound; i++)
+        sound = json_is_string(json_array_get(value, i));
+    in->a->members = n > 0 ? value : NULL;
+    return sound || field_refuse(in, "must be an array of at most 64 names of members");
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 enum { MOST_TOKENS = 100000000 };
@@ -475,6 +484,7 @@ static const field fields[] = {
     {"top_logprobs", CHAT | RESPONSE, "i", read_count, 0, ASK_MOST_LOGPROBS, IN(n_logprobs)},
     {"n_probs", NATIVE, "i", read_n_logprobs, 0, ASK_MOST_LOGPROBS, 0},
     {"include", RESPONSE, "[s]", read_include, 0, 0, 0},
+    {"response_fields", NATIVE, "[s]", read_members, 0, 0, 0},
     {"return_tokens", NATIVE, "b", read_truth, 0, 0, IN(return_tokens)},
     {"timings_per_token", OPENAI | RESPONSE, "b", read_truth, 0, 0, IN(timings)},
     {"cache_prompt", NATIVE | OPENAI, "b", read_negated, 0, 0, IN(alone)},

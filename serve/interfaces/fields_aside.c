@@ -202,7 +202,7 @@ static const aside rows[] = {
     UNUSED("return_tokens_as_token_ids", OPENAI, "b", 0, TELLS),
     UNUSED("return_hidden_states", OPENAI, "*", 0, TELLS),
     UNUSED("return_routed_experts", OPENAI, "b", 0, TELLS),
-    UNUSED("response_fields", OPEN, "*", 0, "replies are whole"),
+    UNUSED("response_fields", OPENAI, "*", 0, "replies are whole"),
     UNUSED("post_sampling_probs", OPEN, "b", 0, "probabilities are those before tokens are picked"),
     UNUSED("add_special_tokens", CHAT, "b", 0, "the chat template writes the control tokens"),
     UNUSED("include_reasoning", CHAT, "b", 1, "what the model thinks is told"),

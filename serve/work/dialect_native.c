@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completions, in the dialect of llama.cpp's own interface. */
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/json_tree/read.h"
+#include "base/json_tree/write.h"
 #include "serve/work/dialect.h"
 
 static const char *stop_type(tern_end end) {
@@ -63,13 +66,53 @@ static void close_last(job *j, size_t i) {
     text_free(&prompt);
     write_settings(j);
     dialect_write_truth(out, "has_new_line", c->new_line);
-    dialect_write_truth(out, "truncated", false);
+    dialect_write_truth(out, "truncated", c->end == TERN_END_CONTEXT);
     text_string(out, "stop_type", stop_type(c->end));
     text_string(out, "stopping_word", c->end == TERN_END_STOP_TEXT ? j->ask.stops[c->stop] : "");
     text_print(out, ",\"tokens_cached\":%zu", c->figures.n_shared);
     dialect_write_timings(out, &c->figures);
     dialect_write_tern(j, i, 1);
     dialect_add(out, "}");
+}
+
+/* Returns the member of a document that a path such as "timings/prompt_n" names; NULL: none. */
+static json_t *member_at(json_t *document, const char *path) {
+    char name[64];
+    json_t *at = document;
+    for (const char *rest = path; at != NULL && *rest != '\0';) {
+        const size_t n = strcspn(rest, "/");
+        if (n >= sizeof name)
+            return NULL;
+        memcpy(name, rest, n);
+        name[n] = '\0';
+        at = json_object_get(at, name);
+        rest += n + (rest[n] == '/');
+    }
+    return at != document ? at : NULL;
+}
+
+/* Replaces the document that begins at `begin` of the job's text by the members that the request
+ * asks for, each under the path that it gave. Paths that lead nowhere are left out. */
+static void keep_members(job *j, size_t begin) {
+    text *out = &j->out;
+    if (j->ask.members == NULL || out->failed)
+        return;
+    json_t *all = json_read_body(out->bytes + begin, out->size - begin, "reply", NULL);
+    json_t *some = json_object();
+    for (size_t i = 0; i < json_array_size(j->ask.members); i++) {
+        const char *path = json_string_value(json_array_get(j->ask.members, i));
+        json_t *value = member_at(all, path);
+        if (value != NULL)
+            (void)json_object_set(some, path, value);
+    }
+    char *words = all != NULL ? json_dump(some, (json_style){0}) : NULL;
+    out->size = begin;
+    if (words != NULL)
+        dialect_add(out, words);
+    out->failed = out->failed || words == NULL;
+    free(words);
+    json_decref(some);
+    json_decref(all);
 }
 
 /* ---- streams and whole replies ------------------------------------------------------------------
@@ -88,8 +131,10 @@ static void write_piece(job *j, size_t i, const char *bytes, size_t size) {
 
 static void write_last(job *j, size_t i) {
     dialect_open_event(j, NULL);
+    const size_t from = j->out.size;
     open_document(j, i, "", 0, true);
     close_last(j, i);
+    keep_members(j, from);
     dialect_close_event(j);
 }
 
@@ -108,8 +153,10 @@ static void write_whole(job *j) {
     for (size_t i = 0; i < j->n_choices; i++) {
         const text *content = &j->choices[i].content;
         dialect_add(&j->out, i > 0 ? "," : "");
+        const size_t from = j->out.size;
         open_document(j, i, content->bytes, content->size, true);
         close_last(j, i);
+        keep_members(j, from);
         j->out.failed = j->out.failed || content->failed;
     }
     dialect_add(&j->out, j->n_choices > 1 ? "]" : "");

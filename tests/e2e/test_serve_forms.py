@@ -56,6 +56,27 @@ class Native(Served):
         self.assertEqual(last["tern"]["digest"], whole["tern"]["digest"])
         self.assertEqual(self.server.post("/detokenize", tokens=whole["tokens"]).json()["content"].strip(), whole["content"].strip())
 
+    def test_members_that_are_asked_for(self):
+        """M846"""
+        whole = self.complete("Once upon", **SAMPLED).json()
+        paths = ["content", "generation_settings/n_predict", "prompt", "tern/no such", "no such", "", "content/x"]
+        some = self.complete("Once upon", response_fields=paths, **SAMPLED).json()
+        self.assertEqual(some, {"content": whole["content"], "generation_settings/n_predict": 24, "prompt": "Once upon"})
+        events = [document for _, document in events_of(self.complete("Once upon", stream=True, response_fields=["stop_type", "stop"], **SAMPLED))]
+        self.assertEqual("".join(e["content"] for e in events[:-1]), whole["content"])
+        self.assertEqual(events[-1], {"stop_type": "limit", "stop": True})
+        several = self.complete(["a", "b\0"], n_predict=1, response_fields=["prompt", "index"]).json()
+        self.assertEqual(several, [{"prompt": "a", "index": 0}, {"prompt": "b\0", "index": 1}])
+        self.assertIn("timings", self.complete("Once upon", n_predict=1, response_fields=[]).json())
+        for wrong in ("content", [3], ["a"] * 65, {"a": 1}):
+            self.refused(self.complete("x", response_fields=wrong), 400, "response_fields")
+
+    def test_an_answer_that_fills_the_context(self):
+        """M847"""
+        ids = [5] * (self.server.get("/props").json()["default_generation_settings"]["n_ctx"] - 3)
+        body = self.complete(ids, n_predict=-1, ignore_eos=True).json()
+        self.assertEqual((body["truncated"], body["stop_type"]), (True, "limit"))
+
     def test_why_it_stopped(self):
         free = self.complete("Once upon", n_predict=24).json()["content"]
         body = self.complete("Once upon", n_predict=24, stop=["no such text", free[10:13]]).json()
