@@ -44,6 +44,12 @@ static bool read_unused(const field_reading *in, const json_t *value) {
     return asks_nothing(in->at, value) || refuse_it(in);
 }
 
+/* For fields whose every value asks for something. */
+static bool read_refused(const field_reading *in, const json_t *value) {
+    (void)value;
+    return refuse_it(in);
+}
+
 static bool is_word(const json_t *value, const char *word) {
     const char *given = json_string_value(value);
     return given != NULL && strcmp(given, word) == 0;
@@ -119,6 +125,7 @@ static const aside rows[] = {
     HARMLESS("priority", OPENAI | RESPONSE, PLACES),
     HARMLESS("prediction", OPENAI, "a guess at the answer changes times alone"),
     HARMLESS("kv_transfer_params", OPENAI, PLACES),
+    HARMLESS("ec_transfer_params", OPENAI, PLACES),
     HARMLESS("bootstrap_host", OPENAI, PLACES),
     HARMLESS("bootstrap_port", OPENAI, PLACES),
     HARMLESS("bootstrap_room", OPENAI, PLACES),
@@ -146,6 +153,11 @@ static const aside rows[] = {
              "usage tells the tokens that were found in the cache"),
     HARMLESS("max_tool_calls", RESPONSE, "a limit for tools that the server runs; it runs none"),
     HARMLESS("guided_decoding_backend", OPEN, "one program holds answers to their form"),
+    HARMLESS("stream_interval", OPENAI, "how many chunks a stream has changes no text"),
+    HARMLESS("truncation_side", OPENAI | ASK_VECTORS, "belongs to truncate_prompt_tokens"),
+    HARMLESS("routed_experts_prompt_start", OPENAI, "belongs to return_routed_experts"),
+    HARMLESS("return_token_offsets", OPENAI, "belongs to routes that this server does not have"),
+    HARMLESS("return_mm_kwargs", OPENAI, "belongs to routes that this server does not have"),
     HARMLESS("spaces_between_special_tokens", OPENAI, "control tokens have no text"),
     HARMLESS("penalize_nl", OPEN, "penalties make no exception for line ends"),
     HARMLESS("mirostat_tau", OPEN, OFF),
@@ -167,6 +179,7 @@ static const aside rows[] = {
     UNUSED("tfs_z", OPEN, "n", 1, PICKS),
     UNUSED("top_a", OPEN, "n", 0, PICKS),
     UNUSED("min_keep", OPEN, "i", 0, PICKS),
+    UNUSED("watermarking", OPENAI, "b", 0, PICKS),
     UNUSED("use_beam_search", OPENAI, "b", 0, PICKS),
     UNUSED("length_penalty", OPENAI, "n", 1, PICKS),
     UNUSED("min_tokens", OPENAI, "i", 0, "answers may end before that"),
@@ -188,6 +201,7 @@ static const aside rows[] = {
     UNUSED("no_stop_trim", OPENAI, "b", 0, "a text that ends an answer is not part of it"),
     UNUSED("include_stop_str_in_output", OPENAI, "b", 0,
            "a text that ends an answer is not part of it"),
+    UNUSED("repetition_detection", OPENAI, "*", 0, ENDS),
     UNUSED("n_indent", OPEN, "i", 0, ENDS),
     UNUSED("t_max_predict_ms", OPEN, "i", 0,
            "answers do not end by the clock; max_tokens limits them"),
@@ -195,11 +209,13 @@ static const aside rows[] = {
     UNUSED("detokenize", OPENAI, "b", 1, "answers are text"),
     UNUSED("truncate_prompt_tokens", OPENAI | ASK_VECTORS, "*", 0,
            "a prompt that does not fit is refused, never cut"),
-    UNUSED("prompt_logprobs", OPENAI, "*", 0,
-           "\"echo\" with \"logprobs\" tells those of a completion's prompt"),
+    READ("prompt_logprobs", OPENAI, "*", read_refused,
+         "\"echo\" with \"logprobs\" tells those of a completion's prompt"),
     UNUSED("prompt_embeds", OPENAI, "*", 0, "prompts are texts or token ids"),
     UNUSED("return_token_ids", OPENAI, "b", 0, "/completion has \"return_tokens\""),
     UNUSED("return_tokens_as_token_ids", OPENAI, "b", 0, TELLS),
+    UNUSED("return_prompt_text", CHAT, "b", 0, "/apply-template tells it"),
+    UNUSED("logprob_token_ids", OPENAI, "*", 0, "\"top_logprobs\" are those of the likeliest"),
     UNUSED("return_hidden_states", OPENAI, "*", 0, TELLS),
     UNUSED("return_routed_experts", OPENAI, "b", 0, TELLS),
     UNUSED("response_fields", OPENAI, "*", 0, "replies are whole"),

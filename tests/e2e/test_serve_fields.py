@@ -83,6 +83,8 @@ class Table(Served):
             self.assertEqual((reply.status, reply.json()["tern"]["ignored"]), (200, []), name)
         for name, value in {"min_tokens": 1, "skip_special_tokens": False, "mirostat": 2, "top_n_sigma": 1}.items():
             self.refused(self.server.chat(QUESTION, **{name: value}), 400, name)
+        for value in (0, 1, -1, True, []):  # vLLM tells the log-probabilities of the prompt for 0, too
+            self.refused(self.server.chat(QUESTION, prompt_logprobs=value), 400, "prompt_logprobs")
         edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
         self.assertEqual(self.ask("/messages", context_management=edits).json()["tern"]["ignored"], ["context_management"])
         reply = self.ask("/messages", context_management={"edits": [{"type": "clear_tool_uses_20250919"}]})
