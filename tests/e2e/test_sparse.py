@@ -295,6 +295,18 @@ class Sparse(common.FolderTest):
                 made = Iebin(made.folder)
                 entry = made.tensor(MATRIX)
 
+    def test_wrong_values(self):
+        """In few blocks, which stay as they are, and in many, of which a dense matrix is made."""
+        for keep in ("30", "100"):
+            made = self.convert(self.floats, "--sparse", MATRIX, "--block", "16,64", "--keep", keep, name=f"keep-{keep}")
+            entry = made.tensor(MATRIX)
+            data, end = made.folder / entry["file"], entry["file_data_offset"] + entry["nbytes"]
+            with data.open("r+b") as file:
+                file.seek(end - 4)
+                file.write(struct.pack("<f", float("inf")))
+            with self.subTest(keep=keep):
+                self.refuse("logits", "-m", made.folder, "--tokens", TOKENS, contains=[MATRIX, "holds a value that is not finite"])
+
     def test_blocks_begin_at_multiples_of_64(self):
         """Blocks begin at multiples of 64 bytes in the file that the list names, and in a writer's own file too."""
         made = self.convert(self.floats, "--sparse", "ffn_down")

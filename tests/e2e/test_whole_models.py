@@ -220,14 +220,16 @@ class WholeModels(common.TernTest):
             t = file.tensor(qkv)
             t.kind, t.data = 36, bytes(t.ne[0] * t.ne[1] // 4 + 32)
 
-        def beside(file):
-            file.tensors.append(gguf_edit.Tensor("blk.1.attn_k.weight", [96, 64], F32, bytes(96 * 64 * 4)))
+        def beside(name, rows):
+            tensor = gguf_edit.Tensor(name, [96, rows], F32, bytes(96 * rows * 4))
+            return lambda file: file.tensors.append(tensor)
 
         for edit, words in (
             (shorter(qkv), [qkv, "rows, must have 256"]),
             (shorter(up), [up, "rows, must have 320"]),
             (as_i2_s, [qkv, "cannot be told apart"]),
-            (beside, ["blk.1.attn_k.weight", "within another"]),
+            (beside("blk.1.attn_k.weight", 64), ["blk.1.attn_k.weight", "within another"]),
+            (beside("blk.1.attn_q.weight", 128), ["blk.1.attn_q.weight", "within another"]),
             (lambda f: f.remove(qkv), ["blk.1.attn_q.weight is missing"]),
         ):
             file = self.fresh("phi3-tiny")
