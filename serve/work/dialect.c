@@ -197,18 +197,22 @@ static double per_second(size_t n, double ms) {
     return ms > 0.0 ? (double)n * 1e3 / ms : 0.0;
 }
 
-/* Writes the milliseconds of n tokens, the milliseconds per token, and the tokens per second. */
-static void write_pace(text *out, const char *what, size_t n, double ms) {
+/* Writes a number of tokens, the milliseconds that `steps` of them took, the milliseconds per
+ * token, and the tokens per second. */
+static void write_pace(text *out, const char *what, size_t n, size_t steps, double ms) {
     text_print(out, "\"%s_n\":%zu,\"%s_ms\":%.3f,\"%s_per_token_ms\":%.3f,\"%s_per_second\":%.3f",
-               what, n, what, ms, what, n > 0 ? ms / (double)n : 0.0, what, per_second(n, ms));
+               what, n, what, ms, what, steps > 0 ? ms / (double)steps : 0.0, what,
+               per_second(steps, ms));
 }
 
 void dialect_write_timings(text *out, const tern_branch_figures *f) {
     const double prompt = f->n_generated > 0 ? f->first_token_seconds : f->seconds;
     text_print(out, ",\"timings\":{\"cache_n\":%zu,", f->n_shared);
-    write_pace(out, "prompt", f->n_prompt - f->n_shared, 1e3 * (prompt - f->queued_seconds));
+    const size_t read = f->n_prompt - f->n_shared;
+    const size_t n = f->n_generated; /* the first of which the pass of the prompt gave */
+    write_pace(out, "prompt", read, read, 1e3 * (prompt - f->queued_seconds));
     dialect_add(out, ",");
-    write_pace(out, "predicted", f->n_generated, 1e3 * (f->seconds - prompt));
+    write_pace(out, "predicted", n, n > 0 ? n - 1 : 0, 1e3 * (f->seconds - prompt));
     dialect_add(out, "}");
 }
 
