@@ -39,7 +39,8 @@ static const struct {
     {"block", "{type:s,text:s}|{type:\"thinking\",thinking:s,signature:s}|{type:\"tool_use\",id:s,"
               "name:s,input:{*:*}}|{type:\"tool_result\","
               "tool_use_id:s,content?:s|[{type:s,text:s}]}"},
-    {"timings", "{cache_n:i," PACE("prompt") "," PACE("predicted") "}"},
+    {"timings",
+     "{cache_n:i," PACE("prompt") "," PACE("predicted") ",draft_n?:i,draft_n_accepted?:i}"},
     {"usage", "{prompt_tokens:i,completion_tokens:i,total_tokens:i,prompt_tokens_details:"
               "{cached_tokens:i},completion_tokens_details?:{reasoning_tokens:i}}"},
     {"chat_completion",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/work/dialect.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +214,9 @@ void dialect_write_timings(text *out, const tern_branch_figures *f) {
     write_pace(out, "prompt", read, read, 1e3 * (prompt - f->queued_seconds));
     dialect_add(out, ",");
     write_pace(out, "predicted", n, n > 0 ? n - 1 : 0, 1e3 * (f->seconds - prompt));
+    if (f->n_guessed > 0)
+        text_print(out, ",\"draft_n\":%" PRIu64 ",\"draft_n_accepted\":%" PRIu64, f->n_guessed,
+                   f->n_guessed_right);
     dialect_add(out, "}");
 }
 

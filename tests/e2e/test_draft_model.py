@@ -65,17 +65,21 @@ class DraftModel(common.FolderTest):
     def test_serve(self):
         """Requests at once, with more of them than the second model follows."""
         asked = [(p, t) for p in PROMPTS for t in (0, 0.9)]
-        digests = []
+        digests, timings = [], []
         for more in (("--no-draft",), ("--draft-model", self.draft)):
             with Server("-m", self.model, "--parallel", 6, "--kv-memory", 2, *more) as server:
 
                 def ask(prompt, temperature, server=server):
                     reply = server.post("/completion", prompt=prompt, n_predict=60, temperature=temperature, seed=3)
                     self.assertEqual(reply.status, 200, reply.body)
+                    timings.append(reply.json()["timings"])
                     return reply.headers["x-tern-digest"], reply.json()["content"]
 
                 digests.append(together([lambda a=a: ask(*a) for a in asked]))
         self.assertEqual(digests[1], digests[0])
+        told = [(t.get("draft_n", 0), t.get("draft_n_accepted", 0)) for t in timings]  # M850
+        self.assertEqual(set(told[: len(asked)]), {(0, 0)})
+        self.assertTrue(any(guessed >= right > 0 for guessed, right in told[len(asked) :]), told)
 
 
 if __name__ == "__main__":
