@@ -482,6 +482,28 @@ static void test_values(void **state) {
         check_value(&cases[i]);
 }
 
+/* A message without a text has none, or an empty one where the template wants one. */
+static void test_silence(void **state) {
+    static const char *const texts[][2] = {
+        {"{{ messages[0].content is defined }}", "False"},
+        {"{{ messages[0].content.split('x') | length }}", "1"},
+    };
+    const tern_chat_message call = {.role = "assistant", .tool_calls = "[]"};
+    const tern_conversation talk = {.messages = &call, .n = 1};
+    const tern_template_input input = {.conversation = &talk};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        tern_marked_text out = {0};
+        tern_error err = {0};
+        const tern_span source = {texts[i][0], strlen(texts[i][0])};
+        if (tern_template_run(source, &input, &out, &err) != TERN_OK)
+            fail_msg("%s: %s", texts[i][0], err.message);
+        assert_int_equal(out.size, strlen(texts[i][1]));
+        assert_memory_equal(out.bytes, texts[i][1], out.size);
+        tern_marked_free(&out);
+    }
+}
+
 /* The shortest outputs: nothing, and one byte. */
 static void test_short_outputs(void **state) {
     (void)state;
@@ -519,7 +541,8 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_short_outputs),
+        cmocka_unit_test(test_values), cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_short_outputs),
         cmocka_unit_test(test_letters), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
