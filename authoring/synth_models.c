@@ -45,6 +45,14 @@
     .rope_base = 1000000.0f, .score_gain = SHARP, .body = TERN_FORMAT_Q4_0,                        \
     .embedding = TERN_FORMAT_Q8_0
 
+/* Shared by small models with delta nets in two of three layers, and their experts. */
+#define DELTAS_TINY                                                                                \
+    .tokens = TERN_SYNTH_CHATML, .n_layer = 3, .n_embd = 96, .n_head = 4, .n_head_kv = 2,          \
+    .head_dim = 32, .n_rot = 8, .n_keys = 2, .n_states = 4, .state_dim = 40, .period = 2,          \
+    .n_vocab = 307, .n_special = 3, .n_ctx = 512, .rope_base = 1000000.0f, .score_gain = SHARP,    \
+    .embedding = TERN_FORMAT_Q8_0, .output_head = true
+#define DELTAS_EXPERTS .n_ff = 64, .n_ff_shared = 160, .n_expert = 6, .n_used = 2
+
 /* Shared by small models with blocks of 32 columns, whatever their architecture. */
 #define FAMILY_TINY FAMILY_TINY_BUT(2)
 #define FAMILY_TINY_BUT(layers) FAMILY_TIED_TINY(layers), .output_head = true
@@ -249,28 +257,24 @@ static const tern_synth_model models[] = {
      .architecture = "qwen3",
      .output_head = true},
     {{"qwen35-tiny", "the qwen35 graph with 3 layers of 96, Q4_0: delta nets in two of them"},
+     DELTAS_TINY,
      .architecture = "qwen35",
-     .tokens = TERN_SYNTH_CHATML,
      .pre = "qwen35",
-     .n_layer = 3,
-     .n_embd = 96,
      .n_ff = 160,
-     .n_head = 4,
-     .n_head_kv = 2,
-     .head_dim = 32,
-     .n_rot = 8,
-     .n_keys = 2,
-     .n_states = 4,
-     .state_dim = 40,
-     .period = 2,
-     .n_vocab = 307,
-     .n_special = 3,
-     .n_ctx = 512,
-     .rope_base = 1000000.0f,
-     .score_gain = SHARP,
-     .body = TERN_FORMAT_Q4_0,
-     .embedding = TERN_FORMAT_Q8_0,
-     .output_head = true},
+     .body = TERN_FORMAT_Q4_0},
+    {{"qwen35moe-tiny", "the same with experts, Q8_0: 2 of 6 of 64, and one for all of 160"},
+     DELTAS_TINY,
+     DELTAS_EXPERTS,
+     .architecture = "qwen35moe",
+     .pre = "qwen35",
+     .body = TERN_FORMAT_Q8_0},
+    {{"qwen3next-tiny",
+      "the qwen3next graph of that size, Q4_0: states of a head beside each other"},
+     DELTAS_TINY,
+     DELTAS_EXPERTS,
+     .architecture = "qwen3next",
+     .pre = "qwen2",
+     .body = TERN_FORMAT_Q4_0},
     {{"phi3-tiny", "the phi3 graph with 2 layers of 96, Q4_0: q, k, v in one, longrope, windows"},
      FAMILY_TINY,
      .architecture = "phi3",

@@ -25,7 +25,7 @@ import spec  # noqa: E402
 KINDS = ("benchmark", "comparison", "perplexity")
 FAMILIES = {"i2s_gemv", "tl1_matmul", "tl2_matmul", "rope_apply", "attention_real"}
 NEVER_LACKING = {"$schema", "schema_version", "origin", "digest", "signature"}
-SIZES = ("file_bytes", "layers", "experts", "shared_experts", "delta_layers", "hidden_size", "ffn_size", "num_attention_heads",
+SIZES = ("file_bytes", "layers", "experts", "shared_experts", "delta_layers", "delta_matrices", "hidden_size", "ffn_size", "num_attention_heads",
          "num_key_value_heads", "head_dim", "vocab_size", "context_length", "parameters", "weight_bytes")  # fmt: skip
 
 

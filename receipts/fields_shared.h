@@ -41,8 +41,8 @@
         MUST("model_info.weight_formats", OBJECT), MUST("model_info.weight_formats.*", COUNT),     \
         READING_ROWS, MUST("model_info.layers", COUNT), MAY("model_info.experts", COUNT),          \
         MAY("model_info.shared_experts", COUNT), MAY("model_info.delta_layers", COUNT),            \
-        MUST("model_info.hidden_size", COUNT), MUST("model_info.ffn_size", COUNT),                 \
-        MUST("model_info.num_attention_heads", COUNT),                                             \
+        MAY("model_info.delta_matrices", COUNT), MUST("model_info.hidden_size", COUNT),            \
+        MUST("model_info.ffn_size", COUNT), MUST("model_info.num_attention_heads", COUNT),         \
         MUST("model_info.num_key_value_heads", COUNT), MUST("model_info.head_dim", COUNT),         \
         MUST("model_info.vocab_size", COUNT), MUST("model_info.context_length", COUNT),            \
         MUST("model_info.parameters", COUNT), MUST("model_info.weight_bytes", COUNT)

@@ -185,10 +185,11 @@ static void check_formats(const json_t *r, receipt_findings *f) {
 
 static void check_model(const json_t *r, receipt_findings *f) {
     static const char *const sizes[] = {
-        "file_bytes",          "layers",      "experts",    "shared_experts",
-        "delta_layers",        "hidden_size", "ffn_size",   "num_attention_heads",
-        "num_key_value_heads", "head_dim",    "vocab_size", "context_length",
-        "parameters",          "weight_bytes"};
+        "file_bytes",          "layers",       "experts",
+        "shared_experts",      "delta_layers", "delta_matrices",
+        "hidden_size",         "ffn_size",     "num_attention_heads",
+        "num_key_value_heads", "head_dim",     "vocab_size",
+        "context_length",      "parameters",   "weight_bytes"};
     char path[64];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         (void)snprintf(path, sizeof path, "model_info.%s", sizes[i]);
@@ -206,6 +207,8 @@ static void check_model(const json_t *r, receipt_findings *f) {
     if (rule_count(r, "model_info.delta_layers") >= rule_count(r, "model_info.layers") &&
         rule_known(r, "model_info.delta_layers"))
         receipt_find(f, "model_info.delta_layers: no layer attends");
+    if (rule_count(r, "model_info.delta_matrices") > 64)
+        receipt_find(f, "model_info.delta_matrices: no layer has more than 64");
     if (rule_count(r, "model_info.shared_experts") > 1)
         receipt_find(f, "model_info.shared_experts: no model has more than one");
     check_formats(r, f);

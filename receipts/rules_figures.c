@@ -225,7 +225,12 @@ static void check_cache(const json_t *r, receipt_findings *f) {
     const int64_t batch = rule_count(r, "run.batch");
     const int64_t n = rule_count(r, "output.tokens");
     const int64_t layers = rule_count(r, "model_info.layers");
-    if (first < 1 || batch < 1 || first >= limit || n >= limit || layers >= 1 << 20)
+    const int64_t deltas = rule_count(r, "model_info.delta_layers"); /* 0 where it is missing */
+    const int64_t more = rule_known(r, "model_info.delta_matrices")  /* than 4 of attention */
+                             ? rule_count(r, "model_info.delta_matrices") - 4
+                             : 1;
+    if (first < 1 || batch < 1 || first >= limit || n >= limit || layers >= 1 << 20 ||
+        deltas >= layers || more > 64)
         return; /* was reported, or is refused as a size of a model or context */
     const int64_t passes = (first + batch - 1) / batch;
     const int64_t in_prompt = (first - 1) / batch * ((first - 1) / batch + 1) / 2 * batch;
@@ -236,12 +241,11 @@ static void check_cache(const json_t *r, receipt_findings *f) {
     (void)snprintf(path, sizeof path, "%s.positions_reused", at);
     rule_equal_counts(r, f, path, reused, "what these batches find in the cache");
     (void)snprintf(path, sizeof path, "%s.tensor_cache_hits", at);
-    const int64_t deltas = rule_count(r, "model_info.delta_layers");     /* 0 where it is missing */
     const int64_t each = (rule_known(r, "model_info.experts") ? 8 : 7) + /* with a router */
                          4 * rule_count(r, "model_info.shared_experts"); /* with a gate */
-    rule_equal_counts(r, f, path, (passes + n) * (each * layers + deltas) + 1 + n,
+    rule_equal_counts(r, f, path, (passes + n) * (each * layers + more * deltas) + 1 + n,
                       "seven matrices a layer and pass, eight with a router, four more with an "
-                      "expert for all tokens, one more in delta nets, and the head");
+                      "expert for all tokens, those of delta nets for four, and the head");
     (void)snprintf(path, sizeof path, "%s.tensor_cache_misses", at);
     rule_equal_counts(r, f, path, rule_count(r, "run.dequantized_rows"), "run.dequantized_rows");
     (void)snprintf(path, sizeof path, "%s.kv_cache_hit_rate", at);

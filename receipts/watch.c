@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/metrics.h"
 #include "base/grow.h"
+#include "base/metrics.h"
 #include "base/sha256.h"
 #include "receipts/watch.h"
 

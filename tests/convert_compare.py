@@ -79,8 +79,9 @@ DELTAS = {"head_dim": 32, "layer_types": DELTA_TYPES, "linear_conv_kernel_dim": 
           "linear_value_head_dim": 24, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
           "attn_implementation": "eager", "rope_parameters": {"rope_type": "default", "rope_theta": 1e6,
           "partial_rotary_factor": 0.25, "mrope_section": [2, 1, 1], "mrope_interleaved": True}}  # fmt: skip
+SHARED = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 96, "shared_expert_intermediate_size": 64}
 LINEAR_OF_KIND = {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
-CONFIGS = {"Gemma3": "Gemma3Text", "Qwen3_5": "Qwen3_5Text"}  # whose names are not those of their models
+CONFIGS = {"Gemma3": "Gemma3Text", "Qwen3_5": "Qwen3_5Text", "Qwen3_5Moe": "Qwen3_5MoeText"}  # whose names are not those of their models
 # name: (class, configuration, quantization_config, the effect of weight_scale)
 CASES = {
     "llama": ("Llama", {"tie_word_embeddings": False}, None, None),
@@ -96,6 +97,8 @@ CASES = {
     "phi3": ("Phi3", {"sliding_window": 6, "pad_token_id": 0, "attn_implementation": "eager"}, None, None),
     "olmo2": ("Olmo2", {"pad_token_id": 0}, None, None),
     "qwen35": ("Qwen3_5", DELTAS, None, None),
+    "qwen35moe": ("Qwen3_5Moe", DELTAS | SHARED, None, None),
+    "qwen3next": ("Qwen3Next", DELTAS | SHARED | {"norm_topk_prob": True, "rope_parameters": QUARTER}, None, None),
     "qwen3moe": ("Qwen3Moe", MOE | {"head_dim": 64, "moe_intermediate_size": 96}, None, None),
     "qwen3moe, plain weights": ("Qwen3Moe", MOE | {"moe_intermediate_size": 96, "norm_topk_prob": False}, None, None),
     "qwen2moe": (
@@ -194,6 +197,7 @@ def wide(model):
 def reference(folder):
     """The logits of transformers."""
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    model.config._experts_implementation = "eager"  # others have no float64
     deltas = "linear_attention" in (getattr(model.config, "layer_types", None) or [])
     with wide(model) if deltas else contextlib.nullcontext(model) as used, torch.no_grad():
         logits = used(torch.tensor([TOKENS])).logits[0]

@@ -240,7 +240,8 @@ static void read_experts(hf_reading *r, hf_config *c) {
         return;
     c->n_expert = hf_read_count(r, count_key(r), 0);
     c->n_used = hf_read_count(r, "num_experts_per_tok", 0);
-    c->expert_norm = c->arch->stacked_folders || tern_json_is_true(norm);
+    const bool usual = c->arch->second != NULL && c->arch->second->delta; /* where it is missing */
+    c->expert_norm = c->arch->stacked_folders || (norm == NULL ? usual : tern_json_is_true(norm));
     if (c->arch->has & TERN_HAS_SHARED_EXPERT)
         c->n_ff_shared = hf_read_count(r, "shared_expert_intermediate_size", 0);
     check_gates(r, c);

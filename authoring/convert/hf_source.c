@@ -56,7 +56,17 @@ static size_t turned_back(const hf_turns *t, size_t i) {
     return t->first + (head % t->groups * t->of + head / t->groups) * t->each + in_head;
 }
 
+/* The row of the folder's tensor that packs several kinds of rows. */
+static size_t unpacked(const hf_packing *p, size_t row) {
+    size_t i = 0;
+    for (; i + 1 < HF_STRIPS && row >= p->groups * p->each[i]; i++)
+        row -= p->groups * p->each[i];
+    return row / p->each[i] * p->rows + p->at[i] + row % p->each[i];
+}
+
 size_t hf_source_origin(const hf_source *s, size_t row) {
+    if (s->packing.rows > 0)
+        return unpacked(&s->packing, row);
     return s->first +
            (s->turns_columns ? row : turned_back(&s->turns, origin_of(row, s->head_dim)));
 }

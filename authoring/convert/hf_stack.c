@@ -20,6 +20,13 @@ void hf_stack_row(const void *source, size_t row, float *out) {
         out[k] = hf_source_load(s->tensor, (first + k) * width + at);
 }
 
+void hf_stack_half_row(const void *source, size_t row, float *out) {
+    const hf_source *s = source;
+    const size_t from = (row / s->each * s->step + s->turn) * s->each + row % s->each;
+    for (size_t k = 0; k < s->cols; k++)
+        out[k] = hf_source_load(s->tensor, from * s->cols + k);
+}
+
 void hf_stack_bias_row(const void *source, size_t row, float *out) {
     const hf_source *s = source;
     for (size_t k = 0; k < s->cols; k++)

@@ -7,31 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authoring/convert/hf_adding.h"
 #include "authoring/convert/hf_rank.h"
 #include "authoring/convert/hf_rest.h"
 #include "authoring/convert/hf_wanted.h"
-#include "base/word_list.h"
 #include "runtime/model/config/factors.h"
 #include "runtime/model/config/joined_matrices.h"
 #include "runtime/model/config/rope.h"
 #include "runtime/model/config/rope_scaling.h"
 #include "runtime/model/parts/block.h"
 
-typedef struct adding {
-    const hf_config *c;
-    hf_files *files;
-    hf_tensors *out;
-    convert_job *job;
-    tern_error *err;
-} adding;
-
 /* ---- one tensor ------------------------------------------------------------------------------ */
 
-static bool is_float(safetensors_type type) {
-    return type == SAFETENSORS_F32 || type == SAFETENSORS_F16 || type == SAFETENSORS_BF16;
-}
-
-static tern_status check_taps(const adding *a, const safetensors_tensor *t, size_t rows,
+static tern_status check_taps(const hf_adding *a, const safetensors_tensor *t, size_t rows,
                               size_t cols) {
     if (t->n_dims == 3 && t->shape[0] == rows && t->shape[1] == 1 && t->shape[2] == cols)
         return TERN_OK;
@@ -39,7 +27,7 @@ static tern_status check_taps(const adding *a, const safetensors_tensor *t, size
                      t->name, rows, cols);
 }
 
-static tern_status check_shape(const adding *a, const safetensors_tensor *t, size_t rows,
+static tern_status check_shape(const hf_adding *a, const safetensors_tensor *t, size_t rows,
                                size_t cols, bool vector) {
     const bool fits = vector ? t->n_dims == 1 && t->shape[0] == cols
                              : t->n_dims == 2 && t->shape[0] == rows && t->shape[1] == cols;
@@ -53,7 +41,7 @@ static tern_status check_shape(const adding *a, const safetensors_tensor *t, siz
 }
 
 /* Finds the scale of packed weights: model.layers.0.mlp.up_proj.weight_scale. */
-static tern_status find_scale(const adding *a, hf_source *s) {
+static tern_status find_scale(const hf_adding *a, hf_source *s) {
     char name[CONVERT_NAME_BYTES];
     (void)snprintf(name, sizeof name, "%.200s_scale", s->tensor->name);
     const safetensors_tensor *t = hf_files_find(a->files, name);
@@ -61,7 +49,7 @@ static tern_status find_scale(const adding *a, hf_source *s) {
         return tern_fail(a->err, TERN_ERR_TENSOR_MISSING, "%s: tensor %s is missing",
                          s->tensor->file, name);
     }
-    if (!is_float(t->type) || t->n_dims > 1 || (t->n_dims == 1 && t->shape[0] != 1)) {
+    if (!hf_is_float(t->type) || t->n_dims > 1 || (t->n_dims == 1 && t->shape[0] != 1)) {
         return tern_fail(a->err, TERN_ERR_TENSOR_SHAPE, "%s: tensor %s is not one number", t->file,
                          name);
     }
@@ -75,7 +63,7 @@ static tern_status find_scale(const adding *a, hf_source *s) {
     return TERN_OK;
 }
 
-static convert_tensor *add_source(adding *a, const hf_wanted *w, hf_source **source) {
+convert_tensor *hf_add_source(hf_adding *a, const hf_wanted *w, hf_source **source) {
     convert_tensor *t = convert_job_add(a->job);
     if (t == NULL || a->out->n == a->out->capacity) {
         (void)tern_fail(a->err, TERN_ERR_NOMEM, "no memory for %zu tensors", a->out->n);
@@ -87,6 +75,7 @@ static convert_tensor *add_source(adding *a, const hf_wanted *w, hf_source **sou
                      .first = w->first,
                      .turns = w->turns,
                      .turns_columns = w->turns_columns,
+                     .packing = w->packing,
                      .vector = w->vector,
                      .rates = w->rates};
     (void)snprintf(t->name, sizeof t->name, "%s", w->name);
@@ -108,7 +97,7 @@ static bool pairs_neighbours(const hf_config *c) {
 }
 
 /* Describes the source of a tensor of the folder, and from that the tensor that is written. */
-static tern_status describe(const adding *a, const safetensors_tensor *from, const hf_wanted *w,
+static tern_status describe(const hf_adding *a, const safetensors_tensor *from, const hf_wanted *w,
                             hf_source *s, convert_tensor *t) {
     s->tensor = from;
     t->before = from->bytes;
@@ -117,7 +106,7 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     const bool ternary = w->ternary && !hf_kept_has(&a->c->kept, from->name);
     s->packed = ternary && from->type == SAFETENSORS_U8;
     s->ternarized = ternary && a->c->weights == HF_WEIGHTS_MASTER;
-    if (!is_float(from->type) && !s->packed) {
+    if (!hf_is_float(from->type) && !s->packed) {
         return tern_fail(a->err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %s", from->file,
                          from->name, safetensors_type_name(from->type));
     }
@@ -138,8 +127,10 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
     t->source = s->ternarized ? TERN_FORMAT_I2_S : hf_format_of(from->type);
     t->origin = s->ternarized ? "ternarized floats" : tern_format_describe(t->source)->name;
     if (!s->ternarized && s->head_dim == 0 && s->first == 0 && !s->less_one && !s->rates &&
-        s->turns.of <= 1)
+        s->turns.of <= 1 && s->packing.rows == 0)
         t->as_is = from->data;
+    if (s->packing.rows > 0) /* of which the tensor has more */
+        return check_shape(a, from, s->packing.groups * s->packing.rows, s->cols, false);
     if (w->taps)
         return check_taps(a, from, s->rows, s->cols);
     return check_shape(a, from, s->first + s->rows, s->cols, s->vector);
@@ -148,13 +139,13 @@ static tern_status describe(const adding *a, const safetensors_tensor *from, con
 /* ---- NVFP4 ----------------------------------------------------------------------------------- */
 
 /* True if the matrix is in NVFP4 here. The embedding has no factor that anything multiplies by. */
-static bool is_fp4(const adding *a, const safetensors_tensor *from, const hf_wanted *w) {
+static bool is_fp4(const hf_adding *a, const safetensors_tensor *from, const hf_wanted *w) {
     return a->c->fp4 && !w->vector && strcmp(w->name, "token_embd.weight") != 0 &&
            hf_fp4_is(a->files, from);
 }
 
 /* Takes the codes of a matrix, or of the next expert's, with what lies beside them. */
-static tern_status take_fp4(const adding *a, const safetensors_tensor *codes, size_t rows,
+static tern_status take_fp4(const hf_adding *a, const safetensors_tensor *codes, size_t rows,
                             size_t cols, convert_tensor *t, hf_source *s) {
     if (a->out->n_fp4 == a->out->capacity)
         return tern_fail(a->err, TERN_ERR_NOMEM, "no memory for %zu matrices", a->out->n_fp4);
@@ -172,7 +163,7 @@ static tern_status take_fp4(const adding *a, const safetensors_tensor *codes, si
 }
 
 /* Adds the factors of n matrices, and then those of what they read (`inputs`), if all have one. */
-static tern_status add_factors(adding *a, const char *matrix, const hf_fp4 *m, size_t n,
+static tern_status add_factors(hf_adding *a, const char *matrix, const hf_fp4 *m, size_t n,
                                bool inputs) {
     char name[TERN_FACTOR_NAME_BYTES];
     const hf_wanted w = {.name = name, .rows = 1, .cols = n, .vector = true};
@@ -181,7 +172,7 @@ static tern_status add_factors(adding *a, const char *matrix, const hf_fp4 *m, s
     tern_factor_name(matrix, inputs ? "input_scale" : "scale", name);
     if (!hf_fp4_factors(m, n, inputs, values))
         return TERN_OK;
-    convert_tensor *t = add_source(a, &w, &s);
+    convert_tensor *t = hf_add_source(a, &w, &s);
     if (t == NULL)
         return TERN_ERR_NOMEM;
     a->out->n_factors += n;
@@ -191,9 +182,9 @@ static tern_status add_factors(adding *a, const char *matrix, const hf_fp4 *m, s
     return inputs ? TERN_OK : add_factors(a, matrix, m, n, true);
 }
 
-static tern_status add_fp4(adding *a, const safetensors_tensor *from, const hf_wanted *w) {
+static tern_status add_fp4(hf_adding *a, const safetensors_tensor *from, const hf_wanted *w) {
     hf_source *s;
-    convert_tensor *t = add_source(a, w, &s);
+    convert_tensor *t = hf_add_source(a, w, &s);
     if (t == NULL)
         return TERN_ERR_NOMEM;
     s->tensor = from;
@@ -206,11 +197,11 @@ static tern_status add_fp4(adding *a, const safetensors_tensor *from, const hf_w
     return status == TERN_OK ? add_factors(a, w->name, s->fp4, 1, false) : status;
 }
 
-static tern_status add_tensor(adding *a, const safetensors_tensor *from, const hf_wanted *w) {
+static tern_status add_tensor(hf_adding *a, const safetensors_tensor *from, const hf_wanted *w) {
     hf_source *s;
     if (is_fp4(a, from, w))
         return add_fp4(a, from, w);
-    convert_tensor *t = add_source(a, w, &s);
+    convert_tensor *t = hf_add_source(a, w, &s);
     if (t == NULL)
         return TERN_ERR_NOMEM;
     const tern_status status = describe(a, from, w, s, t);
@@ -219,53 +210,52 @@ static tern_status add_tensor(adding *a, const safetensors_tensor *from, const h
 
 /* ---- all tensors ----------------------------------------------------------------------------- */
 
-static tern_status missing(const adding *a, const char *name) {
+static tern_status missing(const hf_adding *a, const char *name) {
     return tern_fail(a->err, TERN_ERR_TENSOR_MISSING, "tensor %s is missing in the model's files",
                      name);
 }
 
 /* The folder's name of a tensor in a layer. */
-static void name_in_layer(const adding *a, uint32_t layer, const char *name,
+static void name_in_layer(const hf_adding *a, uint32_t layer, const char *name,
                           char out[CONVERT_NAME_BYTES]) {
     (void)snprintf(out, CONVERT_NAME_BYTES, "%s.%" PRIu32 ".%s",
                    a->c->arch->encodes ? "encoder.layer" : "model.layers", layer, name);
 }
 
 /* The tensor of that name, or NULL. */
-static const safetensors_tensor *find(const adding *a, const char *name) {
+static const safetensors_tensor *find(const hf_adding *a, const char *name) {
     return a->c->fp4 ? hf_fp4_find(a->files, name) : hf_files_find(a->files, name);
 }
 
-/* The tensor of that name in a layer, or NULL. */
-static const safetensors_tensor *find_in_layer(const adding *a, uint32_t layer, const char *name) {
+const safetensors_tensor *hf_find_in_layer(const hf_adding *a, uint32_t layer, const char *name) {
     char text[CONVERT_NAME_BYTES];
     name_in_layer(a, layer, name, text);
     return find(a, text);
 }
 
-static tern_status missing_in_layer(const adding *a, uint32_t layer, const char *name) {
+tern_status hf_missing_in_layer(const hf_adding *a, uint32_t layer, const char *name) {
     char text[CONVERT_NAME_BYTES];
     name_in_layer(a, layer, name, text);
     return missing(a, text);
 }
 
 /* Adds several matrices that are joined to one, both in the folder and in the file. */
-static tern_status add_joined(adding *a, uint32_t layer, const tern_block_tensor *t,
+static tern_status add_joined(hf_adding *a, uint32_t layer, const tern_block_tensor *t,
                               const tern_joined *joined, const tern_block_sizes *sizes) {
     char name[CONVERT_NAME_BYTES];
     const hf_wanted w = {.name = name,
                          .rows = (size_t)tern_joined_rows(joined, sizes),
                          .cols = tern_block_length(sizes, t->columns),
                          .ternary = true};
-    const safetensors_tensor *from = find_in_layer(a, layer, joined->hf);
+    const safetensors_tensor *from = hf_find_in_layer(a, layer, joined->hf);
     if (from == NULL)
-        return missing_in_layer(a, layer, joined->hf);
+        return hf_missing_in_layer(a, layer, joined->hf);
     (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, joined->name);
     return add_tensor(a, from, &w);
 }
 
 /* Finds the matrix of one expert of a routed tensor; all experts have one shape and one type. */
-static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tensor *t,
+static tern_status find_expert(hf_adding *a, uint32_t layer, const tern_block_tensor *t,
                                uint32_t expert, const hf_wanted *one, hf_source *s,
                                convert_tensor *to) {
     char name[CONVERT_NAME_BYTES];
@@ -279,7 +269,7 @@ static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tenso
     if (is_fp4(a, from, one) && (expert == 0 || s->fp4 != NULL))
         return take_fp4(a, from, one->rows, one->cols, to, s);
     to->before += from->bytes;
-    if (!is_float(from->type) || from->type != s->experts[0]->type)
+    if (!hf_is_float(from->type) || from->type != s->experts[0]->type)
         return tern_fail(a->err, TERN_ERR_TENSOR_TYPE,
                          "%s: tensor %s has type %s, must be floats, of one type in all experts",
                          from->file, from->name, safetensors_type_name(from->type));
@@ -287,13 +277,13 @@ static tern_status find_expert(adding *a, uint32_t layer, const tern_block_tenso
 }
 
 /* Adds the matrices of all experts as one tensor, whose rows are read from where they are. */
-static tern_status add_experts(adding *a, uint32_t layer, const tern_block_tensor *t,
+static tern_status add_experts(hf_adding *a, uint32_t layer, const tern_block_tensor *t,
                                const hf_wanted *one) {
     const uint32_t n = a->c->n_expert;
     hf_wanted all = *one;
     hf_source *s;
     all.rows *= n;
-    convert_tensor *to = add_source(a, &all, &s);
+    convert_tensor *to = hf_add_source(a, &all, &s);
     if (to == NULL)
         return TERN_ERR_NOMEM;
     if (n > a->out->capacity - a->out->n_experts)
@@ -319,149 +309,34 @@ static tern_status add_experts(adding *a, uint32_t layer, const tern_block_tenso
     return TERN_OK;
 }
 
-/* ---- experts in one tensor ------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-enum { STACK_NAME_BYTES = 64 };
-
-/* The place of the matrices, or the biases, of all experts of a layer in a folder. */
-typedef struct stack {
-    const char *begin; /* of the name in the written file */
-    const char *hf;
-    size_t step, turn; /* of hf_source */
-} stack;
-
-static const stack stacks[] = {{"ffn_gate_exps.", "mlp.experts.gate_up_proj", 2, 0},
-                               {"ffn_up_exps.", "mlp.experts.gate_up_proj", 2, 1},
-                               {"ffn_down_exps.", "mlp.experts.down_proj", 1, 0}};
-
-static const stack *stack_of(const tern_block_tensor *t) {
-    const stack *s = stacks;
-    while (!text_begins_with(t->name, s->begin))
-        s++;
-    return s;
-}
-
-/* The tensor of a stack whose name ends so; all its sides are given, unused ones 1. */
-static tern_status find_stacked(const adding *a, uint32_t layer, const stack *from, const char *end,
-                                const uint64_t shape[4], const safetensors_tensor **out) {
-    char name[STACK_NAME_BYTES];
-    (void)snprintf(name, sizeof name, "%s%s", from->hf, end);
-    const safetensors_tensor *t = *out = find_in_layer(a, layer, name);
-    bool fits = t != NULL && t->n_dims >= 2 && t->n_dims <= 4;
-    if (t == NULL)
-        return missing_in_layer(a, layer, name);
-    for (uint32_t i = 0; fits && i < 4; i++)
-        fits = (i < t->n_dims ? t->shape[i] : 1) == shape[i];
-    return fits ? TERN_OK
-                : tern_fail(a->err, TERN_ERR_TENSOR_SHAPE,
-                            "%s: tensor %s is not %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                            " x %" PRIu64,
-                            t->file, t->name, shape[0], shape[1], shape[2], shape[3]);
-}
-
-static tern_status wrong_stacked(const adding *a, const safetensors_tensor *t, const char *must) {
-    return tern_fail(a->err, TERN_ERR_TENSOR_TYPE, "%s: tensor %s has type %s, must be %s", t->file,
-                     t->name, safetensors_type_name(t->type), must);
-}
-
-/* Sets the source of matrices in blocks of MXFP4, with their scales in a tensor beside. */
-static tern_status find_blocks(const adding *a, uint32_t layer, const stack *from, hf_source *s,
-                               convert_tensor *to) {
-    enum { COLUMNS = 32 };
-    const uint64_t blocks = s->cols / COLUMNS, rows = s->each * from->step;
-    const uint64_t shape[4] = {a->c->n_expert, rows, blocks, COLUMNS / 2};
-    const uint64_t beside[4] = {a->c->n_expert, rows, blocks, 1};
-    tern_status status = find_stacked(a, layer, from, "_blocks", shape, &s->tensor);
-    if (status == TERN_OK)
-        status = find_stacked(a, layer, from, "_scales", beside, &s->scale_tensor);
-    if (status != TERN_OK)
-        return status;
-    if (s->tensor->type != SAFETENSORS_U8 || s->scale_tensor->type != SAFETENSORS_U8)
-        return wrong_stacked(a, s->tensor->type != SAFETENSORS_U8 ? s->tensor : s->scale_tensor,
-                             "U8");
-    to->source = TERN_FORMAT_MXFP4;
-    to->raw = hf_stack_bytes;
-    to->row = hf_stack_block_row;
-    return s->cols % COLUMNS == 0
-               ? TERN_OK
-               : tern_fail(a->err, TERN_ERR_TENSOR_SHAPE,
-                           "%s: tensor %s: %zu columns cannot be cut into blocks", s->tensor->file,
-                           s->tensor->name, s->cols);
-}
-
-static tern_status find_floats(const adding *a, uint32_t layer, const stack *from, bool bias,
-                               hf_source *s, convert_tensor *to) {
-    const uint64_t shape[4] = {a->c->n_expert, bias ? s->cols * from->step : s->cols,
-                               bias ? 1 : s->each * from->step, 1};
-    const tern_status status = find_stacked(a, layer, from, bias ? "_bias" : "", shape, &s->tensor);
-    if (status != TERN_OK)
-        return status;
-    if (!is_float(s->tensor->type))
-        return wrong_stacked(a, s->tensor, "floats");
-    to->source = hf_format_of(s->tensor->type);
-    to->row = bias ? hf_stack_bias_row : hf_stack_row;
-    return TERN_OK;
-}
-
-/* Adds the matrices or biases of all experts from a tensor that holds them all. */
-static tern_status add_stack(adding *a, uint32_t layer, const tern_block_tensor *t,
-                             const hf_wanted *one) {
-    const stack *from = stack_of(t);
-    const bool bias = t->kind == TERN_BLOCK_BIAS;
-    char name[STACK_NAME_BYTES];
-    hf_wanted all = *one;
-    hf_source *s;
-    all.rows *= a->c->n_expert;
-    all.vector = false;
-    convert_tensor *to = add_source(a, &all, &s);
-    if (to == NULL)
-        return TERN_ERR_NOMEM;
-    s->each = one->rows;
-    s->step = from->step;
-    s->turn = from->turn;
-    to->written = hf_source_written;
-    if (!bias) {
-        to->n_dims = 3;
-        to->ne[1] = one->rows;
-        to->ne[2] = a->c->n_expert;
-    }
-    (void)snprintf(name, sizeof name, "%s_blocks", from->hf);
-    const bool blocks = !bias && find_in_layer(a, layer, name) != NULL;
-    const tern_status status =
-        blocks ? find_blocks(a, layer, from, s, to) : find_floats(a, layer, from, bias, s, to);
-    if (status != TERN_OK)
-        return status;
-    to->before = s->tensor->bytes / from->step;
-    to->before += blocks ? s->scale_tensor->bytes / from->step : 0;
-    to->origin = tern_format_describe(to->source)->name;
-    return TERN_OK;
-}
-
-static tern_status add_block_tensor(adding *a, uint32_t layer, const tern_block_tensor *t) {
+static tern_status add_block_tensor(hf_adding *a, uint32_t layer, const tern_block_tensor *t) {
     const tern_block_sizes sizes = hf_wanted_sizes(a->c);
     char name[CONVERT_NAME_BYTES];
     const hf_wanted w = hf_wanted_of(a->c, &sizes, t, name);
-    const char *hf = tern_block_hf_name(a->c->arch, t);
+    const char *hf = w.packed != NULL ? w.packed : tern_block_hf_name(a->c->arch, t);
     const tern_joined *joined = tern_joined_of(a->c->arch, t);
     if (t->routed) {
         (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
-        return a->c->arch->stacked_folders ? add_stack(a, layer, t, &w)
-                                           : add_experts(a, layer, t, &w);
+        return a->c->arch->stacked_folders || hf_stacks_halves(a, layer)
+                   ? hf_add_stack(a, layer, t, &w)
+                   : add_experts(a, layer, t, &w);
     }
-    const safetensors_tensor *from = find_in_layer(a, layer, hf);
+    const safetensors_tensor *from = hf_find_in_layer(a, layer, hf);
     if (from == NULL && joined != NULL)
         return tern_joined_begins(joined, t) ? add_joined(a, layer, t, joined, &sizes) : TERN_OK;
     if (from == NULL && t->hf_older != NULL)
-        from = find_in_layer(a, layer, t->hf_older);
+        from = hf_find_in_layer(a, layer, t->hf_older);
     if (from == NULL && t->kind == TERN_BLOCK_BIAS && !a->c->arch->encodes)
         return TERN_OK;
     if (from == NULL)
-        return missing_in_layer(a, layer, hf);
+        return hf_missing_in_layer(a, layer, hf);
     (void)snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", layer, t->name);
     return add_tensor(a, from, &w);
 }
 
-static tern_status add_block(adding *a, uint32_t layer) {
+static tern_status add_block(hf_adding *a, uint32_t layer) {
     size_t n;
     const tern_block_tensor *tensors = tern_block_tensors(&n);
     tern_status status = TERN_OK;
@@ -472,7 +347,7 @@ static tern_status add_block(adding *a, uint32_t layer) {
     return status;
 }
 
-static tern_status add_rank_head(adding *a) {
+static tern_status add_rank_head(hf_adding *a) {
     tern_status status = TERN_OK;
     for (size_t i = 0; status == TERN_OK && i < HF_RANK_PARTS; i++) {
         const hf_rank_part p = hf_rank_part_at(a->c, i);
@@ -484,7 +359,7 @@ static tern_status add_rank_head(adding *a) {
 }
 
 /* Adds a tensor outside the blocks without its first rows; rows 0: a norm or its bias. */
-static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_t first,
+static tern_status add_end_of(hf_adding *a, const char *hf, const char *gguf, size_t first,
                               size_t rows) {
     const safetensors_tensor *from = find(a, hf);
     const hf_wanted w = {.name = gguf,
@@ -496,7 +371,7 @@ static tern_status add_end_of(adding *a, const char *hf, const char *gguf, size_
     return from == NULL ? missing(a, hf) : add_tensor(a, from, &w);
 }
 
-static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t rows) {
+static tern_status add_outer(hf_adding *a, const char *hf, const char *gguf, size_t rows) {
     return add_end_of(a, hf, gguf, 0, rows);
 }
 
@@ -504,7 +379,7 @@ static tern_status add_outer(adding *a, const char *hf, const char *gguf, size_t
  * Llama 3's scaling as divisors of the angles: 1 for wavelengths that fit into the training context
  * many times, `factor` for those that hardly fit, and in between a weighted harmonic mean.
  */
-static tern_status add_rope_factors(adding *a) {
+static tern_status add_rope_factors(hf_adding *a) {
     const tern_rope_llama3 *r = &a->c->llama3;
     const size_t half = a->c->head_dim / 2;
     double *frequency = calloc(half, sizeof *frequency);
@@ -518,7 +393,7 @@ static tern_status add_rope_factors(adding *a) {
     free(frequency);
     hf_source *s;
     const hf_wanted w = {.name = "rope_freqs.weight", .rows = 1, .cols = half, .vector = true};
-    convert_tensor *t = add_source(a, &w, &s);
+    convert_tensor *t = hf_add_source(a, &w, &s);
     if (t == NULL)
         return TERN_ERR_NOMEM;
     s->made = a->out->rope_factors;
@@ -531,7 +406,7 @@ static tern_status add_rope_factors(adding *a) {
  * Adds the output head. A folder may say that the embedding is the head and have another one all
  * the same: then transformers does not tie them, and neither does the written file.
  */
-static tern_status add_head(adding *a) {
+static tern_status add_head(hf_adding *a) {
     static const char name[] = "lm_head.weight";
     const safetensors_tensor *head = find(a, name);
     const safetensors_tensor *embedding = hf_files_find(a->files, "model.embed_tokens.weight");
@@ -544,7 +419,7 @@ static tern_status add_head(adding *a) {
                      head->file, head->name, a->c->arch->name);
 }
 
-static tern_status add_encoder(adding *a) {
+static tern_status add_encoder(hf_adding *a) {
     const hf_config *c = a->c;
     tern_status s;
     if ((s = add_outer(a, "embeddings.word_embeddings.weight", "token_embd.weight", c->n_vocab)) ||
@@ -560,7 +435,7 @@ static tern_status add_encoder(adding *a) {
     return s == TERN_OK && c->ranks ? add_rank_head(a) : s;
 }
 
-static tern_status add_decoder(adding *a) {
+static tern_status add_decoder(hf_adding *a) {
     tern_status status =
         add_outer(a, "model.embed_tokens.weight", "token_embd.weight", a->c->n_vocab);
     if (status == TERN_OK && a->c->llama3.factor > 0.0)
@@ -574,7 +449,7 @@ static tern_status add_decoder(adding *a) {
 
 tern_status hf_tensors_add(const hf_config *c, hf_files *files, hf_tensors *out, convert_job *job,
                            void (*skipped)(const safetensors_tensor *t), tern_error *err) {
-    adding a = {.c = c, .files = files, .out = out, .job = job, .err = err};
+    hf_adding a = {.c = c, .files = files, .out = out, .job = job, .err = err};
     out->scale = c->scale;
     if (c->ranks)
         files->within = c->other_class ? "roberta." : "bert.";

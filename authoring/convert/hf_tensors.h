@@ -20,6 +20,16 @@ typedef struct hf_turns {
     uint32_t groups, of; /* heads of a group; 0 or 1: the order is the same */
 } hf_turns;
 
+enum { HF_STRIPS = 3 };
+
+/* Rows of several kinds that folders pack by groups: a group has `rows` of them, strip i of each
+ * group begins at[i] rows after the group and has each[i]. Files have strip 0 of all groups, then
+ * strip 1 of all groups, and so on. */
+typedef struct hf_packing {
+    size_t groups, rows; /* rows 0: nothing is packed */
+    size_t each[HF_STRIPS], at[HF_STRIPS];
+} hf_packing;
+
 /* The source of a tensor of the written file: the context of its rows. */
 typedef struct hf_source {
     const safetensors_tensor *tensor;
@@ -33,14 +43,15 @@ typedef struct hf_source {
     uint32_t head_dim; /* of a matrix or vector whose heads are reordered; 0: none are */
     hf_turns turns;    /* of its rows, of the elements of a vector, or of its columns */
     bool turns_columns;
-    bool vector;       /* rows is 1 */
-    bool less_one;     /* a vector whose file stores values minus 1 */
-    bool rates;        /* a vector whose file stores logarithms of what is below 0 here */
-    bool packed;       /* two bits a weight, four rows to a byte */
-    bool ternarized;   /* rounded to ternary values: scale is 1 / the mean magnitude */
-    float scale;       /* of packed and ternarized ones, set by hf_source_prepare */
-    const hf_fp4 *fp4; /* of matrices in NVFP4, one for each of `experts`; NULL: not in NVFP4 */
-    const float *made; /* values of a computed tensor, which is in no file; otherwise NULL */
+    hf_packing packing; /* of its rows */
+    bool vector;        /* rows is 1 */
+    bool less_one;      /* a vector whose file stores values minus 1 */
+    bool rates;         /* a vector whose file stores logarithms of what is below 0 here */
+    bool packed;        /* two bits a weight, four rows to a byte */
+    bool ternarized;    /* rounded to ternary values: scale is 1 / the mean magnitude */
+    float scale;        /* of packed and ternarized ones, set by hf_source_prepare */
+    const hf_fp4 *fp4;  /* of matrices in NVFP4, one for each of `experts`; NULL: not in NVFP4 */
+    const float *made;  /* values of a computed tensor, which is in no file; otherwise NULL */
 } hf_source;
 
 typedef struct hf_tensors {
@@ -85,6 +96,9 @@ void hf_source_row(const void *source, size_t row, float *out);
  * step] (convert_row_fn). */
 void hf_stack_row(const void *source, size_t row, float *out);
 void hf_stack_block_row(const void *source, size_t row, float *out);
+
+/* Rows of experts in one tensor [experts][step][results][columns]: number `turn` of the step. */
+void hf_stack_half_row(const void *source, size_t row, float *out);
 void hf_stack_bias_row(const void *source, size_t row, float *out);
 
 /* Writes the blocks of a row as MXFP4 has them in files (convert_bytes_fn). */

@@ -17,7 +17,8 @@ tern_block_sizes hf_wanted_sizes(const hf_config *c) {
 static hf_turns turns_of(const hf_config *c, tern_block_size side) {
     const tern_delta_sizes *d = &c->delta;
     hf_turns t = {.each = d->state_dim, .groups = d->n_keys};
-    if (side != TERN_SIZE_CHANNELS && side != TERN_SIZE_INNER && side != TERN_SIZE_STATES)
+    if (c->arch->second->grouped || /* files have the order of folders */
+        (side != TERN_SIZE_CHANNELS && side != TERN_SIZE_INNER && side != TERN_SIZE_STATES))
         return (hf_turns){.of = 0};
     t.of = d->n_states / d->n_keys;
     if (side == TERN_SIZE_STATES)
@@ -25,6 +26,27 @@ static hf_turns turns_of(const hf_config *c, tern_block_size side) {
     if (side == TERN_SIZE_CHANNELS) /* q and k stand before the values */
         t.first = 2 * (size_t)d->n_keys * d->state_dim;
     return t;
+}
+
+/* Says how a matrix lies in the folder's matrix of q, k, v and gates, where there is one: for each
+ * head of q and k its rows, then those of the values and of the gates of its states. */
+static void find_packed(const hf_config *c, const tern_block_tensor *t, hf_wanted *w) {
+    const tern_delta_sizes *d = &c->delta;
+    const size_t dim = d->state_dim, values = d->n_states / d->n_keys * dim;
+    const bool gates = t->rows == TERN_SIZE_INNER;
+    if (!c->arch->second->grouped || t->kind != TERN_BLOCK_MATRIX ||
+        (!gates && t->rows != TERN_SIZE_CHANNELS))
+        return;
+    w->packed = "linear_attn.in_proj_qkvz.weight";
+    w->packing = (hf_packing){.groups = d->n_keys, .rows = 2 * dim + 2 * values};
+    if (gates) {
+        w->packing.each[0] = values;
+        w->packing.at[0] = 2 * dim + values;
+        return;
+    }
+    w->packing.each[0] = w->packing.each[1] = w->packing.at[1] = dim;
+    w->packing.each[2] = values;
+    w->packing.at[2] = 2 * dim;
 }
 
 hf_wanted hf_wanted_of(const hf_config *c, const tern_block_sizes *sizes,
@@ -44,5 +66,7 @@ hf_wanted hf_wanted_of(const hf_config *c, const tern_block_sizes *sizes,
                    .turns_columns = columns};
     if (t->where == TERN_IN_DELTA)
         w.turns = turns_of(c, columns || vector ? t->columns : t->rows);
+    if (t->where == TERN_IN_DELTA)
+        find_packed(c, t, &w);
     return w;
 }

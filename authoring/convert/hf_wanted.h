@@ -19,6 +19,8 @@ typedef struct hf_wanted {
     bool taps;    /* of a convolution, which folders hold as [rows][1][cols] */
     hf_turns turns;
     bool turns_columns;
+    hf_packing packing;
+    const char *packed; /* the folder's tensor that packs the rows; NULL: none does */
 } hf_wanted;
 
 /* The sizes that decide the shapes of the tensors of blocks. */

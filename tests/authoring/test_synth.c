@@ -311,16 +311,17 @@ static void check_feed_forward(const char *preset) {
     static const struct {
         const char *preset;
         double gain;
-    } experts[] = {{"qwen2moe-tiny", 4.3301}, {"qwen3moe-tiny", 3.5355},
-                   {"olmoe-tiny", 4.3301},    {"maple-tiny", 3.0619},
-                   {"gpt-oss-tiny", 2.5},     {"gpt-oss-tiny-nvfp4", 3.5355}};
+    } experts[] = {{"qwen2moe-tiny", 4.3301},  {"qwen35moe-tiny", 2.8868},
+                   {"qwen3next-tiny", 2.8868}, {"qwen3moe-tiny", 3.5355},
+                   {"olmoe-tiny", 4.3301},     {"maple-tiny", 3.0619},
+                   {"gpt-oss-tiny", 2.5},      {"gpt-oss-tiny-nvfp4", 3.5355}};
     for (size_t i = 0; i < sizeof experts / sizeof *experts; i++)
         if (strcmp(preset, experts[i].preset) == 0) {
             check_moments(preset, "blk.1.ffn_down_exps.weight", experts[i].gain);
             check_moments(preset, "blk.1.ffn_gate_inp.weight", 2);
             return;
         }
-    const bool three = strcmp(preset, "qwen35-tiny") == 0 || strcmp(preset, "glm4-tiny") == 0;
+    const bool three = tiny_mixes_layers(preset) || strcmp(preset, "glm4-tiny") == 0;
     check_moments(preset, "blk.1.ffn_down.weight",
                   strcmp(preset, "smollm3-tiny") == 0 ? 1.7678
                   : three                             ? 2.0412
@@ -334,7 +335,7 @@ static void test_moments(void **state) {
         check_moments(presets[i], "token_embd.weight", 2.5);
         if (strcmp(presets[i], "phi3-tiny") == 0) { /* q, k and v are one */
             check_moments(presets[i], "blk.0.attn_qkv.weight", 2);
-        } else if (strcmp(presets[i], "qwen35-tiny") == 0) { /* layer 0 is a delta net */
+        } else if (tiny_mixes_layers(presets[i])) { /* layer 0 is a delta net */
             check_moments(presets[i], "blk.0.attn_qkv.weight", 1);
             check_moments(presets[i], "blk.1.attn_q.weight", 2);
         } else {

@@ -30,6 +30,8 @@ CONFIG = {
     "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.25,
                         "mrope_section": [2, 1, 1], "mrope_interleaved": True},
 }  # fmt: skip
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": FF,
+           "shared_expert_intermediate_size": FF}  # fmt: skip
 FEED = {"mlp.gate_proj": (FF, WIDTH), "mlp.up_proj": (FF, WIDTH), "mlp.down_proj": (WIDTH, FF)}
 ATTENTION = {
     "self_attn.q_proj": (2 * HEADS * DIM, WIDTH), "self_attn.k_proj": (KV * DIM, WIDTH),
@@ -123,6 +125,75 @@ class ConvertDeltas(ConvertTest):
         tern_text("convert", path, small, "--type", "q8_0")
         kinds = {t.name: t.kind for t in gguf_edit.read(small).tensors}
         self.assertEqual((kinds["blk.0.ssm_conv1d.weight"], kinds["blk.0.ssm_out.weight"]), (0, 8))
+
+    def changed(self, tensors, **config):
+        """The tensors of the file that a folder of such tensors becomes."""
+        path = self.dir / "folder"
+        path.mkdir(exist_ok=True)
+        (path / "config.json").write_text(json.dumps(CONFIG | EXPERTS | config))
+        (path / "model.safetensors").write_bytes(safetensors_bytes(tensors))
+        tern_text("convert", path, self.dir / "changed.gguf", "--force")
+        file = gguf_edit.read(self.dir / "changed.gguf")
+        return {t.name: np.frombuffer(t.data, "<f4")[: np.prod(t.ne)].reshape(t.ne[::-1]) for t in file.tensors}
+
+    def with_experts(self):
+        """Tensors whose layers have experts in one tensor, and the gate and both halves of each layer's."""
+        _, tensors = self.made()
+        tensors = {name: t for name, t in tensors.items() if ".mlp." not in name}
+        random = np.random.default_rng(8)
+        shapes = {"gate.weight": (6, WIDTH), "experts.gate_up_proj": (6, 2 * FF, WIDTH),
+                  "experts.down_proj": (6, WIDTH, FF), "shared_expert_gate.weight": (1, WIDTH)}  # fmt: skip
+        shapes |= {f"shared_expert.{x.removeprefix('mlp.')}.weight": shape for x, shape in FEED.items()}
+        for layer in range(4):
+            for name, shape in shapes.items():
+                tensors[f"model.layers.{layer}.mlp.{name}"] = Stored(0.2 * random.standard_normal(shape), "F32")
+        return tensors
+
+    def test_experts(self):
+        """Experts of a layer in one tensor become three: gates, what they multiply, and what takes both."""
+        tensors = self.with_experts()
+        seen = self.changed(tensors, architectures=["Qwen3_5MoeForCausalLM"])
+        for layer in range(4):
+            stack = tensors[f"model.layers.{layer}.mlp.experts.gate_up_proj"].values()
+            down = tensors[f"model.layers.{layer}.mlp.experts.down_proj"].values()
+            for name, want in (("gate", stack[:, :FF]), ("up", stack[:, FF:]), ("down", down)):
+                np.testing.assert_array_equal(seen[f"blk.{layer}.ffn_{name}_exps.weight"], want, name)
+        for name, shape, words in (
+            ("experts.gate_up_proj", (6, FF, WIDTH), ["gate_up_proj", "6 x 192 x 64"]),
+            ("experts.down_proj", (5, WIDTH, FF), ["down_proj", "6 x 64 x 96"]),
+        ):
+            other = tensors | {f"model.layers.0.mlp.{name}": Stored(np.zeros(shape), "F32")}
+            (self.dir / "folder" / "model.safetensors").write_bytes(safetensors_bytes(other))
+            result = common.tern("convert", self.dir / "folder", self.dir / "x.gguf")
+            self.assert_one_line_error(result, contains=words)
+
+    def test_grouped(self):
+        """Of Qwen3-Next one matrix holds q, k, v and gates by heads: it becomes two, and the order of heads stays."""
+        tensors, nets = self.with_experts(), {}
+        random = np.random.default_rng(9)
+        each = STATES // KEYS
+        for layer in (0, 2):
+            at = f"model.layers.{layer}.linear_attn."
+            for name in ("in_proj_qkv", "in_proj_z", "in_proj_a", "in_proj_b"):
+                del tensors[f"{at}{name}.weight"]
+            heads = random.standard_normal((KEYS, 2 * SIDE + 2 * each * SIDE, WIDTH))  # q, k, v, gates of each
+            rates = random.standard_normal((2 * STATES, WIDTH))
+            tensors[at + "in_proj_qkvz.weight"] = Stored(heads.reshape(-1, WIDTH), "F32")
+            tensors[at + "in_proj_ba.weight"] = Stored(rates, "F32")
+            nets[layer] = heads.astype(np.float32), rates.astype(np.float32)
+        seen = self.changed(tensors, architectures=["Qwen3NextForCausalLM"])
+        for layer, (heads, rates) in nets.items():
+            q, k, v, z = np.split(heads, [SIDE, 2 * SIDE, (2 + each) * SIDE], axis=1)
+            mixed = np.concatenate([x.reshape(-1, WIDTH) for x in (q, k, v)])
+            at = f"model.layers.{layer}.linear_attn."
+            for name, want in (
+                ("attn_qkv.weight", mixed),
+                ("attn_gate.weight", z.reshape(-1, WIDTH)),
+                ("ssm_ba.weight", rates),
+                ("ssm_out.weight", tensors[at + "out_proj.weight"].values()),
+                ("ssm_dt.bias", tensors[at + "dt_bias"].values()),
+            ):
+                np.testing.assert_array_equal(seen[f"blk.{layer}.{name}"], want, name)
 
     def test_refused(self):
         """Sizes that do not fit, and layers in another order, are refused by their key."""

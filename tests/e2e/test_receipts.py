@@ -154,10 +154,10 @@ class OtherModels(common.TernTest):
                     tern_text(*run)
                     self.assertEqual(tern("verify", path, "--replay", "--isa", "scalar").returncode, 0)
 
-
     def test_delta_layers(self):
         """A receipt says how many layers keep states, and of an expert for all tokens: else it has too many products."""
-        for preset, field, n in (("qwen35-tiny", "delta_layers", 2), ("qwen2moe-tiny", "shared_experts", 1)):
+        of_nets = ("qwen35-tiny", "delta_layers", 2), ("qwen3next-tiny", "delta_matrices", 4)
+        for preset, field, n in (*of_nets, ("qwen2moe-tiny", "shared_experts", 1)):
             with self.subTest(preset), tempfile.TemporaryDirectory() as folder:
                 self.more_products(common.synth(preset, folder), Path(folder) / "r.json", field, n)
 

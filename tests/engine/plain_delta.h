@@ -96,7 +96,8 @@ static inline void plain_delta(const tern_delta_sizes *d, const plain_delta_vect
     for (size_t h = 0; h < 2 * (size_t)d->n_keys; h++)
         plain_unit(y + h * dim, dim, h < d->n_keys ? 1.0f / sqrtf((float)dim) : 1.0f);
     for (size_t h = 0; h < d->n_states; h++) {
-        const float *q = y + h % d->n_keys * dim, *k = q + d->n_keys * dim;
+        const float *q = y + (d->grouped ? h / (d->n_states / d->n_keys) : h % d->n_keys) * dim,
+                    *k = q + d->n_keys * dim;
         const float *v = y + (2 * d->n_keys + h) * dim;
         const float decay =
             tern_ref_exp(w->rate[h] * plain_softplus(in->alpha[h] + w->rate_bias[h]));

@@ -474,6 +474,25 @@ static const float *vector(plain *p, uint32_t n, const char *name) {
     return (const float *)(const void *)tiny_find(&p->file, text)->data;
 }
 
+/* The numbers of all states, from two matrices or from one, which has them for each head of q and
+ * k: beta of its states, then alpha. */
+static void multiply_rates(plain *p, uint32_t n, const float *norm, float *alpha, float *beta) {
+    static float joined[MAX_WIDTH];
+    const tern_delta_sizes *d = &p->config->delta;
+    const size_t of = d->n_states / d->n_keys;
+    if ((p->config->arch->has & TERN_HAS_JOINED_RATES) == 0) {
+        multiply(p, find(p, n, "ssm_alpha", "weight"), norm, alpha);
+        multiply(p, find(p, n, "ssm_beta", "weight"), norm, beta);
+        return;
+    }
+    multiply(p, find(p, n, "ssm_ba", "weight"), norm, joined);
+    for (size_t head = 0; head < d->n_keys; head++)
+        for (size_t i = 0; i < of; i++) {
+            beta[head * of + i] = joined[head * 2 * of + i];
+            alpha[head * of + i] = joined[head * 2 * of + of + i];
+        }
+}
+
 /* out[n_embd] = the result of a delta net. */
 static void run_delta(plain *p, uint32_t n, const float *norm, float *out) {
     static float mixed[MAX_WIDTH], z[MAX_WIDTH], alpha[MAX_WIDTH], beta[MAX_WIDTH], y[MAX_WIDTH];
@@ -485,8 +504,7 @@ static void run_delta(plain *p, uint32_t n, const float *norm, float *out) {
     const plain_delta_inputs in = {.mixed = mixed, .z = z, .alpha = alpha, .beta = beta};
     multiply(p, find(p, n, "attn_qkv", "weight"), norm, mixed);
     multiply(p, find(p, n, "attn_gate", "weight"), norm, z);
-    multiply(p, find(p, n, "ssm_alpha", "weight"), norm, alpha);
-    multiply(p, find(p, n, "ssm_beta", "weight"), norm, beta);
+    multiply_rates(p, n, norm, alpha, beta);
     plain_delta(d, &w, &in, p->eps, p->states + n * plain_delta_floats(d), y);
     multiply(p, find(p, n, "ssm_out", "weight"), y, out);
 }

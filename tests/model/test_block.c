@@ -68,14 +68,15 @@ static void test_linears(void **state) {
         "ffn_up_exps.weight",    "ffn_down_exps.weight", "ffn_gate_inp_shexp.weight",
         "ffn_gate_shexp.weight", "ffn_up_shexp.weight",  "ffn_down_shexp.weight",
         "attn_qkv.weight",       "attn_gate.weight",     "ssm_alpha.weight",
-        "ssm_beta.weight",       "ssm_out.weight"};
+        "ssm_beta.weight",       "ssm_ba.weight",        "ssm_out.weight"};
     const tern_layer layer = {.kind = 0};
     const tern_linear *const members[TERN_LAYER_LINEARS] = {
         &layer.q,           &layer.k,         &layer.v,           &layer.o,
         &layer.gate,        &layer.up,        &layer.down,        &layer.router,
         &layer.expert_gate, &layer.expert_up, &layer.expert_down, &layer.shared_router,
         &layer.shared_gate, &layer.shared_up, &layer.shared_down, &layer.mixed,
-        &layer.z,           &layer.alpha,     &layer.beta,        &layer.delta_out};
+        &layer.z,           &layer.alpha,     &layer.beta,        &layer.rates,
+        &layer.delta_out};
     (void)state;
     for (size_t i = 0; i < TERN_LAYER_LINEARS; i++) {
         assert_string_equal(tern_block_matrix(i)->name, names[i]);

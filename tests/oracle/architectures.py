@@ -58,6 +58,7 @@ class Architecture(NamedTuple):
     yarn_between: bool = False  # of Yarn
     deltas: int = 0  # all but every so many layers are gated delta nets
     gated: bool = False  # queries of a head have as many gates beside them
+    grouped: bool = False  # states that share a head stand beside each other, their decays and changes in one matrix
 
 
 ARCHITECTURES = {
@@ -82,6 +83,14 @@ ARCHITECTURES = {
     "qwen35": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, late_norm=True,
         deltas=4, gated=True,
+    ),
+    "qwen35moe": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, late_norm=True,
+        deltas=4, gated=True, experts=True, normed=True, shared=True,
+    ),
+    "qwen3next": Architecture(
+        "neox", silu, sub_norms=False, tied=False, biases=False, head_norms=True, late_norm=True,
+        deltas=4, gated=True, experts=True, normed=True, shared=True, grouped=True,
     ),
     "qwen2moe": Architecture(
         "neox", silu, sub_norms=False, tied=False, biases=True, experts=True, shared=True

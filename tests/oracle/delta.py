@@ -31,19 +31,27 @@ def delta_rule(q, k, v, decay, beta):
     return o
 
 
+def rates(model, layer, a, keys):
+    """Returns alpha and beta of all states."""
+    if not model.arch.grouped:
+        return (model.project(layer, x, a) for x in ("ssm_alpha", "ssm_beta"))
+    joined = model.project(layer, "ssm_ba", a).reshape(len(a), keys, 2, -1)
+    return joined[:, :, 1].reshape(len(a), -1), joined[:, :, 0].reshape(len(a), -1)
+
+
 def net(model, layer, a):
     """The result of a layer for normed rows a[position, width]."""
     keys, states = model.number("ssm.group_count"), model.number("ssm.time_step_rank")
     dim = model.number("ssm.state_size")
-    mixed, z, alpha, beta = (
-        model.project(layer, x, a) for x in ("attn_qkv", "attn_gate", "ssm_alpha", "ssm_beta")
-    )
+    mixed, z = (model.project(layer, x, a) for x in ("attn_qkv", "attn_gate"))
+    alpha, beta = rates(model, layer, a, keys)
     rate, bias = (model.file.vector(f"blk.{layer}.{x}") for x in ("ssm_a", "ssm_dt.bias"))
     taps = model.file.tensor(f"blk.{layer}.ssm_conv1d.weight").some_rows(np.arange(mixed.shape[1]))
     c = convolve(mixed, taps)
     heads = (c * logistic(c)).reshape(len(a), -1, dim)
     q, k, v = np.split(heads, [keys, 2 * keys], axis=1)
-    q, k = (np.tile(unit(x), (1, states // keys, 1)) for x in (q, k))
+    share = np.repeat(np.arange(keys), states // keys) if model.arch.grouped else np.arange(states) % keys
+    q, k = unit(q)[:, share], unit(k)[:, share]
     decay = np.exp(rate * np.logaddexp(0, alpha + bias))
     o = delta_rule(q / np.sqrt(dim), k, v, decay, logistic(beta))
     o = model.norm(f"blk.{layer}.ssm_norm", o).reshape(len(a), -1) * z * logistic(z)

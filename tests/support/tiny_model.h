@@ -79,4 +79,8 @@ tiny_tensor *tiny_add(tiny_file *file, const char *name, tern_format format, uin
 
 void tiny_write(const tiny_file *file, const char *path);
 
+/* True if the layers of the model of that preset, or of that architecture, have different matrices.
+ */
+bool tiny_mixes_layers(const char *preset);
+
 #endif

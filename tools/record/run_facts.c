@@ -132,6 +132,18 @@ static bool has_shared_expert(const tern_model *model) {
     return false;
 }
 
+/* Matrices of a layer that keeps a state, its feed-forward part left out; others have 4. */
+static uint64_t matrices_of_deltas(const tern_model *model, const kept_layers *kept) {
+    uint64_t count = 0;
+    const tern_linear *linear;
+    for (size_t i = 0; (linear = tern_model_linear(model, i)) != NULL; i++) {
+        tern_linear_info info;
+        tern_linear_describe(model, linear, &info);
+        count += info.stage == TERN_STAGE_QKV || info.stage == TERN_STAGE_OUT;
+    }
+    return (count - 4 * (uint64_t)kept->n) / kept->deltas;
+}
+
 json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     const tern_model_info *info = &l->info;
     const double start = tern_clock_seconds();
@@ -161,8 +173,10 @@ json_t *facts_model(const loaded *l, const options *o, double *hash_seconds) {
     if (has_shared_expert(l->model))
         set_count(root, "shared_experts", 1);
     const kept_layers kept = kept_layers_of(l->model, TERN_FORMAT_F16);
-    if (kept.deltas > 0)
+    if (kept.deltas > 0) {
         set_count(root, "delta_layers", kept.deltas);
+        set_count(root, "delta_matrices", matrices_of_deltas(l->model, &kept));
+    }
     set_count(root, "hidden_size", info->n_embd);
     set_count(root, "ffn_size", info->n_ff);
     set_count(root, "num_attention_heads", info->n_head);

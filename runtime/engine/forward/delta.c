@@ -9,6 +9,12 @@
 
 enum { MOST_TAPS = 16 };
 
+/* True if one matrix makes alpha and beta: for each head of q and k beta of its states, then alpha
+ * of them, all of which are in s->alpha then. */
+static bool joins_rates(const tern_config *c) {
+    return (c->arch->has & TERN_HAS_JOINED_RATES) != 0;
+}
+
 tern_delta_scratch tern_delta_lay_out(const tern_config *c, size_t rows, tern_taker *t) {
     const tern_delta_sizes *d = &c->delta;
     const size_t channels = tern_taker_times(t, rows, tern_delta_channels(d));
@@ -20,7 +26,7 @@ tern_delta_scratch tern_delta_lay_out(const tern_config *c, size_t rows, tern_ta
     s.mixed = tern_take(t, channels, sizeof *s.mixed);
     s.channels = tern_take(t, channels, sizeof *s.channels);
     s.z = tern_take(t, inner, sizeof *s.z);
-    s.alpha = tern_take(t, states, sizeof *s.alpha);
+    s.alpha = tern_take(t, tern_taker_times(t, states, joins_rates(c) ? 2 : 1), sizeof *s.alpha);
     s.beta = tern_take(t, states, sizeof *s.beta);
     s.read = tern_take(t, inner, sizeof *s.read);
     return s;
@@ -69,7 +75,7 @@ void tern_delta_begin(pass *p) {
 /* ---- products -------------------------------------------------------------------------------- */
 
 unsigned tern_delta_forms(const tern_layer *l) {
-    return l->mixed.form | l->z.form | l->alpha.form | l->beta.form;
+    return l->mixed.form | l->z.form | l->alpha.form | l->beta.form | l->rates.form;
 }
 
 static void watch_rows(pass *p, float *x, size_t width) {
@@ -82,6 +88,11 @@ static void multiply_inputs(pass *p, const tern_layer *l) {
     const tern_delta_scratch *s = &p->s->delta;
     const tern_part all = {0, p->batch->n};
     multiply(p, (const map[]){own_map(&l->mixed, all, s->mixed), own_map(&l->z, p->rows, s->z)}, 2);
+    if (joins_rates(p->config)) {
+        multiply(p, (const map[]){own_map(&l->rates, all, s->alpha)}, 1);
+        watch_rows(p, s->alpha, 2 * (size_t)p->config->delta.n_states);
+        return;
+    }
     multiply(p, (const map[]){own_map(&l->alpha, all, s->alpha), own_map(&l->beta, all, s->beta)},
              2);
     watch_rows(p, s->alpha, p->config->delta.n_states); /* rates hide what is not finite */
@@ -142,27 +153,32 @@ static void keep_history(const pass *p, size_t span, size_t head) {
     }
 }
 
-/* The number of the head of q and k that a state reads. */
-static size_t key_of(const tern_delta_sizes *d, size_t state) {
-    return state % d->n_keys;
+/* The decay and the change of a state by a token. */
+static tern_delta_rates rates_of(const pass *p, const tern_layer *l, size_t row, size_t state) {
+    const tern_delta_sizes *d = &p->config->delta;
+    const tern_delta_scratch *s = &p->s->delta;
+    const size_t of = d->n_states / d->n_keys, at = state / of * 2 * of + state % of;
+    const float *joined = s->alpha + row * 2 * d->n_states + at; /* beta, and `of` later alpha */
+    const bool joins = joins_rates(p->config);
+    return tern_delta_rates_of(joins ? joined[of] : s->alpha[row * d->n_states + state],
+                               joins ? joined[0] : s->beta[row * d->n_states + state],
+                               l->rate_bias[state], l->rate[state]);
 }
 
 /* Moves one state of a span on, token by token. */
 static void move_on(const pass *p, const tern_layer *l, size_t span, size_t state) {
     const tern_delta_sizes *d = &p->config->delta;
     const tern_delta_scratch *s = &p->s->delta;
-    const size_t channels = tern_delta_channels(d), dim = d->state_dim, key = key_of(d, state);
+    const size_t channels = tern_delta_channels(d), dim = d->state_dim,
+                 key = tern_delta_key_of(d, state);
     float *matrix = state_of(p, span) + tern_pool_history_floats(d) + state * dim * dim;
     for (size_t i = 0; i < p->batch->spans[span].n; i++) {
         const size_t row = row_of(p->batch, span, i);
         const float *q = s->channels + row * channels;
-        const tern_delta_token token = {
-            .q = q + key * dim,
-            .k = q + (d->n_keys + key) * dim,
-            .v = q + (2 * d->n_keys + state) * dim,
-            .rates = tern_delta_rates_of(s->alpha[row * d->n_states + state],
-                                         s->beta[row * d->n_states + state], l->rate_bias[state],
-                                         l->rate[state])};
+        const tern_delta_token token = {.q = q + key * dim,
+                                        .k = q + (d->n_keys + key) * dim,
+                                        .v = q + (2 * d->n_keys + state) * dim,
+                                        .rates = rates_of(p, l, row, state)};
         tern_delta_step(matrix, dim, &token, s->read + (row * d->n_states + state) * dim);
     }
 }
@@ -171,10 +187,11 @@ static void move_all_on(pass *p, const tern_layer *l) {
     const tern_delta_sizes *d = &p->config->delta;
     const tern_delta_scratch *s = &p->s->delta;
     const size_t channels = tern_delta_channels(d), heads = channels / d->state_dim;
+    const bool joins = joins_rates(p->config);
     const tern_lane_use uses[] = {use_rows(p, s->channels, channels, false),
                                   use_rows(p, s->mixed, channels, false),
-                                  use_rows(p, s->alpha, d->n_states, false),
-                                  use_rows(p, s->beta, d->n_states, false),
+                                  use_rows(p, s->alpha, d->n_states * (joins ? 2 : 1), false),
+                                  use_rows(p, s->beta, joins ? 0 : d->n_states, false),
                                   use_states(p, true),
                                   use_rows(p, s->read, tern_delta_inner(d), true)};
     tern_lane_enter(&p->lane, uses, sizeof uses / sizeof *uses);

@@ -33,6 +33,13 @@ static const tern_arch_second_kind other_windowed = {.period = 2, .windowed = tr
 
 /* Three of four layers are delta nets. */
 static const tern_arch_second_kind qwen35_deltas = {.period = 4, .alike = true, .delta = true};
+static const tern_arch_second_kind qwen3next_deltas = {
+    .period = 4, .alike = true, .delta = true, .grouped = true};
+
+/* Qwen 3.5 and what came before it. */
+#define QWEN35 .folders_turn = 0.25f, .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX
+#define QWEN35_HAS                                                                                 \
+    (TERN_HAS_ATTN_NORM | TERN_HAS_LATE_FFN_NORM | TERN_HAS_QK_NORMS | TERN_HAS_QUERY_GATES)
 
 #define QWEN3 .gate = TERN_OP_GATE_SILU, .rope = TERN_OP_ROPE_NEOX
 #define QWEN3_HAS (TERN_HAS_PRE_NORMS | TERN_HAS_QK_NORMS)
@@ -177,11 +184,21 @@ static const tern_arch archs[] = {
      .experts = {.norm = true}},
     {.name = "qwen35",
      .hf_class = "Qwen3_5ForCausalLM",
-     .folders_turn = 0.25f,
-     .gate = TERN_OP_GATE_SILU,
-     .rope = TERN_OP_ROPE_NEOX,
-     .has = TERN_HAS_ATTN_NORM | TERN_HAS_LATE_FFN_NORM | TERN_HAS_QK_NORMS | TERN_HAS_QUERY_GATES,
+     QWEN35,
+     .has = QWEN35_HAS | TERN_HAS_OWN_RATES,
      .second = &qwen35_deltas},
+    {.name = "qwen35moe",
+     .hf_class = "Qwen3_5MoeForCausalLM",
+     QWEN35,
+     .has = QWEN35_HAS | TERN_HAS_OWN_RATES | TERN_HAS_EXPERTS | TERN_HAS_SHARED_EXPERT,
+     .experts = {.norm = true},
+     .second = &qwen35_deltas},
+    {.name = "qwen3next",
+     .hf_class = "Qwen3NextForCausalLM",
+     QWEN35,
+     .has = QWEN35_HAS | TERN_HAS_JOINED_RATES | TERN_HAS_EXPERTS | TERN_HAS_SHARED_EXPERT,
+     .experts = {.norm = true},
+     .second = &qwen3next_deltas},
     {.name = "olmoe",
      .hf_class = "OlmoeForCausalLM",
      .gate = TERN_OP_GATE_SILU,

@@ -39,6 +39,8 @@ typedef enum tern_block_option {
     TERN_HAS_QUERY_GATES = 1 << 17,   /* attn_q has a gate for each head beside the head's query */
     TERN_HAS_SHARED_EXPERT = 1 << 18, /* beside the experts one that every token takes, by as much
                                          as a gate says */
+    TERN_HAS_OWN_RATES = 1 << 19,     /* delta nets have a matrix for decays and one for changes */
+    TERN_HAS_JOINED_RATES = 1 << 20,  /* they have one for both */
     TERN_HAS_PRE_NORMS = TERN_HAS_ATTN_NORM | TERN_HAS_FFN_NORM,
     TERN_HAS_SUB_NORMS = TERN_HAS_ATTN_SUB_NORM | TERN_HAS_FFN_SUB_NORM,
     TERN_HAS_POST_NORMS = TERN_HAS_ATTN_POST_NORM | TERN_HAS_FFN_POST_NORM
@@ -96,6 +98,8 @@ typedef struct tern_arch_second_kind {
     bool alike;           /* but for the window this kind is as the first one */
     bool delta;           /* layers of this kind are gated delta nets, which attend to nothing and
                              keep a state instead of keys and values */
+    bool grouped;         /* the states that share a head of q and k stand beside each other, not
+                             every so many of them */
     tern_layer_kind kind; /* defaults for what the file does not say; unused if alone_turned or
                              alike */
 } tern_arch_second_kind;
@@ -166,7 +170,7 @@ const char *tern_arch_missing(tern_span name);
 
 /* Writes "llama, qwen2, ...", for messages, cut off where `size` bytes end; returns `out`. All
  * names have room in TERN_ARCH_NAMES_BYTES. */
-enum { TERN_ARCH_NAMES_BYTES = 320 };
+enum { TERN_ARCH_NAMES_BYTES = 384 };
 const char *tern_arch_names(char *out, size_t size);
 
 #endif

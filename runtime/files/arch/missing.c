@@ -12,8 +12,6 @@ typedef struct missing {
 } missing;
 
 static const missing table[] = {
-    {"qwen35moe", "gated delta nets and experts"},
-    {"qwen3next", "gated delta nets and experts"},
     {"kimi-linear", "delta attention"},
     {"mamba*", "state spaces"},
     {"jamba", "state spaces"},

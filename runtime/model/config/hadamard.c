@@ -95,7 +95,8 @@ static tern_status expect(const reader *r, const char *key, const char *meaning)
     return status;
 }
 
-/* Delta nets whose heads are turned in groups are refused. Without such layers the key means nothing. */
+/* Delta nets whose heads are turned in groups are refused. Without such layers the key means
+ * nothing. */
 static tern_status refuse_groups(const reader *r) {
     static const char key[] = PREFIX "gdn_v_grouped";
     bool grouped = false;

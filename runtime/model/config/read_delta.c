@@ -73,6 +73,7 @@ tern_status tern_config_deltas(const tern_gguf *file, tern_config *c, tern_error
     tern_status s;
     if (!tern_block_is_delta(a, 1))
         return TERN_OK;
+    d->grouped = a->second->grouped;
     if ((s = tern_config_u32(file, a, "full_attention_interval", a->second->period, 1, MAX_PERIOD,
                              &c->period, err)) ||
         (s = tern_config_u32(file, a, "ssm.conv_kernel", 0, 1, MAX_TAPS, &d->n_taps, err)) ||

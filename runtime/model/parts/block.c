@@ -123,9 +123,14 @@ static const tern_block_tensor tensors[] = {
     {"attn_gate.weight", "linear_attn.in_proj_z.weight",
      DELTA_MATRIX(z, TERN_SIZE_INNER, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
     {"ssm_alpha.weight", "linear_attn.in_proj_a.weight",
-     DELTA_MATRIX(alpha, TERN_SIZE_STATES, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
+     DELTA_MATRIX(alpha, TERN_SIZE_STATES, TERN_SIZE_EMBD, TERN_STAGE_QKV),
+     .when = TERN_HAS_OWN_RATES},
     {"ssm_beta.weight", "linear_attn.in_proj_b.weight",
-     DELTA_MATRIX(beta, TERN_SIZE_STATES, TERN_SIZE_EMBD, TERN_STAGE_QKV)},
+     DELTA_MATRIX(beta, TERN_SIZE_STATES, TERN_SIZE_EMBD, TERN_STAGE_QKV),
+     .when = TERN_HAS_OWN_RATES},
+    {"ssm_ba.weight", "linear_attn.in_proj_ba.weight",
+     DELTA_MATRIX(rates, TERN_SIZE_RATES, TERN_SIZE_EMBD, TERN_STAGE_QKV),
+     .when = TERN_HAS_JOINED_RATES},
     {"ssm_conv1d.weight", "linear_attn.conv1d.weight", .kind = TERN_BLOCK_TAPS,
      .rows = TERN_SIZE_CHANNELS, .columns = TERN_SIZE_TAPS, .at = offsetof(tern_layer, taps),
      .where = TERN_IN_DELTA},
@@ -177,6 +182,8 @@ size_t tern_block_length(const tern_block_sizes *sizes, tern_block_size side) {
         return tern_delta_inner(&sizes->delta);
     case TERN_SIZE_STATES:
         return sizes->delta.n_states;
+    case TERN_SIZE_RATES:
+        return 2 * (size_t)sizes->delta.n_states;
     case TERN_SIZE_STATE:
         return sizes->delta.state_dim;
     case TERN_SIZE_TAPS:

@@ -41,6 +41,7 @@ typedef struct tern_layer {
     tern_linear mixed;                  /* of delta nets, n_embd -> channels: q, k and v */
     tern_linear z;                      /* n_embd -> inner: gates of what a delta net reads */
     tern_linear alpha, beta;            /* n_embd -> a number for each state of a delta net */
+    tern_linear rates;                  /* both in one: n_embd -> 2 numbers for each state */
     const float *taps;                  /* [channels][n_taps] of a delta net's convolution */
     const float *rate, *rate_bias;      /* [states] */
     const float *delta_norm;            /* [state_dim] of what is read from each state */
@@ -52,11 +53,17 @@ typedef struct tern_layer {
 typedef struct tern_delta_sizes {
     uint32_t n_keys, n_states, state_dim;
     uint32_t n_taps; /* positions that the convolution sees, the own included */
+    bool grouped;    /* states that share a head stand beside each other */
 } tern_delta_sizes;
 
 /* Elements of the values of all states. */
 static inline size_t tern_delta_inner(const tern_delta_sizes *d) {
     return (size_t)d->n_states * d->state_dim;
+}
+
+/* The head of q and k that a state reads. */
+static inline size_t tern_delta_key_of(const tern_delta_sizes *d, size_t state) {
+    return d->grouped ? state / (d->n_states / d->n_keys) : state % d->n_keys;
 }
 
 /* Elements that the convolution sees at a position: q and k of all heads, v of all states. */
@@ -86,6 +93,7 @@ typedef enum tern_block_size {
     TERN_SIZE_CHANNELS,
     TERN_SIZE_INNER,
     TERN_SIZE_STATES,
+    TERN_SIZE_RATES, /* twice as many */
     TERN_SIZE_STATE,
     TERN_SIZE_TAPS /* of
 delta nets */
@@ -127,7 +135,7 @@ typedef struct tern_block_tensor {
     size_t at;               /* its offset in tern_layer, of a member by its kind */
 } tern_block_tensor;
 
-enum { TERN_LAYER_LINEARS = 20 }; /* matrices of the table */
+enum { TERN_LAYER_LINEARS = 21 }; /* matrices of the table */
 
 /* The table, in the order in which files are written, and its length. Static storage. */
 const tern_block_tensor *tern_block_tensors(size_t *n);
