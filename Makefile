@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 
 .PHONY: all build build-cuda deps user-deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts pages report receipt dist clean \
-        debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-python wheels test-wheels deb test-deb test-adapters test-templates test-template-ids test-folders test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
+        debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-python wheels test-wheels sdist test-sdist deb test-deb test-adapters test-templates test-template-ids test-folders test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
 
 # What a user needs: the program, the libraries, their pages.
 all:
@@ -217,6 +217,13 @@ wheels:
 # They are installed for each Python that is here, and answer as the program of this tree does.
 test-wheels: all wheels
 	tests/wheels/run.py --tern $(BUILD)/tern build/wheels/*.whl
+
+# The source archive of the package, and pip that builds from it in an environment of its own.
+sdist:
+	scripts/make-wheels --source
+
+test-sdist: all sdist
+	tests/wheels/run.py --tern $(BUILD)/tern build/wheels/*.tar.gz
 
 # build-deb/*.deb: the program, the libraries, what compiles with them (docs/install.md#debian-packages).
 deb: user-deps
