@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/make-wheels: what it refuses, and where it looks for sources. No wheel is built here (tests/wheels does it)."""
+"""scripts/make-wheels: what it refuses, and where it looks for sources. No wheel is built here (tests/wheels does it).
+
+Of tests/wheels/run.py: what it finds wrong with a source archive.
+"""
 
 import importlib.machinery
 import importlib.util
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -18,15 +23,16 @@ sys.path.insert(0, str(ROOT / "tests"))
 import suite  # noqa: E402
 
 
-def load():
-    loader = importlib.machinery.SourceFileLoader("make_wheels", str(SCRIPT))
-    spec = importlib.util.spec_from_loader("make_wheels", loader)
+def load(name, path):
+    loader = importlib.machinery.SourceFileLoader(name, str(path))
+    spec = importlib.util.spec_from_loader(name, loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
 
 
-wheels = load()
+wheels = load("make_wheels", SCRIPT)
+trials = load("try_wheels", ROOT / "tests" / "wheels" / "run.py")
 SAID = {"overall_tag": "manylinux_2_17_x86_64", "external_libs": {}}
 
 
@@ -59,6 +65,38 @@ class Wheels(unittest.TestCase):
         self.assertIn(f"{source.file} is not the file with SHA-256 {source.sha256}", done.stderr)
         self.assertEqual([path.name for path in sorted((self.folder / "work").iterdir())], ["apt", "sources"])
         self.assertFalse([source.file for source in wheels.SOURCES if Path(source.file).exists()])
+
+    def archive(self, names):
+        """A source archive with such files, which are empty."""
+        path = self.folder / "tern_lm-0.tar.gz"
+        with tarfile.open(path, "w:gz") as tar:
+            for name in names:
+                tar.addfile(tarfile.TarInfo(f"tern_lm-0/{name}"))
+        return path
+
+    def test_source_archive(self):
+        """What git does not track, or a file that is missing, is found and named."""
+        tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True, check=False)
+        if tracked.returncode or not tracked.stdout:
+            self.skipTest("not a git checkout")
+        names = [*tracked.stdout.splitlines(), "PKG-INFO"]
+        trials.check_source(self.archive(names))
+        for wrong, named in ((names[:-1], "PKG-INFO"), ([*names, "build/x.o"], "build/x.o"), (names[1:], names[0])):
+            with self.assertRaisesRegex(AssertionError, f"1 files are not those of the tree: {re.escape(named)}$"):
+                trials.check_source(self.archive(wrong))
+
+    def test_source_is_made(self):
+        """The backend's archive gets into its place; its times are those of the commit, so that its bytes are too."""
+        python = self.folder / "work" / "tools" / "bin" / "python3"
+        python.parent.mkdir(parents=True)
+        python.write_text('#!/bin/sh\nmkdir -p "$3"; echo "$PWD $SOURCE_DATE_EPOCH" > "$3"/tern_lm-0.tar.gz\n')
+        python.chmod(0o755)
+        (python.parents[1] / "requirements.txt").write_bytes(wheels.TOOLS.read_bytes())
+        out = self.folder / "out"
+        done = self.script("--source", "--out", out, SOURCE_DATE_EPOCH="17")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((out / "tern_lm-0.tar.gz").read_text(), f"{ROOT} 17\n")
+        self.assertRegex(done.stdout, r"/out/tern_lm-0.tar.gz: [0-9]+ bytes\n$")
 
     def test_apt_without_sources(self):
         """What apt-get says is told."""
