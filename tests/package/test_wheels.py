@@ -142,6 +142,21 @@ class Wheels(unittest.TestCase):
             with self.assertRaisesRegex(wheels.Failure, why):
                 wheels.judge(said, platform, size)
 
+    def test_words_of_the_compiler(self):
+        """Zig is called for the platform; what kernels for ARM ask of gcc and clang is said in its words."""
+        zig, python = self.folder / "zig", self.folder / "python3"
+        zig.write_text("#!/bin/sh\nprintf '%s|' \"$@\"\n")
+        python.write_text(f"#!/bin/sh\necho {zig}\n")
+        for path in (zig, python):
+            path.chmod(0o755)
+        words = ["-march=armv8.2-a+dotprod", "-march=armv8.2-a+dotprod+i8mm", '-DX="a b"', "-march=native", "-c", "x.c"]
+        said = ["-mcpu=generic+dotprod", "-mcpu=generic+dotprod+i8mm", *words[2:]]
+        for name, platform in wheels.PLATFORMS.items():
+            work = self.folder / name
+            wheels.make_toolchain(work, python, platform)
+            self.assertEqual(wheels.run(work / "bin" / "cc", *words),
+                             "|".join(["cc", "-g0", "-target", platform.target, *said, ""]))  # fmt: skip
+
     def test_every_platform_has_its_tag(self):
         for name, platform in wheels.PLATFORMS.items():
             libc, _, processor = name.partition("-")
