@@ -114,7 +114,7 @@ def check_source(archive):
 
 def install(wheel, python, folder):
     """A wheel or a source archive in an environment of its own."""
-    home = folder / f"{wheel.stem}-{python.name}"
+    home = Path(tempfile.mkdtemp(dir=folder))  # Pythons of several versions may have one name
     said(python, "-m", "venv", home)
     said(home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
     version = said(home / "bin" / "python", "--version").split()[1]
