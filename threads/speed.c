@@ -51,7 +51,7 @@ bool tern_core_measure(const tern_topology *t, tern_core_clock *clock, void *use
         fastest = k == 0 || least[k] < fastest ? least[k] : fastest;
     for (uint32_t k = 0; k < speeds->n; k++)
         speeds->measured[k] =
-            tern_speed_rounded((uint64_t)(fastest / least[k] * TERN_FULL_SPEED + 0.5));
+            tern_speed_rounded((uint64_t)(fastest / least[k] * (double)TERN_FULL_SPEED + 0.5));
     return speeds->n > 0;
 }
 

@@ -79,7 +79,7 @@ typedef struct record {
     uint64_t check; /* hash of the fields above */
 } record;
 
-static const char magic[8] = "ternsrc1";
+static const char magic[8] = {'t', 'e', 'r', 'n', 's', 'r', 'c', '1'};
 
 static uint64_t check_of(const record *r) {
     return tern_hash64_of(r, offsetof(record, check));

@@ -12,7 +12,7 @@
 
 /* Squares below 2^-149 vanish: those of numbers below 2^-74. 2^16 such numbers have a norm of
  * 2^-66. */
-#define UNDERFLOW 0x1p-64
+#define UNDERFLOW_NORM 0x1p-64
 
 /* Sums of float squares over more columns could be off by more than the bound allows. No model is
  * as wide. */
@@ -84,7 +84,7 @@ static void image_row(const imaging *m, size_t r, float *x, int8_t *q) {
     /* scale * q was rounded, to 2^-24 of itself, and so was the difference. */
     const double codes = (double)scale * sqrt((double)n.codes);
     const double weights = sqrt(n.weights);
-    const double difference = sqrt(n.difference) + 0x1p-22 * (codes + weights) + UNDERFLOW;
+    const double difference = sqrt(n.difference) + 0x1p-22 * (codes + weights) + UNDERFLOW_NORM;
     const double chain = (double)(cols / TERN_LANES + 8); /* a product, its lane, the tree */
     m->scale[r] = scale;
     m->error[r] = (float)((difference + chain * TERN_HEAD_ROUNDING * weights) * TERN_HEAD_UPWARDS);

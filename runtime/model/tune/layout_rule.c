@@ -63,7 +63,7 @@ static uint32_t figure(double share) {
 }
 
 double tern_layout_limit(bool alone) {
-    return alone ? 1.0 - TERN_LAYOUT_MARGIN / 1000.0 : 1.0;
+    return alone ? 1.0 - (double)TERN_LAYOUT_MARGIN / 1000.0 : 1.0;
 }
 
 tern_layout_probe tern_layout_probe_of(uint32_t threads, uint64_t stream, tern_layout dense,
@@ -113,7 +113,7 @@ void tern_layout_reason(const tern_layout_probe *p, uint32_t together,
         (void)snprintf(text, TERN_LAYOUT_REASON_BYTES,
                        "%s does not save enough time: %.1f %% (noise %.1f %%, margin %.1f %%)",
                        tern_layout_name(p->dense), less > 0.0 ? less : 0.0, noise,
-                       TERN_LAYOUT_MARGIN / 10.0);
+                       (double)TERN_LAYOUT_MARGIN / 10.0);
 }
 
 const tern_layout_probe *tern_layout_find(const tern_layout_probes *probes, uint32_t threads,

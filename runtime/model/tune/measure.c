@@ -369,7 +369,8 @@ static size_t calibrate(tern_tuner *t, sample *s, double *seconds) {
 static size_t gemv_rows(const tern_tuner *t, const tern_kernel_row *kernel, size_t rows,
                         size_t cols) {
     const size_t group = matrix_bytes(kernel->layout, kernel->format, TERN_ROW_GROUP, cols);
-    return fit_rows(t, rows, (double)t->stream_bytes / 8.0 / (double)group * TERN_ROW_GROUP);
+    const double groups = (double)t->stream_bytes / 8.0 / (double)group;
+    return fit_rows(t, rows, groups * (double)TERN_ROW_GROUP);
 }
 
 static size_t gemm_rows(const tern_tuner *t, size_t rows, size_t cols, size_t tokens) {

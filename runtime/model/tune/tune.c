@@ -201,7 +201,7 @@ double tern_tune_noise(const double *seconds, size_t n, const double *again, siz
 
 uint32_t tern_tune_thousandths(double share) {
     const double n = share * 1000.0 + 0.5;
-    return n < TERN_LAYOUT_RATIO_LIMIT ? (uint32_t)n : TERN_LAYOUT_RATIO_LIMIT;
+    return n < (double)TERN_LAYOUT_RATIO_LIMIT ? (uint32_t)n : TERN_LAYOUT_RATIO_LIMIT;
 }
 
 static double larger(double a, double b) {
