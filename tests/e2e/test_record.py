@@ -73,6 +73,7 @@ class Record(common.FolderTest):
         self.assertEqual([line["form"]["kind"] for line in self.lines if "form" in line], ["schema"])
         for line in self.lines:
             self.assertEqual(line["$schema"], "urn:tern:record:1.0.0")
+            self.assertNotEqual(line["output"]["ids"], [])  # of second choices, too
             for part in ("prompt", "output"):
                 self.assertEqual(line[part]["ids_sha256"], receipt_tools.hash_ids(line[part]["ids"]))
 
