@@ -9,7 +9,7 @@
 option(TERN_SHARED "Build the shared libraries besides the static ones" ON)
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS kernels/*.c dispatch/*.c device/*.c)
-if(CMAKE_SYSTEM_NAME STREQUAL Darwin)
+if(APPLE)
   set(TERN_SYSTEM macos)
 else()
   set(TERN_SYSTEM linux)
@@ -53,7 +53,9 @@ foreach(objects IN LISTS TERN_KERNEL_OBJECTS ITEMS tern_runtime_objects)
                              TERN_VERSION="${PROJECT_VERSION}")
   # Nobody may replace an exported function in the middle of the library, so calls inside it are
   # direct and can be inlined, as in code that is not position independent.
-  target_compile_options(${objects} PRIVATE -fno-semantic-interposition)
+  if(NOT APPLE) # where nobody can
+    target_compile_options(${objects} PRIVATE -fno-semantic-interposition)
+  endif()
   set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON
                         C_VISIBILITY_PRESET hidden)
 endforeach()
