@@ -65,6 +65,11 @@ endif()
 # (base/late_library.h). Sets OUT to that name, and FOUND to off where there is no shared library.
 function(tern_late_library found out)
   set(name "")
+  if(APPLE) # the name behind all links is that of the interface
+    get_filename_component(name "${ARGV2}" REALPATH)
+    get_filename_component(name "${name}" NAME)
+    set(ARGN "")
+  endif()
   foreach(path IN LISTS ARGN)
     execute_process(COMMAND ${CMAKE_READELF} -d ${path} OUTPUT_VARIABLE text ERROR_QUIET)
     if(text MATCHES "SONAME[^[]*\\[([^]]+)\\]")

@@ -142,6 +142,26 @@ class Wheels(unittest.TestCase):
             with self.assertRaisesRegex(wheels.Failure, why):
                 wheels.judge(said, platform, size)
 
+    def test_refused_for_macos(self):
+        platform = wheels.PLATFORMS["macos-arm64"]
+
+        def said(**other):
+            file = {"file": "tern/_lib/tern", "processor": "ARM64", "least": [13], "libraries": ["/usr/lib/libSystem.B.dylib"]}
+            return [file, file | other]
+
+        wheels.judge_macos(said(), platform, wheels.LARGEST)
+        wheels.judge_macos(said(least=[11]), platform, 1)
+        for files, size, why in (
+            (said(processor="x86_64"), 1, "does not run where macosx_13_0_arm64 says"),
+            (said(least=[14]), 1, "does not run where"),
+            (said(least=[]), 1, "does not run where"),
+            (said(libraries=["/usr/lib/libSystem.B.dylib", "/opt/x/libpcre2-8.0.dylib"]), 1, "needs /opt/x/libpcre2-8.0.dylib"),
+            (said()[:1], 1, "a library and a program"),
+            (said(), wheels.LARGEST + 1, "bytes"),
+        ):
+            with self.assertRaisesRegex(wheels.Failure, why):
+                wheels.judge_macos(files, platform, size)
+
     def test_words_of_the_compiler(self):
         """Zig is called for the platform; what kernels for ARM ask of gcc and clang is said in its words."""
         zig, python = self.folder / "zig", self.folder / "python3"
@@ -159,9 +179,11 @@ class Wheels(unittest.TestCase):
 
     def test_every_platform_has_its_tag(self):
         for name, platform in wheels.PLATFORMS.items():
-            libc, _, processor = name.partition("-")
-            self.assertTrue(platform.tag.startswith(f"{libc}_") and platform.tag.endswith(f"_{processor}"), name)
-            self.assertTrue(platform.target.startswith(f"{processor}-linux-"), name)
+            system, _, processor = name.partition("-")
+            begins, target = ("macosx", "macos") if system == "macos" else (system, "linux")
+            self.assertTrue(platform.tag.startswith(f"{begins}_") and platform.tag.endswith(f"_{processor}"), name)
+            self.assertTrue(platform.target.startswith(f"{platform.processor}-{target}"), name)
+            self.assertEqual(platform.system, {"linux": "Linux", "macos": "Darwin"}[target], name)
 
 
 if __name__ == "__main__":
