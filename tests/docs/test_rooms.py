@@ -4,8 +4,10 @@
 import importlib.machinery
 import importlib.util
 import math
+import os
 import re
 import unittest
+from pathlib import Path
 from unittest import mock
 
 from documents import ROOT
@@ -13,6 +15,7 @@ import suite
 
 # The program is a client of the library: what it needs is in include/tern/.
 PRIVATE = ("runtime", "threads", "dispatch", "kernels", "device", "gen")
+MADE = re.compile(r"(build|out$|gen$|\.|__pycache__)")  # folders that are not of the source
 ROW = re.compile(r"^\| `([\w/]+)/` \| .+ \| (.+) \|$", re.M)
 
 
@@ -74,8 +77,16 @@ class Tree(unittest.TestCase):
         page = (ROOT / "README.md").read_text(encoding="utf-8")
         tree = page.partition("\n## The tree\n```\n")[2].partition("\n```\n")[0]
         shown = sorted(line.split("/")[0] for line in tree.splitlines())
-        made = re.compile(r"(build|out$|gen$|\.|__pycache__)")  # not of the source
-        self.assertEqual(shown, sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not made.match(path.name)))
+        self.assertEqual(shown, sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not MADE.match(path.name)))
+
+    def test_files_are_text(self):
+        """But pictures and the small model: what a compiler leaves behind does not belong into the tree."""
+        found = []
+        for folder, folders, names in os.walk(ROOT):
+            folders[:] = [name for name in folders if not MADE.match(name)]
+            paths = [Path(folder, name) for name in names if not name.endswith((".png", ".pyc"))]
+            found += [path.relative_to(ROOT).as_posix() for path in paths if path.is_file() and b"\0" in path.read_bytes()]
+        self.assertEqual(found, ["models/tern-small.gguf"])
 
 
 class Rooms(unittest.TestCase):
