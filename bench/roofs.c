@@ -21,7 +21,7 @@ enum {
 static struct {
     float *floats; /* [count] of 1.0 */
     size_t count;
-    uint8_t *room; /* the same size in bytes */
+    uint8_t *room;                 /* the same size in bytes */
     atomic_uint arrived, meetings; /* of the threads that read together */
     double rate[TERN_ROOF_THREADS];
 } roofs;

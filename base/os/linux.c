@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void tern_os_use_huge_pages(void *first, size_t bytes) {
     (void)madvise(first, bytes, MADV_HUGEPAGE);
@@ -46,7 +46,7 @@ size_t tern_os_last_cache_bytes(void) {
     return (size_t)kib * 1024;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 struct timespec tern_os_read_time(const struct stat *info) {
     return info->st_atim;
@@ -109,7 +109,7 @@ bool tern_os_random_bytes(void *bytes, size_t size) {
     return n == (long)size || read_random_file(bytes, size);
 }
 
-/* ---- sockets and pipes ------------------------------------------------------------------------ */
+/* ---- sockets and pipes ----------------------------------------------------------------------- */
 
 int tern_os_socket(int family, int type, bool waits) {
     return socket(family, type | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
@@ -145,7 +145,7 @@ void tern_os_bell_close(const tern_os_bell *bell) {
     (void)close(bell->hears);
 }
 
-/* ---- threads and processes -------------------------------------------------------------------- */
+/* ---- threads and processes ------------------------------------------------------------------- */
 
 void tern_os_run_idle(pthread_t thread, bool idle) {
     const struct sched_param none = {.sched_priority = 0};
@@ -162,7 +162,7 @@ void tern_os_end_with_parent(void) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* ---- processors ------------------------------------------------------------------------------- */
+/* ---- processors ------------------------------------------------------------------------------ */
 
 /* Bits of a mask: a system may have more processors than a cpu_set_t has. */
 enum { MOST_BITS = 1 << 20 };

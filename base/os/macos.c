@@ -12,7 +12,7 @@
 #include <sys/sysctl.h>
 #include <unistd.h>
 
-/* ---- memory: the system chooses the size of pages --------------------------------------------- */
+/* ---- memory: the system chooses the size of pages -------------------------------------------- */
 
 void tern_os_use_huge_pages(void *first, size_t bytes) {
     (void)first, (void)bytes;
@@ -44,7 +44,7 @@ size_t tern_os_last_cache_bytes(void) {
     return (size_t)(third > 0 ? third : number_of("hw.l2cachesize"));
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 struct timespec tern_os_read_time(const struct stat *info) {
     return info->st_atimespec;
@@ -83,7 +83,7 @@ int tern_os_reserve(int file, size_t bytes) {
     fstore_t room = {
         .fst_flags = F_ALLOCATEALL, .fst_posmode = F_PEOFPOSMODE, .fst_length = (off_t)bytes};
     return fcntl(file, F_PREALLOCATE, &room) != -1 && ftruncate(file, (off_t)bytes) == 0 ? 0
-                                                                                          : errno;
+                                                                                         : errno;
 }
 
 /* A folder cannot be read as a file nor written. */
@@ -117,8 +117,9 @@ bool tern_os_random_bytes(void *bytes, size_t size) {
     return true;
 }
 
-/* ---- sockets and pipes: flags come after opening, so a program that another thread starts in
- * between may inherit one ----------------------------------------------------------------------- */
+/* ---- sockets and pipes ---------------------------------------------------------------------- */
+
+/* Flags come after opening, so a program that another thread starts in between may inherit one. */
 
 static bool set_flags(int descriptor, bool waits) {
     const int flags = fcntl(descriptor, F_GETFL);
@@ -188,7 +189,7 @@ void tern_os_bell_close(const tern_os_bell *bell) {
     (void)close(bell->rings);
 }
 
-/* ---- threads and processes -------------------------------------------------------------------- */
+/* ---- threads and processes ------------------------------------------------------------------- */
 
 /* Only a thread itself can change its class. */
 void tern_os_run_idle(pthread_t thread, bool idle) {
@@ -200,10 +201,9 @@ void tern_os_give_way(void) {
     (void)pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0);
 }
 
-void tern_os_end_with_parent(void) {
-}
+void tern_os_end_with_parent(void) {}
 
-/* ---- processors: the system places threads ---------------------------------------------------- */
+/* ---- processors: the system places threads --------------------------------------------------- */
 
 struct tern_os_set {
     uint32_t n;

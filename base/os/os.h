@@ -4,7 +4,7 @@
 
 /*
  * The portability layer: tern takes this of a system beyond C11 and POSIX.1-2008. Each system has a
- * file that defines all of it: linux.c, macos.c. No other room asks which system it is compiled for.
+ * file that defines all of it: linux.c, macos.c. No other room asks which system it is built for.
  *
  * Functions that return bool or int set errno when they fail, unless it says otherwise.
  */
@@ -20,7 +20,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* ---- memory: advice, without effect where the system does not take it ------------------------- */
+/* ---- memory: advice, without effect where the system does not take it ------------------------ */
 
 /* The range begins at a page. */
 void tern_os_use_huge_pages(void *first, size_t bytes);
@@ -33,7 +33,7 @@ void tern_os_read_ahead(void *first, size_t bytes);
 /* Bytes of the last-level cache; 0: not known. */
 size_t tern_os_last_cache_bytes(void);
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* When a file was read, when its bytes were changed, and when anything of it was. */
 struct timespec tern_os_read_time(const struct stat *info);
@@ -65,7 +65,7 @@ void tern_os_discard(FILE *stream);
 /* Fills from the system's source of random numbers. False: there is none. */
 bool tern_os_random_bytes(void *bytes, size_t size);
 
-/* ---- sockets and pipes: programs that are started do not inherit them -------------------------- */
+/* ---- sockets and pipes: programs that are started do not inherit them ------------------------ */
 
 int tern_os_socket(int family, int type, bool waits);
 /* Accepts a client, whose socket does not wait. */
@@ -89,7 +89,7 @@ void tern_os_bell_close(const tern_os_bell *bell);
 #define TERN_OS_HALF_CLOSED 0
 #endif
 
-/* ---- threads and processes: without effect where the system refuses ---------------------------- */
+/* ---- threads and processes: without effect where the system refuses -------------------------- */
 
 /* The thread runs only when a processor is free, or like every other. */
 void tern_os_run_idle(pthread_t thread, bool idle);
@@ -98,7 +98,7 @@ void tern_os_give_way(void);
 /* The process ends when the one that started it does. */
 void tern_os_end_with_parent(void);
 
-/* ---- processors -------------------------------------------------------------------------------- */
+/* ---- processors ------------------------------------------------------------------------------ */
 
 /* The numbers of those that the process may use, rising. The caller frees the list. errno is ENOMEM
  * without memory. */

@@ -419,7 +419,8 @@ bool http_go_on(http_connection *c, short news, double now) {
     for (int i = 0; next == GOES_ON && i < TURNS; i++)
         next = take_turn(c);
     c->again = next == GOES_ON;
-    if (next == PAUSES && waits_for_us(c) && !has_left(c, news) && (news & TERN_OS_HALF_CLOSED) != 0)
+    if (next == PAUSES && waits_for_us(c) && !has_left(c, news) &&
+        (news & TERN_OS_HALF_CLOSED) != 0)
         next = ask_whether_it_is_there(c);
     if (next == ENDS || (next == PAUSES && (has_left(c, news) || is_late(c, now))))
         return false;

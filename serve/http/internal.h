@@ -53,7 +53,7 @@ enum { HTTP_OUT_BYTES = 32768 };
 struct http_server {
     http_config config;
     char address[256];
-    int listening; /* the descriptor to accept from */
+    int listening;     /* the descriptor to accept from */
     tern_os_bell bell; /* that wakes the loop */
     pthread_t thread;
     atomic_bool stops;

@@ -50,7 +50,8 @@ static void drop(worker *w, size_t at) {
 /* Ends jobs whose clients have left. Called before each pass; polls all sockets in one call. */
 static void look(worker *w) {
     for (size_t i = 0; i < w->n_jobs; i++)
-        w->sockets[i] = (struct pollfd){.fd = http_socket(w->jobs[i]->x), .events = TERN_OS_HALF_CLOSED};
+        w->sockets[i] =
+            (struct pollfd){.fd = http_socket(w->jobs[i]->x), .events = TERN_OS_HALF_CLOSED};
     (void)poll(w->sockets, w->n_jobs, 0);
     for (size_t i = 0; i < w->n_jobs; i++) {
         job *j = w->jobs[i];

@@ -209,8 +209,9 @@ static void test_program(void **state) {
     assert_non_null(file);
     assert_int_equal(fread(start, 1, sizeof start, file), sizeof start);
     (void)fclose(file);
-    const bool elf = memcmp(start, "\x7f"
-                                   "ELF",
+    const bool elf = memcmp(start,
+                            "\x7f"
+                            "ELF",
                             4) == 0;
     assert_true(elf || memcmp(start, "\xcf\xfa\xed\xfe", 4) == 0);
 }

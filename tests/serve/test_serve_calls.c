@@ -68,7 +68,8 @@ static const sample samples[] = {
      "{\"name\":\"g\",\"arguments\":{\"x\":\"]\"}}] Done.",
      "(f{})(g{\"x\":\"]\"}) Done."},
     {"a text between listed ones", CALL_LISTED,
-     LISTED("{\"name\":\"f\",\"arguments\":{}}, \"a] \\\"]\", {\"name\":\"g\",\"arguments\":{}}") ".",
+     LISTED("{\"name\":\"f\",\"arguments\":{}}, \"a] \\\"]\", "
+            "{\"name\":\"g\",\"arguments\":{}}") ".",
      "(f{})(g{})."},
     {"listed, cut", CALL_LISTED, "[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{}}, {\"na", "(f{})"},
     {"a list of something else", CALL_LISTED, "[TOOL_CALLS][1]", "[TOOL_CALLS][1]"},

@@ -250,8 +250,8 @@ static void test_one_of(void **state) {
                   LIST("\"b\"", "1"), LIST("\"a\"", "2"));
     expect_schema("{\"oneOf\": [{\"const\": 1}, {\"const\": 2.5}]}", LIST("1", "2.5"), LIST("3"));
     /* what the first requires, the second does not name, but allows */
-    expect_schema("{\"oneOf\": [{\"type\": \"object\", \"required\": [\"a\"]}, {\"type\": \"object\", "
-                  "\"required\": [\"b\"], \"additionalProperties\": true}]}",
+    expect_schema("{\"oneOf\": [{\"type\": \"object\", \"required\": [\"a\"]}, "
+                  "{\"type\": \"object\", \"required\": [\"b\"], \"additionalProperties\": true}]}",
                   LIST("{\"a\":1}", "{\"b\":1}"), LIST("{\"a\":1,\"b\"", "{\"b\":1,\"a\""));
 }
 

@@ -542,7 +542,7 @@ static void test_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values), cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_short_outputs),
-        cmocka_unit_test(test_letters), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_short_outputs), cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,8 +71,9 @@ static int start(char *const *words, char **variables, int output, pid_t *child)
                  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0) ||
                  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO) ||
                  posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
-        failed =
-            failed != 0 ? ENOMEM : posix_spawn(child, tern_os_program(), &files, &with, words, variables);
+        failed = failed != 0
+                     ? ENOMEM
+                     : posix_spawn(child, tern_os_program(), &files, &with, words, variables);
         (void)posix_spawnattr_destroy(&with);
     }
     (void)posix_spawn_file_actions_destroy(&files);
