@@ -2,6 +2,8 @@
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
+# Tests at once: one more, since tests wait for servers, children and each other.
+TESTS ?= $(shell expr $(JOBS) + 1)
 
 .PHONY: all build build-cuda deps user-deps demo test test-deps test-build test-long mutants bench bench-kernels bench-sparse microbench-block-sparse bench-cuda bench-build bench-model bench-settings perf-receipts pages report receipt dist clean \
         debug clang asan ubsan tsan masks masks-all scalar-only aarch64 cuda test-clients test-grammar test-grammar-bench test-python wheels test-wheels sdist test-sdist deb test-deb test-adapters test-templates test-template-ids test-folders test-llama-cpp test-page test-slow-clients test-debian fuzz fuzz-run emulate
@@ -43,7 +45,7 @@ COUNTED = --test-output-size-passed 4000000 --test-output-size-failed 4000000
 
 # A few minutes: every kernel, every unit, the program end to end.
 test: test-build
-	ctest --preset release -j $(JOBS) -LE long $(COUNTED) --output-junit tests-short.xml
+	ctest --preset release -j $(TESTS) -LE long $(COUNTED) --output-junit tests-short.xml
 
 # The rest: fuzzing, each failure of each command, ARM, packages, the commands of all pages. The longest take turns, a
 # third of them each day (tests/CMakeLists.txt); TURN=1 runs those of that turn, TURN=all every one.
