@@ -114,7 +114,7 @@ static tern_status run_pass(followed *x, const tern_order *o, const unsigned cha
         x->spans[i] = take_span(&payload, x->runner->model->config.n_embd);
     if (o->a[0] == 0)
         return TERN_ERR_NOMEM;
-    tern_runner_run_own(x->runner, &x->pool, x->spans, (size_t)o->a[0]);
+    tern_runner_run(x->runner, &x->pool, x->spans, (size_t)o->a[0]);
     return TERN_OK;
 }
 

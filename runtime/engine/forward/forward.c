@@ -19,6 +19,23 @@
 #include "runtime/engine/forward/pass.h"
 #include "runtime/model/config/rope.h"
 
+size_t tern_list_products(pass *p, const map *maps, size_t count,
+                          tern_device_product products[MAPS]) {
+    const tern_linear *linear[MAPS] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const map *m = &maps[i];
+        const tern_activations x = tern_activations_of(p->s, p->in, m->linear, m->rows.begin);
+        if (count_of(m->rows) == 0 || m->linear->matrix.rows == 0)
+            continue;
+        linear[n] = m->linear;
+        products[n++] = tern_product_of(m->linear, &x, count_of(m->rows),
+                                        m->y + m->rows.begin * m->stride, m->stride);
+    }
+    show(p, products, linear, n, NULL);
+    return n;
+}
+
 /* ---- the beginning of a pass --------------------------------------------------------------- */
 
 /* Copies rows that stand in for tokens. Those of a span lie together in the batch, in two parts. */

@@ -239,10 +239,6 @@ void tern_runner_close_mirror(tern_runner *r);
  * from the first slot's to the last one's, or of the rank's own tokens alone; in picks.c. */
 void tern_runner_scan_own(tern_runner *r, size_t n);
 
-/* Runs a pass without an order to others; in runner.c. */
-void tern_runner_run_own(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
-                         size_t n_spans);
-
 /* Multiplies the rows of the head that this rank has; in results.c. */
 TERN_MUST_CHECK tern_status tern_runner_multiply_own(tern_runner *r, size_t first, size_t n,
                                                      float *logits, tern_error *err);

@@ -241,21 +241,15 @@ enum { MAPS = TERN_ADAPT_MAPS }; /* most maps at once */
 /* Adds to the products of maps with the stream what the adapters of their rows say; in adapt.c. */
 void tern_adapt(pass *p, const map *maps, size_t count);
 
+/* Lists the products of maps that have rows, and shows them to the observer. Returns how many. In
+ * forward.c. */
+size_t tern_list_products(pass *p, const map *maps, size_t count,
+                          tern_device_product products[MAPS]);
+
 /* y[t][rows] = matrix * norm[t][cols] (+ bias), for up to MAPS matrices, and adapters. */
 static inline void multiply(pass *p, const map *maps, size_t count) {
     tern_device_product products[MAPS];
-    const tern_linear *linear[MAPS] = {NULL};
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        const map *m = &maps[i];
-        const tern_activations x = tern_activations_of(p->s, p->in, m->linear, m->rows.begin);
-        if (count_of(m->rows) == 0 || m->linear->matrix.rows == 0)
-            continue;
-        linear[n] = m->linear;
-        products[n++] = tern_product_of(m->linear, &x, count_of(m->rows),
-                                        m->y + m->rows.begin * m->stride, m->stride);
-    }
-    show(p, products, linear, n, NULL);
+    const size_t n = tern_list_products(p, maps, count, products);
     if (n > 0)
         keep(p, p->ops->multiply(p->d, p->stream, products, n, error_of(p)));
     if (p->batch->adapted)

@@ -401,8 +401,10 @@ static void note_pass(tern_runner *r) {
     r->foreseen.n = 0;
 }
 
-void tern_runner_run_own(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
-                         size_t n_spans) {
+void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
+                     size_t n_spans) {
+    if (tern_together_leads(r))
+        tern_together_begin_pass(r, spans, n_spans);
     make_batch(r, pool, spans, n_spans);
     tern_runner_place_angles(r);
     tern_forward(r);
@@ -412,13 +414,6 @@ void tern_runner_run_own(tern_runner *r, const tern_pool *pool, const tern_pass_
     note_pass(r);
     r->batch.spans = NULL; /* both belong to the caller */
     r->batch.pool = NULL;
-}
-
-void tern_runner_run(tern_runner *r, const tern_pool *pool, const tern_pass_span *spans,
-                     size_t n_spans) {
-    if (tern_together_leads(r))
-        tern_together_begin_pass(r, spans, n_spans);
-    tern_runner_run_own(r, pool, spans, n_spans);
     if (tern_together_leads(r))
         tern_together_end(r);
 }
