@@ -241,16 +241,5 @@ const document_type *receipt_type(const json_t *receipt, receipt_findings *f) {
 }
 
 json_t *receipt_at(const json_t *root, const char *path) {
-    char key[PATH_BYTES];
-    const json_t *value = root;
-    while (value != NULL && *path != '\0') {
-        const size_t n = strcspn(path, ".");
-        if (n >= sizeof key)
-            return NULL;
-        memcpy(key, path, n);
-        key[n] = '\0';
-        value = json_object_get(value, key);
-        path += n + (path[n] == '.');
-    }
-    return (json_t *)(uintptr_t)value;
+    return json_object_follow(root, path, '.');
 }

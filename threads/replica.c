@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "base/os/os.h"
 #include "threads/bind.h"
 
 /* ---- what to copy ---------------------------------------------------------------------------- */
@@ -94,7 +93,7 @@ typedef struct filling {
 static void read_ahead(const uint8_t *data, size_t bytes) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t first = (uintptr_t)data / page * page;
-    tern_os_read_ahead((void *)first, (uintptr_t)data + bytes - first);
+    (void)posix_madvise((void *)first, (uintptr_t)data + bytes - first, POSIX_MADV_WILLNEED);
 }
 
 /* The bytes [begin, end) of a replica. */

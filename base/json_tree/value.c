@@ -247,6 +247,22 @@ json_t *json_object_get(const json_t *object, const char *key) {
     return found != NULL ? found->value : NULL;
 }
 
+json_t *json_object_follow(const json_t *object, const char *path, char separator) {
+    const char ends[] = {separator, '\0'};
+    char key[160];
+    const json_t *value = object;
+    while (value != NULL && *path != '\0') {
+        const size_t n = strcspn(path, ends);
+        if (n >= sizeof key)
+            return NULL;
+        memcpy(key, path, n);
+        key[n] = '\0';
+        value = json_object_get(value, key);
+        path += n + (path[n] == separator);
+    }
+    return (json_t *)(uintptr_t)value;
+}
+
 bool json_object_at(const json_t *object, size_t i, const char **key, json_t **value) {
     if (i >= json_object_size(object))
         return false;

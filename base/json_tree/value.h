@@ -90,6 +90,9 @@ int json_array_append_new(json_t *array, json_t *value);
 
 size_t json_object_size(const json_t *object);
 json_t *json_object_get(const json_t *object, const char *key);
+/* The value in objects within objects to which a path such as "a.b" leads, with that separator
+ * between keys of less than 160 bytes. "" is the object itself. NULL: there is none. */
+json_t *json_object_follow(const json_t *object, const char *path, char separator);
 size_t json_array_size(const json_t *array);
 json_t *json_array_get(const json_t *array, size_t i);
 

@@ -30,10 +30,6 @@ void tern_os_drop_pages(void *first, size_t bytes) {
     (void)madvise(first, bytes, MADV_DONTNEED);
 }
 
-void tern_os_read_ahead(void *first, size_t bytes) {
-    (void)madvise(first, bytes, MADV_WILLNEED);
-}
-
 /* glibc may tell the caches of a whole socket of AMD's: 256 MiB where sysfs has 32. */
 size_t tern_os_last_cache_bytes(void) {
     FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");

@@ -26,10 +26,6 @@ void tern_os_drop_pages(void *first, size_t bytes) {
     (void)madvise(first, bytes, MADV_DONTNEED);
 }
 
-void tern_os_read_ahead(void *first, size_t bytes) {
-    (void)madvise(first, bytes, MADV_WILLNEED);
-}
-
 /* A number of the system; 0: it has none of that name. */
 static uint64_t number_of(const char *name) {
     uint64_t value = 0; /* numbers of four bytes leave the upper half */

@@ -28,7 +28,6 @@ void tern_os_use_small_pages(void *first, size_t bytes);
 /* Gives pages back. Those of a private file map are read again when they are met, and others are
  * zero or what they were. */
 void tern_os_drop_pages(void *first, size_t bytes);
-void tern_os_read_ahead(void *first, size_t bytes);
 
 /* Bytes of the last-level cache; 0: not known. */
 size_t tern_os_last_cache_bytes(void);

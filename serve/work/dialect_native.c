@@ -75,24 +75,9 @@ static void close_last(job *j, size_t i) {
     dialect_add(out, "}");
 }
 
-/* Returns the member of a document that a path such as "timings/prompt_n" names; NULL: none. */
-static json_t *member_at(json_t *document, const char *path) {
-    char name[64];
-    json_t *at = document;
-    for (const char *rest = path; at != NULL && *rest != '\0';) {
-        const size_t n = strcspn(rest, "/");
-        if (n >= sizeof name)
-            return NULL;
-        memcpy(name, rest, n);
-        name[n] = '\0';
-        at = json_object_get(at, name);
-        rest += n + (rest[n] == '/');
-    }
-    return at != document ? at : NULL;
-}
-
 /* Replaces the document that begins at `begin` of the job's text by the members that the request
- * asks for, each under the path that it gave. Paths that lead nowhere are left out. */
+ * asks for, each under the path that it gave, such as "timings/prompt_n". Paths that lead nowhere,
+ * or to the document itself, are left out. */
 static void keep_members(job *j, size_t begin) {
     text *out = &j->out;
     if (j->ask.members == NULL || out->failed)
@@ -101,8 +86,8 @@ static void keep_members(job *j, size_t begin) {
     json_t *some = json_object();
     for (size_t i = 0; i < json_array_size(j->ask.members); i++) {
         const char *path = json_string_value(json_array_get(j->ask.members, i));
-        json_t *value = member_at(all, path);
-        if (value != NULL)
+        json_t *value = json_object_follow(all, path, '/');
+        if (value != NULL && value != all)
             (void)json_object_set(some, path, value);
     }
     char *words = all != NULL ? json_dump(some, (json_style){0}) : NULL;

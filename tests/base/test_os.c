@@ -255,7 +255,6 @@ static void test_pages(void **state) {
     tern_os_use_huge_pages(pages, bytes);
     memset(pages, 7, bytes);
     tern_os_use_small_pages(pages, bytes);
-    tern_os_read_ahead(pages, bytes);
     assert_int_equal(pages[bytes - 1], 7); /* advice changes nothing */
     tern_os_drop_pages(pages, bytes / 2);
     assert_true(pages[0] == 0 || pages[0] == 7);

@@ -46,7 +46,7 @@ def includes_outside(name: str, text: str, rooms: set[str]) -> list[str]:
     ]
 
 
-# What a system has beyond C11 and POSIX: base/os/ defines it once for each (base/os/os.h).
+# base/os/ alone has what is of one system, beyond C11 and POSIX (base/os/os.h).
 SYSTEMS = re.compile(
     r"^\s*#\s*(?:if|elif)[^\n]*\b(?:__linux__|__linux|__APPLE__|_WIN32|__GLIBC__|__EMSCRIPTEN__|__wasi__)\b"
     r"|#\s*include\s*<(?:sys/(?:auxv|epoll|eventfd|inotify|prctl|random|syscall|sysctl)\.h|stdio_ext\.h|mach[-/o]*/.*)>"

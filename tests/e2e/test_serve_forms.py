@@ -46,7 +46,7 @@ class Native(Served):
         self.assertAlmostEqual(timings["predicted_per_token_ms"] * 23, timings["predicted_ms"], delta=0.05)
 
     def test_the_pace_of_a_single_token(self):
-        """M849: the pass of the prompt gives the first token, so there is no time of its own."""
+        """M849: the pass of the prompt gives the first token, which takes no time beside it."""
         timings = self.complete("Once upon", n_predict=1).json()["timings"]
         self.assertEqual((timings["predicted_n"], timings["predicted_per_second"], timings["predicted_per_token_ms"]), (1, 0, 0))
 
